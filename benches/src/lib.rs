@@ -1,0 +1,17 @@
+//! What the load programs share: objects of a fixed shape, the patterns that Kindex's
+//! writer is measured against, and how figures are taken and shown.
+
+// The tests' own launcher, without their dependencies.
+#[path = "../../tests/src/require.rs"]
+pub mod require;
+
+#[path = "../../tests/src/mariadb.rs"]
+pub mod mariadb;
+
+pub mod figures;
+
+pub mod objects;
+
+pub mod load_data;
+
+pub mod reference;

@@ -1,0 +1,49 @@
+-- A kind of fixed shape, in the form that the generator emits: figures compare across
+-- changes of crds.toml.
+CREATE TABLE IF NOT EXISTS `run` (
+    `uid` VARCHAR(64) NOT NULL,
+    `group_ver` VARCHAR(255) NOT NULL,
+    `namespace` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `create_time` DATETIME(6) NOT NULL,
+    `update_time` DATETIME(6),
+    `delete_time` DATETIME(6),
+    `proto` LONGBLOB,
+    `json` LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL CHECK (JSON_VALID(`json`)),
+    `pipeline_namespace` VARCHAR(255),
+    `pipeline_name` VARCHAR(255),
+    `state` VARCHAR(255),
+    `end_time` DATETIME(6),
+    `evicted_time` DATETIME(6),
+    `content_hash` BINARY(32),
+    PRIMARY KEY (`uid`),
+    KEY `run_namespace_name` (`namespace`, `name`),
+    KEY `run_create_time` (`create_time`),
+    KEY `run_delete_time` (`delete_time`),
+    KEY `run_pipeline` (`pipeline_namespace`, `pipeline_name`),
+    KEY `run_state` (`state`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `run_labels` (
+    `id` BIGINT NOT NULL AUTO_INCREMENT,
+    `obj_uid` VARCHAR(64) NOT NULL,
+    `key` VARCHAR(317) NOT NULL,
+    `value` VARCHAR(63),
+    PRIMARY KEY (`id`),
+    KEY `run_labels_uid` (`obj_uid`),
+    KEY `run_labels_key_value` (`key`, `value`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `run_annotations` (
+    `id` BIGINT NOT NULL AUTO_INCREMENT,
+    `obj_uid` VARCHAR(64) NOT NULL,
+    `key` VARCHAR(317) NOT NULL,
+    `value` MEDIUMTEXT,
+    PRIMARY KEY (`id`),
+    KEY `run_annotations_uid` (`obj_uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_schema` (
+    `version` INT NOT NULL,
+    `checksum` VARCHAR(64) NOT NULL,
+    `applied_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`version`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

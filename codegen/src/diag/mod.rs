@@ -1,0 +1,131 @@
+//! Mistakes in the input: collected while stages go on, reported together, sorted by position. What can be wrong and
+//! how it is worded is in [`messages`]; nobody else puts a message together.
+
+pub(crate) mod messages;
+mod render;
+mod suggest;
+
+use std::fmt;
+
+use crate::source::{Place, Sources};
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Diagnostic {
+    /// Where it is; `None` only where there is no text to point at.
+    place: Option<Place>,
+    /// One line without a full stop.
+    title: String,
+    /// Stands beside the caret; may be empty.
+    label: String,
+    /// Other places that a reader must see, each with its label.
+    related: Vec<(Place, String)>,
+    /// What to do about it, one line each.
+    help: Vec<String>,
+}
+
+impl Diagnostic {
+    fn at(place: Place, title: impl Into<String>) -> Self {
+        Self {
+            place: Some(place),
+            title: title.into(),
+            label: String::new(),
+            related: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    fn nowhere(title: impl Into<String>) -> Self {
+        Self {
+            place: None,
+            title: title.into(),
+            label: String::new(),
+            related: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+
+    fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    fn related(mut self, place: Place, label: impl Into<String>) -> Self {
+        self.related.push((place, label.into()));
+        self
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+}
+
+/// The mistakes found so far. Stages push and carry on, so that one run reports everything.
+#[derive(Debug, Default)]
+pub struct Collector {
+    found: Vec<Diagnostic>,
+}
+
+impl Collector {
+    /// Notes a mistake.
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        self.found.push(diagnostic);
+    }
+
+    /// Whether no mistake was found.
+    pub const fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Sorts what was found and joins it with the texts that it points into.
+    pub fn into_diagnostics(mut self, sources: Sources) -> Diagnostics {
+        self.found.sort();
+        self.found.dedup();
+        Diagnostics {
+            found: self.found,
+            sources,
+        }
+    }
+}
+
+/// All mistakes of a run, at least one. `Display` prints them as rustc does, a blank line after each, and ends with
+/// their number.
+#[derive(Debug)]
+pub struct Diagnostics {
+    found: Vec<Diagnostic>,
+    sources: Sources,
+}
+
+impl Diagnostics {
+    /// How many mistakes there are.
+    pub const fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Whether there are none; never so for a value that `generate` returned.
+    pub const fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// The first line of each mistake, in order: `crds.toml:12:8: unknown column type "strng"`.
+    pub fn titles(&self) -> impl Iterator<Item = String> + '_ {
+        self.found
+            .iter()
+            .map(|diagnostic| render::headline(diagnostic, &self.sources))
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for diagnostic in &self.found {
+            writeln!(f, "{}\n", render::render(diagnostic, &self.sources))?;
+        }
+        match self.found.len() {
+            1 => f.write_str("1 mistake in the declaration; nothing was generated"),
+            count => write!(f, "{count} mistakes in the declaration; nothing was generated"),
+        }
+    }
+}
+
+impl std::error::Error for Diagnostics {}

@@ -1,0 +1,243 @@
+//! The tables of the storage contract without a dialect: which tables a model needs, their columns, types and keys.
+//! How a table is spelt is in `mysql` and `sqlite`, which have the same functions in the same order.
+
+pub mod mysql;
+pub mod sqlite;
+
+use crate::model::{BaseColumn, ColumnName, Key, Kind, Model, SideColumn, SideTable, SqlType, TableName};
+
+/// Main table, labels, annotations.
+pub const TABLES_OF_A_KIND: usize = 1 + SideTable::ALL.len();
+
+/// One table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Its name.
+    pub name: TableName,
+    /// Its columns in order.
+    pub columns: Vec<TableColumn>,
+    /// The primary key, never empty.
+    pub primary_key: Vec<ColumnName>,
+    /// The other keys in order.
+    pub keys: Vec<Key>,
+}
+
+/// One column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableColumn {
+    /// Its name.
+    pub name: ColumnName,
+    /// What it holds.
+    pub ty: StorageType,
+    /// Whether it is NOT NULL.
+    pub required: bool,
+}
+
+/// What a column of any table holds: the types that a person may choose for extracted columns, and those that only
+/// Kindex's own columns have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StorageType {
+    /// A type that extracted columns may have as well.
+    Sql(SqlType),
+    /// Any number of bytes.
+    Bytes,
+    /// 32 bytes.
+    Hash,
+    /// JSON text, kept to the byte and checked to be JSON.
+    Json,
+    /// A number that the engine assigns.
+    RowId,
+}
+
+/// Tables that belong together, under one heading of the schema file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// The kind's name, or what the tables are for.
+    pub heading: String,
+    /// One sentence or more; never empty.
+    pub doc: String,
+    /// The tables in order of creation.
+    pub tables: Vec<Table>,
+}
+
+/// Everything a database of this model holds: three tables for each kind in the model's order, then Kindex's own.
+pub fn sections(model: &Model) -> Vec<Section> {
+    let mut sections: Vec<Section> = model.kinds.iter().map(kind_section).collect();
+    sections.push(bookkeeping_section());
+    sections
+}
+
+fn kind_section(kind: &Kind) -> Section {
+    let sides = SideTable::ALL.map(|side| side_table(kind, side));
+    Section {
+        heading: kind.name.to_string(),
+        doc: kind.doc.clone(),
+        tables: [main_table(kind)].into_iter().chain(sides).collect(),
+    }
+}
+
+/// The table with one row for each object of the kind.
+pub fn main_table(kind: &Kind) -> Table {
+    let extracted = kind.columns.iter().map(|column| TableColumn {
+        name: column.name.clone(),
+        ty: StorageType::Sql(column.sql),
+        required: false,
+    });
+    Table {
+        name: kind.table.clone(),
+        columns: BaseColumn::LEADING
+            .map(base_column)
+            .into_iter()
+            .chain(extracted)
+            .chain(BaseColumn::TRAILING.map(base_column))
+            .collect(),
+        primary_key: vec![BaseColumn::Uid.into()],
+        keys: kind.keys.clone(),
+    }
+}
+
+/// The table with one row for each label or annotation of each object of the kind.
+pub fn side_table(kind: &Kind, side: SideTable) -> Table {
+    let name = kind.side_table(side);
+    let mut keys = vec![key(&name, "uid", &[SideColumn::ObjUid])];
+    if side == SideTable::Labels {
+        keys.push(key(&name, "key_value", &[SideColumn::Key, SideColumn::Value]));
+    }
+    Table {
+        name,
+        columns: side_columns(side).into(),
+        primary_key: vec![side_column_name(SideColumn::Id)],
+        keys,
+    }
+}
+
+/// The columns of a side table, the same for every kind.
+pub fn side_columns(side: SideTable) -> [TableColumn; 4] {
+    SideColumn::ALL.map(|column| TableColumn {
+        name: side_column_name(column),
+        ty: side_type(side, column),
+        required: column != SideColumn::Value,
+    })
+}
+
+/// Kindex's own tables: which schema this is, how far each kind is stored, and what the database refused.
+fn bookkeeping_section() -> Section {
+    Section {
+        heading: "Kindex".to_owned(),
+        doc: "What Kindex itself remembers: the schema's version, how far each kind is stored, refused objects."
+            .to_owned(),
+        tables: vec![schema_table(), checkpoint_table(), quarantine_table()],
+    }
+}
+
+fn schema_table() -> Table {
+    own_table(
+        "kindex_schema",
+        &["version"],
+        &[
+            ("version", StorageType::Sql(SqlType::Int), true),
+            ("checksum", StorageType::Sql(SqlType::VarChar(64)), true),
+            ("applied_time", TIME, true),
+        ],
+    )
+}
+
+fn checkpoint_table() -> Table {
+    own_table(
+        "kindex_checkpoint",
+        &["kind"],
+        &[
+            ("kind", NAME, true),
+            ("res_version", RESOURCE_VERSION, true),
+            ("update_time", TIME, true),
+        ],
+    )
+}
+
+fn quarantine_table() -> Table {
+    own_table(
+        "kindex_quarantine",
+        &["kind", "uid"],
+        &[
+            ("kind", NAME, true),
+            ("uid", UID, true),
+            ("namespace", NAME, true),
+            ("name", NAME, true),
+            ("res_version", RESOURCE_VERSION, true),
+            ("reason", StorageType::Sql(SqlType::Text), true),
+            // Not `Json`: what the database refuses as JSON must be storable here.
+            ("json", StorageType::Sql(SqlType::LongText), true),
+            ("first_time", TIME, true),
+            ("last_time", TIME, true),
+            ("attempts", StorageType::Sql(SqlType::Int), true),
+        ],
+    )
+}
+
+const UID: StorageType = StorageType::Sql(SqlType::VarChar(64));
+const NAME: StorageType = StorageType::Sql(SqlType::VarChar(255));
+const RESOURCE_VERSION: StorageType = StorageType::Sql(SqlType::BigIntUnsigned);
+const TIME: StorageType = StorageType::Sql(SqlType::DateTime(6));
+
+fn base_column(column: BaseColumn) -> TableColumn {
+    TableColumn {
+        name: column.into(),
+        ty: base_type(column),
+        required: column.required(),
+    }
+}
+
+/// What a base column holds.
+pub const fn base_type(column: BaseColumn) -> StorageType {
+    match column {
+        BaseColumn::Uid => UID,
+        BaseColumn::GroupVer | BaseColumn::Namespace | BaseColumn::Name => NAME,
+        BaseColumn::ResVersion => RESOURCE_VERSION,
+        BaseColumn::CreateTime | BaseColumn::UpdateTime | BaseColumn::DeleteTime | BaseColumn::EvictedTime => TIME,
+        BaseColumn::Proto => StorageType::Bytes,
+        BaseColumn::Json => StorageType::Json,
+        BaseColumn::ContentHash => StorageType::Hash,
+    }
+}
+
+/// What a column of a side table holds. A key has at most a 253-character prefix, a slash and a 63-character name; a
+/// label's value has at most 63 characters, and all annotations of an object together at most 256 KiB.
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/>
+const fn side_type(side: SideTable, column: SideColumn) -> StorageType {
+    match (column, side) {
+        (SideColumn::Id, _) => StorageType::RowId,
+        (SideColumn::ObjUid, _) => UID,
+        (SideColumn::Key, _) => StorageType::Sql(SqlType::VarChar(317)),
+        (SideColumn::Value, SideTable::Labels) => StorageType::Sql(SqlType::VarChar(63)),
+        (SideColumn::Value, SideTable::Annotations) => StorageType::Sql(SqlType::MediumText),
+    }
+}
+
+fn side_column_name(column: SideColumn) -> ColumnName {
+    fixed_name(column.name())
+}
+
+fn key(table: &TableName, suffix: &str, columns: &[SideColumn]) -> Key {
+    Key {
+        name: table.key(suffix).expect("lower leaves room for the side tables' keys"),
+        columns: columns.iter().copied().map(side_column_name).collect(),
+    }
+}
+
+fn own_table(name: &str, primary_key: &[&str], columns: &[(&str, StorageType, bool)]) -> Table {
+    let columns = columns.iter().map(|&(name, ty, required)| TableColumn {
+        name: fixed_name(name),
+        ty,
+        required,
+    });
+    Table {
+        name: TableName::parse(name).expect("Kindex's own tables have valid names"),
+        columns: columns.collect(),
+        primary_key: primary_key.iter().copied().map(fixed_name).collect(),
+        keys: Vec::new(),
+    }
+}
+
+fn fixed_name(name: &str) -> ColumnName {
+    ColumnName::parse(name).expect("the storage contract's columns have valid names")
+}

@@ -1,0 +1,66 @@
+//! The dialect that MySQL and MariaDB share. A statement in here runs on both, with the same meaning.
+
+use super::{StorageType, Table, TableColumn};
+use crate::model::{ColumnName, Key, SqlType};
+
+/// Names, keys and values compare by code point: Kubernetes tells `a` from `A`, and an index over them must too.
+const TABLE_OPTIONS: &str = "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
+
+/// The statements that create a table with its keys, where it does not exist.
+pub fn create_table(table: &Table) -> String {
+    let name = table.name.as_str();
+    let mut lines: Vec<String> = table.columns.iter().map(column).collect();
+    lines.push(primary_key(&table.primary_key));
+    lines.extend(table.keys.iter().map(key));
+    let body = lines.join(",\n    ");
+    format!("CREATE TABLE IF NOT EXISTS `{name}` (\n    {body}\n) {TABLE_OPTIONS};")
+}
+
+fn column(column: &TableColumn) -> String {
+    let name = &column.name;
+    let ty = column_type(column.ty);
+    let null = if column.required { " NOT NULL" } else { "" };
+    let rest = match column.ty {
+        StorageType::RowId => " AUTO_INCREMENT".to_owned(),
+        StorageType::Json => format!(" CHECK ({})", is_json(name)),
+        StorageType::Sql(_) | StorageType::Bytes | StorageType::Hash => String::new(),
+    };
+    format!("`{name}` {ty}{null}{rest}")
+}
+
+/// Holds for JSON text, and for every text with the ends of an object: MariaDB calls an object of 32 levels invalid and
+/// MySQL one of 101, and the cluster's objects may be deeper.
+/// <https://mariadb.com/kb/en/json_valid/>
+fn is_json(column: &ColumnName) -> String {
+    format!("`{column}` LIKE '{{\"%}}' OR JSON_VALID(`{column}`)")
+}
+
+fn primary_key(columns: &[ColumnName]) -> String {
+    format!("PRIMARY KEY ({})", quoted_list(columns))
+}
+
+fn key(key: &Key) -> String {
+    format!("KEY `{}` ({})", key.name, quoted_list(&key.columns))
+}
+
+/// The type's name.
+pub fn column_type(ty: StorageType) -> String {
+    match ty {
+        StorageType::Sql(sql) => sql_type(sql),
+        StorageType::Bytes => "LONGBLOB".to_owned(),
+        StorageType::Hash => "BINARY(32)".to_owned(),
+        // Not JSON: MySQL's JSON type re-orders keys and rounds numbers, and the text is kept to the byte.
+        StorageType::Json => "LONGTEXT".to_owned(),
+        StorageType::RowId => "BIGINT".to_owned(),
+    }
+}
+
+/// The words of crds.toml are MySQL's own.
+fn sql_type(sql: SqlType) -> String {
+    sql.to_string()
+}
+
+fn quoted_list(columns: &[ColumnName]) -> String {
+    let quoted: Vec<String> = columns.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}

@@ -1,0 +1,77 @@
+//! The dialect of SQLite. Tables are STRICT: SQLite then refuses a value of the wrong type as MySQL does.
+//! <https://sqlite.org/stricttables.html>
+
+use super::{StorageType, Table, TableColumn};
+use crate::model::{ColumnName, Key, SqlType, TableName};
+
+/// SQLite compares text by its bytes unless told otherwise; only the typing needs to be asked for.
+const TABLE_OPTIONS: &str = "STRICT";
+
+/// The statements that create a table with its keys, where it does not exist.
+pub fn create_table(table: &Table) -> String {
+    let name = table.name.as_str();
+    let mut lines: Vec<String> = table.columns.iter().map(column).collect();
+    lines.extend(primary_key(&table.columns, &table.primary_key));
+    let body = lines.join(",\n    ");
+    let mut statements = vec![format!(
+        "CREATE TABLE IF NOT EXISTS `{name}` (\n    {body}\n) {TABLE_OPTIONS};"
+    )];
+    statements.extend(table.keys.iter().map(|found| key(&table.name, found)));
+    statements.join("\n")
+}
+
+fn column(column: &TableColumn) -> String {
+    let name = &column.name;
+    let ty = column_type(column.ty);
+    let null = if column.required { " NOT NULL" } else { "" };
+    let rest = match column.ty {
+        StorageType::RowId => " PRIMARY KEY".to_owned(),
+        StorageType::Json => format!(" CHECK (json_valid(`{name}`))"),
+        StorageType::Sql(_) | StorageType::Bytes | StorageType::Hash => String::new(),
+    };
+    format!("`{name}` {ty}{null}{rest}")
+}
+
+/// A row id must be declared as primary key on its column: only then does SQLite assign it.
+/// <https://sqlite.org/lang_createtable.html#rowid>
+fn primary_key(columns: &[TableColumn], key: &[ColumnName]) -> Option<String> {
+    let assigned = columns
+        .iter()
+        .any(|column| column.ty == StorageType::RowId && key.contains(&column.name));
+    (!assigned).then(|| format!("PRIMARY KEY ({})", quoted_list(key)))
+}
+
+fn key(table: &TableName, key: &Key) -> String {
+    format!(
+        "CREATE INDEX IF NOT EXISTS `{}` ON `{table}` ({});",
+        key.name,
+        quoted_list(&key.columns)
+    )
+}
+
+/// The type's name.
+pub fn column_type(ty: StorageType) -> String {
+    match ty {
+        StorageType::Sql(sql) => sql_type(sql).to_owned(),
+        StorageType::Bytes | StorageType::Hash => "BLOB".to_owned(),
+        StorageType::Json => "TEXT".to_owned(),
+        StorageType::RowId => "INTEGER".to_owned(),
+    }
+}
+
+/// STRICT tables know few types. Times are text that sorts as time; a decimal is kept as the number that comes.
+fn sql_type(sql: SqlType) -> &'static str {
+    match sql {
+        SqlType::VarChar(_) | SqlType::Text | SqlType::MediumText | SqlType::LongText => "TEXT",
+        SqlType::DateTime(_) | SqlType::Date => "TEXT",
+        SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::Boolean => "INTEGER",
+        SqlType::BigInt | SqlType::BigIntUnsigned => "INTEGER",
+        SqlType::Double => "REAL",
+        SqlType::Decimal(_, _) => "ANY",
+    }
+}
+
+fn quoted_list(columns: &[ColumnName]) -> String {
+    let quoted: Vec<String> = columns.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}

@@ -1,0 +1,154 @@
+//! CustomResourceDefinition manifests. The schema of a kind's objects comes from `schema`; this file knows the
+//! manifest around it. A kind whose CRD others own gets none: a partial schema over theirs would prune their fields.
+
+mod json_schema;
+mod schema;
+
+use serde::Serialize;
+
+use self::json_schema::JsonSchema;
+use crate::artifact::{Artifacts, HEADER, RelativePath};
+use crate::model::{Kind, Model, PrinterColumn, Shape, SubresourceStatus};
+
+/// Where the manifest of a kind lies, if it has one.
+pub(super) fn path(kind: &Kind) -> Option<RelativePath> {
+    match kind.shape {
+        Shape::Message | Shape::Inline(_) => Some(RelativePath::new(format!("schema/crds/{}.yaml", kind.plural))),
+        Shape::Crd { .. } => None,
+    }
+}
+
+/// One manifest for each kind whose CRD is Kindex's to install.
+pub(super) fn emit(model: &Model) -> Artifacts {
+    let manifest = |kind| Some((path(kind)?, manifest(model, kind)));
+    model.kinds.iter().filter_map(manifest).collect()
+}
+
+fn manifest(model: &Model, kind: &Kind) -> String {
+    let definition = CustomResourceDefinition {
+        api_version: "apiextensions.k8s.io/v1",
+        kind: "CustomResourceDefinition",
+        metadata: Metadata { name: kind.crd_name() },
+        spec: Spec {
+            group: kind.group.as_str(),
+            names: names(kind),
+            scope: kind.scope.as_str(),
+            versions: [version(model, kind)],
+        },
+    };
+    let yaml = serde_saphyr::to_string(&definition).expect("a manifest holds only text and numbers");
+    format!("# {HEADER}\n{yaml}")
+}
+
+fn names(kind: &Kind) -> Names<'_> {
+    Names {
+        categories: &kind.categories,
+        kind: kind.name.as_str(),
+        list_kind: &kind.list_kind,
+        plural: &kind.plural,
+        short_names: &kind.short_names,
+        singular: &kind.singular,
+    }
+}
+
+fn version<'a>(model: &Model, kind: &'a Kind) -> Version<'a> {
+    Version {
+        additional_printer_columns: kind.printer_columns.iter().map(printer_column).collect(),
+        name: kind.version.as_str(),
+        schema: Validation {
+            open_api_v3_schema: schema::root(model, kind),
+        },
+        served: true,
+        storage: true,
+        subresources: match kind.status {
+            SubresourceStatus::Present(_) => Some(Subresources { status: Empty {} }),
+            SubresourceStatus::Absent => None,
+        },
+    }
+}
+
+/// A column with a priority above 0 is shown only with `-o wide`.
+fn printer_column(column: &PrinterColumn) -> AdditionalPrinterColumn<'_> {
+    AdditionalPrinterColumn {
+        description: &column.doc,
+        json_path: format!(".{}", column.path.json_dotted()),
+        name: &column.name,
+        priority: column.wide.then_some(1),
+        ty: column.ty.as_str(),
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CustomResourceDefinition<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: Metadata,
+    spec: Spec<'a>,
+}
+
+#[derive(Serialize)]
+struct Metadata {
+    name: String,
+}
+
+#[derive(Serialize)]
+struct Spec<'a> {
+    group: &'a str,
+    names: Names<'a>,
+    scope: &'static str,
+    versions: [Version<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Names<'a> {
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    categories: &'a [String],
+    kind: &'a str,
+    list_kind: &'a str,
+    plural: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    short_names: &'a [String],
+    singular: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Version<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    additional_printer_columns: Vec<AdditionalPrinterColumn<'a>>,
+    name: &'a str,
+    schema: Validation,
+    served: bool,
+    storage: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subresources: Option<Subresources>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AdditionalPrinterColumn<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    json_path: String,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u8>,
+    #[serde(rename = "type")]
+    ty: &'static str,
+}
+
+#[derive(Serialize)]
+struct Validation {
+    #[serde(rename = "openAPIV3Schema")]
+    open_api_v3_schema: JsonSchema,
+}
+
+#[derive(Serialize)]
+struct Subresources {
+    status: Empty,
+}
+
+#[derive(Serialize)]
+struct Empty {}

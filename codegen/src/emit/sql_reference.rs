@@ -1,0 +1,179 @@
+//! The reference page of the SQL schema, for the people who query it. Every table on it comes from the same model as
+//! the schema itself.
+
+use askama::Template;
+
+use crate::artifact::{Artifacts, HEADER, RelativePath};
+use crate::dialect::{self, TableColumn, mysql, sqlite};
+use crate::model::{BaseColumn, Column, ColumnName, ColumnType, Kind, Model, Reference, ReferenceTarget, SideTable};
+
+/// The page.
+pub(super) fn emit(model: &Model) -> Artifacts {
+    let page = Page {
+        header: HEADER,
+        database: model.platform.database.as_str(),
+        kinds: model.kinds.len(),
+        tables: model.kinds.len() * dialect::TABLES_OF_A_KIND,
+        extracted: model.kinds.iter().map(|kind| kind.columns.len()).sum(),
+        base: BaseColumn::all().map(base_row).collect(),
+        sides: SideTable::ALL.map(side_rows),
+        sections: model.kinds.iter().map(section).collect(),
+        relationships: model.kinds.iter().flat_map(relationships).collect(),
+        examples: examples(model),
+    };
+    let mut text = page.render().expect("the template writes into a string");
+    text.push('\n');
+    Artifacts::from([(RelativePath::new("docs/reference/sql.md"), text)])
+}
+
+#[derive(Template)]
+#[template(path = "sql_reference.md", escape = "none")]
+struct Page<'a> {
+    header: &'static str,
+    database: &'a str,
+    kinds: usize,
+    tables: usize,
+    extracted: usize,
+    base: Vec<Row>,
+    sides: [Side; 2],
+    sections: Vec<KindSection<'a>>,
+    relationships: Vec<Relationship>,
+    examples: Option<Examples<'a>>,
+}
+
+/// A column in both dialects.
+struct Row {
+    name: String,
+    mysql: String,
+    sqlite: String,
+    doc: String,
+}
+
+/// A side table.
+struct Side {
+    suffix: &'static str,
+    rows: Vec<Row>,
+}
+
+/// What the page says about one kind.
+struct KindSection<'a> {
+    kind: &'a Kind,
+    doc: String,
+    columns: Vec<(Row, String, &'static str)>,
+    keys: Vec<(String, String)>,
+}
+
+/// One object naming another through columns.
+struct Relationship {
+    from: String,
+    to: String,
+    columns: String,
+    on_delete: &'static str,
+}
+
+fn base_row(column: BaseColumn) -> Row {
+    let ty = dialect::base_type(column);
+    Row {
+        name: column.name().to_owned(),
+        mysql: nullability(mysql::column_type(ty), column.required()),
+        sqlite: nullability(sqlite::column_type(ty), column.required()),
+        doc: column.doc().to_owned(),
+    }
+}
+
+fn side_rows(side: SideTable) -> Side {
+    let rows = dialect::side_columns(side).into_iter().map(|column| {
+        let TableColumn { name, ty, required } = column;
+        Row {
+            name: name.to_string(),
+            mysql: nullability(mysql::column_type(ty), required),
+            sqlite: nullability(sqlite::column_type(ty), required),
+            doc: String::new(),
+        }
+    });
+    Side {
+        suffix: side.suffix(),
+        rows: rows.collect(),
+    }
+}
+
+fn nullability(ty: String, required: bool) -> String {
+    if required { ty + " NOT NULL" } else { ty }
+}
+
+fn section(kind: &Kind) -> KindSection<'_> {
+    let keys = kind.keys.iter().map(|key| {
+        let columns: Vec<&str> = key.columns.iter().map(ColumnName::as_str).collect();
+        (key.name.to_string(), columns.join(", "))
+    });
+    KindSection {
+        kind,
+        doc: one_line(&kind.doc),
+        columns: kind.columns.iter().map(|column| column_row(kind, column)).collect(),
+        keys: keys.collect(),
+    }
+}
+
+fn column_row(kind: &Kind, column: &Column) -> (Row, String, &'static str) {
+    let ty = dialect::StorageType::Sql(column.sql);
+    let row = Row {
+        name: column.name.to_string(),
+        mysql: mysql::column_type(ty),
+        sqlite: sqlite::column_type(ty),
+        doc: one_line(&column.doc).replace('|', "\\|"),
+    };
+    let key = match kind.leads_a_key(&column.name) {
+        true => "first of a key",
+        false if kind.keys.iter().any(|key| key.columns.contains(&column.name)) => "in a key",
+        false => "",
+    };
+    (row, column.path.json_dotted(), key)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn relationships(kind: &Kind) -> Vec<Relationship> {
+    let relationship = |reference: &Reference| Relationship {
+        from: kind.name.to_string(),
+        to: match &reference.target {
+            ReferenceTarget::Kind(target) => target.to_string(),
+            ReferenceTarget::KindIn(column) => format!("the kind in `{}.{column}`", kind.table),
+        },
+        columns: kind
+            .group_columns(&reference.column)
+            .map(|column| format!("`{}.{}`", kind.table, column.name))
+            .collect::<Vec<_>>()
+            .join(", "),
+        on_delete: reference.on_delete.as_str(),
+    };
+    kind.references.iter().map(relationship).collect()
+}
+
+/// What the examples are about: the first column of enum names that has a key.
+struct Examples<'a> {
+    kind: &'a Kind,
+    column: &'a Column,
+    value: &'a str,
+}
+
+fn examples(model: &Model) -> Option<Examples<'_>> {
+    let columns = model.kinds.iter().flat_map(|kind| {
+        let keyed = |column: &&Column| kind.leads_a_key(&column.name);
+        let columns = kind.columns.iter().filter(keyed);
+        columns.map(move |column| (kind, column))
+    });
+    let mut examples = columns.filter_map(|(kind, column)| {
+        let ColumnType::Enum(name) = &column.ty else {
+            return None;
+        };
+        let value = model.enumeration(name).values.last()?;
+        Some(Examples {
+            kind,
+            column,
+            value: &value.name,
+        })
+    });
+    examples.next()
+}

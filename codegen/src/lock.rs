@@ -1,0 +1,368 @@
+//! `schema/crds.lock`: what the last run generated and the next one must respect. Sorted, one fact a line, so that
+//! two branches merge line by line. Field numbers and storage versions are never forgotten; columns and keys are
+//! those of the last run, for the migration planner to compare with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use crate::artifact::{Artifacts, HEADER, RelativePath};
+use crate::diag::{Collector, messages};
+use crate::model::Kind;
+use crate::source::{self, Place, Sources};
+
+/// Numbers that protobuf keeps for itself.
+const PROTO_RESERVED: std::ops::RangeInclusive<u32> = 19_000..=19_999;
+
+/// The facts of the lock file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// `kind <Kind> <group>/<version> <plural> <table>`
+    pub kinds: BTreeMap<String, LockedKind>,
+    /// `column <table> <column> <path> <SQL type>`
+    pub columns: BTreeMap<(String, String), LockedColumn>,
+    /// `key <table> <key> <columns>`
+    pub keys: BTreeMap<(String, String), String>,
+    /// `tag <message> <field> <number> <type>`, of made messages, also of fields that are gone.
+    tags: BTreeMap<(String, String), LockedTag>,
+    /// `value <enum> <value> <number>`, of made enums, also of values that are gone.
+    values: BTreeMap<(String, String), i32>,
+    /// `version <Kind> <group>/<version> <hash>`, every one ever generated.
+    pub versions: BTreeSet<(String, String, String)>,
+}
+
+/// A kind as it was generated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedKind {
+    /// `michelangelo.api/v2`.
+    pub api_version: String,
+    /// `pipelineruns`.
+    pub plural: String,
+    /// `pipelinerun`.
+    pub table: String,
+}
+
+/// A column as it was generated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedColumn {
+    /// JSON path, dotted.
+    pub path: String,
+    /// SQL type as in `crds.toml`.
+    pub sql: String,
+}
+
+/// A field number and the type it was given for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LockedTag {
+    number: u32,
+    ty: String,
+    /// The line that says so; `None` for a number given in this run.
+    place: Option<Place>,
+}
+
+/// A field that is there again, or still there, with another type: its number would change meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TagConflict {
+    /// The number.
+    pub number: u32,
+    /// The type that the number stands for.
+    pub locked_type: String,
+    /// The line of the lock.
+    pub place: Option<Place>,
+}
+
+/// Reads the lock of the last run; an absent one is empty. Lines that say nothing are reported.
+pub fn parse(sources: &Sources, found: &mut Collector) -> Lock {
+    let mut lock = Lock::default();
+    let Some(file) = sources.lock() else {
+        return lock;
+    };
+    let mut start = 0;
+    for line in sources.text(file).split_inclusive('\n') {
+        let text = line.trim_end();
+        let place = Place::new(file, start..start + text.len());
+        start += line.len();
+        let is_fact = !text.is_empty() && !text.starts_with('#');
+        if is_fact && lock.read_line(text, place, found).is_none() {
+            found.push(messages::lock_line(text, place));
+        }
+    }
+    lock
+}
+
+impl Lock {
+    fn read_line(&mut self, line: &str, place: Place, found: &mut Collector) -> Option<()> {
+        let (fact, rest) = line.split_once(' ')?;
+        let words: Vec<&str> = rest.splitn(4, ' ').collect();
+        match (fact, words.as_slice()) {
+            ("kind", [kind, api_version, plural, table]) => {
+                let locked = LockedKind {
+                    api_version: (*api_version).to_owned(),
+                    plural: (*plural).to_owned(),
+                    table: (*table).to_owned(),
+                };
+                self.kinds.insert((*kind).to_owned(), locked);
+            }
+            ("column", [table, column, path, sql]) => {
+                let locked = LockedColumn {
+                    path: (*path).to_owned(),
+                    sql: (*sql).to_owned(),
+                };
+                self.columns.insert(pair(table, column), locked);
+            }
+            ("key", [table, key, columns]) => {
+                self.keys.insert(pair(table, key), (*columns).to_owned());
+            }
+            ("tag", [message, field, number, ty]) => {
+                let tag = LockedTag {
+                    number: number.parse().ok()?,
+                    ty: (*ty).to_owned(),
+                    place: Some(place),
+                };
+                self.refuse_reused_tag(message, field, &tag, place, found);
+                self.tags.insert(pair(message, field), tag);
+            }
+            ("value", [name, value, number]) => {
+                self.values.insert(pair(name, value), number.parse().ok()?);
+            }
+            ("version", [kind, api_version, hash]) => {
+                let version = (*api_version).to_owned();
+                self.versions.insert(((*kind).to_owned(), version, (*hash).to_owned()));
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Two branches that each add a field merge without a conflict in git and with one here.
+    fn refuse_reused_tag(&self, message: &str, field: &str, tag: &LockedTag, place: Place, found: &mut Collector) {
+        let holder = self
+            .tags_of(message)
+            .find(|(name, other)| other.number == tag.number && *name != field);
+        if let Some((other, LockedTag { place: Some(first), .. })) = holder {
+            found.push(messages::tag_reused(message, tag.number, other, field, place, *first));
+        }
+    }
+
+    fn tags_of(&self, message: &str) -> impl Iterator<Item = (&str, &LockedTag)> {
+        let message = message.to_owned();
+        self.tags
+            .range((message.clone(), String::new())..)
+            .take_while(move |((name, _), _)| *name == message)
+            .map(|((_, field), tag)| (field.as_str(), tag))
+    }
+
+    /// What the next run starts from: all that is never forgotten.
+    pub fn for_next_run(&self) -> Self {
+        Self {
+            tags: self.tags.clone(),
+            values: self.values.clone(),
+            versions: self.versions.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// The number of a field of a made message: the one it has, or the next that was never used.
+    ///
+    /// # Errors
+    /// The field has a number that stands for another type.
+    pub fn assign_tag(&mut self, message: &str, field: &str, ty: &str) -> Result<u32, TagConflict> {
+        if let Some(tag) = self.tags.get(&pair(message, field)) {
+            if tag.ty == ty {
+                return Ok(tag.number);
+            }
+            return Err(TagConflict {
+                number: tag.number,
+                locked_type: tag.ty.clone(),
+                place: tag.place,
+            });
+        }
+        let highest = self.tags_of(message).map(|(_, tag)| tag.number).max();
+        let mut number = highest.unwrap_or(0) + 1;
+        if PROTO_RESERVED.contains(&number) {
+            number = PROTO_RESERVED.end() + 1;
+        }
+        let tag = LockedTag {
+            number,
+            ty: ty.to_owned(),
+            place: None,
+        };
+        self.tags.insert(pair(message, field), tag);
+        Ok(number)
+    }
+
+    /// Fields of a made message that are gone: their numbers and names stay reserved.
+    pub fn retired_tags(&self, message: &str, live: &BTreeSet<&str>) -> Vec<(u32, String)> {
+        let mut retired: Vec<_> = self
+            .tags_of(message)
+            .filter(|(field, _)| !live.contains(field))
+            .map(|(field, tag)| (tag.number, field.to_owned()))
+            .collect();
+        retired.sort();
+        retired
+    }
+
+    /// The number of a value of a made enum: the one it has, or the next that was never used, 0 first.
+    pub fn assign_value(&mut self, enumeration: &str, value: &str) -> i32 {
+        let key = pair(enumeration, value);
+        if let Some(number) = self.values.get(&key) {
+            return *number;
+        }
+        let next = self
+            .values_of(enumeration)
+            .map(|(_, number)| number + 1)
+            .max()
+            .unwrap_or(0);
+        self.values.insert(key, next);
+        next
+    }
+
+    /// Values of a made enum that are gone: their numbers and names stay reserved.
+    pub fn retired_values(&self, enumeration: &str, live: &BTreeSet<&str>) -> Vec<(i32, String)> {
+        let mut retired: Vec<_> = self
+            .values_of(enumeration)
+            .filter(|(value, _)| !live.contains(value))
+            .map(|(value, number)| (number, value.to_owned()))
+            .collect();
+        retired.sort();
+        retired
+    }
+
+    fn values_of(&self, enumeration: &str) -> impl Iterator<Item = (&str, i32)> {
+        let enumeration = enumeration.to_owned();
+        self.values
+            .range((enumeration.clone(), String::new())..)
+            .take_while(move |((name, _), _)| *name == enumeration)
+            .map(|((_, value), number)| (value.as_str(), *number))
+    }
+
+    /// Notes the kinds of this run.
+    pub fn record(&mut self, kinds: &[Kind]) {
+        for kind in kinds {
+            let (name, table) = (kind.name.to_string(), kind.table.to_string());
+            for column in &kind.columns {
+                let locked = LockedColumn {
+                    path: column.path.json_dotted(),
+                    sql: column.sql.to_string(),
+                };
+                self.columns.insert(pair(&table, column.name.as_str()), locked);
+            }
+            for key in &kind.keys {
+                let columns: Vec<&str> = key.columns.iter().map(AsRef::as_ref).collect();
+                self.keys.insert(pair(&table, key.name.as_str()), columns.join(","));
+            }
+            let hash = kind.storage_version_hash.clone();
+            self.versions.insert((name.clone(), kind.api_version(), hash));
+            let locked = LockedKind {
+                api_version: kind.api_version(),
+                plural: kind.plural.clone(),
+                table,
+            };
+            self.kinds.insert(name, locked);
+        }
+    }
+
+    /// The file.
+    pub fn emit(&self) -> Artifacts {
+        let mut lines = Vec::new();
+        for ((table, column), locked) in &self.columns {
+            lines.push(format!("column {table} {column} {} {}", locked.path, locked.sql));
+        }
+        for ((table, key), columns) in &self.keys {
+            lines.push(format!("key {table} {key} {columns}"));
+        }
+        for (kind, locked) in &self.kinds {
+            let LockedKind {
+                api_version,
+                plural,
+                table,
+            } = locked;
+            lines.push(format!("kind {kind} {api_version} {plural} {table}"));
+        }
+        for ((message, field), tag) in &self.tags {
+            lines.push(format!("tag {message} {field} {} {}", tag.number, tag.ty));
+        }
+        for ((enumeration, value), number) in &self.values {
+            lines.push(format!("value {enumeration} {value} {number}"));
+        }
+        for (kind, api_version, hash) in &self.versions {
+            lines.push(format!("version {kind} {api_version} {hash}"));
+        }
+        lines.sort();
+        let mut text = format!("# {HEADER}\n");
+        text.push_str("# Commit it: field numbers and storage versions in here are never given twice.\n");
+        for line in lines {
+            writeln!(text, "{line}").expect("writing to a String cannot fail");
+        }
+        Artifacts::from([(RelativePath::new(source::LOCK), text)])
+    }
+}
+
+fn pair(first: &str, second: &str) -> (String, String) {
+    (first.to_owned(), second.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text_of(lock: &Lock) -> String {
+        lock.emit().into_values().next().expect("one file")
+    }
+
+    fn read(text: &str) -> (Lock, Collector) {
+        let mut sources = Sources::of_crds("");
+        sources.add_lock(text);
+        let mut found = Collector::default();
+        let lock = parse(&sources, &mut found);
+        (lock, found)
+    }
+
+    #[test]
+    fn it_reads_what_it_writes() {
+        let mut lock = Lock::default();
+        lock.assign_tag("a.ExperimentSpec", "owner", "string").expect("new");
+        lock.assign_value("a.ExperimentStatus.Phase", "DRAFT");
+        lock.keys.insert(pair("model", "model_owner"), "owner".to_owned());
+        let column = LockedColumn {
+            path: "spec.size".to_owned(),
+            sql: "DECIMAL(20, 6)".to_owned(),
+        };
+        lock.columns.insert(pair("model", "size"), column);
+        let (again, found) = read(&text_of(&lock));
+        assert!(found.is_empty());
+        assert_eq!(text_of(&again), text_of(&lock));
+    }
+
+    #[test]
+    fn a_number_is_never_given_twice() {
+        let mut lock = Lock::default();
+        assert_eq!(lock.assign_tag("a.M", "one", "string"), Ok(1));
+        assert_eq!(lock.assign_tag("a.M", "two", "string"), Ok(2));
+        let mut next = lock.for_next_run();
+        assert_eq!(next.assign_tag("a.M", "three", "string"), Ok(3));
+        let live = BTreeSet::from(["three"]);
+        let retired = next.retired_tags("a.M", &live);
+        assert_eq!(retired, [(1, "one".to_owned()), (2, "two".to_owned())]);
+    }
+
+    #[test]
+    fn numbers_of_protobuf_itself_are_passed_over() {
+        let (mut lock, found) = read("tag a.M last 18999 string\n");
+        assert!(found.is_empty());
+        assert_eq!(lock.assign_tag("a.M", "next", "string"), Ok(20_000));
+    }
+
+    #[test]
+    fn another_type_under_an_old_number_is_a_conflict() {
+        let mut lock = Lock::default();
+        lock.assign_tag("a.M", "size", "int32").expect("new");
+        let conflict = lock.assign_tag("a.M", "size", "string").expect_err("refused");
+        assert_eq!((conflict.number, conflict.locked_type.as_str()), (1, "int32"));
+    }
+
+    #[test]
+    fn lines_of_another_program_are_reported() {
+        let (_, found) = read("<<<<<<< HEAD\ntag a.M one 1 string\n");
+        assert_eq!(found.into_diagnostics(Sources::of_crds("")).len(), 1);
+    }
+}

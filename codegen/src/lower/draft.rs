@@ -1,0 +1,110 @@
+//! The names of kinds, before anything is known about their shapes: what they are called in Kubernetes, SQL and Rust,
+//! and that no two of them get in each other's way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::manifest::{self, Manifest};
+use super::names::{self, ResourceNames};
+use super::{Manifests, reserved};
+use crate::diag::{Collector, messages as mistakes};
+use crate::model::{ApiVersion, GroupName, KindName, Platform, SQL_NAME_BYTES_MAX, TableName, snake_case};
+use crate::source::{Place, Sources};
+use crate::spec::{KindSpec, Spec};
+
+/// Longest name that is derived from a table's: `<table>_labels_key_value`.
+const LONGEST_SUFFIX: &str = "_labels_key_value";
+
+/// A kind with its names; its shape is still unknown.
+pub(super) struct Draft<'s> {
+    pub(super) spec: &'s KindSpec,
+    pub(super) name: KindName,
+    pub(super) group: GroupName,
+    pub(super) version: ApiVersion,
+    pub(super) manifest: Option<Manifest>,
+    pub(super) names: ResourceNames,
+    pub(super) table: TableName,
+    pub(super) module: String,
+}
+
+/// Checks the names of every kind; kinds without a usable name are left out.
+pub(super) fn drafts<'s>(
+    spec: &'s Spec,
+    platform: &Platform,
+    manifests: &Manifests,
+    sources: &Sources,
+    found: &mut Collector,
+) -> Vec<Draft<'s>> {
+    let mut taken = names::Taken::default();
+    let mut tables: BTreeMap<TableName, Place> = BTreeMap::new();
+    let mut drafts = Vec::new();
+    for kind in &spec.kinds {
+        let manifest = kind.crd.as_ref().and_then(|path| {
+            let file = *manifests.get(&path.value)?;
+            manifest::read(sources.text(file), path, &kind.name, found)
+        });
+        let Some(draft) = draft(kind, platform, manifest, found) else {
+            continue;
+        };
+        taken.take(kind, &draft.group, &draft.names, found);
+        if let Some(first) = tables.insert(draft.table.clone(), kind.name.place) {
+            found.push(mistakes::duplicate_table(&kind.name, &draft.table, first));
+        }
+        drafts.push(draft);
+    }
+    drafts
+}
+
+fn draft<'s>(
+    spec: &'s KindSpec,
+    platform: &Platform,
+    manifest: Option<Manifest>,
+    found: &mut Collector,
+) -> Option<Draft<'s>> {
+    let mut names = names::resource_names(spec, found);
+    let mut group = match &spec.group {
+        Some(text) => names::api_group(Some(text), found),
+        None => platform.group.clone(),
+    };
+    let mut version = match &spec.version {
+        Some(text) => names::api_version(Some(text), found),
+        None => platform.version.clone(),
+    };
+    if let Some(manifest) = &manifest {
+        let declared = [&spec.group, &spec.version, &spec.plural, &spec.scope];
+        for text in declared.into_iter().flatten() {
+            found.push(mistakes::said_by_manifest(text));
+        }
+        group = manifest.group.clone();
+        version = manifest.version.clone();
+        names.plural.clone_from(&manifest.plural);
+        names.singular.clone_from(&manifest.singular);
+    }
+    let name = KindName::parse(&spec.name.value)
+        .map_err(|error| found.push(mistakes::bad_name(&spec.name, error)))
+        .ok()?;
+    let module = snake_case(name.as_str());
+    if reserved::module(&module) {
+        found.push(mistakes::module_keyword(&spec.name, &module));
+    }
+    let table = name.as_str().to_lowercase();
+    if table.len() + LONGEST_SUFFIX.len() > SQL_NAME_BYTES_MAX {
+        let longest = SQL_NAME_BYTES_MAX - LONGEST_SUFFIX.len();
+        found.push(mistakes::kind_too_long(&spec.name, longest));
+        return None;
+    }
+    Some(Draft {
+        spec,
+        name,
+        group,
+        version,
+        manifest,
+        names,
+        table: TableName::parse(&table).expect("a kind in lower case is a SQL name"),
+        module,
+    })
+}
+
+/// The names of all kinds that have one.
+pub(super) fn declared(drafts: &[Draft<'_>]) -> BTreeSet<KindName> {
+    drafts.iter().map(|draft| draft.name.clone()).collect()
+}

@@ -1,0 +1,57 @@
+//! Secondary keys: those that every table has and those that columns ask for. Names and lengths are held against the
+//! limits of the engines.
+
+use crate::diag::{Collector, messages};
+use crate::model::{BaseColumn, Column, Key, TableName};
+use crate::spec::ColumnSpec;
+
+/// Longest key that InnoDB builds, in bytes.
+pub(super) const KEY_BYTES_MAX: usize = 3072;
+
+/// The keys of every main table, in table order.
+pub(super) fn base(table: &TableName) -> Vec<Key> {
+    let key = |suffix: &str, columns: &[BaseColumn]| Key {
+        name: table.key(suffix).expect("a table's name leaves room for the base keys"),
+        columns: columns.iter().map(|column| (*column).into()).collect(),
+    };
+    vec![
+        key("namespace_name", &[BaseColumn::Namespace, BaseColumn::Name]),
+        key("create_time", &[BaseColumn::CreateTime]),
+        key("delete_time", &[BaseColumn::DeleteTime]),
+    ]
+}
+
+/// The key `<table>_<suffix>` over `columns`, unless it breaks a limit, which is reported.
+pub(super) fn extracted(
+    table: &TableName,
+    suffix: &str,
+    columns: &[&Column],
+    spec: &ColumnSpec,
+    found: &mut Collector,
+) -> Option<Key> {
+    let place = spec.key.map_or(spec.name.place, |key| key.place);
+    let mut bytes = 0;
+    for column in columns {
+        let Some(more) = column.sql.key_bytes() else {
+            found.push(messages::key_on_text(column.name.as_str(), column.sql, place));
+            return None;
+        };
+        bytes += more;
+    }
+    if bytes > KEY_BYTES_MAX {
+        let name = &spec.name.value;
+        found.push(messages::key_too_long(name, bytes, KEY_BYTES_MAX, place));
+        return None;
+    }
+    match table.key(suffix) {
+        Ok(name) => {
+            let columns = columns.iter().map(|column| column.name.clone()).collect();
+            Some(Key { name, columns })
+        }
+        Err(_) => {
+            let name = format!("{table}_{suffix}");
+            found.push(messages::key_name_too_long(&name, place));
+            None
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Kinds, once their messages are known: columns, keys, references, headings, all put together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::draft::{self, Draft};
+use super::made::Made;
+use super::messages::Messages;
+use super::{columns, keys, references, storage_version};
+use crate::diag::{Collector, messages as mistakes};
+use crate::model::{
+    Cardinality, FieldType, Kind, KindName, Message, MessageName, Path, PrinterColumn, PrinterType, QualifiedName as _,
+    Scope, Segment, Shape, SideTable, SubresourceStatus,
+};
+use crate::source::Place;
+use crate::spec::ColumnSpec;
+
+/// Lowers every kind whose message is known. Where `complete` is false a message may be missing because its file did
+/// not compile, which was reported.
+pub(super) fn lower(
+    drafts: &[Draft<'_>],
+    made: &Made,
+    messages: &Messages,
+    complete: bool,
+    found: &mut Collector,
+) -> Vec<Kind> {
+    let context = Context {
+        declared: draft::declared(drafts),
+        made,
+        messages,
+        complete,
+    };
+    let mut objects = sql_objects(drafts);
+    let mut kinds = Vec::new();
+    for draft in drafts {
+        if let Some(kind) = kind(draft, &context, found) {
+            refuse_taken(&kind, draft, &mut objects, found);
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+/// What all kinds are checked against.
+struct Context<'a> {
+    declared: BTreeSet<KindName>,
+    made: &'a Made,
+    messages: &'a Messages,
+    complete: bool,
+}
+
+/// The message that is the whole object.
+fn root<'m>(draft: &Draft<'_>, context: &Context<'m>, found: &mut Collector) -> Option<&'m Message> {
+    let messages = context.messages;
+    let Some(text) = &draft.spec.message else {
+        return messages.get(context.made.root(&draft.name)?);
+    };
+    let name = MessageName::parse(&text.value)
+        .map_err(|error| found.push(mistakes::bad_name(text, error)))
+        .ok()?;
+    let message = messages.get(&name);
+    if message.is_none() && context.complete {
+        let candidates = messages
+            .values()
+            .filter(|message| message.field_by_json_name("spec").is_some())
+            .map(|message| message.name.full());
+        found.push(mistakes::unknown_message(text, candidates));
+    }
+    message
+}
+
+/// The messages of `spec` and `status`.
+struct Parts {
+    spec: MessageName,
+    status: SubresourceStatus,
+}
+
+fn parts(draft: &Draft<'_>, root: &Message, found: &mut Collector) -> Option<Parts> {
+    let part = |name: &str| -> Option<&MessageName> {
+        let field = root.field_by_json_name(name)?;
+        match (&field.ty, field.cardinality) {
+            (FieldType::Message(name), Cardinality::Single | Cardinality::Optional) => Some(name),
+            _ => None,
+        }
+    };
+    let text = draft.spec.message.as_ref().unwrap_or(&draft.spec.name);
+    for required in ["metadata", "spec"] {
+        if part(required).is_none() {
+            found.push(mistakes::message_without_part(text, root.name.full(), required));
+        }
+    }
+    part("metadata")?;
+    Some(Parts {
+        spec: part("spec")?.clone(),
+        status: match part("status") {
+            Some(message) => SubresourceStatus::Present(message.clone()),
+            None => SubresourceStatus::Absent,
+        },
+    })
+}
+
+/// Tables and keys by name: SQLite keeps both in one namespace.
+type SqlObjects = BTreeMap<String, Place>;
+
+fn sql_objects(drafts: &[Draft<'_>]) -> SqlObjects {
+    let mut objects = SqlObjects::new();
+    for draft in drafts {
+        let place = draft.spec.name.place;
+        objects.entry(draft.table.to_string()).or_insert(place);
+        for side in SideTable::ALL {
+            let name = format!("{}_{}", draft.table, side.suffix());
+            objects.entry(name).or_insert(place);
+        }
+    }
+    objects
+}
+
+fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Option<Kind> {
+    let spec = draft.spec;
+    let root = root(draft, context, found);
+    let parts = root.and_then(|root| parts(draft, root, found));
+    let whole = root.filter(|_| parts.is_some());
+    let columns = columns::lower(spec, &draft.table, whole, context.messages, found);
+    let (root, parts) = (root?, parts?);
+    let references = references::lower(spec, &columns.columns, &context.declared, found);
+    let mut keys = keys::base(&draft.table);
+    keys.extend(columns.keys);
+    let mut printer_columns = columns.printers;
+    printer_columns.push(age());
+    let names = draft.names.clone();
+    Some(Kind {
+        name: draft.name.clone(),
+        doc: doc(draft, root),
+        group: draft.group.clone(),
+        version: draft.version.clone(),
+        plural: names.plural,
+        singular: names.singular,
+        list_kind: format!("{}List", draft.name),
+        short_names: names.short_names,
+        categories: names.categories,
+        scope: scope(draft),
+        immutable: spec.immutable,
+        history: spec.history,
+        module: draft.module.clone(),
+        table: draft.table.clone(),
+        shape: shape(draft, context.made),
+        root: root.name.clone(),
+        spec: parts.spec,
+        status: parts.status,
+        columns: columns.columns,
+        keys,
+        references,
+        printer_columns,
+        storage_version_hash: storage_version::hash(&draft.group, &draft.version, &draft.name),
+    })
+}
+
+fn refuse_taken(kind: &Kind, draft: &Draft<'_>, objects: &mut SqlObjects, found: &mut Collector) {
+    let spec = draft.spec;
+    // Of two kinds with one table, which was reported, every key has a double.
+    if objects.get(kind.table.as_str()) != Some(&spec.name.place) {
+        return;
+    }
+    for key in &kind.keys {
+        let named_for = |column: &&ColumnSpec| {
+            let suffix = key.name.as_str().strip_prefix(kind.table.as_str());
+            suffix.is_some_and(|suffix| suffix[1..] == column.name.value)
+        };
+        let place = spec.columns.iter().find(named_for);
+        let place = place.map_or(spec.name.place, |column| column.name.place);
+        if let Some(first) = objects.insert(key.name.to_string(), place) {
+            found.push(mistakes::duplicate_sql_name(key.name.as_str(), place, first));
+        }
+    }
+}
+
+fn scope(draft: &Draft<'_>) -> Scope {
+    match (&draft.manifest, &draft.spec.scope) {
+        (Some(manifest), _) => manifest.scope,
+        (None, Some(text)) if text.value == Scope::Cluster.as_str() => Scope::Cluster,
+        (None, _) => Scope::Namespaced,
+    }
+}
+
+fn shape(draft: &Draft<'_>, made: &Made) -> Shape {
+    let proto = made.import_path(&draft.name).map(str::to_owned);
+    match (&draft.spec.crd, proto) {
+        (Some(manifest), Some(proto)) => Shape::Crd {
+            manifest: manifest.value.clone(),
+            proto,
+        },
+        (None, Some(proto)) => Shape::Inline(proto),
+        (_, None) => Shape::Message,
+    }
+}
+
+fn doc(draft: &Draft<'_>, root: &Message) -> String {
+    let declared = draft.spec.doc.as_ref().map(|doc| doc.value.trim());
+    match declared {
+        Some(doc) if !doc.is_empty() => doc.to_owned(),
+        _ if !root.doc.is_empty() => root.doc.clone(),
+        _ => format!("Objects of kind {}.", draft.name),
+    }
+}
+
+/// The column that kubectl shows for every built-in kind, and for custom ones only if they say so.
+fn age() -> PrinterColumn {
+    let segment = |name: &str| Segment {
+        json: name.to_owned(),
+        proto: name.to_owned(),
+    };
+    PrinterColumn {
+        name: "Age".to_owned(),
+        path: Path {
+            segments: vec![segment("metadata"), segment("creationTimestamp")],
+        },
+        ty: PrinterType::Date,
+        wide: false,
+        doc: String::new(),
+    }
+}

@@ -1,0 +1,240 @@
+//! Messages that no person wrote as `.proto`: from inline fields and from CRD manifests. They are printed as a
+//! `.proto` file, with numbers from the lock, and then go the way of all others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::draft::Draft;
+use super::protos::{META_PROTO, Protos};
+use super::shape::{MadeEnum, MadeField, MadeKind, MadeMessage, camel_case};
+use super::{inline, manifest};
+use crate::artifact::HEADER;
+use crate::diag::{Collector, messages};
+use crate::lock::Lock;
+use crate::model::{KindName, MessageName, snake_case};
+
+/// What was made: a file and a root message per kind.
+#[derive(Default)]
+pub(super) struct Made {
+    kinds: BTreeMap<KindName, (MessageName, String)>,
+    texts: BTreeMap<String, String>,
+}
+
+impl Made {
+    /// The message that is the whole object.
+    pub(super) fn root(&self, kind: &KindName) -> Option<&MessageName> {
+        self.kinds.get(kind).map(|(root, _)| root)
+    }
+
+    /// The import path of the kind's file.
+    pub(super) fn import_path(&self, kind: &KindName) -> Option<&str> {
+        self.kinds.get(kind).map(|(_, path)| path.as_str())
+    }
+
+    /// The files by import path.
+    pub(super) fn into_texts(self) -> BTreeMap<String, String> {
+        self.texts
+    }
+}
+
+/// Makes the messages of every kind that has none in `proto/`.
+pub(super) fn make(drafts: &[Draft<'_>], protos: &mut Protos, lock: &mut Lock, found: &mut Collector) -> Made {
+    let mut made = Made::default();
+    if drafts
+        .iter()
+        .all(|draft| draft.spec.fields.is_none() && draft.manifest.is_none())
+    {
+        return made;
+    }
+    let index = protos.index();
+    let mut names: BTreeSet<String> = index.names().map(str::to_owned).collect();
+    for draft in drafts {
+        let package = package(draft);
+        let kind = match (&draft.spec.fields, &draft.manifest) {
+            (Some(fields), _) => inline::make(draft.name.as_str(), &package, fields, &index, found),
+            (None, Some(manifest)) => Some(manifest::make(manifest, &draft.name, &package, draft.spec.name.place)),
+            (None, None) => None,
+        };
+        let Some(kind) = kind else { continue };
+        let import_path = format!(
+            "{}/{}.proto",
+            package.replace('.', "/"),
+            snake_case(draft.name.as_str())
+        );
+        let taken = ["", "List", "Spec", "Status"]
+            .map(|suffix| format!("{package}.{}{suffix}", draft.name))
+            .into_iter()
+            .find(|name| !names.insert(name.clone()));
+        if let Some(name) = taken {
+            found.push(messages::made_message_exists(&draft.spec.name, &name));
+            continue;
+        }
+        if protos.contains(&import_path) {
+            found.push(messages::made_file_exists(&draft.spec.name, &import_path));
+            continue;
+        }
+        let text = print(draft, &package, &kind, lock, found);
+        match protos.add(&import_path, &text) {
+            Ok(()) => {
+                let root = MessageName::parse(&format!("{package}.{}", draft.name));
+                let root = root.expect("package and kind are valid names");
+                made.kinds.insert(draft.name.clone(), (root, import_path.clone()));
+                made.texts.insert(import_path, text);
+            }
+            // After other mistakes this one only follows from them.
+            Err(error) if found.is_empty() => {
+                found.push(messages::made_proto_error(&draft.spec.name, &error));
+            }
+            Err(_) => {}
+        }
+    }
+    made
+}
+
+/// `michelangelo.api` and `v2` to `michelangelo.api.v2`; protobuf names know no dashes and start with a letter.
+fn package(draft: &Draft<'_>) -> String {
+    let group = draft.group.as_str().replace('-', "_");
+    let segments = group.split('.').map(|segment| {
+        if segment.starts_with(|c: char| c.is_ascii_digit()) {
+            format!("_{segment}")
+        } else {
+            segment.to_owned()
+        }
+    });
+    let segments: Vec<String> = segments.chain([draft.version.to_string()]).collect();
+    segments.join(".")
+}
+
+fn print(draft: &Draft<'_>, package: &str, kind: &MadeKind, lock: &mut Lock, found: &mut Collector) -> String {
+    let name = &draft.name;
+    let mut printer = Printer {
+        text: String::new(),
+        lock,
+        found,
+    };
+    printer.line(0, &format!("// {HEADER}"));
+    printer.line(0, "syntax = \"proto3\";\n");
+    printer.line(0, &format!("package {package};\n"));
+    let mut imports = kind.imports.clone();
+    imports.insert(META_PROTO.to_owned());
+    for import in imports {
+        printer.line(0, &format!("import \"{import}\";"));
+    }
+    printer.message(0, package, &kind.spec);
+    if let Some(status) = &kind.status {
+        printer.message(0, package, status);
+    }
+    let doc = draft.spec.doc.as_ref().map(|doc| doc.value.as_str());
+    printer.root(name.as_str(), doc.unwrap_or_default(), kind.status.is_some());
+    printer.text
+}
+
+struct Printer<'a> {
+    text: String,
+    lock: &'a mut Lock,
+    found: &'a mut Collector,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, depth: usize, line: &str) {
+        let indent = "  ".repeat(depth);
+        writeln!(self.text, "{indent}{line}").expect("writing to a String cannot fail");
+    }
+
+    fn doc(&mut self, depth: usize, doc: &str) {
+        for line in doc.trim().lines() {
+            self.line(depth, format!("// {}", line.trim()).trim_end());
+        }
+    }
+
+    fn message(&mut self, depth: usize, scope: &str, message: &MadeMessage) {
+        let full_name = format!("{scope}.{}", message.name);
+        self.text.push('\n');
+        self.doc(depth, &message.doc);
+        self.line(depth, &format!("message {} {{", message.name));
+        let live: BTreeSet<&str> = message.fields.iter().map(|field| field.name.as_str()).collect();
+        let retired = self.lock.retired_tags(&full_name, &live);
+        let retired = retired.into_iter().map(|(number, name)| (number.to_string(), name));
+        self.reserved(depth + 1, retired.collect());
+        for field in &message.fields {
+            self.field(depth + 1, &full_name, field);
+        }
+        for nested in &message.enums {
+            self.enumeration(depth + 1, &full_name, nested);
+        }
+        for nested in &message.messages {
+            self.message(depth + 1, &full_name, nested);
+        }
+        self.line(depth, "}");
+    }
+
+    fn field(&mut self, depth: usize, message: &str, field: &MadeField) {
+        let number = match self.lock.assign_tag(message, &field.name, &field.ty) {
+            Ok(number) => number,
+            Err(conflict) => {
+                let (number, locked) = (conflict.number, &conflict.locked_type);
+                let (name, place) = (&field.json_name, field.place);
+                let mistake = messages::tag_type_changed(name, &field.ty, place, number, locked, conflict.place);
+                self.found.push(mistake);
+                conflict.number
+            }
+        };
+        let option = if camel_case(&field.name) == field.json_name {
+            String::new()
+        } else {
+            format!(" [json_name = \"{}\"]", field.json_name)
+        };
+        self.doc(depth, &field.doc);
+        self.line(depth, &format!("{} {} = {number}{option};", field.ty, field.name));
+    }
+
+    fn enumeration(&mut self, depth: usize, message: &str, declared: &MadeEnum) {
+        let full_name = format!("{message}.{}", declared.name);
+        let mut values: Vec<(i32, &str)> = declared
+            .values
+            .iter()
+            .map(|value| (self.lock.assign_value(&full_name, value), value.as_str()))
+            .collect();
+        values.sort_unstable();
+        let live: BTreeSet<&str> = declared.values.iter().map(String::as_str).collect();
+        let retired = self.lock.retired_values(&full_name, &live);
+        if let Some((0, first)) = retired.first() {
+            self.found.push(messages::first_value_removed(first, declared.place));
+        }
+        self.text.push('\n');
+        self.line(depth, &format!("enum {} {{", declared.name));
+        let retired = retired.into_iter().map(|(number, name)| (number.to_string(), name));
+        self.reserved(depth + 1, retired.collect());
+        for (number, value) in values {
+            self.line(depth + 1, &format!("{value} = {number};"));
+        }
+        self.line(depth, "}");
+    }
+
+    fn reserved(&mut self, depth: usize, retired: Vec<(String, String)>) {
+        for (number, name) in retired {
+            self.line(depth, &format!("reserved {number}; // {name}"));
+        }
+    }
+
+    /// The whole object and its list, with the numbers that all kinds share.
+    fn root(&mut self, kind: &str, doc: &str, has_status: bool) {
+        const META: &str = ".k8s.io.apimachinery.pkg.apis.meta.v1";
+        self.text.push('\n');
+        self.doc(0, doc);
+        self.line(0, &format!("message {kind} {{"));
+        self.line(1, &format!("{META}.TypeMeta type_meta = 1;"));
+        self.line(1, &format!("{META}.ObjectMeta metadata = 2;"));
+        self.line(1, &format!("{kind}Spec spec = 3;"));
+        if has_status {
+            self.line(1, &format!("{kind}Status status = 4;"));
+        }
+        self.line(0, "}\n");
+        self.line(0, &format!("// A list of {kind} objects."));
+        self.line(0, &format!("message {kind}List {{"));
+        self.line(1, &format!("{META}.TypeMeta type_meta = 1;"));
+        self.line(1, &format!("{META}.ListMeta metadata = 2;"));
+        self.line(1, &format!("repeated {kind} items = 3;"));
+        self.line(0, "}");
+    }
+}

@@ -1,0 +1,90 @@
+//! From the declaration as written to the model: every rule is checked here, every default filled in, every order
+//! decided. Stages push mistakes and carry on, so that one run finds them all.
+
+mod reserved;
+mod storage_version;
+mod types;
+
+mod names;
+mod protos;
+mod shape;
+
+mod inline;
+mod manifest;
+
+mod draft;
+mod made;
+
+mod messages;
+mod recursion;
+
+mod keys;
+mod path;
+
+mod columns;
+mod references;
+
+mod kinds;
+
+mod query_text;
+
+mod queries;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use crate::diag::Collector;
+use crate::lock::Lock;
+use crate::model::Model;
+use crate::source::{FileId, Sources};
+use crate::spec::Spec;
+
+/// What a run without mistakes leads to.
+#[derive(Debug)]
+pub struct Lowered {
+    /// What the emitters read.
+    pub model: Model,
+    /// What the next run must know of this one.
+    pub lock: Lock,
+}
+
+/// CRD manifests by the path written in `crds.toml`.
+pub type Manifests = BTreeMap<String, FileId>;
+
+/// Checks `spec` and turns it into a model. `None` means that mistakes were found.
+pub fn lower(
+    spec: &Spec,
+    manifests: &Manifests,
+    sources: &Sources,
+    old_lock: &Lock,
+    found: &mut Collector,
+) -> Option<Lowered> {
+    let platform = names::platform(spec.platform.as_ref(), found);
+    let mut protos = protos::compile(sources, found);
+    let mut lock = old_lock.for_next_run();
+    let drafts = draft::drafts(spec, &platform, manifests, sources, found);
+    let made = made::make(&drafts, &mut protos, &mut lock, found);
+    let descriptors = protos.descriptors();
+    let (mut messages, enums) = messages::read(&descriptors);
+    recursion::mark(&mut messages);
+    let kinds = kinds::lower(&drafts, &made, &messages, protos.complete, found);
+    references::refuse_cycles(&kinds, spec, found);
+    let declared = draft::declared(&drafts);
+    let queries = queries::lower(&spec.queries, &kinds, &declared, &enums, found);
+    if !found.is_empty() {
+        return None;
+    }
+    lock.record(&kinds);
+    let model = Model {
+        platform,
+        kinds,
+        messages,
+        enums,
+        queries,
+        descriptors,
+        made_protos: made.into_texts(),
+    };
+    Some(Lowered { model, lock })
+}

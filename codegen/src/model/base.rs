@@ -1,0 +1,160 @@
+//! The part of the storage contract that every kind has: the columns that precede the extracted ones, Kindex's own
+//! columns after them, and the two side tables. Names, order and meaning only; the SQL types are the dialects' choice.
+
+/// A column that every main table has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BaseColumn {
+    /// Kubernetes UID, the primary key.
+    Uid,
+    /// API group and version: `michelangelo.api/v2`.
+    GroupVer,
+    /// Namespace of the object, empty for cluster-scoped kinds.
+    Namespace,
+    /// Name of the object.
+    Name,
+    /// `metadata.resourceVersion` as a number.
+    ResVersion,
+    /// `metadata.creationTimestamp`.
+    CreateTime,
+    /// Time of the last write that changed the row.
+    UpdateTime,
+    /// Time of the soft delete; NULL for a live row.
+    DeleteTime,
+    /// The object in message encoding; NULL where it does not fit its message.
+    Proto,
+    /// The exact JSON text of the object.
+    Json,
+    /// Set: the object was evicted and lives only in SQL.
+    EvictedTime,
+    /// Hash of payload, labels and annotations; an equal hash means nothing to write.
+    ContentHash,
+}
+
+impl BaseColumn {
+    /// The columns before the extracted ones, in table order.
+    pub const LEADING: [Self; 10] = [
+        Self::Uid,
+        Self::GroupVer,
+        Self::Namespace,
+        Self::Name,
+        Self::ResVersion,
+        Self::CreateTime,
+        Self::UpdateTime,
+        Self::DeleteTime,
+        Self::Proto,
+        Self::Json,
+    ];
+
+    /// The columns after the extracted ones, in table order.
+    pub const TRAILING: [Self; 2] = [Self::EvictedTime, Self::ContentHash];
+
+    /// All base columns, in table order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::LEADING.into_iter().chain(Self::TRAILING)
+    }
+
+    /// The base column of that name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::all().find(|column| column.name() == name)
+    }
+
+    /// The SQL name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Uid => "uid",
+            Self::GroupVer => "group_ver",
+            Self::Namespace => "namespace",
+            Self::Name => "name",
+            Self::ResVersion => "res_version",
+            Self::CreateTime => "create_time",
+            Self::UpdateTime => "update_time",
+            Self::DeleteTime => "delete_time",
+            Self::Proto => "proto",
+            Self::Json => "json",
+            Self::EvictedTime => "evicted_time",
+            Self::ContentHash => "content_hash",
+        }
+    }
+
+    /// One sentence for documentation.
+    pub const fn doc(self) -> &'static str {
+        match self {
+            Self::Uid => "Kubernetes object UID and primary key.",
+            Self::GroupVer => "API group and version.",
+            Self::Namespace => "Kubernetes namespace.",
+            Self::Name => "Kubernetes object name.",
+            Self::ResVersion => "Kubernetes resource version, as a number.",
+            Self::CreateTime => "Creation time of the object, from Kubernetes.",
+            Self::UpdateTime => "Time of the last write that changed the row.",
+            Self::DeleteTime => "Time of the soft delete, or NULL for live rows.",
+            Self::Proto => "The object in protobuf encoding, or NULL where it does not fit its message.",
+            Self::Json => "The exact JSON text of the object as the API server sent it.",
+            Self::EvictedTime => "Time of the eviction from etcd, or NULL while the cluster holds the object.",
+            Self::ContentHash => "Hash of payload, labels and annotations; equal means nothing to write.",
+        }
+    }
+
+    /// Whether the column is NOT NULL.
+    pub const fn required(self) -> bool {
+        match self {
+            Self::Uid
+            | Self::GroupVer
+            | Self::Namespace
+            | Self::Name
+            | Self::ResVersion
+            | Self::CreateTime
+            | Self::Json => true,
+            Self::UpdateTime | Self::DeleteTime | Self::Proto | Self::EvictedTime | Self::ContentHash => false,
+        }
+    }
+}
+
+/// A table beside the main table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SideTable {
+    /// `<table>_labels`.
+    Labels,
+    /// `<table>_annotations`.
+    Annotations,
+}
+
+impl SideTable {
+    /// Both side tables, in the order in which they follow the main table.
+    pub const ALL: [Self; 2] = [Self::Labels, Self::Annotations];
+
+    /// What is appended to the main table's name after an underscore.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Labels => "labels",
+            Self::Annotations => "annotations",
+        }
+    }
+}
+
+/// A column of a side table; both side tables have the same four.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SideColumn {
+    /// Surrogate primary key; nothing reads it.
+    Id,
+    /// The `uid` of the row in the main table.
+    ObjUid,
+    /// Label or annotation key.
+    Key,
+    /// Label or annotation value.
+    Value,
+}
+
+impl SideColumn {
+    /// The four columns in table order.
+    pub const ALL: [Self; 4] = [Self::Id, Self::ObjUid, Self::Key, Self::Value];
+
+    /// The SQL name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::ObjUid => "obj_uid",
+            Self::Key => "key",
+            Self::Value => "value",
+        }
+    }
+}

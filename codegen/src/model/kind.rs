@@ -1,0 +1,264 @@
+//! The platform and its kinds: names in Kubernetes and SQL, tables, keys, references, printer columns. Field-level
+//! detail is in `column` and `message`.
+
+use super::{
+    ApiVersion, BaseColumn, Column, ColumnName, GroupName, KeyName, KindName, MessageName, Path, SideTable, TableName,
+};
+
+/// What all kinds share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Platform {
+    /// Default API group of the kinds: `michelangelo.api`.
+    pub group: GroupName,
+    /// Default API version of the kinds: `v2`.
+    pub version: ApiVersion,
+    /// Finalizer that guards deletion: `michelangelo/Ingester`.
+    pub finalizer: String,
+    /// Annotation that asks for asynchronous deletion: `michelangelo/Deleting`.
+    pub deleting: String,
+    /// Annotation that marks an object as final: `michelangelo/Immutable`.
+    pub immutable: String,
+    /// Name of the SQL database: `michelangelo`.
+    pub database: TableName,
+}
+
+/// One declared kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kind {
+    /// `PipelineRun`.
+    pub name: KindName,
+    /// Documentation; never empty.
+    pub doc: String,
+    /// API group, the platform's unless declared (or taken from a CRD manifest).
+    pub group: GroupName,
+    /// API version, served and stored.
+    pub version: ApiVersion,
+    /// `pipelineruns`; unique in its group.
+    pub plural: String,
+    /// `pipelinerun`.
+    pub singular: String,
+    /// `PipelineRunList`.
+    pub list_kind: String,
+    /// Names for kubectl: `pr`.
+    pub short_names: Vec<String>,
+    /// Groups for kubectl: `all`.
+    pub categories: Vec<String>,
+    /// Namespaced or cluster-wide.
+    pub scope: Scope,
+    /// Whether every object of this kind is evicted from etcd as soon as it is stored.
+    pub immutable: bool,
+    /// Whether every stored version is kept.
+    pub history: bool,
+    /// Rust module: `pipeline_run`.
+    pub module: String,
+    /// Main table: `pipelinerun`.
+    pub table: TableName,
+    /// Where the shape of the objects came from.
+    pub shape: Shape,
+    /// The whole object: a message with type_meta, metadata, spec and status.
+    pub root: MessageName,
+    /// Message of the `spec` field.
+    pub spec: MessageName,
+    /// Message of the `status` field, and thereby the status subresource.
+    pub status: SubresourceStatus,
+    /// Extracted columns in table order.
+    pub columns: Vec<Column>,
+    /// Secondary keys in table order; the primary key is always `uid`.
+    pub keys: Vec<Key>,
+    /// References to other kinds.
+    pub references: Vec<Reference>,
+    /// Columns of `kubectl get` after NAME, in order, `Age` included.
+    pub printer_columns: Vec<PrinterColumn>,
+    /// What Kubernetes shows in discovery as `storageVersionHash` of group, version and kind.
+    pub storage_version_hash: String,
+}
+
+impl Kind {
+    /// The side table of that sort: `pipelinerun_labels`.
+    pub fn side_table(&self, side: SideTable) -> TableName {
+        TableName::parse(&format!("{}_{}", self.table, side.suffix()))
+            .expect("lower leaves room for the side tables' names")
+    }
+
+    /// `michelangelo.api/v2`.
+    pub fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+
+    /// `pipelineruns.michelangelo.api`, the name of the CustomResourceDefinition.
+    pub fn crd_name(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
+    /// The extracted column of that name.
+    pub fn column(&self, name: &ColumnName) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == *name)
+    }
+
+    /// The columns that carry `group`, in table order.
+    pub fn group_columns<'a>(&'a self, group: &'a ColumnName) -> impl Iterator<Item = &'a Column> + 'a {
+        self.columns
+            .iter()
+            .filter(move |column| column.group.as_ref().is_some_and(|member| member.name == *group))
+    }
+
+    /// Whether some key starts with that column, so that an equality on it narrows a query.
+    pub fn leads_a_key(&self, column: &ColumnName) -> bool {
+        *column == BaseColumn::Uid.name() || self.keys.iter().any(|key| key.columns.first() == Some(column))
+    }
+}
+
+/// Namespaced or cluster-wide, in Kubernetes' words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Objects live in namespaces.
+    Namespaced,
+    /// Objects are cluster-wide.
+    Cluster,
+}
+
+impl Scope {
+    /// The text in a CRD manifest.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Namespaced => "Namespaced",
+            Self::Cluster => "Cluster",
+        }
+    }
+}
+
+/// Where the shape of a kind came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// A message in `proto/`; all outputs are emitted.
+    Message,
+    /// `fields` in `crds.toml`; all outputs are emitted, the `.proto` file included. The text is the import path of
+    /// that file.
+    Inline(String),
+    /// A CRD manifest that belongs to somebody else. A CRD is never emitted for such a kind: a partial schema would
+    /// make the API server prune their fields.
+    Crd {
+        /// Path of the manifest, relative to the root.
+        manifest: String,
+        /// Import path of the `.proto` file that was made from the manifest.
+        proto: String,
+    },
+}
+
+/// Whether objects have a status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SubresourceStatus {
+    /// The message has no `status` field and the CRD no status subresource.
+    Absent,
+    /// `status` is this message, and the CRD has the status subresource.
+    Present(MessageName),
+}
+
+impl SubresourceStatus {
+    /// The status message, if there is one.
+    pub const fn message(&self) -> Option<&MessageName> {
+        match self {
+            Self::Absent => None,
+            Self::Present(message) => Some(message),
+        }
+    }
+}
+
+/// A secondary key of the main table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// `<table>_<column>`.
+    pub name: KeyName,
+    /// The columns in key order, never empty.
+    pub columns: Vec<ColumnName>,
+}
+
+/// A field that names an object of another kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// Name of the reference: `pipeline`.
+    pub name: ColumnName,
+    /// What is named.
+    pub target: ReferenceTarget,
+    /// The ResourceIdentifier column that holds it: a [`super::Group`] of this kind's columns.
+    pub column: ColumnName,
+    /// What the deletion of the named object means for the holder.
+    pub on_delete: OnDelete,
+}
+
+/// What a reference names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReferenceTarget {
+    /// Objects of one kind.
+    Kind(KindName),
+    /// Objects of the kind that this column holds as text.
+    KindIn(ColumnName),
+}
+
+/// What happens to the holder when the named object is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OnDelete {
+    /// The holder is deleted first.
+    Cascade,
+    /// The deletion waits until no holder is left.
+    Block,
+    /// The holder stays and its reference dangles.
+    Orphan,
+}
+
+impl OnDelete {
+    /// All choices, as documented.
+    pub const ALL: [Self; 3] = [Self::Cascade, Self::Block, Self::Orphan];
+
+    /// The word in `crds.toml`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cascade => "cascade",
+            Self::Block => "block",
+            Self::Orphan => "orphan",
+        }
+    }
+}
+
+/// A column of `kubectl get`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrinterColumn {
+    /// Heading: `State`.
+    pub name: String,
+    /// Where the value is found; a manifest shows it as `.status.state`.
+    pub path: Path,
+    /// How kubectl renders it.
+    pub ty: PrinterType,
+    /// Shown by `kubectl get` (false) or only with `-o wide` (true).
+    pub wide: bool,
+    /// Documentation; may be empty.
+    pub doc: String,
+}
+
+/// The types that Kubernetes knows for printer columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PrinterType {
+    /// Text as it is.
+    String,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// A time, rendered as an age.
+    Date,
+}
+
+impl PrinterType {
+    /// The text in a CRD manifest.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Date => "date",
+        }
+    }
+}

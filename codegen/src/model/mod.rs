@@ -1,0 +1,80 @@
+//! The validated model: what `lower` produces and every emitter reads.
+//!
+//! Everything in here has been checked and decided. Names are newtypes, choices are closed enums, order is final:
+//! an emitter walks the model and prints, it never validates, defaults or sorts. The model knows no file, no TOML
+//! position and no SQL dialect.
+
+mod base;
+mod column;
+mod kind;
+mod message;
+mod name;
+mod query;
+mod sql_type;
+
+use std::collections::BTreeMap;
+
+use prost_types::FileDescriptorSet;
+
+pub use base::{BaseColumn, SideColumn, SideTable};
+pub use column::{Column, ColumnType, Group, Part, Path, Segment};
+pub use kind::{
+    Key, Kind, OnDelete, Platform, PrinterColumn, PrinterType, Reference, ReferenceTarget, Scope, Shape,
+    SubresourceStatus,
+};
+pub use message::{
+    Cardinality, Enum, EnumValue, Field, FieldType, KubernetesType, MapKey, Message, Oneof, Scalar, WellKnown,
+};
+pub use name::{
+    ApiVersion, ColumnName, EnumName, GroupName, KeyName, KindName, MessageName, NameError, QualifiedName, QueryName,
+    SQL_NAME_BYTES_MAX, TableName, snake_case,
+};
+pub use query::{ColumnRef, Comparison, Condition, Direction, Literal, Operand, Order, Query};
+pub use sql_type::SqlType;
+
+/// Everything that is emitted, in its final order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// What all kinds share: the default API group and version, finalizer, annotations, database name.
+    pub platform: Platform,
+    /// The kinds in the order of their declaration in `crds.toml`.
+    pub kinds: Vec<Kind>,
+    /// Every message of every compiled `.proto` file, also those that no kind uses.
+    pub messages: BTreeMap<MessageName, Message>,
+    /// Every enum of every compiled `.proto` file.
+    pub enums: BTreeMap<EnumName, Enum>,
+    /// The named queries in the order of their declaration.
+    pub queries: Vec<Query>,
+    /// All compiled files, dependencies before dependents, with source info (comments). The files made from inline
+    /// fields and from CRD manifests are among them.
+    pub descriptors: FileDescriptorSet,
+    /// The text of the `.proto` files that were made from inline fields or CRD manifests, by their import path.
+    pub made_protos: BTreeMap<String, String>,
+}
+
+impl Model {
+    /// The kind of that name, if it is declared.
+    pub fn kind(&self, name: &KindName) -> Option<&Kind> {
+        self.kinds.iter().find(|kind| kind.name == *name)
+    }
+
+    /// The message of that name.
+    ///
+    /// # Panics
+    /// If the name does not come from this model: `lower` resolves every message name that it puts into the model.
+    pub fn message(&self, name: &MessageName) -> &Message {
+        self.messages
+            .get(name)
+            .expect("lower resolves every message name in the model")
+    }
+
+    /// The enum of that name; the same contract as [`Model::message`].
+    ///
+    /// # Panics
+    /// If the name does not come from this model.
+    pub fn enumeration(&self, name: &EnumName) -> &Enum {
+        self.enums
+            .get(name)
+            .expect("lower resolves every enum name in the model")
+    }
+}

@@ -1,0 +1,174 @@
+//! SQL column types as a closed set: the defaults of every value type and the allow-list of `sql = "…"`. How a type
+//! is spelt in a dialect is the dialect's business; the spelling here is the one a person writes in `crds.toml`.
+
+use std::fmt;
+
+/// The type of an extracted column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SqlType {
+    /// `VARCHAR(n)`, n characters.
+    VarChar(u16),
+    /// `TEXT`, up to 64 KiB.
+    Text,
+    /// `MEDIUMTEXT`, up to 16 MiB.
+    MediumText,
+    /// `LONGTEXT`, up to 4 GiB.
+    LongText,
+    /// `TINYINT`.
+    TinyInt,
+    /// `SMALLINT`.
+    SmallInt,
+    /// `INT`.
+    Int,
+    /// `BIGINT`.
+    BigInt,
+    /// `BIGINT UNSIGNED`.
+    BigIntUnsigned,
+    /// `BOOLEAN`.
+    Boolean,
+    /// `DOUBLE`.
+    Double,
+    /// `DECIMAL(precision, scale)`.
+    Decimal(u8, u8),
+    /// `DATETIME(n)`, n digits of a second, UTC.
+    DateTime(u8),
+    /// `DATE`, UTC.
+    Date,
+}
+
+impl SqlType {
+    /// Reads a type as written in `sql = "…"`, in any case, with or without spaces around numbers.
+    pub fn parse(text: &str) -> Option<Self> {
+        let upper = text.trim().to_ascii_uppercase();
+        let (word, arguments) = match upper.split_once('(') {
+            Some((word, rest)) => (word.trim(), Some(rest.strip_suffix(')')?)),
+            None => (upper.as_str(), None),
+        };
+        let word = word.split_whitespace().collect::<Vec<_>>().join(" ");
+        let numbers: Vec<u16> = match arguments {
+            Some(arguments) => arguments
+                .split(',')
+                .map(|number| number.trim().parse().ok())
+                .collect::<Option<_>>()?,
+            None => Vec::new(),
+        };
+        Self::from_parts(&word, &numbers)
+    }
+
+    fn from_parts(word: &str, numbers: &[u16]) -> Option<Self> {
+        match (word, numbers) {
+            // 16,383 characters of four bytes are the most that a MySQL row can hold.
+            ("VARCHAR", [n @ 1..=16_383]) => Some(Self::VarChar(*n)),
+            ("TEXT", []) => Some(Self::Text),
+            ("MEDIUMTEXT", []) => Some(Self::MediumText),
+            ("LONGTEXT", []) => Some(Self::LongText),
+            ("TINYINT", []) => Some(Self::TinyInt),
+            ("SMALLINT", []) => Some(Self::SmallInt),
+            ("INT" | "INTEGER", []) => Some(Self::Int),
+            ("BIGINT", []) => Some(Self::BigInt),
+            ("BIGINT UNSIGNED", []) => Some(Self::BigIntUnsigned),
+            ("BOOLEAN" | "BOOL", []) => Some(Self::Boolean),
+            ("DOUBLE", []) => Some(Self::Double),
+            ("DECIMAL", [precision @ 1..=65, scale @ 0..=30]) if scale <= precision => Some(Self::Decimal(
+                u8::try_from(*precision).ok()?,
+                u8::try_from(*scale).ok()?,
+            )),
+            ("DATETIME", []) => Some(Self::DateTime(0)),
+            ("DATETIME", [digits @ 0..=6]) => Some(Self::DateTime(u8::try_from(*digits).ok()?)),
+            ("DATE", []) => Some(Self::Date),
+            _ => None,
+        }
+    }
+
+    /// Bytes that a full value takes in a key of a utf8mb4 table, or `None` where the engines need a prefix length
+    /// (TEXT and its relatives) and Kindex therefore makes no key.
+    pub const fn key_bytes(self) -> Option<usize> {
+        match self {
+            Self::VarChar(chars) => Some(chars as usize * 4),
+            Self::Text | Self::MediumText | Self::LongText => None,
+            Self::TinyInt | Self::Boolean => Some(1),
+            Self::SmallInt => Some(2),
+            Self::Date => Some(3),
+            Self::Int => Some(4),
+            Self::BigInt | Self::BigIntUnsigned | Self::Double | Self::DateTime(_) => Some(8),
+            Self::Decimal(precision, _) => Some(precision as usize / 2 + 2),
+        }
+    }
+}
+
+impl fmt::Display for SqlType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::VarChar(chars) => write!(f, "VARCHAR({chars})"),
+            Self::Text => f.write_str("TEXT"),
+            Self::MediumText => f.write_str("MEDIUMTEXT"),
+            Self::LongText => f.write_str("LONGTEXT"),
+            Self::TinyInt => f.write_str("TINYINT"),
+            Self::SmallInt => f.write_str("SMALLINT"),
+            Self::Int => f.write_str("INT"),
+            Self::BigInt => f.write_str("BIGINT"),
+            Self::BigIntUnsigned => f.write_str("BIGINT UNSIGNED"),
+            Self::Boolean => f.write_str("BOOLEAN"),
+            Self::Double => f.write_str("DOUBLE"),
+            Self::Decimal(precision, scale) => write!(f, "DECIMAL({precision}, {scale})"),
+            Self::DateTime(0) => f.write_str("DATETIME"),
+            Self::DateTime(digits) => write!(f, "DATETIME({digits})"),
+            Self::Date => f.write_str("DATE"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SqlType;
+
+    #[test]
+    fn every_type_reads_back_what_it_prints() {
+        for sql in [
+            SqlType::VarChar(768),
+            SqlType::Text,
+            SqlType::MediumText,
+            SqlType::LongText,
+            SqlType::TinyInt,
+            SqlType::SmallInt,
+            SqlType::Int,
+            SqlType::BigInt,
+            SqlType::BigIntUnsigned,
+            SqlType::Boolean,
+            SqlType::Double,
+            SqlType::Decimal(20, 6),
+            SqlType::DateTime(0),
+            SqlType::DateTime(6),
+            SqlType::Date,
+        ] {
+            assert_eq!(SqlType::parse(&sql.to_string()), Some(sql));
+        }
+    }
+
+    #[test]
+    fn case_and_spaces_do_not_matter() {
+        assert_eq!(SqlType::parse(" varchar( 64 ) "), Some(SqlType::VarChar(64)));
+        assert_eq!(SqlType::parse("bigint  unsigned"), Some(SqlType::BigIntUnsigned));
+        assert_eq!(SqlType::parse("decimal(10,2)"), Some(SqlType::Decimal(10, 2)));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for wrong in [
+            "",
+            "VARCHAR",
+            "VARCHAR(0)",
+            "VARCHAR(20000)",
+            "VARCHAR(64",
+            "TEXT(5)",
+            "JSON",
+            "BLOB",
+            "DATETIME(7)",
+            "DECIMAL(2,4)",
+            "INT; DROP TABLE model",
+            "INT UNSIGNED",
+        ] {
+            assert_eq!(SqlType::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The input texts of a run and the places in them. Reading happens here; what the texts mean is not known.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Where the declaration lies, relative to the root.
+pub const CRDS: &str = "crds.toml";
+
+/// Where the messages lie, relative to the root; import paths start below it.
+pub const PROTO_DIRECTORY: &str = "proto";
+
+/// Where the record of the last run lies, relative to the root.
+pub const LOCK: &str = "schema/crds.lock";
+
+/// One of the texts in [`Sources`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(usize);
+
+/// A stretch of a text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Which text.
+    pub file: FileId,
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+impl Place {
+    /// The place of `span` in `file`.
+    pub const fn new(file: FileId, span: Range<usize>) -> Self {
+        Self {
+            file,
+            start: span.start,
+            end: span.end,
+        }
+    }
+
+    /// The bytes that the place covers.
+    pub const fn span(self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+/// A string of a declaration, value or key, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// The value, without quotes and escapes.
+    pub value: String,
+    /// The whole literal, quotes included.
+    pub place: Place,
+    /// Where the value begins, if it is written letter by letter: no escapes, no line breaks trimmed.
+    pub(crate) verbatim_start: Option<usize>,
+}
+
+impl Text {
+    /// The place of a part of the value; the whole literal where escapes blur the view.
+    pub fn part(&self, range: Range<usize>) -> Place {
+        match self.verbatim_start {
+            Some(start) => Place::new(self.place.file, start + range.start..start + range.end),
+            None => self.place,
+        }
+    }
+}
+
+/// A text and the path a person knows it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Relative to the root, with `/`.
+    pub path: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// A file that could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {path}", path = path.display())]
+pub struct ReadError {
+    /// Which file or directory.
+    pub path: PathBuf,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
+
+/// All input texts of a run.
+///
+/// Diagnostics are sorted by file in the order of addition: `crds.toml` first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sources {
+    files: Vec<SourceFile>,
+    protos: BTreeMap<String, FileId>,
+    lock: Option<FileId>,
+}
+
+impl Sources {
+    /// Sources that consist of the text of `crds.toml` alone.
+    pub fn of_crds(text: impl Into<String>) -> Self {
+        let crds = SourceFile {
+            path: CRDS.to_owned(),
+            text: text.into(),
+        };
+        Self {
+            files: vec![crds],
+            protos: BTreeMap::new(),
+            lock: None,
+        }
+    }
+
+    /// `crds.toml`.
+    pub const fn crds(&self) -> FileId {
+        FileId(0)
+    }
+
+    /// The record of the last run, if there is one.
+    pub const fn lock(&self) -> Option<FileId> {
+        self.lock
+    }
+
+    /// The messages: import path to file, in the order of import paths.
+    pub const fn protos(&self) -> &BTreeMap<String, FileId> {
+        &self.protos
+    }
+
+    /// The text and path of a file.
+    pub fn file(&self, id: FileId) -> &SourceFile {
+        &self.files[id.0]
+    }
+
+    /// The text of a file.
+    pub fn text(&self, id: FileId) -> &str {
+        &self.file(id).text
+    }
+
+    /// Adds a text that is neither messages nor the lock, such as a CRD manifest.
+    pub fn add(&mut self, path: impl Into<String>, text: impl Into<String>) -> FileId {
+        self.files.push(SourceFile {
+            path: path.into(),
+            text: text.into(),
+        });
+        FileId(self.files.len() - 1)
+    }
+
+    /// Adds a `.proto` file under its import path.
+    pub fn add_proto(&mut self, import_path: &str, text: impl Into<String>) -> FileId {
+        let id = self.add(format!("{PROTO_DIRECTORY}/{import_path}"), text);
+        self.protos.insert(import_path.to_owned(), id);
+        id
+    }
+
+    /// Adds the record of the last run.
+    pub fn add_lock(&mut self, text: impl Into<String>) {
+        self.lock = Some(self.add(LOCK, text));
+    }
+}
+
+/// Reads `crds.toml`, the lock and every `.proto` file below `proto/`.
+///
+/// # Errors
+/// The first file that is there and cannot be read, or `crds.toml` if it is not there.
+pub fn read(root: &Path) -> Result<Sources, ReadError> {
+    let mut sources = Sources::of_crds(read_text(root, CRDS)?);
+    let mut import_paths = Vec::new();
+    find_protos(&root.join(PROTO_DIRECTORY), "", &mut import_paths)?;
+    import_paths.sort();
+    for import_path in import_paths {
+        let text = read_text(root, &format!("{PROTO_DIRECTORY}/{import_path}"))?;
+        sources.add_proto(&import_path, text);
+    }
+    match read_text(root, LOCK) {
+        Ok(text) => sources.add_lock(text),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    Ok(sources)
+}
+
+/// Reads one file below the root.
+///
+/// # Errors
+/// The file is not there, not readable, or no UTF-8 text.
+pub fn read_text(root: &Path, path: &str) -> Result<String, ReadError> {
+    let full = root.join(path);
+    fs::read_to_string(&full).map_err(|source| ReadError {
+        path: PathBuf::from(path),
+        source,
+    })
+}
+
+fn find_protos(directory: &Path, prefix: &str, found: &mut Vec<String>) -> Result<(), ReadError> {
+    let read_error = |source| ReadError {
+        path: directory.to_owned(),
+        source,
+    };
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(read_error(source)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(read_error)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = format!("{prefix}{name}");
+        if entry.file_type().map_err(read_error)?.is_dir() {
+            find_protos(&entry.path(), &format!("{path}/"), found)?;
+        } else if name.ends_with(".proto") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}

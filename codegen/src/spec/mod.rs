@@ -1,0 +1,161 @@
+//! The declaration as written: every value with its place, nothing decided. A [`Spec`] may contradict itself; only
+//! the sorts of its values are known to be right. `lower` checks the rest.
+
+mod parse;
+mod table;
+
+use crate::source::{Place, Text};
+
+pub use parse::parse;
+
+/// A value other than a string, and where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// The whole of `crds.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Spec {
+    /// `[platform]`; `None` was reported.
+    pub platform: Option<PlatformSpec>,
+    /// `[kinds.…]` in file order.
+    pub kinds: Vec<KindSpec>,
+    /// `[queries.…]` in file order.
+    pub queries: Vec<QuerySpec>,
+}
+
+/// `[platform]`. A missing required key was reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlatformSpec {
+    /// API group.
+    pub group: Option<Text>,
+    /// API version.
+    pub version: Option<Text>,
+    /// Finalizer that guards deletion.
+    pub finalizer: Option<Text>,
+    /// Annotation for asynchronous deletion.
+    pub deleting: Option<Text>,
+    /// Annotation for final objects.
+    pub immutable: Option<Text>,
+    /// SQL database.
+    pub database: Option<Text>,
+}
+
+/// `[kinds.<Kind>]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KindSpec {
+    /// The kind's name.
+    pub name: Text,
+    /// Documentation.
+    pub doc: Option<Text>,
+    /// Shape from a message.
+    pub message: Option<Text>,
+    /// Shape written inline.
+    pub fields: Option<FieldsSpec>,
+    /// Shape from a CRD manifest.
+    pub crd: Option<Text>,
+    /// API group.
+    pub group: Option<Text>,
+    /// API version.
+    pub version: Option<Text>,
+    /// Plural name.
+    pub plural: Option<Text>,
+    /// Short names.
+    pub short_names: Vec<Text>,
+    /// Categories.
+    pub categories: Vec<Text>,
+    /// `Namespaced` or `Cluster`.
+    pub scope: Option<Text>,
+    /// Whether all objects are final.
+    pub immutable: bool,
+    /// Whether versions are kept.
+    pub history: bool,
+    /// Columns in file order.
+    pub columns: Vec<ColumnSpec>,
+    /// References in file order.
+    pub references: Vec<ReferenceSpec>,
+}
+
+/// An entry of `[kinds.<Kind>.columns]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnSpec {
+    /// Name of the column, or the base name of the columns of a composite.
+    pub name: Text,
+    /// JSON path; `None` was reported.
+    pub path: Option<Text>,
+    /// Whether a key is wanted, and where that is said.
+    pub key: Option<Placed<bool>>,
+    /// SQL type instead of the default.
+    pub sql: Option<Text>,
+    /// Documentation.
+    pub doc: Option<Text>,
+    /// Heading in `kubectl get`.
+    pub printer: Option<Text>,
+    /// Only with `-o wide`, and where that is said.
+    pub wide: Option<Placed<bool>>,
+}
+
+/// An entry of `[kinds.<Kind>.references]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReferenceSpec {
+    /// Name of the reference.
+    pub name: Text,
+    /// Kind of the named object.
+    pub kind: Option<Text>,
+    /// Column that holds the kind of the named object.
+    pub kind_column: Option<Text>,
+    /// Column that holds the name; `None` was reported.
+    pub column: Option<Text>,
+    /// `cascade`, `block` or `orphan`.
+    pub on_delete: Option<Text>,
+}
+
+/// `[queries.<name>]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuerySpec {
+    /// Name of the query.
+    pub name: Text,
+    /// Documentation.
+    pub doc: Option<Text>,
+    /// Kind; `None` was reported.
+    pub kind: Option<Text>,
+    /// Condition; `None` was reported.
+    pub condition: Option<Text>,
+    /// Sort order.
+    pub order_by: Option<Text>,
+    /// Most rows.
+    pub limit: Option<Placed<u32>>,
+}
+
+/// `fields = { spec = {…}, status = {…} }`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldsSpec {
+    /// Fields of the spec in file order; `None` was reported.
+    pub spec: Option<Vec<FieldSpec>>,
+    /// Fields of the status in file order, if there is a status.
+    pub status: Option<Vec<FieldSpec>>,
+}
+
+/// A field of an inline message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldSpec {
+    /// JSON name.
+    pub name: Text,
+    /// What it holds.
+    pub shape: FieldShape,
+}
+
+/// What an inline field holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldShape {
+    /// A type by name: `"map<string, string>"`.
+    Type(Text),
+    /// An enum with these values.
+    Enum(Vec<Text>),
+    /// A nested message.
+    Message(Vec<FieldSpec>),
+}

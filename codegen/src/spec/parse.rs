@@ -1,0 +1,242 @@
+//! From the text of `crds.toml` to a [`Spec`]. Sorts of values are checked on the way through the grammar; meaning is
+//! left to `lower`.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::table::{Reader, Table};
+use super::{ColumnSpec, FieldShape, FieldSpec, FieldsSpec, KindSpec, PlatformSpec, QuerySpec, ReferenceSpec, Spec};
+use crate::diag::{Collector, messages};
+use crate::grammar::{COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, Section};
+use crate::source::{Place, Sources, Text};
+
+/// Reads the declaration. Syntax errors are reported and what is legible around them is still read.
+pub fn parse(sources: &Sources, found: &mut Collector) -> Spec {
+    let file = sources.crds();
+    let source = sources.text(file);
+    let (document, errors) = DeTable::parse_recoverable(source);
+    for error in errors {
+        let end = source.len();
+        let span = error.span().unwrap_or(end..end);
+        found.push(messages::toml_syntax(error.message(), Place::new(file, span)));
+    }
+    let mut reader = Reader { file, source, found };
+    let top = reader.open(&FILE, Place::new(file, 0..0), document.get_ref());
+    let platform = top.value("platform").and_then(|value| {
+        let table = value.get_ref().as_table()?;
+        let place = key_place(&reader, document.get_ref(), "platform");
+        Some(platform(&mut reader, place, table))
+    });
+    let mut kinds = Vec::new();
+    each(&mut reader, &top, "kinds", &KIND, None, |reader, name, table| {
+        kinds.push(kind(reader, name, table));
+    });
+    let mut queries = Vec::new();
+    each(&mut reader, &top, "queries", &QUERY, None, |reader, name, table| {
+        queries.push(query(reader, name, &table));
+    });
+    Spec {
+        platform,
+        kinds,
+        queries,
+    }
+}
+
+/// Opens every entry of the table under `key` as `section`. A plain string is taken for the value of `shorthand`.
+fn each(
+    reader: &mut Reader<'_>,
+    parent: &Table<'_, '_>,
+    key: &str,
+    section: &'static Section,
+    shorthand: Option<&'static str>,
+    mut read: impl FnMut(&mut Reader<'_>, Text, Table<'_, '_>),
+) {
+    let Some(entries) = parent.table(key) else {
+        return;
+    };
+    for (name, value) in reader.entries(entries) {
+        match (value.get_ref(), shorthand) {
+            (DeValue::Table(table), _) => {
+                let table = reader.open(section, name.place, table);
+                read(reader, name, table);
+            }
+            (DeValue::String(_), Some(shorthand)) => {
+                let table = Table::of_one(shorthand, value);
+                read(reader, name, table);
+            }
+            (other, _) => {
+                let wanted = match shorthand {
+                    Some(_) => "a string or a table",
+                    None => "a table",
+                };
+                let place = reader.place(value);
+                let mistake = messages::wrong_sort(&name.value, wanted, other.type_str(), place);
+                reader.found.push(mistake);
+            }
+        }
+    }
+}
+
+fn key_place(reader: &Reader<'_>, table: &DeTable<'_>, key: &str) -> Place {
+    let start = Place::new(reader.file, 0..0);
+    let found = table.iter().find(|(name, _)| name.get_ref() == key);
+    found.map_or(start, |(name, _)| reader.place(name))
+}
+
+fn platform(reader: &mut Reader<'_>, place: Place, table: &DeTable<'_>) -> PlatformSpec {
+    let table = reader.open(&PLATFORM, place, table);
+    PlatformSpec {
+        group: table.text("group", reader),
+        version: table.text("version", reader),
+        finalizer: table.text("finalizer", reader),
+        deleting: table.text("deleting", reader),
+        immutable: table.text("immutable", reader),
+        database: table.text("database", reader),
+    }
+}
+
+fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
+    let mut columns = Vec::new();
+    each(
+        reader,
+        &table,
+        "columns",
+        &COLUMN,
+        Some("path"),
+        |reader, name, table| {
+            columns.push(column(reader, name, &table));
+        },
+    );
+    let mut references = Vec::new();
+    each(reader, &table, "references", &REFERENCE, None, |reader, name, table| {
+        references.push(reference(reader, name, &table));
+    });
+    shape_is_given_once(reader, &name, &table);
+    let flag = |key| table.flag(key, reader).is_some_and(|flag| flag.value);
+    KindSpec {
+        doc: table.text("doc", reader),
+        message: table.text("message", reader),
+        crd: table.text("crd", reader),
+        group: table.text("group", reader),
+        version: table.text("version", reader),
+        plural: table.text("plural", reader),
+        short_names: table.texts("short_names", reader),
+        categories: table.texts("categories", reader),
+        scope: table.text("scope", reader),
+        immutable: flag("immutable"),
+        history: flag("history"),
+        fields: table.table("fields").map(|fields| inline_fields(reader, &name, fields)),
+        columns,
+        references,
+        name,
+    }
+}
+
+fn shape_is_given_once(reader: &mut Reader<'_>, kind: &Text, table: &Table<'_, '_>) {
+    let given: Vec<&str> = ["message", "fields", "crd"]
+        .into_iter()
+        .filter(|key| table.has(key))
+        .collect();
+    if given.len() != 1 {
+        reader.found.push(messages::shape_not_once(kind, &given));
+    }
+}
+
+fn column(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> ColumnSpec {
+    ColumnSpec {
+        name,
+        path: table.text("path", reader),
+        key: table.flag("key", reader),
+        sql: table.text("sql", reader),
+        doc: table.text("doc", reader),
+        printer: table.text("printer", reader),
+        wide: table.flag("wide", reader),
+    }
+}
+
+fn reference(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> ReferenceSpec {
+    ReferenceSpec {
+        name,
+        kind: table.text("kind", reader),
+        kind_column: table.text("kind_column", reader),
+        column: table.text("column", reader),
+        on_delete: table.text("on_delete", reader),
+    }
+}
+
+fn query(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> QuerySpec {
+    QuerySpec {
+        name,
+        doc: table.text("doc", reader),
+        kind: table.text("kind", reader),
+        condition: table.text("where", reader),
+        order_by: table.text("order_by", reader),
+        limit: table.count("limit", reader),
+    }
+}
+
+fn inline_fields(reader: &mut Reader<'_>, kind: &Text, table: &DeTable<'_>) -> FieldsSpec {
+    let mut fields = FieldsSpec {
+        spec: None,
+        status: None,
+    };
+    let mut has_spec = false;
+    for (name, value) in reader.entries(table) {
+        let part = match name.value.as_str() {
+            "spec" => {
+                has_spec = true;
+                &mut fields.spec
+            }
+            "status" => &mut fields.status,
+            _ => {
+                reader.found.push(messages::unknown_part(&name));
+                continue;
+            }
+        };
+        match value.get_ref() {
+            DeValue::Table(table) => *part = Some(message_fields(reader, table)),
+            other => {
+                let place = reader.place(value);
+                let found = other.type_str();
+                let mistake = messages::wrong_sort(&name.value, "a table", found, place);
+                reader.found.push(mistake);
+            }
+        }
+    }
+    if !has_spec {
+        reader.found.push(messages::fields_without_spec(kind));
+    }
+    fields
+}
+
+fn message_fields(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Vec<FieldSpec> {
+    let mut fields = Vec::new();
+    for (name, value) in reader.entries(table) {
+        if let Some(shape) = field_shape(reader, &name, value) {
+            fields.push(FieldSpec { name, shape });
+        }
+    }
+    fields
+}
+
+fn field_shape(reader: &mut Reader<'_>, name: &Text, value: &Spanned<DeValue<'_>>) -> Option<FieldShape> {
+    let place = reader.place(value);
+    match value.get_ref() {
+        DeValue::String(ty) => Some(FieldShape::Type(reader.text(ty, place))),
+        DeValue::Table(table) => Some(FieldShape::Message(message_fields(reader, table))),
+        DeValue::Array(values) if values.iter().all(|value| value.get_ref().is_str()) => {
+            let values = values
+                .iter()
+                .filter_map(|value| Some((value.get_ref().as_str()?, reader.place(value))))
+                .map(|(value, place)| reader.text(value, place))
+                .collect();
+            Some(FieldShape::Enum(values))
+        }
+        other => {
+            let wanted = "a type, a table of fields or a list of enum values";
+            let mistake = messages::wrong_sort(&name.value, wanted, other.type_str(), place);
+            reader.found.push(mistake);
+            None
+        }
+    }
+}

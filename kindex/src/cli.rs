@@ -1,0 +1,247 @@
+//! The command line: what can be typed, with help and examples. Parses only;
+//! each command's module does the work.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
+#[derive(Debug, Parser)]
+#[command(name = "kindex", version, about, after_help = ROOT_EXAMPLES, propagate_version = true)]
+pub struct Cli {
+    /// What to do; `up` when nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
+    /// How much to log, as `level` or `target=level,…`.
+    #[arg(
+        long,
+        global = true,
+        env = "KINDEX_LOG",
+        default_value = "info",
+        value_name = "FILTER"
+    )]
+    pub log: String,
+
+    /// How log lines look.
+    #[arg(long, global = true, env = "KINDEX_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+const ROOT_EXAMPLES: &str = "\
+Examples:
+  kindex                                  everything on embedded defaults, until Ctrl-C
+  kindex up --samples --once              try it: apply one object of each kind, store it, exit
+  kindex get pipelineruns -n prod         what SQL holds, live and evicted
+  kindex generate --check                 are the emitted files those of crds.toml?";
+
+/// Form of log lines on stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run everything in one process: cluster, CRDs, ingester and database.
+    Up(UpArgs),
+    /// Run the ingester alone, against a cluster and a database of yours.
+    Ingester(IngesterArgs),
+    /// Show what SQL holds.
+    Get(GetArgs),
+    /// Compare the number of objects in the cluster and in SQL, kind by kind.
+    Status(StatusArgs),
+    /// Emit types, schemas and manifests from crds.toml, without a cargo build.
+    Generate(GenerateArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where the database is.
+#[derive(Clone, Debug, Args)]
+pub struct DatabaseArg {
+    /// `sqlite:PATH` or `mysql://USER:PASSWORD@HOST:PORT/DATABASE`; default: kindex.db in the data directory.
+    #[arg(long, env = "KINDEX_DATABASE", value_name = "ADDRESS", hide_env_values = true)]
+    pub database: Option<String>,
+}
+
+/// Where a run keeps its files.
+#[derive(Clone, Debug, Args)]
+pub struct DataDirArg {
+    /// Directory of kubeconfig, cluster.db and kindex.db; made when absent.
+    #[arg(long, env = "KINDEX_DATA_DIR", value_name = "DIR", default_value = ".kindex")]
+    pub data_dir: PathBuf,
+}
+
+/// Flags of `kindex up`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = UP_EXAMPLES)]
+pub struct UpArgs {
+    /// Where files go.
+    #[command(flatten)]
+    pub data_dir: DataDirArg,
+    /// Where rows go.
+    #[command(flatten)]
+    pub database: DatabaseArg,
+
+    /// Address of the embedded Kubernetes API; port 0 takes a free one.
+    #[arg(long, env = "KINDEX_API_ADDR", value_name = "ADDR", default_value = "127.0.0.1:6480")]
+    pub api_addr: SocketAddr,
+
+    /// Address of /healthz and /readyz; port 0 takes a free one.
+    #[arg(
+        long,
+        env = "KINDEX_HEALTH_ADDR",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:6481"
+    )]
+    pub health_addr: SocketAddr,
+
+    /// Use this cluster instead of the embedded one.
+    #[arg(long, value_name = "PATH")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// The configuration file (metadataStorage, mysql, sqlite and ingester stanzas).
+    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Apply one object of each kind through the API and show where it went.
+    #[arg(long)]
+    pub samples: bool,
+
+    /// Exit 0 as soon as SQL holds everything that the cluster holds.
+    #[arg(long)]
+    pub once: bool,
+
+    /// With --once or --samples: give up after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub timeout: u64,
+}
+
+const UP_EXAMPLES: &str = "\
+Examples:
+  kindex up
+  kindex up --samples --once
+  kindex up --database mysql://root:secret@127.0.0.1:3306/michelangelo
+  kindex up --kubeconfig ~/.kube/config --config kindex.yaml";
+
+/// Flags of `kindex ingester`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example:\n  kindex ingester --config /etc/kindex/config.yaml")]
+pub struct IngesterArgs {
+    /// The configuration file (metadataStorage, mysql, sqlite and ingester stanzas).
+    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
+    pub config: PathBuf,
+
+    /// The cluster; default: KUBECONFIG, ~/.kube/config, or the pod's own.
+    #[arg(long, value_name = "PATH")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Address of /healthz and /readyz.
+    #[arg(
+        long,
+        env = "KINDEX_HEALTH_ADDR",
+        value_name = "ADDR",
+        default_value = "0.0.0.0:8083"
+    )]
+    pub health_addr: SocketAddr,
+}
+
+/// Flags of `kindex get`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = GET_EXAMPLES)]
+pub struct GetArgs {
+    /// The kind: PipelineRun, pipelinerun or pipelineruns; or kind/name.
+    pub kind: String,
+    /// One object by name.
+    pub name: Option<String>,
+
+    /// One namespace; default: all, or `default` where a name is given.
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+
+    /// Only objects with this label; may be repeated.
+    #[arg(short = 'l', long = "label", value_name = "KEY=VALUE")]
+    pub labels: Vec<String>,
+
+    /// Deleted objects too.
+    #[arg(long)]
+    pub deleted: bool,
+
+    /// At most this many rows.
+    #[arg(long, default_value_t = 500)]
+    pub limit: u32,
+
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    pub output: Output,
+
+    /// Where files are.
+    #[command(flatten)]
+    pub data_dir: DataDirArg,
+    /// Where rows are.
+    #[command(flatten)]
+    pub database: DatabaseArg,
+}
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  kindex get models
+  kindex get pipelineruns -n prod -l team=fraud -o wide
+  kindex get pipelinerun/nightly -n prod -o yaml --deleted";
+
+/// Form of a command's answer on stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Columns for people.
+    Table,
+    /// A table with every extracted column.
+    Wide,
+    /// The objects as JSON.
+    Json,
+    /// The objects as YAML.
+    Yaml,
+    /// `kind/name`, a line each.
+    Name,
+}
+
+/// Flags of `kindex status`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example:\n  kindex status --kubeconfig ~/.kube/config --database mysql://…")]
+pub struct StatusArgs {
+    /// The cluster; default: the kubeconfig in the data directory.
+    #[arg(long, value_name = "PATH")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    pub output: Output,
+
+    /// Where files are.
+    #[command(flatten)]
+    pub data_dir: DataDirArg,
+    /// Where rows are.
+    #[command(flatten)]
+    pub database: DatabaseArg,
+}
+
+/// Flags of `kindex generate`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  kindex generate\n  kindex generate --check")]
+pub struct GenerateArgs {
+    /// Write nothing; exit 1 with a diff when an emitted file is stale or orphaned.
+    #[arg(long)]
+    pub check: bool,
+
+    /// Directory of crds.toml.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
+}

@@ -1,0 +1,40 @@
+//! Opens the database that an address names, with errors for people.
+
+use std::sync::Arc;
+
+use kindex_runtime::kind::Registry;
+use kindex_runtime::store::{Address, MetadataStorage, PoolConfig, StoreError};
+
+use crate::data_dir::DataDir;
+use crate::error::{CommandError, CommandResult, chain};
+
+/// A store that several tasks share.
+pub(crate) type Store = Arc<dyn MetadataStorage>;
+
+/// The database of a run that has begun before; a SQLite file must exist.
+pub(crate) fn open_existing(registry: &Registry, address: Option<&str>, data_dir: &DataDir) -> CommandResult<Store> {
+    let address = match address {
+        Some(address) => address.to_owned(),
+        None if data_dir.kindex_db().is_file() => data_dir.default_database(),
+        None => {
+            let path = data_dir.kindex_db();
+            return Err(CommandError::usage(format_args!("no database at {}", path.display()))
+                .hint("start `kindex up` first, or name one with --database or --data-dir"));
+        }
+    };
+    open(registry, &address)
+}
+
+/// The database of an address. Connects when it is first used.
+pub(crate) fn open(registry: &Registry, address: &str) -> CommandResult<Store> {
+    kindex_runtime::store::open(&parse(address)?, *registry, &PoolConfig::default()).map_err(|error| unusable(&error))
+}
+
+/// An address as people type it.
+pub(crate) fn parse(address: &str) -> CommandResult<Address> {
+    address.parse().map_err(|error| unusable(&error))
+}
+
+fn unusable(error: &StoreError) -> CommandError {
+    CommandError::usage(chain(error)).hint("write it as sqlite:PATH or mysql://USER:PASSWORD@HOST:PORT/DATABASE")
+}

@@ -1,0 +1,83 @@
+//! What a command tells the person who typed it when it cannot go on: what is
+//! wrong, why, and what to do, with the exit code.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Exit codes, the same for all commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// A difference or a failure.
+    Failure = 1,
+    /// The command line or a file that it names is wrong.
+    Usage = 2,
+}
+
+/// A failure with a way out.
+#[derive(Debug)]
+pub struct CommandError {
+    exit: Exit,
+    message: String,
+    hint: Option<String>,
+}
+
+/// What commands return.
+pub type CommandResult<T = ()> = Result<T, CommandError>;
+
+impl CommandError {
+    /// Something failed or differs.
+    pub fn failure(message: impl fmt::Display) -> Self {
+        Self {
+            exit: Exit::Failure,
+            message: message.to_string(),
+            hint: None,
+        }
+    }
+
+    /// The person asked for something that cannot be.
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Self {
+            exit: Exit::Usage,
+            message: message.to_string(),
+            hint: None,
+        }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl fmt::Display) -> Self {
+        self.hint = Some(hint.to_string());
+        self
+    }
+
+    /// The process's exit code.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit as u8)
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Joins an error with its causes, outermost first, leaving out a cause whose
+/// text the line already holds.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

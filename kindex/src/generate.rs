@@ -1,0 +1,41 @@
+//! `kindex generate`: what `generated/build.rs` does, without a cargo build.
+
+use kindex_codegen::artifact::{self, Change, Difference, Mode};
+
+use crate::cli::GenerateArgs;
+use crate::error::{CommandError, CommandResult, chain};
+
+/// Writes what changed, or shows what would.
+pub(crate) fn run(args: &GenerateArgs) -> CommandResult {
+    if !args.root.join("crds.toml").is_file() {
+        return Err(
+            CommandError::usage(format_args!("no crds.toml in {}", args.root.display()))
+                .hint("run this where crds.toml is, or name the directory with --root DIR"),
+        );
+    }
+    let artifacts = kindex_codegen::generate(&args.root).map_err(|mistakes| {
+        eprint!("{mistakes}");
+        CommandError::failure("nothing was emitted")
+    })?;
+    let mode = if args.check { Mode::Check } else { Mode::Write };
+    let differences =
+        artifact::sync(&args.root, &artifacts, mode).map_err(|error| CommandError::failure(chain(&error)))?;
+    if args.check && !differences.is_empty() {
+        print!("{}", artifact::explain(&differences, "kindex generate"));
+        return Err(CommandError::failure("emitted files are not those of crds.toml"));
+    }
+    report(&differences, artifacts.len());
+    Ok(())
+}
+
+fn report(differences: &[Difference], emitted: usize) {
+    for difference in differences {
+        let done = match difference.change {
+            Change::Missing => "new",
+            Change::Stale => "changed",
+            Change::Orphaned => "removed",
+        };
+        println!("{done:8} {}", difference.path);
+    }
+    println!("{emitted} files emitted, {} written", differences.len());
+}

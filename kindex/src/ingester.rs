@@ -1,0 +1,201 @@
+//! Starts the ingester as the configuration says, keeps it, and answers for it.
+//! `kindex ingester` is this alone; `kindex up` puts a cluster beside it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kindex_runtime::cluster::kube_cluster::KubeCluster;
+use kindex_runtime::config::{Config, MetadataStorageChoice};
+use kindex_runtime::ingester::driver::Ingester;
+use kindex_runtime::kind::{Kind, Registry};
+use kindex_runtime::store::{Address, MetadataStorage, PoolConfig};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{IngesterArgs, UpArgs};
+use crate::client::{self, Access};
+use crate::data_dir::DataDir;
+use crate::error::{CommandError, CommandResult, chain};
+use crate::health::{self, Readiness};
+use crate::{database, interrupt};
+
+/// What the command line and the configuration file ask for together.
+pub(crate) struct Setup {
+    config: Config,
+    storage: MetadataStorageChoice,
+    /// Where the file does not say whether objects are given our finalizer.
+    adopt_finalizers: bool,
+    shown: String,
+}
+
+impl Setup {
+    /// `kindex ingester`: the file alone.
+    pub(crate) fn from_file(registry: &Registry, path: &Path) -> CommandResult<Self> {
+        let config = read(registry, path)?;
+        let storage = config.metadata_storage_choice();
+        let shown = format!("as {} says", path.display());
+        Ok(Self {
+            config,
+            storage,
+            adopt_finalizers: false,
+            shown,
+        })
+    }
+
+    /// `kindex up`: without a file, a SQLite database in the data directory and every
+    /// object guarded; `--database` goes over the file.
+    pub(crate) fn for_up(registry: &Registry, args: &UpArgs, data_dir: &DataDir) -> CommandResult<Self> {
+        let config = match &args.config {
+            Some(path) => read(registry, path)?,
+            None => Config::default(),
+        };
+        let address = match (&args.database.database, &args.config) {
+            (Some(address), _) => address.clone(),
+            (None, None) => data_dir.default_database(),
+            (None, Some(path)) => {
+                let shown = format!("as {} says", path.display());
+                let storage = config.metadata_storage_choice();
+                return Ok(Self {
+                    storage,
+                    config,
+                    adopt_finalizers: true,
+                    shown,
+                });
+            }
+        };
+        let address: Address = database::parse(&address)?;
+        let shown = address.to_string();
+        let storage = MetadataStorageChoice::On {
+            address,
+            pool: PoolConfig::default(),
+        };
+        Ok(Self {
+            config,
+            storage,
+            adopt_finalizers: true,
+            shown,
+        })
+    }
+
+    /// The database for people, without a password.
+    pub(crate) fn shown_database(&self) -> &str {
+        match &self.storage {
+            MetadataStorageChoice::Off { reason } => reason,
+            MetadataStorageChoice::On { .. } => &self.shown,
+        }
+    }
+}
+
+fn read(registry: &Registry, path: &Path) -> CommandResult<Config> {
+    let wrong = |error: &dyn std::error::Error| {
+        CommandError::usage(format_args!("{}: {}", path.display(), chain(error)))
+            .hint("docs/src/reference/configuration.md lists every key")
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    Config::parse(&text, registry).map_err(|error| wrong(&error))
+}
+
+/// A running ingester, or the reason why there is none.
+pub(crate) enum Ingestion {
+    /// Both gates are open.
+    On {
+        /// The controllers.
+        ingester: Ingester,
+        /// Their database.
+        store: Arc<dyn MetadataStorage>,
+    },
+    /// A gate is closed.
+    Off {
+        /// Which one.
+        reason: String,
+    },
+}
+
+impl Ingestion {
+    /// Starts one controller for each kind, or none.
+    ///
+    /// # Errors
+    /// A database address that cannot be used; a database that is down is no error.
+    pub(crate) fn start(registry: &Registry, setup: &Setup, access: &Access) -> CommandResult<Self> {
+        let (address, pool) = match &setup.storage {
+            MetadataStorageChoice::Off { reason } => {
+                tracing::info!(reason, "Metadata storage not configured, skipping ingester setup");
+                return Ok(Self::Off { reason: reason.clone() });
+            }
+            MetadataStorageChoice::On { address, pool } => (address, pool),
+        };
+        let unusable = |error: &dyn std::error::Error| CommandError::usage(chain(error));
+        let store = kindex_runtime::store::open(address, *registry, pool).map_err(|error| unusable(&error))?;
+        let cluster = KubeCluster::new(access.config.clone()).map_err(|error| unusable(&error))?;
+        let settings = |kind: &Kind| setup.config.settings(kind, setup.adopt_finalizers);
+        let ingester = Ingester::start(*registry, Arc::new(cluster), store.clone(), settings);
+        Ok(Self::On { ingester, store })
+    }
+
+    /// The database.
+    pub(crate) fn store(&self) -> Option<&Arc<dyn MetadataStorage>> {
+        match self {
+            Self::On { store, .. } => Some(store),
+            Self::Off { .. } => None,
+        }
+    }
+
+    /// What is received and not yet settled, a line for each kind that has any.
+    pub(crate) fn pending(&self) -> Vec<String> {
+        let Self::On { ingester, .. } = self else {
+            return Vec::new();
+        };
+        let status = ingester.status();
+        let behind = status.kinds.iter().filter(|kind| !kind.is_caught_up());
+        behind
+            .map(|kind| format!("{}: {}, {} pending", kind.kind, kind.phase, kind.pending))
+            .collect()
+    }
+
+    /// Mean time from an event to its row, for a kind.
+    pub(crate) fn mean_lag(&self, name: &str) -> Option<Duration> {
+        let Self::On { ingester, .. } = self else { return None };
+        let (_, metrics) = ingester.metrics().find(|(kind, _)| kind.name == name)?;
+        metrics.lag_micros.mean().map(Duration::from_micros)
+    }
+
+    /// For who needs rows and has none.
+    pub(crate) fn off_error(&self) -> CommandError {
+        CommandError::usage(format_args!("the ingester is off: {}", self.reasons().join(", ")))
+            .hint("see docs/src/reference/configuration.md for the two gates")
+    }
+
+    /// Lets what is under way end, then closes the database.
+    pub(crate) async fn stop(&self) {
+        if let Self::On { ingester, store } = self {
+            ingester.shutdown().await;
+            store.close().await;
+        }
+    }
+}
+
+impl Readiness for Ingestion {
+    fn reasons(&self) -> Vec<String> {
+        match self {
+            Self::Off { reason } => vec![reason.clone()],
+            Self::On { ingester, .. } => ingester.status().not_ready(),
+        }
+    }
+}
+
+/// The role alone: no CRDs are installed, nothing is applied.
+pub(crate) async fn run(registry: &Registry, args: &IngesterArgs) -> CommandResult {
+    let setup = Setup::from_file(registry, &args.config)?;
+    let access = match &args.kubeconfig {
+        Some(path) => client::from_file(path).await?,
+        None => client::from_environment().await?,
+    };
+    let listener = health::bind(args.health_addr, "--health-addr").await?;
+    let ingestion = Arc::new(Ingestion::start(registry, &setup, &access)?);
+    let stop = CancellationToken::new();
+    let served = tokio::spawn(health::serve(listener, ingestion.clone(), stop.clone()));
+    interrupt::wait().await;
+    ingestion.stop().await;
+    stop.cancel();
+    served.await.map_err(CommandError::failure)
+}

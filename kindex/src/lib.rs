@@ -1,0 +1,41 @@
+//! The `kindex` command, as a library: another workspace with its own crds.toml
+//! calls [`run`] with its own registry. Knows no kind.
+
+pub mod error;
+
+pub mod platform;
+
+mod output;
+
+pub mod cli;
+
+mod data_dir;
+
+mod client;
+
+mod install;
+
+mod samples;
+
+mod health;
+
+mod database;
+
+mod interrupt;
+
+mod get;
+
+mod status;
+
+mod generate;
+
+mod ingester;
+
+mod settled;
+
+mod up;
+
+mod run;
+
+pub use platform::Platform;
+pub use run::run;

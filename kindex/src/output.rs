@@ -1,0 +1,65 @@
+//! Tables for people, in kubectl's manner: upper-case heads, three blanks
+//! between columns, no frames.
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+/// Lays out rows under heads.
+pub(crate) fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(heads.iter().map(|head| head.to_uppercase()));
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 3));
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// A time span as kubectl shows ages: `12s`, `5m`, `3h`, `2d`.
+pub(crate) fn age(since: Option<jiff::Timestamp>, now: jiff::Timestamp) -> String {
+    let Some(since) = since else { return "<none>".to_owned() };
+    let seconds = (now.as_second() - since.as_second()).max(0);
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7200 => format!("{}m", seconds / 60),
+        7200..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_lines_end_without_blanks() {
+        let text = table(
+            &["kind", "rows"],
+            [
+                vec!["Model".into(), "1".into()],
+                vec!["PipelineRun".into(), "12".into()],
+            ],
+        );
+        assert_eq!(text, "KIND          ROWS\nModel         1\nPipelineRun   12\n");
+    }
+
+    #[test]
+    fn ages_use_the_largest_unit_that_still_says_something() {
+        let now = jiff::Timestamp::from_second(1_000_000).expect("valid");
+        let ago = |seconds: i64| {
+            age(
+                Some(jiff::Timestamp::from_second(1_000_000 - seconds).expect("valid")),
+                now,
+            )
+        };
+        assert_eq!(
+            [ago(5), ago(119), ago(120), ago(7200), ago(172_800)],
+            ["5s", "119s", "2m", "2h", "2d"]
+        );
+        assert_eq!(age(None, now), "<none>");
+    }
+}

@@ -1,0 +1,83 @@
+//! From the command line to a command: logging, the async runtime, exit codes.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use kindex_runtime::kind::Registry;
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::{Cli, Command, DataDirArg, DatabaseArg, LogFormat};
+use crate::data_dir::DataDir;
+use crate::error::{CommandError, CommandResult};
+use crate::platform::Platform;
+use crate::{client, database, generate, get, ingester, status, up};
+
+/// Runs the command that the process was started with.
+pub fn run(platform: &Platform) -> ExitCode {
+    let cli = Cli::parse();
+    match start_logging(&cli).and_then(|()| dispatch(platform, cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            error.exit_code()
+        }
+    }
+}
+
+fn start_logging(cli: &Cli) -> CommandResult {
+    let filter = EnvFilter::try_new(&cli.log).map_err(|error| {
+        CommandError::usage(format_args!("--log {:?}: {error}", cli.log))
+            .hint("for example --log info,kindex_runtime=debug")
+    })?;
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal());
+    match cli.log_format {
+        LogFormat::Text => lines.init(),
+        LogFormat::Json => lines.json().init(),
+    }
+    Ok(())
+}
+
+fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
+    let default = || Cli::try_parse_from(["kindex", "up"]).ok().and_then(|cli| cli.command);
+    match cli.command.or_else(default).expect("`up` needs no flag") {
+        Command::Generate(args) => generate::run(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "kindex", &mut io::stdout());
+            Ok(())
+        }
+        Command::Up(args) => block_on(up::run(platform, &args)),
+        Command::Ingester(args) => block_on(ingester::run(&platform.registry, &args)),
+        Command::Get(args) => block_on(async {
+            let store = open(&platform.registry, &args.data_dir, &args.database)?;
+            let done = get::run(&platform.registry, &args, store.as_ref()).await;
+            store.close().await;
+            done
+        }),
+        Command::Status(args) => block_on(async {
+            let store = open(&platform.registry, &args.data_dir, &args.database)?;
+            let kubeconfig = args.kubeconfig.clone();
+            let path = kubeconfig.unwrap_or_else(|| DataDir::at(&args.data_dir.data_dir).kubeconfig());
+            let access = client::from_file(&path).await?;
+            let done = status::run(&platform.registry, &access.client, store.as_ref(), args.output).await;
+            store.close().await;
+            done
+        }),
+    }
+}
+
+fn open(registry: &Registry, data_dir: &DataDirArg, database: &DatabaseArg) -> CommandResult<database::Store> {
+    let data_dir = DataDir::at(&data_dir.data_dir);
+    database::open_existing(registry, database.database.as_deref(), &data_dir)
+}
+
+fn block_on(command: impl Future<Output = CommandResult>) -> CommandResult {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError::failure(format_args!("cannot start: {error}")))?;
+    runtime.block_on(command)
+}

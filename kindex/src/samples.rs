@@ -1,0 +1,44 @@
+//! Applies sample manifests through the HTTP API, as any client would.
+
+use kindex_runtime::kind::Registry;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Api, Client, ResourceExt};
+
+use crate::error::{CommandError, CommandResult, chain};
+use crate::install::FIELD_MANAGER;
+use crate::platform::Sample;
+
+/// Applies the manifests in their order; returns how many.
+pub(crate) async fn apply(client: &Client, registry: &Registry, samples: &[Sample]) -> CommandResult<usize> {
+    for (file, text) in samples {
+        let failed = |error: &dyn std::error::Error| CommandError::failure(format_args!("{file}: {}", chain(error)));
+        let object: DynamicObject = serde_saphyr::from_str(text).map_err(|error| failed(&error))?;
+        let resource = resource_of(registry, &object)
+            .ok_or_else(|| CommandError::usage(format_args!("{file}: its kind is not declared in crds.toml")))?;
+        let api: Api<DynamicObject> = match object.namespace() {
+            Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
+            None => Api::all_with(client.clone(), &resource),
+        };
+        api.patch(
+            &object.name_any(),
+            &PatchParams::apply(FIELD_MANAGER),
+            &Patch::Apply(&object),
+        )
+        .await
+        .map_err(|error| failed(&error))?;
+    }
+    Ok(samples.len())
+}
+
+fn resource_of(registry: &Registry, object: &DynamicObject) -> Option<ApiResource> {
+    let types = object.types.as_ref()?;
+    if (types.api_version.as_str(), types.kind.as_str()) == ("v1", "Namespace") {
+        return Some(ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Namespace")));
+    }
+    let kind = registry
+        .kinds
+        .iter()
+        .find(|kind| kind.name == types.kind && kind.api_version() == types.api_version)?;
+    Some(crate::client::api_resource(kind))
+}

@@ -1,0 +1,77 @@
+//! Waits until SQL holds what the cluster holds, and says kind by kind how it stands.
+
+use std::time::Duration;
+
+use kindex_runtime::kind::Registry;
+use kube::Client;
+use tokio::time::{Instant, sleep};
+
+use crate::error::{CommandError, CommandResult};
+use crate::ingester::Ingestion;
+use crate::status::{self, KindStatus};
+
+/// How often the numbers are compared.
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// One kind whose objects are all stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settled {
+    /// The kind.
+    pub(crate) kind: &'static str,
+    /// Objects in the cluster.
+    pub(crate) objects: u64,
+    /// Rows that are not deleted.
+    pub(crate) rows: u64,
+    /// Mean time from an event to its committed row, since the start; `None` before the first.
+    pub(crate) mean_lag: Option<Duration>,
+}
+
+/// Waits so long, then fails with what is missing.
+pub(crate) async fn wait(
+    registry: &Registry,
+    client: &Client,
+    ingestion: &Ingestion,
+    patience: Duration,
+) -> CommandResult<Vec<Settled>> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let missing = match ingestion.store() {
+            None => return Err(ingestion.off_error()),
+            Some(store) => match status::collect(registry, client, store.as_ref()).await {
+                Ok(kinds) => match behind(&kinds, ingestion) {
+                    missing if missing.is_empty() => return Ok(summary(&kinds, ingestion)),
+                    missing => missing.join("\n  "),
+                },
+                Err(error) => error.to_string(),
+            },
+        };
+        if Instant::now() >= deadline {
+            let seconds = patience.as_secs();
+            return Err(CommandError::failure(format_args!(
+                "not everything is stored after {seconds} s:\n  {missing}"
+            ))
+            .hint("give it longer with --timeout SECONDS, or see why with --log debug"));
+        }
+        sleep(PERIOD).await;
+    }
+}
+
+fn behind(kinds: &[KindStatus], ingestion: &Ingestion) -> Vec<String> {
+    let mut missing: Vec<_> = kinds
+        .iter()
+        .filter(|kind| kind.objects != kind.live)
+        .map(|kind| format!("{}: {} objects, {} live rows", kind.kind, kind.objects, kind.live))
+        .collect();
+    missing.extend(ingestion.pending());
+    missing
+}
+
+fn summary(kinds: &[KindStatus], ingestion: &Ingestion) -> Vec<Settled> {
+    let settled = |kind: &KindStatus| Settled {
+        kind: kind.kind,
+        objects: kind.objects,
+        rows: kind.live + kind.evicted,
+        mean_lag: ingestion.mean_lag(kind.kind),
+    };
+    kinds.iter().map(settled).collect()
+}

@@ -1,0 +1,113 @@
+//! `kindex up`: cluster, CRDs, ingester and database in one process.
+
+mod report;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kindex_cluster::{Cluster, kubeconfig};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::cli::UpArgs;
+use crate::client::{self, Access};
+use crate::data_dir::DataDir;
+use crate::error::{CommandError, CommandResult, chain};
+use crate::ingester::{self, Ingestion};
+use crate::platform::Platform;
+use crate::{health, install, interrupt, samples, settled};
+
+/// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
+pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
+    let data_dir = DataDir::create(&args.data_dir.data_dir)?;
+    let setup = ingester::Setup::for_up(&platform.registry, args, &data_dir)?;
+    let health_listener = health::bind(args.health_addr, "--health-addr").await?;
+    let health_addr = health_listener.local_addr().map_err(CommandError::failure)?;
+    let stop = CancellationToken::new();
+    let tasks = TaskTracker::new();
+
+    let place = match &args.kubeconfig {
+        Some(path) => ClusterPlace::yours(path).await?,
+        None => ClusterPlace::embedded(args, &data_dir, &stop, &tasks).await?,
+    };
+    install::crds(&place.access.client, &platform.registry).await?;
+    let ingestion = Arc::new(Ingestion::start(&platform.registry, &setup, &place.access)?);
+    tasks.spawn(health::serve(health_listener, ingestion.clone(), stop.clone()));
+    report::announce(platform, &place, &setup, health_addr);
+
+    let done = tokio::select! {
+        done = work(platform, args, &place, &ingestion) => done,
+        () = interrupt::wait() => Ok(()),
+    };
+    ingestion.stop().await;
+    stop.cancel();
+    tasks.close();
+    tasks.wait().await;
+    done
+}
+
+async fn work(platform: &Platform, args: &UpArgs, place: &ClusterPlace, ingestion: &Ingestion) -> CommandResult {
+    let patience = Duration::from_secs(args.timeout);
+    if args.samples {
+        samples::apply(&place.access.client, &platform.registry, platform.samples).await?;
+    }
+    if args.samples || args.once {
+        let settled = settled::wait(&platform.registry, &place.access.client, ingestion, patience).await?;
+        report::settled(&settled);
+    }
+    if args.once {
+        Ok(())
+    } else {
+        std::future::pending().await
+    }
+}
+
+/// The cluster of a run.
+struct ClusterPlace {
+    access: Access,
+    /// For people: where it is.
+    server: String,
+    kubeconfig: std::path::PathBuf,
+}
+
+impl ClusterPlace {
+    async fn yours(path: &Path) -> CommandResult<Self> {
+        let access = client::from_file(path).await?;
+        Ok(Self {
+            access,
+            server: "the one of your kubeconfig".to_owned(),
+            kubeconfig: path.to_owned(),
+        })
+    }
+
+    async fn embedded(
+        args: &UpArgs,
+        data_dir: &DataDir,
+        stop: &CancellationToken,
+        tasks: &TaskTracker,
+    ) -> CommandResult<Self> {
+        let listener = health::bind(args.api_addr, "--api-addr").await?;
+        let address = listener.local_addr().map_err(CommandError::failure)?;
+        let database = data_dir.cluster_db();
+        let cluster = Cluster::open(&database).await.map_err(|error| {
+            CommandError::failure(format_args!("{}: {}", database.display(), chain(&error)))
+                .hint("another kindex may be using it; choose a directory of its own with --data-dir")
+        })?;
+        let path = data_dir.kubeconfig();
+        std::fs::write(&path, kubeconfig(address))
+            .map_err(|error| CommandError::failure(format_args!("{}: {error}", path.display())))?;
+        let stopped = stop.clone().cancelled_owned();
+        tasks.spawn(async move {
+            if let Err(error) = cluster.serve(listener, stopped).await {
+                tracing::error!(error = chain(&error), "The embedded cluster has stopped");
+            }
+        });
+        let access = client::from_file(&path).await?;
+        Ok(Self {
+            access,
+            server: format!("http://{address}"),
+            kubeconfig: path,
+        })
+    }
+}

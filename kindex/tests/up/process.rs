@@ -1,0 +1,172 @@
+//! Starts and stops `kindex up` and talks to it with kubectl and `kindex get`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether kubectl is installed; its absence fails the test where it is required.
+pub(crate) fn kubectl_is_there() -> bool {
+    let found = Command::new("kubectl").args(["version", "--client"]).output().is_ok();
+    kindex_tests::require::require("kubectl", found)
+}
+
+/// Polls until the condition holds; the condition's last words are in the panic.
+pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} did not come within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A process of ours with a directory of its own.
+pub(crate) struct Running {
+    binary: PathBuf,
+    directory: TempDir,
+    flags: Vec<String>,
+    child: Option<Child>,
+}
+
+impl Running {
+    /// Starts `kindex up` and waits until it says that it is up.
+    pub(crate) fn start(flags: &[&str]) -> Self {
+        Self::start_binary(Path::new(KINDEX), flags)
+    }
+
+    /// The same with another kindex.
+    pub(crate) fn start_binary(binary: &Path, flags: &[&str]) -> Self {
+        let mut run = Self::spawn(binary, flags);
+        run.wait_until_up();
+        run
+    }
+
+    /// Starts `kindex up` without waiting.
+    pub(crate) fn once(flags: &[&str]) -> Self {
+        Self::spawn(Path::new(KINDEX), flags)
+    }
+
+    fn spawn(binary: &Path, flags: &[&str]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let child = Some(spawn(binary, &directory.path().join("data"), &flags));
+        Self {
+            binary: binary.to_owned(),
+            directory,
+            flags,
+            child,
+        }
+    }
+
+    /// Starts again on the same files.
+    pub(crate) fn restart(&mut self) {
+        self.child = Some(spawn(&self.binary, &self.data_dir(), &self.flags));
+        self.wait_until_up();
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        let child = self.child.as_mut().expect("it was started");
+        child.kill().expect("it runs");
+        child.wait().expect("it was started");
+    }
+
+    /// Waits for the end.
+    pub(crate) fn finish(mut self) -> Output {
+        let child = self.child.take().expect("it was started");
+        child.wait_with_output().expect("it ends")
+    }
+
+    /// kubectl against the embedded cluster; what it prints, once it succeeds.
+    pub(crate) fn kubectl(&self, args: &[&str], input: &str) -> String {
+        let mut child = Command::new("kubectl")
+            .args(args)
+            .env("KUBECONFIG", self.data_dir().join("kubeconfig"))
+            .env("HOME", self.directory.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kubectl runs");
+        child
+            .stdin
+            .take()
+            .expect("piped")
+            .write_all(input.as_bytes())
+            .expect("kubectl reads");
+        let output = child.wait_with_output().expect("kubectl ends");
+        assert!(
+            output.status.success(),
+            "kubectl {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// `kindex get` on the run's database; what it prints.
+    pub(crate) fn get(&self, args: &[&str]) -> String {
+        let output = Command::new(&self.binary)
+            .arg("get")
+            .args(args)
+            .arg("--data-dir")
+            .arg(self.data_dir())
+            .output()
+            .expect("kindex runs");
+        assert!(
+            output.status.success(),
+            "kindex get {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    fn data_dir(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    fn wait_until_up(&mut self) {
+        let stdout = self
+            .child
+            .as_mut()
+            .and_then(|child| child.stdout.take())
+            .expect("piped");
+        let mut lines = BufReader::new(stdout).lines();
+        let up = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .any(|line| line.contains("kubectl"));
+        assert!(up, "kindex up ended early");
+        // Its later output must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself.
+            let _ended = child.kill();
+            let _reaped = child.wait();
+        }
+    }
+}
+
+fn spawn(binary: &Path, data_dir: &Path, flags: &[String]) -> Child {
+    let mut command = Command::new(binary);
+    command.args(["up", "--data-dir"]).arg(data_dir).args(flags);
+    for address in ["--api-addr", "--health-addr"] {
+        if !flags.iter().any(|flag| flag == address) {
+            command.args([address, "127.0.0.1:0"]);
+        }
+    }
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("kindex starts")
+}

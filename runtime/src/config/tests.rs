@@ -1,0 +1,212 @@
+//! Every key has an effect, every mistake a position, and the two gates their meanings.
+
+use super::*;
+use crate::kind::{Encoded, Platform, Scope};
+
+const fn kind(name: &'static str, table: &'static str) -> Kind {
+    Kind {
+        name,
+        group: "g",
+        version: "v1",
+        plural: table,
+        singular: table,
+        scope: Scope::Namespaced,
+        table,
+        immutable: false,
+        columns: &[],
+        keys: &[],
+        manifest: "",
+        encode: |_| Encoded {
+            proto: None,
+            problems: Vec::new(),
+        },
+    }
+}
+
+static MODEL: Kind = kind("Model", "model");
+static PIPELINE_RUN: Kind = kind("PipelineRun", "pipelinerun");
+
+static REGISTRY: Registry = Registry {
+    platform: Platform {
+        group: "g",
+        version: "v1",
+        finalizer: "f",
+        deleting: "d",
+        immutable: "i",
+    },
+    kinds: &[&MODEL, &PIPELINE_RUN],
+    mysql_schema: "",
+    sqlite_schema: "",
+};
+
+/// The example of the reference's documentation.
+const EXAMPLE: &str = "\
+metadataStorage:
+  enableMetadataStorage: true
+  deletionDelay: 10s
+  enableResourceVersionCache: true
+
+mysql:
+  host: mysql
+  port: 3307
+  user: root
+  password: 0123
+  database: michelangelo
+  maxOpenConns: 24
+  maxIdleConns: 6
+  connMaxLifetime: 7m
+
+ingester:
+  concurrentReconciles: 2
+  requeuePeriod: 45s
+  adoptFinalizers: true
+  concurrentReconcilesMap:
+    pipelinerun: 8
+  requeuePeriodMap:
+    Model: 1m30s
+";
+
+fn parse(text: &str) -> Config {
+    Config::parse(text, &REGISTRY).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn refused(text: &str) -> String {
+    match Config::parse(text, &REGISTRY) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn reason(text: &str) -> String {
+    match parse(text).metadata_storage_choice() {
+        MetadataStorageChoice::Off { reason } => reason,
+        MetadataStorageChoice::On { address, .. } => panic!("on: {address}"),
+    }
+}
+
+fn address(text: &str) -> String {
+    match parse(text).metadata_storage_choice() {
+        MetadataStorageChoice::Off { reason } => panic!("off: {reason}"),
+        MetadataStorageChoice::On { address, .. } => address.to_string(),
+    }
+}
+
+#[test]
+fn every_key_of_the_ingester_has_an_effect_on_each_kind() {
+    let config = parse(EXAMPLE);
+    let model = config.settings(&MODEL, false);
+    assert_eq!(model.concurrent_reconciles, 2);
+    assert_eq!(model.requeue_period, Duration::from_secs(90));
+    assert_eq!(model.deletion_delay, Duration::from_secs(10));
+    assert!(model.version_cache && model.adopt_finalizers);
+    let run = config.settings(&PIPELINE_RUN, false);
+    assert_eq!(run.concurrent_reconciles, 8);
+    assert_eq!(run.requeue_period, Duration::from_secs(45));
+}
+
+#[test]
+fn every_key_of_mysql_has_an_effect() {
+    let config = parse(EXAMPLE);
+    let MySqlConfig { enabled, fields, pool } = &config.mysql;
+    assert!(!enabled && config.mysql.is_enabled());
+    assert_eq!(fields.password, "0123", "as written, not as a number");
+    assert_eq!((pool.max_open, pool.max_idle), (24, 6));
+    assert_eq!(pool.max_lifetime, Duration::from_secs(420));
+    assert_eq!(address(EXAMPLE), "mysql://root@mysql:3307/michelangelo");
+}
+
+#[test]
+fn what_is_not_written_has_the_defaults_of_the_reference() {
+    let config = parse("");
+    let settings = config.settings(&MODEL, true);
+    assert_eq!(settings.concurrent_reconciles, 1);
+    assert_eq!(settings.requeue_period, Duration::from_secs(30));
+    assert_eq!(settings.deletion_delay, Duration::ZERO);
+    assert!(settings.adopt_finalizers && !settings.version_cache);
+    assert!(!config.settings(&MODEL, false).adopt_finalizers);
+    let pool = &config.mysql.pool;
+    assert_eq!((pool.max_open, pool.max_idle), (25, 5));
+    assert_eq!(pool.max_lifetime, Duration::from_secs(300));
+}
+
+#[test]
+fn a_file_that_says_no_adoption_is_stronger_than_the_command() {
+    let config = parse("ingester: {adoptFinalizers: false}");
+    assert!(!config.settings(&MODEL, true).adopt_finalizers);
+}
+
+#[test]
+fn gate_one_closed_keeps_the_ingester_off_whatever_the_database() {
+    assert!(reason("").contains("enableMetadataStorage"));
+    assert!(reason("mysql: {host: h}").contains("enableMetadataStorage"));
+    let explicit = "metadataStorage: {enableMetadataStorage: false}\nmysql: {enabled: true}";
+    assert!(reason(explicit).contains("enableMetadataStorage"));
+}
+
+#[test]
+fn gate_two_closed_keeps_the_ingester_off_with_a_way_out() {
+    let reason = reason("metadataStorage: {enableMetadataStorage: true}\nmysql: {port: 3306}");
+    assert!(reason.contains("mysql.host"), "{reason}");
+}
+
+#[test]
+fn gate_two_opens_with_any_of_host_user_database_or_the_flag() {
+    for key in ["host: h", "user: u", "database: d", "enabled: true"] {
+        let text = format!("metadataStorage: {{enableMetadataStorage: true}}\nmysql: {{{key}}}");
+        assert!(address(&text).starts_with("mysql://"), "{key}");
+    }
+    let sqlite = "metadataStorage: {enableMetadataStorage: true}\nsqlite: {path: a/k.db}";
+    assert_eq!(address(sqlite), "sqlite:a/k.db");
+}
+
+#[test]
+fn an_unknown_key_is_refused_where_it_stands_with_what_was_meant() {
+    let error = refused("ingester:\n  concurrentReconciles: 2\n  requeuPeriod: 30s\n");
+    assert_eq!(
+        error,
+        "3:3: unknown key \"requeuPeriod\" in ingester\n  help: did you mean \"requeuePeriod\"?"
+    );
+    let error = refused("controllermgr: {}\n");
+    assert!(error.starts_with("1:1: unknown key \"controllermgr\""), "{error}");
+    assert!(error.contains("known keys: metadataStorage"), "{error}");
+}
+
+#[test]
+fn an_unknown_kind_is_refused_with_what_was_meant() {
+    let error = refused("ingester:\n  requeuePeriodMap:\n    Modell: 5s\n");
+    assert_eq!(
+        error,
+        "3:5: unknown kind \"Modell\" in requeuePeriodMap\n  help: did you mean \"Model\"?"
+    );
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_told_in_its_order() {
+    let error = refused(
+        "ingester:\n  requeuePeriod: 30\n  concurrentReconciles: 0\n\
+         metadataStorage:\n  enableMetadataStorage: perhaps\nmysql:\n  port: 70000\n  host: [h]\n",
+    );
+    let positions: Vec<&str> = error
+        .lines()
+        .filter(|line| !line.starts_with("  help"))
+        .map(|line| &line[..line.match_indices(':').nth(1).expect("a position").0])
+        .collect();
+    assert_eq!(positions, ["2:18", "3:25", "5:26", "7:9", "8:9"], "{error}");
+}
+
+#[test]
+fn two_databases_are_one_too_many() {
+    let error = refused("mysql: {host: h}\nsqlite: {path: p}\n");
+    assert!(error.contains("both configured"), "{error}");
+}
+
+#[test]
+fn a_key_given_twice_is_refused() {
+    assert!(refused("mysql:\n  host: a\n  host: b\n").contains("host"));
+}
+
+#[test]
+fn a_file_that_is_no_yaml_is_refused_where_it_breaks() {
+    let error = refused("mysql:\n  host: \"h\n");
+    assert!(error.contains("not YAML"), "{error}");
+}

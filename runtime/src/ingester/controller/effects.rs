@@ -1,0 +1,301 @@
+//! Effects on the cluster, one at a time for an object, each on the condition that
+//! the object is still the one that was decided on. Whatever fails is asked for and
+//! decided anew; nothing is repeated blindly.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use super::super::decide::{Asked, Row};
+use super::super::message::{Effect, EffectDone, Outcome, Output, StoreFailure};
+use super::Controller;
+use super::entry::{Observation, Resume, State};
+use crate::cluster::{ClusterError, Notice, Target};
+use crate::object::{Object, ResourceVersion, Uid};
+use crate::store::Life;
+
+/// Most uids whose reported problems are remembered; beyond it a report may repeat.
+const REPORTED_MAX: usize = 10_000;
+
+impl Controller {
+    pub(super) fn begin_effects(&mut self) {
+        while !self.is_paused() && self.effects_under_way < self.settings.effects_max() {
+            let Some(uid) = self.effects.pop_front() else {
+                return;
+            };
+            let Some(entry) = self.entries.get_mut(&uid) else {
+                continue;
+            };
+            // An entry that was observed anew in the meantime has left this queue.
+            match std::mem::replace(&mut entry.state, State::Effect) {
+                State::EffectQueued(effect) => {
+                    self.effects_under_way += 1;
+                    self.out.push(Output::Effect(uid, *effect));
+                }
+                other => entry.state = other,
+            }
+        }
+    }
+
+    fn queue_effect(&mut self, uid: &Uid, effect: Effect) {
+        let entry = self.entries.get_mut(uid).expect("entries with effects exist");
+        entry.state = State::EffectQueued(Box::new(effect));
+        self.effects.push_back(uid.clone());
+    }
+
+    /// Asks the cluster; `row` is what made us doubt.
+    pub(super) fn ask(&mut self, uid: &Uid, row: Option<Row>) {
+        let entry = self.entries.get_mut(uid).expect("asked entries exist");
+        entry.asking = row;
+        let name = entry.name.clone();
+        self.queue_effect(uid, Effect::Get(name));
+    }
+
+    pub(super) fn rewind(&mut self, uid: &Uid) {
+        let name = &self.entries[uid].name;
+        tracing::warn!(kind = self.kind.name, object = %name, %uid,
+            "The cluster shows an older version than SQL holds; the cluster wins");
+        self.forget_row(uid);
+        self.queue_effect(uid, Effect::Rewind);
+    }
+
+    pub(super) fn set_finalizer(&mut self, uid: &Uid, wanted: bool) {
+        let object = self.present(uid);
+        let ours = self.platform.finalizer;
+        let mut finalizers = object.metadata.finalizers.clone();
+        finalizers.retain(|finalizer| finalizer != ours);
+        if wanted {
+            finalizers.push(ours.to_owned());
+        }
+        let target = Target::of(&object);
+        self.queue_effect(uid, Effect::SetFinalizers { target, finalizers });
+    }
+
+    pub(super) fn delete(&mut self, uid: &Uid) {
+        let target = Target::of(&self.present(uid));
+        self.queue_effect(uid, Effect::Delete(target));
+    }
+
+    fn present(&self, uid: &Uid) -> Object {
+        let object = self.entries[uid].newest.object();
+        object.expect("effects are for present objects").clone()
+    }
+
+    /// Sets an object aside that the database refuses. What has no text cannot be set
+    /// aside and is tried again.
+    pub(super) fn quarantine(&mut self, uid: &Uid, reason: &str) {
+        let entry = &self.entries[uid];
+        tracing::error!(kind = self.kind.name, object = %entry.name, %uid, "quarantined: {reason}");
+        match entry.newest.object().cloned() {
+            Some(object) => self.queue_effect(
+                uid,
+                Effect::Quarantine {
+                    object,
+                    reason: reason.to_owned(),
+                },
+            ),
+            None => self.retry(uid, "refused", Duration::ZERO, Resume::Decide),
+        }
+        self.quarantined.insert(uid.clone(), reason.to_owned());
+        self.metrics.quarantined.set(self.quarantined.len() as u64);
+    }
+
+    /// The row of the object says what it should: an earlier refusal is over. The record of
+    /// an object that is gone stays, for it holds the only copy of the last text.
+    pub(super) fn release_quarantine(&mut self, uid: &Uid) {
+        let gone = matches!(self.entries[uid].newest, Observation::Gone(_));
+        if !gone && self.quarantined.remove(uid).is_some() {
+            self.metrics.quarantined.set(self.quarantined.len() as u64);
+            self.out.push(Output::ReleaseQuarantine(uid.clone()));
+        }
+    }
+
+    pub(super) fn on_quarantine_released(&mut self, uid: Uid, answer: Result<(), StoreFailure>) {
+        if let Err(failure) = answer {
+            self.note_store_failure("release from quarantine", &failure);
+            self.checkpoints.unreleased.push(uid);
+        }
+    }
+
+    pub(super) fn on_effect(&mut self, uid: &Uid, done: EffectDone) {
+        self.effects_under_way -= 1;
+        match done {
+            EffectDone::Got(Ok(Some(object))) if object.metadata.uid == *uid => {
+                self.on_answer(uid, Observation::Present(object));
+            }
+            EffectDone::Got(Ok(_)) | EffectDone::Got(Err(ClusterError::NotFound(_))) => {
+                self.on_answer(uid, Observation::Gone(None));
+            }
+            EffectDone::FinalizersSet(Ok(object)) => self.on_finalizers_set(uid, object),
+            EffectDone::Deleted(Ok(left)) => self.on_deleted(uid, left),
+            EffectDone::Deleted(Err(error)) => {
+                self.on_delete_failed(uid, &error);
+                self.on_effect_failed(uid, &error);
+            }
+            EffectDone::Got(Err(error)) | EffectDone::FinalizersSet(Err(error)) => {
+                self.on_effect_failed(uid, &error);
+            }
+            EffectDone::Rewound(Ok(())) => {
+                let entry = self.entries.get_mut(uid).expect("entries with effects exist");
+                entry.row = None;
+                self.enqueue(uid);
+            }
+            EffectDone::Quarantined(Ok(())) => self.on_quarantined(uid),
+            EffectDone::Rewound(Err(failure)) | EffectDone::Quarantined(Err(failure)) => {
+                self.note_store_failure("effect on a row", &failure);
+                self.retry(uid, failure.cause, Duration::ZERO, Resume::Decide);
+            }
+        }
+    }
+
+    fn on_quarantined(&mut self, uid: &Uid) {
+        let entry = self.entries.get_mut(uid).expect("entries with effects exist");
+        match (&entry.newest, entry.overtaken) {
+            (_, true) => self.enqueue(uid),
+            (Observation::Present(_), false) => self.settle(uid),
+            // The last text of an object that is gone is safe; the row can be closed without it.
+            (Observation::Gone(_), false) => {
+                entry.newest = Observation::Gone(None);
+                self.enqueue(uid);
+            }
+        }
+    }
+
+    /// The cluster's answer is the truth, unless the watch was faster with something newer.
+    fn on_answer(&mut self, uid: &Uid, answer: Observation) {
+        let entry = self.entries.get_mut(uid).expect("entries with effects exist");
+        let asking = entry.asking.take();
+        if !entry.overtaken || answer.supersedes(&entry.newest) {
+            entry.newest = answer;
+            entry.confirmed = asking;
+        }
+        entry.row = None;
+        self.enqueue(uid);
+    }
+
+    fn on_finalizers_set(&mut self, uid: &Uid, object: Object) {
+        let released = !self.head(&object).guarded;
+        let version = object.metadata.resource_version;
+        let gone = released && object.metadata.finalizers.is_empty();
+        let entry = self.entries.get_mut(uid).expect("entries with effects exist");
+        if !released {
+            let adopted = Observation::Present(object);
+            if adopted.supersedes(&entry.newest) {
+                entry.replace(adopted);
+                entry.arrived = self.now.elapsed;
+            }
+            return self.enqueue(uid);
+        }
+        match &entry.newest {
+            Observation::Gone(_) => self.leave(uid, None),
+            Observation::Present(newest) if entry.overtaken && !gone && newest.metadata.resource_version > version => {
+                self.enqueue(uid);
+            }
+            Observation::Present(_) if gone => self.leave(uid, Some(ResourceVersion(u64::MAX))),
+            Observation::Present(_) => self.leave(uid, Some(version)),
+        }
+    }
+
+    fn on_deleted(&mut self, uid: &Uid, left: Option<Object>) {
+        let entry = self.entries.get_mut(uid).expect("entries with effects exist");
+        match (left, &entry.newest) {
+            (Some(object), _) => {
+                entry.asked = Asked::Accepted(object.metadata.resource_version);
+                let left = Observation::Present(object);
+                if left.supersedes(&entry.newest) {
+                    entry.replace(left);
+                }
+                self.enqueue(uid);
+            }
+            (None, Observation::Gone(_)) => self.leave(uid, None),
+            (None, Observation::Present(_)) => self.leave(uid, Some(ResourceVersion(u64::MAX))),
+        }
+    }
+
+    /// The row says what it has to; what the watch still tells of the object up to
+    /// `echoes` is known.
+    fn leave(&mut self, uid: &Uid, echoes: Option<ResourceVersion>) {
+        let row = self.entries[uid].row.flatten();
+        if row.is_some_and(|row| row.life == Life::Evicted) {
+            self.metrics.evicted.add(1);
+        }
+        match echoes {
+            Some(version) => self.settle_leaving(uid, version),
+            None => self.settle(uid),
+        }
+    }
+
+    /// Whether a later deletion can be ours is known only while no delete of ours has an
+    /// unknown outcome.
+    fn on_delete_failed(&mut self, uid: &Uid, error: &ClusterError) {
+        let entry = self.entries.get_mut(uid).expect("entries with effects exist");
+        match error {
+            ClusterError::Retryable { .. } => {
+                entry.delete_unsure = true;
+                entry.asked = Asked::Unknown;
+            }
+            ClusterError::Conflict(_) if !entry.delete_unsure => entry.asked = Asked::Refused,
+            ClusterError::Conflict(_)
+            | ClusterError::NotFound(_)
+            | ClusterError::Expired(_)
+            | ClusterError::Refused(_) => {}
+        }
+    }
+
+    fn on_effect_failed(&mut self, uid: &Uid, error: &ClusterError) {
+        match error {
+            ClusterError::NotFound(_) => self.on_answer(uid, Observation::Gone(None)),
+            ClusterError::Conflict(_) => {
+                self.retry(uid, "conflict", Duration::ZERO, Resume::Ask);
+            }
+            ClusterError::Retryable { cause, retry_after, .. } => {
+                self.note_cluster_failure(uid, error);
+                self.retry(uid, cause, retry_after.unwrap_or_default(), Resume::Ask);
+            }
+            ClusterError::Expired(_) | ClusterError::Refused(_) => {
+                self.note_cluster_failure(uid, error);
+                self.retry(uid, "refused_by_cluster", Duration::ZERO, Resume::Ask);
+            }
+        }
+    }
+
+    fn note_cluster_failure(&mut self, uid: &Uid, error: &ClusterError) {
+        let name = &self.entries[uid].name;
+        tracing::warn!(kind = self.kind.name, object = %name, "{error}");
+        self.last_error = Some(format!("{name}: {error}"));
+    }
+
+    /// One warning event for what an object's projection could not read, until it differs.
+    pub(super) fn report_problems(&mut self, uid: &Uid, outcome: Outcome) {
+        if outcome.problems.is_empty() {
+            self.reported.remove(uid);
+            return;
+        }
+        self.metrics.problems.add(1);
+        let lines: Vec<String> = outcome
+            .problems
+            .iter()
+            .map(|problem| match problem.path.as_str() {
+                "" => problem.message.clone(),
+                path => format!("{path}: {}", problem.message),
+            })
+            .collect();
+        let mut hasher = DefaultHasher::new();
+        lines.hash(&mut hasher);
+        let hash = hasher.finish();
+        if self.reported.insert(uid.clone(), hash) == Some(hash) {
+            return;
+        }
+        if self.reported.len() > REPORTED_MAX {
+            self.reported.pop_first();
+        }
+        let Some(object) = self.entries[uid].newest.object() else {
+            return;
+        };
+        self.out.push(Output::Notify(Notice {
+            about: Target::of(object),
+            warning: true,
+            reason: "ProjectionIncomplete",
+            message: format!("stored whole, but not every column: {}", lines.join("; ")),
+        }));
+    }
+}

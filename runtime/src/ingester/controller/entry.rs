@@ -1,0 +1,194 @@
+//! One object that is not settled yet, and the position up to which all are.
+//! Knows no queue: where an object waits is the business of the modules below.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::super::decide::{Asked, Observed, Row};
+use super::super::message::Effect;
+use crate::cluster::ObjectName;
+use crate::object::{Object, ResourceVersion, Uid};
+
+/// The newest that is known of a uid in the cluster.
+#[derive(Clone, Debug)]
+pub(super) enum Observation {
+    Present(Object),
+    /// With its last text, where there is one.
+    Gone(Option<Object>),
+}
+
+impl Observation {
+    pub(super) fn version(&self) -> Option<ResourceVersion> {
+        match self {
+            Self::Present(object) | Self::Gone(Some(object)) => Some(object.metadata.resource_version),
+            Self::Gone(None) => None,
+        }
+    }
+
+    /// Whether `self` replaces what is known: a uid that is gone never returns, and
+    /// versions only grow.
+    pub(super) fn supersedes(&self, known: &Self) -> bool {
+        match (known, self) {
+            (Self::Gone(_), Self::Present(_)) => false,
+            (Self::Gone(known), Self::Gone(new)) => known.is_none() && new.is_some(),
+            (Self::Present(_), Self::Gone(_)) => true,
+            (Self::Present(_), Self::Present(_)) => self.version() > known.version(),
+        }
+    }
+
+    pub(super) fn object(&self) -> Option<&Object> {
+        match self {
+            Self::Present(object) => Some(object),
+            Self::Gone(last) => last.as_ref(),
+        }
+    }
+}
+
+/// What wakes an entry that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resume {
+    /// Decide on what is known.
+    Decide,
+    /// Ask the cluster first: an effect failed and its outcome may be unknown.
+    Ask,
+}
+
+/// Where an entry is.
+#[derive(Clone, Debug)]
+pub(super) enum State {
+    /// In the queue.
+    Queued,
+    /// In one half of a batch that the database refused.
+    Grouped,
+    /// In a batch that is being read or written.
+    Batch,
+    /// Until this moment.
+    Waiting(Duration, Resume),
+    /// In the queue of effects.
+    EffectQueued(Box<Effect>),
+    /// An effect is under way.
+    Effect,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) newest: Observation,
+    pub(super) name: ObjectName,
+    /// The row, where it is known without reading it.
+    pub(super) row: Option<Option<Row>>,
+    /// The row that made us ask, and on which `newest` is the answer.
+    pub(super) confirmed: Option<Row>,
+    /// The row on which a question is under way.
+    pub(super) asking: Option<Row>,
+    pub(super) asked: Asked,
+    /// A delete of ours had an unknown outcome.
+    pub(super) delete_unsure: bool,
+    /// Position of the oldest event that is not settled.
+    pub(super) oldest: ResourceVersion,
+    /// Arrival of the oldest observation that is not stored.
+    pub(super) arrived: Duration,
+    pub(super) leaving_since: Option<Duration>,
+    pub(super) attempts: u32,
+    pub(super) state: State,
+    /// `newest` is younger than the decision that is being carried out.
+    pub(super) overtaken: bool,
+}
+
+impl Entry {
+    pub(super) fn new(newest: Observation, name: ObjectName, oldest: ResourceVersion, arrived: Duration) -> Self {
+        Self {
+            newest,
+            name,
+            row: None,
+            confirmed: None,
+            asking: None,
+            asked: Asked::Unknown,
+            delete_unsure: false,
+            oldest,
+            arrived,
+            leaving_since: None,
+            attempts: 0,
+            state: State::Queued,
+            overtaken: false,
+        }
+    }
+
+    /// Replaces what is known; the decision that is under way, if any, is outdated.
+    pub(super) fn replace(&mut self, newest: Observation) {
+        self.newest = newest;
+        self.confirmed = None;
+        self.overtaken = true;
+    }
+
+    pub(super) fn observed(&self, head: impl Fn(&Object) -> super::super::decide::Head) -> Observed {
+        match &self.newest {
+            Observation::Present(object) => Observed::Present(head(object)),
+            Observation::Gone(last) => Observed::Gone {
+                last: last.as_ref().map(|object| object.metadata.resource_version),
+            },
+        }
+    }
+}
+
+/// How far the stream of events has been received, and up to where all of it is settled.
+#[derive(Debug, Default)]
+pub(super) struct Position {
+    seen: ResourceVersion,
+    outstanding: BTreeSet<(ResourceVersion, Uid)>,
+}
+
+impl Position {
+    /// The newest version received.
+    pub(super) fn seen(&self) -> ResourceVersion {
+        self.seen
+    }
+
+    /// Everything up to this version has been received.
+    pub(super) fn advance(&mut self, version: ResourceVersion) {
+        self.seen = self.seen.max(version);
+    }
+
+    /// Starts anew, after a full list.
+    pub(super) fn restart(&mut self, version: ResourceVersion) {
+        self.seen = version;
+    }
+
+    pub(super) fn begin(&mut self, version: ResourceVersion, uid: &Uid) {
+        self.outstanding.insert((version, uid.clone()));
+    }
+
+    pub(super) fn settle(&mut self, version: ResourceVersion, uid: &Uid) {
+        self.outstanding.remove(&(version, uid.clone()));
+    }
+
+    /// The highest version up to which every event is settled: where a watch may resume
+    /// after a crash without missing anything.
+    pub(super) fn watermark(&self) -> ResourceVersion {
+        match self.outstanding.first() {
+            Some((oldest, _)) => ResourceVersion(oldest.0.saturating_sub(1)).min(self.seen),
+            None => self.seen,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_watermark_stays_below_the_oldest_unsettled_event() {
+        let mut position = Position::default();
+        for version in 5..=8 {
+            position.begin(ResourceVersion(version), &Uid::from("a"));
+            position.advance(ResourceVersion(version));
+        }
+        position.settle(ResourceVersion(6), &Uid::from("a"));
+        assert_eq!(position.watermark(), ResourceVersion(4));
+        position.settle(ResourceVersion(5), &Uid::from("a"));
+        assert_eq!(position.watermark(), ResourceVersion(6));
+        for version in 7..=8 {
+            position.settle(ResourceVersion(version), &Uid::from("a"));
+        }
+        assert_eq!(position.watermark(), ResourceVersion(8));
+    }
+}

@@ -1,0 +1,233 @@
+//! After a gap, first half: the whole list, page by page, compared with its rows.
+//! Differences are written like any event. Memory: one page, and eight bytes an object.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::super::decide::Row;
+use super::super::message::{Output, StoreFailure};
+use super::super::settings::Settings;
+use super::Controller;
+use super::entry::{Entry, Observation, Position};
+use super::intake::Phase;
+use super::sweep::Sweep;
+use crate::cluster::{ClusterError, ObjectName, Page};
+use crate::object::{Object, ResourceVersion, Uid};
+use crate::store::{Life, RowState};
+
+/// A list that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    continue_token: Option<String>,
+    /// Of the list; known with the first page.
+    version: Option<ResourceVersion>,
+    seen: Seen,
+    /// Something in the list has no identity: what is missing cannot be told.
+    unidentified: bool,
+    /// The cluster is older than SQL, and wins.
+    restored: bool,
+    step: Step,
+}
+
+#[derive(Debug, Default)]
+enum Step {
+    /// A page was asked for.
+    #[default]
+    Page,
+    /// The rows of a page were asked for.
+    Rows(Page),
+    /// The next page waits for room.
+    Room,
+}
+
+/// Hashes of the uids of a list. Two uids of one hash would hide an orphan, never make one.
+#[derive(Debug, Default)]
+pub(super) struct Seen(Vec<u64>);
+
+impl Seen {
+    pub(super) fn add(&mut self, uid: &Uid) {
+        self.0.push(hash(uid));
+    }
+
+    fn sort(&mut self) {
+        self.0.sort_unstable();
+    }
+
+    pub(super) fn contains(&self, uid: &Uid) -> bool {
+        self.0.binary_search(&hash(uid)).is_ok()
+    }
+}
+
+fn hash(uid: &Uid) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    uid.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Listing {
+    /// The question that the list waits for.
+    pub(super) fn request(&self, settings: &Settings) -> Output {
+        match &self.step {
+            Step::Rows(page) => Output::ReadPageRows(uids(page)),
+            Step::Page | Step::Room => Output::List {
+                continue_token: self.continue_token.clone(),
+                limit: settings.page_rows,
+            },
+        }
+    }
+}
+
+fn uids(page: &Page) -> Vec<Uid> {
+    page.objects.iter().map(|object| object.metadata.uid.clone()).collect()
+}
+
+impl Controller {
+    pub(super) fn begin_list(&mut self, restored: bool) {
+        self.metrics.relists.add(1);
+        self.leaving.clear();
+        self.enter(Phase::Listing(Listing {
+            restored: restored || self.checkpoints.marked(),
+            ..Listing::default()
+        }));
+    }
+
+    /// What was pending belongs to a cluster that is no more.
+    pub(super) fn forget_everything(&mut self) {
+        self.entries.clear();
+        self.queue.clear();
+        self.groups.clear();
+        self.timers.clear();
+        self.effects.clear();
+        self.leaving.clear();
+        self.position = Position::default();
+        if let Some(rows) = &mut self.rows {
+            rows.clear();
+        }
+    }
+
+    pub(super) fn on_page(&mut self, answer: Result<Page, ClusterError>) {
+        let Phase::Listing(mut listing) = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
+        let page = match answer {
+            Ok(page) if page.resource_version == ResourceVersion(0) => {
+                let error = ClusterError::Refused("the list has no version".to_owned());
+                return self.list_anew(&listing, &error);
+            }
+            Ok(page) => page,
+            Err(error @ ClusterError::Expired(_)) => return self.list_anew(&listing, &error),
+            Err(error) => return self.enter_later(Phase::Listing(listing), "list", &error),
+        };
+        self.intake_attempts = 0;
+        listing.version.get_or_insert(page.resource_version);
+        listing.continue_token.clone_from(&page.continue_token);
+        for item in &page.unreadable {
+            self.report_unreadable(item);
+            match &item.uid {
+                Some(uid) => listing.seen.add(uid),
+                None => listing.unidentified = true,
+            }
+        }
+        for object in &page.objects {
+            listing.seen.add(&object.metadata.uid);
+        }
+        if page.objects.is_empty() {
+            listing.step = Step::Room;
+            self.phase = Phase::Listing(listing);
+        } else {
+            listing.step = Step::Rows(page);
+            self.enter(Phase::Listing(listing));
+        }
+    }
+
+    fn list_anew(&mut self, listing: &Listing, error: &ClusterError) {
+        let anew = Listing {
+            restored: listing.restored,
+            ..Listing::default()
+        };
+        self.enter_later(Phase::Listing(anew), "list", error);
+    }
+
+    pub(super) fn on_page_rows(&mut self, answer: Result<Vec<RowState>, StoreFailure>) {
+        let Phase::Listing(mut listing) = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
+        let Step::Rows(page) = std::mem::take(&mut listing.step) else {
+            return self.phase = Phase::Listing(listing);
+        };
+        let states = match answer {
+            Ok(states) => states,
+            Err(failure) => {
+                listing.step = Step::Rows(page);
+                return self.enter_later_for_store(Phase::Listing(listing), &failure);
+            }
+        };
+        self.intake_attempts = 0;
+        let rows: HashMap<&Uid, Row> = states.iter().map(|s| (&s.uid, Row::from(s))).collect();
+        listing.step = Step::Room;
+        let restored = listing.restored;
+        self.phase = Phase::Listing(listing);
+        for object in page.objects {
+            let row = rows.get(&object.metadata.uid).copied();
+            self.observe_listed(object, row, restored);
+        }
+    }
+
+    /// Takes up a listed object where it differs from its row. In a restored cluster the
+    /// list itself is the confirmation that older versions win.
+    fn observe_listed(&mut self, object: Object, row: Option<Row>, restored: bool) {
+        let (uid, version) = (object.metadata.uid.clone(), object.metadata.resource_version);
+        if let Some(row) = row {
+            self.remember_row(&uid, row);
+        }
+        let current = row.is_some_and(|row| row.life == Life::Live && row.ours && row.version == version);
+        let pending = self.entries.contains_key(&uid);
+        let recorded = self.quarantined.contains_key(&uid);
+        if current && !pending && !recorded && self.is_plain(&self.head(&object)) {
+            return;
+        }
+        if pending {
+            return self.observe_present(object, version);
+        }
+        let name = ObjectName::of(&object);
+        let observation = Observation::Present(object);
+        let mut entry = Entry::new(observation, name, version, self.now.elapsed);
+        entry.row = Some(row);
+        entry.confirmed = row.filter(|_| restored);
+        self.position.begin(version, &uid);
+        self.entries.insert(uid.clone(), entry);
+        self.enqueue(&uid);
+    }
+
+    /// Asks for the next page when there is room, or goes on to the rows.
+    pub(super) fn continue_listing(&mut self) {
+        let room = self.active() <= self.settings.pending_max / 2;
+        let Phase::Listing(listing) = &mut self.phase else {
+            return;
+        };
+        if !matches!(listing.step, Step::Room) || !room {
+            return;
+        }
+        if listing.continue_token.is_some() {
+            listing.step = Step::Page;
+            self.out.push(listing.request(&self.settings));
+            return;
+        }
+        let Listing {
+            version,
+            mut seen,
+            unidentified,
+            ..
+        } = std::mem::take(listing);
+        let version = version.expect("a page came before");
+        seen.sort();
+        if unidentified {
+            tracing::warn!(
+                kind = self.kind.name,
+                "Something in the list has no uid: no row is closed this time"
+            );
+            return self.finish_sweep(version, Vec::new());
+        }
+        self.enter(Phase::Sweeping(Sweep::new(version, seen)));
+    }
+}

@@ -1,0 +1,225 @@
+//! The controller of one kind: a deterministic machine without I/O. Time, randomness
+//! and everything that happens come in through [`Controller::step`]; what is to be done
+//! comes out of it. Which of its modules does what: `intake` follows the cluster, `listing`
+//! and `sweep` compare it with SQL after a gap, `queue` holds what is pending, `batch` writes it and
+//! `effects` lets objects leave the cluster.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::decide::{Head, Row};
+use super::message::{Input, Now, Output, StoreFailure, Ticket};
+use super::settings::Settings;
+use super::status::KindStatus;
+use crate::kind::{Kind, Platform};
+use crate::metrics::KindMetrics;
+use crate::object::{Object, ResourceVersion, Uid};
+
+mod batch;
+mod effects;
+mod entry;
+mod intake;
+mod listing;
+mod queue;
+mod sweep;
+
+use batch::{Batch, StoreGate};
+use entry::{Entry, Position};
+use intake::{Checkpoints, Phase};
+
+/// See the module.
+pub struct Controller {
+    kind: &'static Kind,
+    platform: Platform,
+    settings: Settings,
+    metrics: Arc<KindMetrics>,
+    rng: StdRng,
+    now: Now,
+    out: Vec<Output>,
+    stopping: bool,
+
+    phase: Phase,
+    position: Position,
+    checkpoints: Checkpoints,
+    /// The cluster was found to be restored from a backup and is not being listed yet.
+    restoring: bool,
+    /// Failures of the intake in a row.
+    intake_attempts: u32,
+    /// The first comparison or resumption is done.
+    synced: bool,
+    held_orphans: Option<usize>,
+
+    entries: BTreeMap<Uid, Entry>,
+    queue: VecDeque<Uid>,
+    queue_since: Duration,
+    groups: VecDeque<Vec<Uid>>,
+    timers: BTreeSet<(Duration, Uid)>,
+    batches: BTreeMap<Ticket, Batch>,
+    next_ticket: Ticket,
+    store_gate: StoreGate,
+
+    effects: VecDeque<Uid>,
+    effects_under_way: usize,
+    /// Objects that left on our word, with the last version that we know to be settled.
+    leaving: BTreeMap<Uid, ResourceVersion>,
+    rows: Option<BTreeMap<Uid, Row>>,
+    quarantined: BTreeMap<Uid, String>,
+    /// Hash of the problems that were last reported for a uid.
+    reported: BTreeMap<Uid, u64>,
+    last_error: Option<String>,
+}
+
+impl Controller {
+    /// A controller that has not begun. `seed` decides the jitter of its pauses.
+    pub fn new(
+        kind: &'static Kind,
+        platform: Platform,
+        settings: Settings,
+        metrics: Arc<KindMetrics>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            kind,
+            platform,
+            rows: settings.version_cache.then(BTreeMap::new),
+            settings,
+            metrics,
+            rng: StdRng::seed_from_u64(seed),
+            now: Now {
+                wall: jiff::Timestamp::UNIX_EPOCH,
+                elapsed: Duration::ZERO,
+            },
+            out: Vec::new(),
+            stopping: false,
+            phase: Phase::Idle,
+            position: Position::default(),
+            checkpoints: Checkpoints::default(),
+            restoring: false,
+            intake_attempts: 0,
+            synced: false,
+            held_orphans: None,
+            entries: BTreeMap::new(),
+            queue: VecDeque::new(),
+            queue_since: Duration::ZERO,
+            groups: VecDeque::new(),
+            timers: BTreeSet::new(),
+            batches: BTreeMap::new(),
+            next_ticket: 0,
+            store_gate: StoreGate::default(),
+            effects: VecDeque::new(),
+            effects_under_way: 0,
+            leaving: BTreeMap::new(),
+            quarantined: BTreeMap::new(),
+            reported: BTreeMap::new(),
+            last_error: None,
+        }
+    }
+
+    /// Takes one input and says what is to be done now.
+    pub fn step(&mut self, now: Now, input: Input) -> Vec<Output> {
+        self.now = now;
+        match input {
+            Input::Start => self.start(),
+            Input::Timer => {}
+            Input::Stop => self.stop(),
+            Input::Loaded(answer) => self.on_loaded(answer),
+            Input::Probed(answer) => self.on_probed(answer),
+            Input::Page(answer) => self.on_page(answer),
+            Input::PageRows(answer) => self.on_page_rows(answer),
+            Input::Scanned(answer) => self.on_scanned(answer),
+            Input::Watch(answer) => self.on_watch(answer),
+            Input::WatchEnded => self.on_watch_ended(),
+            Input::Rows(ticket, answer) => self.on_rows(ticket, answer),
+            Input::Written(ticket, answer) => self.on_written(ticket, answer),
+            Input::Effect(uid, done) => self.on_effect(&uid, done),
+            Input::CheckpointSaved(answer) => self.on_checkpoint_saved(answer),
+            Input::QuarantineReleased(uid, answer) => self.on_quarantine_released(uid, answer),
+        }
+        self.fire_timers();
+        self.continue_intake();
+        self.begin_effects();
+        self.begin_batches();
+        self.save_checkpoint();
+        self.metrics.queue_depth.set(self.active() as u64);
+        std::mem::take(&mut self.out)
+    }
+
+    /// When the next [`Input::Timer`] is due, by [`Now::elapsed`].
+    pub fn deadline(&self) -> Option<Duration> {
+        if self.stopping {
+            return None;
+        }
+        let timer = self.timers.first().map(|(at, _)| *at);
+        [
+            timer,
+            self.batch_deadline(),
+            self.intake_deadline(),
+            self.checkpoint_deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Whether there is room for another event of the watch.
+    pub fn wants_events(&self) -> bool {
+        !self.stopping && self.active() < self.settings.pending_max
+    }
+
+    /// After [`Input::Stop`]: whether nothing is under way any more.
+    pub fn is_drained(&self) -> bool {
+        self.stopping && self.is_at_rest()
+    }
+
+    /// A copy of what is worth showing.
+    pub fn status(&self) -> KindStatus {
+        KindStatus {
+            kind: self.kind.name,
+            synced: self.synced,
+            phase: self.phase.name(),
+            pending: self.entries.len(),
+            waiting: self.timers.len(),
+            position: self.position.seen(),
+            settled: self.position.watermark(),
+            oldest_pending: self.oldest_pending(),
+            quarantined: self.quarantined.clone(),
+            held_orphans: self.held_orphans,
+            last_error: self.last_error.clone(),
+            failing: matches!(self.phase, Phase::Pausing { .. }) || self.store_gate.is_closed(),
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stopping = true;
+        self.out.push(Output::StopWatch);
+    }
+
+    fn head(&self, object: &Object) -> Head {
+        Head::of(object, self.kind, &self.platform)
+    }
+
+    /// Entries that wait for nothing but us and the database.
+    fn active(&self) -> usize {
+        self.entries.len() - self.timers.len()
+    }
+
+    fn oldest_pending(&self) -> Option<Duration> {
+        let arrived = self.entries.values().map(|entry| entry.arrived).min()?;
+        Some(self.now.elapsed.saturating_sub(arrived))
+    }
+
+    fn note_store_failure(&mut self, what: &str, failure: &StoreFailure) {
+        self.metrics.retry(failure.cause);
+        tracing::warn!(
+            kind = self.kind.name,
+            cause = failure.cause,
+            "{what}: {}",
+            failure.message
+        );
+        self.last_error = Some(format!("{what}: {}", failure.message));
+    }
+}

@@ -1,0 +1,181 @@
+//! What is pending: observations collapse by uid, wait, and settle. Knows when an
+//! object is to be looked at, not what is done with it.
+
+use std::time::Duration;
+
+use super::super::backoff;
+use super::super::decide::{Head, Row};
+use super::Controller;
+use super::entry::{Entry, Observation, Resume, State};
+use crate::cluster::ObjectName;
+use crate::object::{Object, ResourceVersion, Uid};
+use crate::store::Life;
+
+impl Controller {
+    /// Takes up what the cluster shows of a uid, from a stream at this position.
+    pub(super) fn observe(&mut self, uid: &Uid, name: ObjectName, observation: Observation, at: ResourceVersion) {
+        if self.is_settled_already(uid, &observation) {
+            return;
+        }
+        let Some(entry) = self.entries.get_mut(uid) else {
+            let mut entry = Entry::new(observation, name, at, self.now.elapsed);
+            entry.row = self.cached_row(uid).map(Some);
+            self.position.begin(at, uid);
+            self.entries.insert(uid.clone(), entry);
+            self.enqueue(uid);
+            return;
+        };
+        self.metrics.collapsed.add(1);
+        if !observation.supersedes(&entry.newest) {
+            return;
+        }
+        entry.replace(observation);
+        match entry.state {
+            State::Queued | State::Grouped | State::Batch | State::Effect => {}
+            State::Waiting(..) | State::EffectQueued(_) => {
+                self.unschedule(uid);
+                self.enqueue(uid);
+            }
+        }
+    }
+
+    /// Echoes of what we did ourselves, and versions that the cache knows to be stored.
+    fn is_settled_already(&mut self, uid: &Uid, observation: &Observation) -> bool {
+        if let Some(settled) = self.leaving.get(uid).copied() {
+            match observation {
+                Observation::Present(object) if object.metadata.resource_version <= settled => {
+                    return true;
+                }
+                Observation::Present(_) => {
+                    self.leaving.remove(uid);
+                }
+                Observation::Gone(_) => {
+                    self.leaving.remove(uid);
+                    self.forget_row(uid);
+                    return !self.entries.contains_key(uid);
+                }
+            }
+        }
+        let Observation::Present(object) = observation else {
+            return false;
+        };
+        let Some(row) = self.cached_row(uid) else {
+            return false;
+        };
+        !self.entries.contains_key(uid)
+            && !self.quarantined.contains_key(uid)
+            && row.life == Life::Live
+            && row.version >= object.metadata.resource_version
+            && self.is_plain(&self.head(object))
+    }
+
+    /// Whether an object with a current live row leaves nothing to do.
+    pub(super) fn is_plain(&self, head: &Head) -> bool {
+        let adopted = head.guarded || !self.settings.adopt_finalizers;
+        !head.is_leaving() && !head.immutable && adopted
+    }
+
+    /// Puts an entry into the queue, or carries out its decision at once where that
+    /// needs neither a read nor a write.
+    pub(super) fn enqueue(&mut self, uid: &Uid) {
+        let entry = self.entries.get_mut(uid).expect("enqueued entries exist");
+        entry.state = State::Queued;
+        if entry.row.is_some() {
+            let action = self.decide(uid);
+            if action.write.is_none() && !self.stopping {
+                return self.apply_then(uid, action.then);
+            }
+        }
+        if self.queue.is_empty() {
+            self.queue_since = self.now.elapsed;
+        }
+        self.queue.push_back(uid.clone());
+    }
+
+    /// Lets an entry wait before it is looked at again.
+    pub(super) fn wait(&mut self, uid: &Uid, pause: Duration, resume: Resume) {
+        let until = self.now.elapsed + pause;
+        let entry = self.entries.get_mut(uid).expect("waiting entries exist");
+        entry.state = State::Waiting(until, resume);
+        self.timers.insert((until, uid.clone()));
+    }
+
+    /// Lets an entry wait after a failure: longer each time, at least as long as the
+    /// server asked for, up to `requeuePeriod`.
+    pub(super) fn retry(&mut self, uid: &Uid, cause: &'static str, at_least: Duration, resume: Resume) {
+        self.metrics.retry(cause);
+        let entry = self.entries.get_mut(uid).expect("retried entries exist");
+        entry.attempts = entry.attempts.saturating_add(1);
+        entry.row = None;
+        let attempts = entry.attempts;
+        let pause = backoff::pause(
+            attempts,
+            backoff::base(cause),
+            self.settings.requeue_period,
+            &mut self.rng,
+        );
+        self.wait(uid, pause.max(at_least), resume);
+    }
+
+    pub(super) fn unschedule(&mut self, uid: &Uid) {
+        if let Some(State::Waiting(until, _)) = self.entries.get(uid).map(|e| e.state.clone()) {
+            self.timers.remove(&(until, uid.clone()));
+        }
+    }
+
+    pub(super) fn fire_timers(&mut self) {
+        while let Some((at, uid)) = self.timers.first().cloned() {
+            if at > self.now.elapsed || self.stopping {
+                return;
+            }
+            self.timers.pop_first();
+            let entry = &self.entries[&uid];
+            match entry.state {
+                State::Waiting(_, Resume::Ask) => self.ask(&uid, None),
+                State::Waiting(_, Resume::Decide) => self.enqueue(&uid),
+                State::Queued | State::Grouped | State::Batch | State::EffectQueued(_) | State::Effect => {
+                    unreachable!("only waiting entries have timers")
+                }
+            }
+        }
+    }
+
+    /// The object needs nothing more until it changes.
+    pub(super) fn settle(&mut self, uid: &Uid) {
+        if let Some(entry) = self.entries.remove(uid) {
+            self.position.settle(entry.oldest, uid);
+            if matches!(entry.newest, Observation::Gone(_)) {
+                self.forget_row(uid);
+                self.reported.remove(uid);
+            }
+        }
+    }
+
+    /// The object is out of our hands at this version; its own delete event is an echo.
+    pub(super) fn settle_leaving(&mut self, uid: &Uid, version: ResourceVersion) {
+        self.leaving.insert(uid.clone(), version);
+        self.settle(uid);
+    }
+
+    pub(super) fn cached_row(&self, uid: &Uid) -> Option<Row> {
+        self.rows.as_ref()?.get(uid).copied()
+    }
+
+    pub(super) fn remember_row(&mut self, uid: &Uid, row: Row) {
+        if let Some(rows) = &mut self.rows {
+            rows.insert(uid.clone(), row);
+        }
+    }
+
+    pub(super) fn forget_row(&mut self, uid: &Uid) {
+        if let Some(rows) = &mut self.rows {
+            rows.remove(uid);
+        }
+    }
+
+    pub(super) fn observe_present(&mut self, object: Object, at: ResourceVersion) {
+        let uid = object.metadata.uid.clone();
+        let name = ObjectName::of(&object);
+        self.observe(&uid, name, Observation::Present(object), at);
+    }
+}

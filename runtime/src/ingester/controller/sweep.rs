@@ -1,0 +1,177 @@
+//! After a gap, second half: a walk over SQL's rows. A live row whose object was not in
+//! the list is asked for in the cluster, and closed if it is gone there too.
+
+use std::collections::VecDeque;
+
+use super::super::message::{Output, StoreFailure};
+use super::super::settings::Settings;
+use super::Controller;
+use super::entry::{Entry, Observation, State};
+use super::intake::Phase;
+use super::listing::Seen;
+use crate::cluster::ObjectName;
+use crate::object::{ResourceVersion, Uid};
+use crate::store::{Life, RowState};
+
+/// The walk over SQL's rows that follows a list.
+#[derive(Debug)]
+pub(super) struct Sweep {
+    after: Option<Uid>,
+    version: ResourceVersion,
+    seen: Seen,
+    live: usize,
+    orphans: Vec<Orphan>,
+}
+
+/// What a list did not show.
+#[derive(Debug)]
+pub(super) struct Orphan {
+    uid: Uid,
+    name: ObjectName,
+    version: ResourceVersion,
+}
+
+/// Orphans that are being asked for, as there is room.
+#[derive(Debug)]
+pub(super) struct Closing {
+    version: ResourceVersion,
+    orphans: VecDeque<Orphan>,
+}
+
+impl Sweep {
+    pub(super) fn new(version: ResourceVersion, seen: Seen) -> Self {
+        Self {
+            after: None,
+            version,
+            seen,
+            live: 0,
+            orphans: Vec::new(),
+        }
+    }
+
+    pub(super) fn request(&self, settings: &Settings) -> Output {
+        Output::Scan {
+            after: self.after.clone(),
+            limit: settings.page_rows,
+        }
+    }
+}
+
+impl Controller {
+    pub(super) fn on_scanned(&mut self, answer: Result<Vec<RowState>, StoreFailure>) {
+        let Phase::Sweeping(mut sweep) = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
+        let states = match answer {
+            Ok(states) => states,
+            Err(failure) => return self.enter_later_for_store(Phase::Sweeping(sweep), &failure),
+        };
+        self.intake_attempts = 0;
+        let last = states.len() < self.settings.page_rows as usize;
+        sweep.after = states.last().map(|state| state.uid.clone());
+        for state in states {
+            if state.life != Life::Live {
+                continue;
+            }
+            sweep.live += 1;
+            if !sweep.seen.contains(&state.uid) {
+                sweep.orphans.push(Orphan {
+                    name: ObjectName {
+                        namespace: state.namespace,
+                        name: state.name,
+                    },
+                    // The row may be beyond the list: of a cluster that was restored, or by
+                    // somebody who saw more. Asking tells.
+                    version: state.res_version.min(sweep.version),
+                    uid: state.uid,
+                });
+            }
+        }
+        if last {
+            self.judge_orphans(sweep);
+        } else {
+            self.enter(Phase::Sweeping(sweep));
+        }
+    }
+
+    fn judge_orphans(&mut self, sweep: Sweep) {
+        let found = sweep.orphans.len();
+        self.metrics.orphans.add(found as u64);
+        self.held_orphans = None;
+        let mut orphans = sweep.orphans;
+        if self.settings.orphan_guard.forbids(found, sweep.live) {
+            tracing::error!(
+                kind = self.kind.name,
+                orphans = found,
+                live = sweep.live,
+                "The list lacks too many objects to be believed: no row is closed"
+            );
+            self.held_orphans = Some(found);
+            orphans.clear();
+        }
+        // What is pending and not in the list went while nobody watched.
+        for (uid, entry) in &self.entries {
+            let present = matches!(entry.newest, Observation::Present(_));
+            let known = orphans.iter().any(|orphan| orphan.uid == *uid);
+            if present && !known && !sweep.seen.contains(uid) {
+                orphans.push(Orphan {
+                    uid: uid.clone(),
+                    name: entry.name.clone(),
+                    version: entry.oldest,
+                });
+            }
+        }
+        self.finish_sweep(sweep.version, orphans);
+    }
+
+    pub(super) fn finish_sweep(&mut self, version: ResourceVersion, orphans: Vec<Orphan>) {
+        self.phase = Phase::Closing(Closing {
+            version,
+            orphans: orphans.into(),
+        });
+        self.close_orphans();
+    }
+
+    /// Asks for orphans as there is room; one whose entry is under way comes again later.
+    pub(super) fn close_orphans(&mut self) {
+        let Phase::Closing(mut closing) = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
+        for _ in 0..closing.orphans.len() {
+            if self.active() > self.settings.pending_max / 2 {
+                break;
+            }
+            let orphan = closing.orphans.pop_front().expect("counted");
+            if let Some(orphan) = self.ask_for_orphan(orphan) {
+                closing.orphans.push_back(orphan);
+            }
+        }
+        if closing.orphans.is_empty() {
+            self.position.restart(closing.version);
+            self.checkpoints.on_listed(closing.version);
+            self.begin_watch();
+        } else {
+            self.phase = Phase::Closing(closing);
+        }
+    }
+
+    fn ask_for_orphan(&mut self, orphan: Orphan) -> Option<Orphan> {
+        let Some(entry) = self.entries.get(&orphan.uid) else {
+            let Orphan { uid, name, version } = orphan;
+            let gone = Observation::Gone(None);
+            self.position.begin(version, &uid);
+            let entry = Entry::new(gone, name, version, self.now.elapsed);
+            self.entries.insert(uid.clone(), entry);
+            self.ask(&uid, None);
+            return None;
+        };
+        match entry.state {
+            State::Waiting(..) | State::EffectQueued(_) => {
+                self.unschedule(&orphan.uid);
+                self.ask(&orphan.uid, None);
+                None
+            }
+            State::Queued | State::Grouped | State::Batch | State::Effect => Some(orphan),
+        }
+    }
+}

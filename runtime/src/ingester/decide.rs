@@ -1,0 +1,348 @@
+//! What to do about one object: the whole table of the ingester's rules as one
+//! pure, total function. Knows neither how a row is written nor how a finalizer
+//! is removed, and keeps nothing between two calls.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::kind::{Kind, Platform};
+use crate::object::{Object, ResourceVersion};
+use crate::store::{Life, RowState};
+
+#[cfg(test)]
+mod invariants;
+#[cfg(test)]
+mod leaving;
+#[cfg(test)]
+mod tests;
+
+/// What the cluster shows of one uid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observed {
+    /// The object is not there any more.
+    Gone {
+        /// Version of its last text, where a delete event brought one.
+        last: Option<ResourceVersion>,
+    },
+    /// The object is there.
+    Present(Head),
+}
+
+/// The parts of a present object that decisions are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// `metadata.resourceVersion`.
+    pub version: ResourceVersion,
+    /// `metadata.deletionTimestamp`.
+    pub deletion_timestamp: Option<Timestamp>,
+    /// Whether `metadata.finalizers` holds ours.
+    pub guarded: bool,
+    /// Whether the Deleting annotation is `"true"`.
+    pub deleting: bool,
+    /// Whether the Immutable annotation is `"true"`, or the kind is declared immutable.
+    pub immutable: bool,
+}
+
+impl Head {
+    /// Reads an object's metadata.
+    pub fn of(object: &Object, kind: &Kind, platform: &Platform) -> Self {
+        let metadata = &object.metadata;
+        let says = |annotation: &str| metadata.annotations.get(annotation).is_some_and(|v| v == "true");
+        Self {
+            version: metadata.resource_version,
+            deletion_timestamp: metadata.deletion_timestamp,
+            guarded: metadata.finalizers.iter().any(|f| f == platform.finalizer),
+            deleting: says(platform.deleting),
+            immutable: kind.immutable || says(platform.immutable),
+        }
+    }
+
+    /// Whether the object is on its way out of the cluster, and since when if it says so.
+    pub fn is_leaving(&self) -> bool {
+        self.deletion_timestamp.is_some() || self.deleting
+    }
+}
+
+/// What SQL says about the uid, as far as decisions need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Version of the stored text.
+    pub version: ResourceVersion,
+    /// Live, evicted or deleted.
+    pub life: Life,
+    /// Whether Kindex wrote it; a row of another program is written once more.
+    pub ours: bool,
+}
+
+impl From<&RowState> for Row {
+    fn from(state: &RowState) -> Self {
+        Self {
+            version: state.res_version,
+            life: state.life,
+            ours: state.hash.is_some(),
+        }
+    }
+}
+
+/// Whether a deletion that the cluster shows is the one with which we evict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing is known, as after a restart: an object that says it is immutable
+    /// and whose row is evicted is taken to be leaving on our word.
+    #[default]
+    Unknown,
+    /// Our delete was accepted and produced this version of the object.
+    Accepted(ResourceVersion),
+    /// Our delete was refused: whoever deletes the object now, it is not us.
+    Refused,
+}
+
+/// Everything else that a decision depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Wall clock.
+    pub now: Timestamp,
+    /// How long the object has been seen leaving, by our own clock.
+    pub leaving_for: Duration,
+    /// How long a soft delete waits after the deletion was asked for.
+    pub deletion_delay: Duration,
+    /// Whether objects that lack our finalizer are given it.
+    pub adopt_finalizers: bool,
+    /// Where the observation is the cluster's answer to [`Then::Confirm`]: the row that
+    /// made us ask. An event may have been overtaken; an answer that is younger than
+    /// the row has not.
+    pub confirmed: Option<Row>,
+    /// See [`Asked`].
+    pub asked: Asked,
+}
+
+/// What happens to the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// The observed text is stored, and the row is in this life afterwards.
+    Store {
+        /// The row's life.
+        life: Life,
+        /// Whether a deleted row comes back.
+        revive: bool,
+    },
+    /// The row is marked deleted as it stands.
+    SoftDelete,
+}
+
+/// What happens once the write is committed, and only then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The object is settled until it changes.
+    Nothing,
+    /// Our finalizer is added.
+    AddFinalizer,
+    /// Our finalizer is removed.
+    Release,
+    /// The object is deleted on the condition that it is still this version, and
+    /// released where it holds our finalizer.
+    Delete {
+        /// Whether there is a finalizer of ours to remove.
+        release: bool,
+    },
+    /// Decide again after this long.
+    Wait(Duration),
+    /// Ask the cluster for the object and decide again on its answer.
+    Confirm,
+    /// The cluster is older than SQL: forget the row's version and decide again.
+    Rewind,
+}
+
+/// One decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// First this, where there is anything to write.
+    pub write: Option<Write>,
+    /// Then this.
+    pub then: Then,
+}
+
+impl Action {
+    /// Everything is as it should be.
+    pub const NOTHING: Self = Self {
+        write: None,
+        then: Then::Nothing,
+    };
+    const CONFIRM: Self = Self {
+        write: None,
+        then: Then::Confirm,
+    };
+    const REWIND: Self = Self {
+        write: None,
+        then: Then::Rewind,
+    };
+}
+
+/// Decides what to do about one object.
+///
+/// # Guarantees
+/// Total: every observation with every row has an answer. An answer that lets the
+/// object leave the cluster (`Release`, `Delete`) writes the observed version first,
+/// unless SQL holds it or a version that differs only by our own delete.
+pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Action {
+    let head = match observed {
+        Observed::Gone { last } => return decide_gone(*last, row),
+        Observed::Present(head) => head,
+    };
+    if let Some(row) = row
+        && head.version < row.version
+    {
+        return decide_older(head, row, context);
+    }
+    if let Some(time) = head.deletion_timestamp {
+        if head.guarded {
+            decide_deletion(head, time, row, context)
+        } else {
+            decide_unguarded_deletion(head, row)
+        }
+    } else if head.deleting {
+        decide_deleting_annotation(head, row, context)
+    } else if head.immutable {
+        decide_immutable(head, row, context)
+    } else {
+        decide_sync(head, row, context)
+    }
+}
+
+fn decide_gone(last: Option<ResourceVersion>, row: Option<&Row>) -> Action {
+    let write = row.filter(|row| row.life == Life::Live).map(|row| {
+        if last.is_some_and(|last| last > row.version) {
+            store(Life::Deleted)
+        } else {
+            Write::SoftDelete
+        }
+    });
+    Action {
+        write,
+        then: Then::Nothing,
+    }
+}
+
+/// SQL holds a newer version. Mostly the observation is late and its successor is on
+/// the way; where it asks for an effect, or the cluster itself insists, that is found out.
+fn decide_older(head: &Head, row: &Row, context: &Context) -> Action {
+    if context.confirmed == Some(*row) {
+        Action::REWIND
+    } else if head.is_leaving() || head.immutable {
+        Action::CONFIRM
+    } else {
+        Action::NOTHING
+    }
+}
+
+fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>, context: &Context) -> Action {
+    let release = |life| Action {
+        write: needed(head, row, life, context),
+        then: Then::Release,
+    };
+    match row.map(|row| row.life) {
+        Some(Life::Deleted) => release(Life::Deleted),
+        Some(Life::Evicted) if asked_by_us(head, context) => release(Life::Evicted),
+        life @ (Some(Life::Live | Life::Evicted) | None) => {
+            let since = context.now.duration_since(deletion_timestamp);
+            let waited = context.leaving_for.max(since.try_into().unwrap_or_default());
+            match remaining(waited, context) {
+                Some(wait) => Action {
+                    write: needed(head, row, life.unwrap_or(Life::Live), context),
+                    then: Then::Wait(wait),
+                },
+                None => release(Life::Deleted),
+            }
+        }
+    }
+}
+
+/// Another finalizer holds the object and ours is gone: only the text can still change.
+fn decide_unguarded_deletion(head: &Head, row: Option<&Row>) -> Action {
+    let life = row.map_or(Life::Live, |row| row.life);
+    Action {
+        write: match life {
+            Life::Deleted => None,
+            Life::Live | Life::Evicted => differs(head, row, life).then_some(store(life)),
+        },
+        then: Then::Nothing,
+    }
+}
+
+fn decide_deleting_annotation(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    let deleted = row.is_some_and(|row| row.life == Life::Deleted);
+    match remaining(context.leaving_for, context) {
+        Some(wait) if !deleted => Action {
+            write: needed(head, row, Life::Live, context),
+            then: Then::Wait(wait),
+        },
+        Some(_) | None => Action {
+            write: needed(head, row, Life::Deleted, context),
+            then: Then::Delete { release: head.guarded },
+        },
+    }
+}
+
+fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    let revive = row.is_some_and(|row| row.life == Life::Deleted);
+    if revive && context.confirmed.as_ref() != row {
+        return Action::CONFIRM;
+    }
+    let write = differs(head, row, Life::Evicted).then_some(Write::Store {
+        life: Life::Evicted,
+        revive,
+    });
+    Action {
+        write,
+        then: Then::Delete { release: head.guarded },
+    }
+}
+
+fn decide_sync(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    let revive = row.is_some_and(|row| row.life == Life::Deleted);
+    if revive && context.confirmed.as_ref() != row {
+        return Action::CONFIRM;
+    }
+    let write = differs(head, row, Life::Live).then_some(Write::Store {
+        life: Life::Live,
+        revive,
+    });
+    let then = if context.adopt_finalizers && !head.guarded {
+        Then::AddFinalizer
+    } else {
+        Then::Nothing
+    };
+    Action { write, then }
+}
+
+/// The write that makes the row hold this version in this life. The version that our
+/// own delete produced differs from the stored one by its deletionTimestamp alone.
+fn needed(head: &Head, row: Option<&Row>, life: Life, context: &Context) -> Option<Write> {
+    let by_us = context.asked == Asked::Accepted(head.version);
+    let held = by_us && row.is_some_and(|row| row.life == life);
+    (!held && differs(head, row, life)).then_some(store(life))
+}
+
+fn differs(head: &Head, row: Option<&Row>, life: Life) -> bool {
+    row.is_none_or(|row| row.version < head.version || row.life != life || !row.ours)
+}
+
+fn store(life: Life) -> Write {
+    Write::Store { life, revive: false }
+}
+
+fn asked_by_us(head: &Head, context: &Context) -> bool {
+    match context.asked {
+        Asked::Accepted(_) => true,
+        Asked::Refused => false,
+        Asked::Unknown => head.immutable,
+    }
+}
+
+fn remaining(waited: Duration, context: &Context) -> Option<Duration> {
+    context
+        .deletion_delay
+        .checked_sub(waited)
+        .filter(|wait| !wait.is_zero())
+}

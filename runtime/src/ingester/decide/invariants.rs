@@ -1,0 +1,166 @@
+//! All combinations of what can be observed, stored and known, against the rules that
+//! no cell of the table may break.
+
+use super::tests::{DELAY, at, context, row};
+use super::*;
+
+fn all_rows() -> Vec<Option<Row>> {
+    let mut rows = vec![None];
+    for version in [5, 6, 7] {
+        for life in [Life::Live, Life::Evicted, Life::Deleted] {
+            for ours in [true, false] {
+                rows.push(Some(Row {
+                    ours,
+                    ..row(version, life)
+                }));
+            }
+        }
+    }
+    rows
+}
+
+fn all_contexts(row: Option<Row>) -> Vec<Context> {
+    let mut contexts = Vec::new();
+    for asked in [
+        Asked::Unknown,
+        Asked::Refused,
+        Asked::Accepted(at(5)),
+        Asked::Accepted(at(6)),
+    ] {
+        for deletion_delay in [Duration::ZERO, DELAY] {
+            for adopt_finalizers in [false, true] {
+                for confirmed in [None, row] {
+                    contexts.push(Context {
+                        asked,
+                        deletion_delay,
+                        adopt_finalizers,
+                        confirmed,
+                        ..context()
+                    });
+                }
+            }
+        }
+    }
+    contexts
+}
+
+fn all_heads() -> Vec<Head> {
+    let mut heads = Vec::new();
+    for bits in 0..16_u8 {
+        let bit = |n: u8| bits & (1 << n) != 0;
+        heads.push(Head {
+            version: at(6),
+            deletion_timestamp: bit(0).then(|| context().now),
+            guarded: bit(1),
+            deleting: bit(2),
+            immutable: bit(3),
+        });
+    }
+    heads
+}
+
+fn for_all(mut check: impl FnMut(&Head, Option<Row>, &Context, Action)) {
+    for head in all_heads() {
+        for row in all_rows() {
+            for context in all_contexts(row) {
+                let action = decide(&Observed::Present(head), row.as_ref(), &context);
+                check(&head, row, &context, action);
+            }
+        }
+    }
+}
+
+/// What the row says once the action's write is committed.
+fn after(head: &Head, row: Option<Row>, action: Action) -> Option<Row> {
+    match action.write {
+        None => row,
+        Some(Write::Store { life, .. }) => Some(Row {
+            version: head.version,
+            life,
+            ours: true,
+        }),
+        Some(Write::SoftDelete) => row.map(|row| Row {
+            life: Life::Deleted,
+            ..row
+        }),
+    }
+}
+
+#[test]
+fn nothing_leaves_before_sql_holds_its_final_version() {
+    for_all(|head, row, context, action| {
+        if !matches!(action.then, Then::Release | Then::Delete { .. }) {
+            return;
+        }
+        let held = after(head, row, action).expect("a row before the object leaves");
+        let own_delete = context.asked == Asked::Accepted(head.version);
+        assert!(
+            held.version >= head.version || own_delete,
+            "{head:?} {row:?} {context:?} {action:?}"
+        );
+        assert_ne!(held.life, Life::Live, "{head:?} {row:?} {action:?}");
+    });
+}
+
+#[test]
+fn a_row_never_goes_backwards() {
+    for_all(|head, row, _, action| {
+        if let (Some(row), Some(Write::Store { .. })) = (row, action.write) {
+            assert!(head.version >= row.version, "{head:?} over {row:?}: {action:?}");
+        }
+    });
+}
+
+#[test]
+fn only_a_confirmed_observation_revives_or_rewinds() {
+    for_all(|head, row, context, action| {
+        let back = matches!(action.write, Some(Write::Store { life, .. }) if life != Life::Deleted)
+            && row.is_some_and(|row| row.life == Life::Deleted);
+        let says_so = matches!(action.write, Some(Write::Store { revive: true, .. }));
+        assert_eq!(back, says_so, "{head:?} {row:?} {action:?}");
+        if back || action.then == Then::Rewind {
+            assert_eq!(context.confirmed, row, "{head:?} {row:?} {action:?}");
+        }
+    });
+}
+
+#[test]
+fn only_our_own_finalizer_is_released_and_only_from_a_leaving_object() {
+    for_all(|head, _, _, action| match action.then {
+        Then::Release => assert!(head.guarded && head.deletion_timestamp.is_some()),
+        Then::Delete { release } => {
+            assert!(head.deletion_timestamp.is_none());
+            assert!(head.deleting || head.immutable);
+            assert_eq!(release, head.guarded);
+        }
+        Then::AddFinalizer => assert!(!head.guarded && !head.is_leaving() && !head.immutable),
+        Then::Nothing | Then::Wait(_) | Then::Confirm | Then::Rewind => {}
+    });
+}
+
+#[test]
+fn a_second_decision_on_the_result_writes_nothing() {
+    for_all(|head, row, context, action| {
+        let Some(Write::Store { .. }) = action.write else {
+            return;
+        };
+        let stored = after(head, row, action);
+        let again = decide(&Observed::Present(*head), stored.as_ref(), context);
+        assert_eq!(
+            again.write, None,
+            "{head:?} {row:?} {context:?}: {action:?} then {again:?}"
+        );
+    });
+}
+
+#[test]
+fn an_object_that_waits_for_its_deletion_is_live() {
+    for_all(|head, row, _, action| {
+        if matches!(action.then, Then::Wait(_)) {
+            let life = after(head, row, action).map(|row| row.life);
+            let terminating = head.deletion_timestamp.is_some();
+            let kept = row.filter(|_| terminating).map(|row| row.life);
+            assert_eq!(life, Some(kept.unwrap_or(Life::Live)));
+        }
+    });
+}

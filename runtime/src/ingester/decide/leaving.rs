@@ -1,0 +1,227 @@
+//! Every cell of the table for objects that leave the cluster, by name.
+
+use super::tests::{DELAY, action, at, context, decided, head, revived, row, stored, terminating};
+use super::*;
+
+// deletionTimestamp, our finalizer there
+
+#[test]
+fn terminating_without_row_is_stored_as_deleted_and_released() {
+    assert_eq!(
+        decided(terminating(5), None),
+        action(stored(Life::Deleted), Then::Release)
+    );
+}
+
+#[test]
+fn terminating_with_live_row_stores_the_final_version_as_deleted_and_releases() {
+    let expected = action(stored(Life::Deleted), Then::Release);
+    assert_eq!(decided(terminating(6), Some(row(5, Life::Live))), expected);
+    assert_eq!(decided(terminating(5), Some(row(5, Life::Live))), expected);
+}
+
+#[test]
+fn terminating_with_evicted_row_is_released_where_we_asked_for_it() {
+    let evicted = row(5, Life::Evicted);
+    let asked = |asked| Context { asked, ..context() };
+    let observed = Observed::Present(terminating(6));
+    assert_eq!(
+        decide(&observed, Some(&evicted), &asked(Asked::Accepted(at(6)))),
+        action(None, Then::Release),
+        "the row differs from our own delete's version by the timestamp alone"
+    );
+    assert_eq!(
+        decide(&observed, Some(&evicted), &asked(Asked::Accepted(at(5)))),
+        action(stored(Life::Evicted), Then::Release),
+        "somebody wrote after our delete"
+    );
+    assert_eq!(
+        decide(&observed, Some(&evicted), &asked(Asked::Refused)),
+        action(stored(Life::Deleted), Then::Release)
+    );
+}
+
+#[test]
+fn after_a_restart_an_immutable_object_with_evicted_row_leaves_on_our_word() {
+    let evicted = Some(row(5, Life::Evicted));
+    let immutable = Head {
+        immutable: true,
+        ..terminating(6)
+    };
+    assert_eq!(
+        decided(immutable, evicted),
+        action(stored(Life::Evicted), Then::Release)
+    );
+    assert_eq!(
+        decided(terminating(6), evicted),
+        action(stored(Life::Deleted), Then::Release),
+        "without the mark it was deleted by somebody else"
+    );
+}
+
+#[test]
+fn terminating_with_deleted_row_is_released() {
+    assert_eq!(
+        decided(terminating(5), Some(row(5, Life::Deleted))),
+        action(None, Then::Release)
+    );
+    assert_eq!(
+        decided(terminating(6), Some(row(5, Life::Deleted))),
+        action(stored(Life::Deleted), Then::Release),
+        "a version that SQL lacks is stored before it leaves"
+    );
+}
+
+#[test]
+fn the_deletion_delay_counts_from_the_deletion_timestamp() {
+    let waiting = |elapsed: i64| {
+        let deleted_at = Timestamp::from_second(1_000_000 - elapsed).expect("in range");
+        let head = Head {
+            deletion_timestamp: Some(deleted_at),
+            ..head(6)
+        };
+        let context = Context {
+            deletion_delay: DELAY,
+            ..context()
+        };
+        decide(&Observed::Present(head), Some(&row(5, Life::Live)), &context)
+    };
+    assert_eq!(
+        waiting(4),
+        action(stored(Life::Live), Then::Wait(Duration::from_secs(6)))
+    );
+    assert_eq!(waiting(10), action(stored(Life::Deleted), Then::Release));
+    assert_eq!(
+        waiting(-3600),
+        action(stored(Life::Live), Then::Wait(DELAY)),
+        "a cluster clock in the future"
+    );
+}
+
+#[test]
+fn a_wrong_cluster_clock_never_prolongs_the_delay() {
+    let context = Context {
+        deletion_delay: DELAY,
+        leaving_for: DELAY,
+        ..context()
+    };
+    let future = Timestamp::from_second(2_000_000).expect("in range");
+    let head = Head {
+        deletion_timestamp: Some(future),
+        ..head(6)
+    };
+    assert_eq!(
+        decide(&Observed::Present(head), None, &context),
+        action(stored(Life::Deleted), Then::Release)
+    );
+}
+
+// deletionTimestamp, our finalizer gone
+
+#[test]
+fn terminating_unguarded_only_follows_the_text() {
+    let head = Head {
+        guarded: false,
+        ..terminating(6)
+    };
+    assert_eq!(decided(head, None), action(stored(Life::Live), Then::Nothing));
+    for life in [Life::Live, Life::Evicted] {
+        assert_eq!(decided(head, Some(row(5, life))), action(stored(life), Then::Nothing));
+        assert_eq!(decided(head, Some(row(6, life))), Action::NOTHING);
+    }
+    assert_eq!(decided(head, Some(row(5, Life::Deleted))), Action::NOTHING);
+}
+
+// Deleting annotation
+
+pub(super) fn marked(version: u64) -> Head {
+    Head {
+        deleting: true,
+        ..head(version)
+    }
+}
+
+#[test]
+fn deleting_annotation_stores_as_deleted_then_deletes_and_releases() {
+    let delete = Then::Delete { release: true };
+    for found in [
+        None,
+        Some(row(5, Life::Live)),
+        Some(row(6, Life::Live)),
+        Some(row(5, Life::Evicted)),
+    ] {
+        assert_eq!(decided(marked(6), found), action(stored(Life::Deleted), delete));
+    }
+    assert_eq!(decided(marked(6), Some(row(6, Life::Deleted))), action(None, delete));
+}
+
+#[test]
+fn deleting_annotation_on_an_unguarded_object_has_nothing_to_release() {
+    let bare = Head {
+        guarded: false,
+        ..marked(6)
+    };
+    assert_eq!(decided(bare, None).then, Then::Delete { release: false });
+}
+
+#[test]
+fn the_deletion_delay_counts_from_first_sight_of_the_annotation() {
+    let waiting = |seen: u64, found: Option<Row>| {
+        let context = Context {
+            deletion_delay: DELAY,
+            leaving_for: Duration::from_secs(seen),
+            ..context()
+        };
+        decide(&Observed::Present(marked(6)), found.as_ref(), &context)
+    };
+    assert_eq!(
+        waiting(3, None),
+        action(stored(Life::Live), Then::Wait(Duration::from_secs(7)))
+    );
+    assert_eq!(
+        waiting(10, Some(row(6, Life::Live))),
+        action(stored(Life::Deleted), Then::Delete { release: true })
+    );
+    assert_eq!(
+        waiting(0, Some(row(6, Life::Deleted))).then,
+        Then::Delete { release: true },
+        "what is deleted already does not wait"
+    );
+}
+
+// Immutable annotation, or kind declared immutable
+
+pub(super) fn immutable(version: u64) -> Head {
+    Head {
+        immutable: true,
+        ..head(version)
+    }
+}
+
+#[test]
+fn immutable_is_stored_as_evicted_then_deleted_and_released() {
+    let delete = Then::Delete { release: true };
+    for found in [
+        None,
+        Some(row(5, Life::Live)),
+        Some(row(6, Life::Live)),
+        Some(row(5, Life::Evicted)),
+    ] {
+        assert_eq!(decided(immutable(6), found), action(stored(Life::Evicted), delete));
+    }
+    assert_eq!(decided(immutable(6), Some(row(6, Life::Evicted))), action(None, delete));
+}
+
+#[test]
+fn immutable_with_deleted_row_is_confirmed_and_revived_into_eviction() {
+    let deleted = row(6, Life::Deleted);
+    assert_eq!(decided(immutable(6), Some(deleted)), Action::CONFIRM);
+    let confirmed = Context {
+        confirmed: Some(deleted),
+        ..context()
+    };
+    assert_eq!(
+        decide(&Observed::Present(immutable(6)), Some(&deleted), &confirmed),
+        action(revived(Life::Evicted), Then::Delete { release: true })
+    );
+}

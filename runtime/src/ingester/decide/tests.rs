@@ -1,0 +1,220 @@
+//! Every cell of the table for objects that stay or are gone, by name.
+
+use super::leaving::{immutable, marked};
+use super::*;
+
+pub(super) const DELAY: Duration = Duration::from_secs(10);
+
+pub(super) fn at(version: u64) -> ResourceVersion {
+    ResourceVersion(version)
+}
+
+pub(super) fn context() -> Context {
+    Context {
+        now: Timestamp::from_second(1_000_000).expect("in range"),
+        leaving_for: Duration::ZERO,
+        deletion_delay: Duration::ZERO,
+        adopt_finalizers: false,
+        confirmed: None,
+        asked: Asked::Unknown,
+    }
+}
+
+pub(super) fn head(version: u64) -> Head {
+    Head {
+        version: at(version),
+        deletion_timestamp: None,
+        guarded: true,
+        deleting: false,
+        immutable: false,
+    }
+}
+
+pub(super) fn terminating(version: u64) -> Head {
+    Head {
+        deletion_timestamp: Some(context().now),
+        ..head(version)
+    }
+}
+
+pub(super) fn row(version: u64, life: Life) -> Row {
+    Row {
+        version: at(version),
+        life,
+        ours: true,
+    }
+}
+
+pub(super) fn decided(head: Head, row: Option<Row>) -> Action {
+    decide(&Observed::Present(head), row.as_ref(), &context())
+}
+
+fn gone(last: Option<u64>, row: Option<Row>) -> Action {
+    let last = last.map(at);
+    decide(&Observed::Gone { last }, row.as_ref(), &context())
+}
+
+pub(super) fn action(write: Option<Write>, then: Then) -> Action {
+    Action { write, then }
+}
+
+pub(super) fn stored(life: Life) -> Option<Write> {
+    Some(Write::Store { life, revive: false })
+}
+
+pub(super) fn revived(life: Life) -> Option<Write> {
+    Some(Write::Store { life, revive: true })
+}
+
+// gone
+
+#[test]
+fn gone_without_row_is_nothing() {
+    assert_eq!(gone(Some(7), None), Action::NOTHING);
+}
+
+#[test]
+fn gone_with_live_row_is_soft_deleted() {
+    let soft_delete = action(Some(Write::SoftDelete), Then::Nothing);
+    assert_eq!(gone(None, Some(row(5, Life::Live))), soft_delete);
+    assert_eq!(gone(Some(5), Some(row(5, Life::Live))), soft_delete);
+}
+
+#[test]
+fn gone_with_a_newer_last_text_stores_it_as_deleted() {
+    assert_eq!(
+        gone(Some(6), Some(row(5, Life::Live))),
+        action(stored(Life::Deleted), Then::Nothing)
+    );
+}
+
+#[test]
+fn gone_with_evicted_row_is_nothing() {
+    assert_eq!(gone(Some(9), Some(row(5, Life::Evicted))), Action::NOTHING);
+}
+
+#[test]
+fn gone_with_deleted_row_is_nothing() {
+    assert_eq!(gone(Some(9), Some(row(5, Life::Deleted))), Action::NOTHING);
+}
+
+// present
+
+#[test]
+fn present_without_row_is_inserted() {
+    assert_eq!(decided(head(5), None), action(stored(Life::Live), Then::Nothing));
+}
+
+#[test]
+fn present_with_live_row_is_updated_if_newer() {
+    assert_eq!(
+        decided(head(6), Some(row(5, Life::Live))),
+        action(stored(Life::Live), Then::Nothing)
+    );
+    assert_eq!(decided(head(5), Some(row(5, Life::Live))), Action::NOTHING);
+    assert_eq!(decided(head(4), Some(row(5, Life::Live))), Action::NOTHING);
+}
+
+#[test]
+fn present_with_the_row_of_another_program_is_written_once_more() {
+    let foreign = Row {
+        ours: false,
+        ..row(5, Life::Live)
+    };
+    assert_eq!(
+        decided(head(5), Some(foreign)),
+        action(stored(Life::Live), Then::Nothing)
+    );
+}
+
+#[test]
+fn present_with_evicted_row_clears_the_eviction() {
+    let expected = action(stored(Life::Live), Then::Nothing);
+    assert_eq!(decided(head(6), Some(row(5, Life::Evicted))), expected);
+    assert_eq!(decided(head(5), Some(row(5, Life::Evicted))), expected);
+}
+
+#[test]
+fn present_with_deleted_row_is_confirmed_and_then_revived() {
+    let deleted = row(5, Life::Deleted);
+    assert_eq!(decided(head(5), Some(deleted)).then, Then::Confirm);
+    let confirmed = Context {
+        confirmed: Some(deleted),
+        ..context()
+    };
+    assert_eq!(
+        decide(&Observed::Present(head(5)), Some(&deleted), &confirmed),
+        action(revived(Life::Live), Then::Nothing)
+    );
+}
+
+#[test]
+fn a_confirmation_of_another_row_does_not_count() {
+    let deleted = row(5, Life::Deleted);
+    let confirmed = Context {
+        confirmed: Some(row(4, Life::Deleted)),
+        ..context()
+    };
+    assert_eq!(
+        decide(&Observed::Present(head(5)), Some(&deleted), &confirmed),
+        Action::CONFIRM
+    );
+}
+
+#[test]
+fn present_without_our_finalizer_is_adopted_only_where_asked() {
+    let bare = Head {
+        guarded: false,
+        ..head(5)
+    };
+    assert_eq!(decided(bare, None), action(stored(Life::Live), Then::Nothing));
+    let adopting = Context {
+        adopt_finalizers: true,
+        ..context()
+    };
+    assert_eq!(
+        decide(&Observed::Present(bare), None, &adopting),
+        action(stored(Life::Live), Then::AddFinalizer)
+    );
+}
+
+// the order of the checks
+
+#[test]
+fn checks_run_in_order_deletion_then_deleting_then_immutable() {
+    let both = Head {
+        deleting: true,
+        ..immutable(6)
+    };
+    assert_eq!(decided(both, None).write, stored(Life::Deleted));
+    let all = Head {
+        deletion_timestamp: Some(context().now),
+        ..both
+    };
+    assert_eq!(decided(all, None).then, Then::Release);
+}
+
+// observations older than the row
+
+#[test]
+fn a_late_observation_that_asks_for_an_effect_is_confirmed() {
+    let newer = row(9, Life::Live);
+    for late in [terminating(6), marked(6), immutable(6)] {
+        assert_eq!(decided(late, Some(newer)), Action::CONFIRM);
+    }
+}
+
+#[test]
+fn a_cluster_that_insists_on_an_older_version_wins() {
+    let newer = row(9, Life::Live);
+    let confirmed = Context {
+        confirmed: Some(newer),
+        ..context()
+    };
+    for observed in [head(6), terminating(6), immutable(6)] {
+        assert_eq!(
+            decide(&Observed::Present(observed), Some(&newer), &confirmed),
+            Action::REWIND
+        );
+    }
+}

@@ -1,0 +1,211 @@
+//! What goes into a controller and what comes out of it. A controller does nothing
+//! itself: a driver, or a simulation, carries out its outputs and answers with inputs.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::cluster::{ClusterError, Notice, ObjectName, Page, Target, WatchEvent};
+use crate::kind::Problem;
+use crate::object::{Object, ResourceVersion, Uid};
+use crate::store::{Life, RowState, StoreError, Written};
+
+/// Both clocks, read together.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// Wall clock; may jump.
+    pub wall: Timestamp,
+    /// Since the controller's start; only grows.
+    pub elapsed: Duration,
+}
+
+/// Why a store could not do something, as far as a controller needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreFailure {
+    /// Whether the same call may succeed later without a change of the data.
+    pub retryable: bool,
+    /// Short label for metrics.
+    pub cause: &'static str,
+    /// As the store says it.
+    pub message: String,
+}
+
+impl From<StoreError> for StoreFailure {
+    fn from(error: StoreError) -> Self {
+        let (retryable, cause) = match &error {
+            StoreError::Retryable { cause, .. } => (true, *cause),
+            StoreError::Schema(_) => (true, "schema"),
+            StoreError::Address(_) => (true, "address"),
+            StoreError::Refused { .. } => (false, "refused"),
+            StoreError::Corrupt { .. } => (false, "corrupt"),
+        };
+        Self {
+            retryable,
+            cause,
+            message: error.to_string(),
+        }
+    }
+}
+
+/// One write of a batch, before the object is projected.
+#[derive(Clone, Debug)]
+pub enum PlannedWrite {
+    /// See [`RowWrite::Store`](crate::store::RowWrite::Store).
+    Store {
+        /// The version.
+        object: Object,
+        /// The row's life afterwards.
+        life: Life,
+        /// Whether a deleted row comes back.
+        revive: bool,
+    },
+    /// See [`RowWrite::SoftDelete`](crate::store::RowWrite::SoftDelete).
+    SoftDelete(Uid),
+}
+
+impl PlannedWrite {
+    /// The row that the write is for.
+    pub fn uid(&self) -> &Uid {
+        match self {
+            Self::Store { object, .. } => &object.metadata.uid,
+            Self::SoftDelete(uid) => uid,
+        }
+    }
+}
+
+/// What became of one write.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// In the row.
+    pub written: Written,
+    /// In the projection.
+    pub problems: Vec<Problem>,
+}
+
+/// Names one batch until it is done.
+pub type Ticket = u64;
+
+/// Something to do for one object; a controller has at most one under way for a uid.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Ask the cluster for the object.
+    Get(ObjectName),
+    /// Replace the finalizers.
+    SetFinalizers {
+        /// On this condition.
+        target: Target,
+        /// All of them.
+        finalizers: Vec<String>,
+    },
+    /// Delete the object.
+    Delete(Target),
+    /// Record that the database refuses the object.
+    Quarantine {
+        /// The object.
+        object: Object,
+        /// Why.
+        reason: String,
+    },
+    /// Forget the row's version.
+    Rewind,
+}
+
+/// What an earlier run left in the database.
+#[derive(Clone, Debug, Default)]
+pub struct Saved {
+    /// Up to where everything is settled; `None` before the first list.
+    pub position: Option<ResourceVersion>,
+    /// Objects that the database refused, with the reason.
+    pub quarantined: Vec<(Uid, String)>,
+}
+
+/// How an effect ended.
+#[derive(Clone, Debug)]
+pub enum EffectDone {
+    /// [`Effect::Get`].
+    Got(Result<Option<Object>, ClusterError>),
+    /// [`Effect::SetFinalizers`].
+    FinalizersSet(Result<Object, ClusterError>),
+    /// [`Effect::Delete`].
+    Deleted(Result<Option<Object>, ClusterError>),
+    /// [`Effect::Quarantine`].
+    Quarantined(Result<(), StoreFailure>),
+    /// [`Effect::Rewind`].
+    Rewound(Result<(), StoreFailure>),
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Begin.
+    Start,
+    /// Time has passed; see [`Controller::deadline`](super::controller::Controller::deadline).
+    Timer,
+    /// Begin nothing new.
+    Stop,
+    /// Answer to [`Output::Load`].
+    Loaded(Result<Saved, StoreFailure>),
+    /// Answer to [`Output::Probe`].
+    Probed(Result<ResourceVersion, ClusterError>),
+    /// Answer to [`Output::List`].
+    Page(Result<Page, ClusterError>),
+    /// Answer to [`Output::ReadPageRows`].
+    PageRows(Result<Vec<RowState>, StoreFailure>),
+    /// Answer to [`Output::Scan`].
+    Scanned(Result<Vec<RowState>, StoreFailure>),
+    /// From the watch; nothing follows an error.
+    Watch(Result<WatchEvent, ClusterError>),
+    /// The watch ended in peace.
+    WatchEnded,
+    /// Answer to [`Output::ReadRows`].
+    Rows(Ticket, Result<Vec<RowState>, StoreFailure>),
+    /// Answer to [`Output::Write`].
+    Written(Ticket, Result<Vec<Outcome>, StoreFailure>),
+    /// Answer to [`Output::Effect`].
+    Effect(Uid, EffectDone),
+    /// Answer to [`Output::SaveCheckpoint`].
+    CheckpointSaved(Result<(), StoreFailure>),
+    /// Answer to [`Output::ReleaseQuarantine`].
+    QuarantineReleased(Uid, Result<(), StoreFailure>),
+}
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// Read what an earlier run saved.
+    Load,
+    /// Ask for the version of the newest list, without its items.
+    Probe,
+    /// Ask for a page of the list.
+    List {
+        /// Where it begins.
+        continue_token: Option<String>,
+        /// Most objects.
+        limit: u32,
+    },
+    /// Read the rows of a page.
+    ReadPageRows(Vec<Uid>),
+    /// Read a page of row states.
+    Scan {
+        /// The last row of the page before.
+        after: Option<Uid>,
+        /// Most rows.
+        limit: u32,
+    },
+    /// Begin to watch after this version; replaces a watch that is still open.
+    Watch(ResourceVersion),
+    /// Close the watch.
+    StopWatch,
+    /// Read rows.
+    ReadRows(Ticket, Vec<Uid>),
+    /// Write a batch.
+    Write(Ticket, Vec<PlannedWrite>),
+    /// Do something for one object.
+    Effect(Uid, Effect),
+    /// Save the position.
+    SaveCheckpoint(ResourceVersion),
+    /// Remove the record of an object that is stored now.
+    ReleaseQuarantine(Uid),
+    /// Record a Kubernetes event; nobody waits for it.
+    Notify(Notice),
+}

@@ -1,0 +1,33 @@
+//! The ingester: keeps SQL equal to the cluster and lets nothing leave the cluster
+//! before SQL holds it. Knows no kind by name; one controller runs for each.
+//!
+//! A thing flows downward: `cluster` events enter a [`controller`], which is a machine
+//! without I/O; [`decide`] says what an object needs; the driver carries it out.
+
+pub mod backoff;
+
+pub mod decide;
+
+pub mod message;
+
+pub mod settings;
+
+pub mod status;
+
+pub mod controller;
+
+pub mod driver;
+
+pub use driver::Ingester;
+
+use crate::kind::Kind;
+
+/// The controller's name, as in logs: `ingester_pipelinerun`.
+pub fn controller_name(kind: &Kind) -> String {
+    format!("ingester_{}", kind.name.to_ascii_lowercase())
+}
+
+/// Says that the ingester stays off, and why; everything else runs.
+pub fn announce_off(reason: &str) {
+    tracing::info!(reason, "Metadata storage not configured, skipping ingester setup");
+}

@@ -1,0 +1,91 @@
+//! The numbers that one kind's controller works with. Knows nothing of files.
+
+use std::time::Duration;
+
+/// How one kind is ingested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Parallel batch writers; effects get [`Settings::effects_max`] of their own.
+    pub concurrent_reconciles: usize,
+    /// Longest pause between two attempts at anything.
+    pub requeue_period: Duration,
+    /// How long a soft delete waits after the deletion was asked for.
+    pub deletion_delay: Duration,
+    /// Whether objects that lack our finalizer are given it.
+    pub adopt_finalizers: bool,
+    /// Whether the versions of all rows are kept in memory, to skip what did not change
+    /// and spare the read before each batch.
+    pub version_cache: bool,
+    /// Most objects a batch.
+    pub batch_rows_max: usize,
+    /// How long an object waits for company while another batch is being written.
+    pub linger: Duration,
+    /// How many objects may be pending before the watch is no longer read.
+    pub pending_max: usize,
+    /// Most objects a page of a list.
+    pub page_rows: u32,
+    /// How often the position is saved.
+    pub checkpoint_period: Duration,
+    /// When a relist may close rows.
+    pub orphan_guard: OrphanGuard,
+}
+
+/// A relist that would close more rows than this closes none: both limits must be
+/// passed for the list to be mistrusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrphanGuard {
+    /// Rows that may always be closed.
+    pub rows_max: usize,
+    /// Share of the live rows that may be closed, in percent.
+    pub percent_max: u64,
+}
+
+impl OrphanGuard {
+    /// Whether closing this many of so many live rows is more than is believable.
+    pub fn forbids(&self, orphans: usize, live: usize) -> bool {
+        let over_share = orphans as u64 * 100 > live as u64 * self.percent_max;
+        orphans > self.rows_max && over_share
+    }
+}
+
+impl Settings {
+    /// Effects in flight at once: they wait for the network, not for a processor.
+    pub fn effects_max(&self) -> usize {
+        const EFFECTS_PER_WORKER: usize = 4;
+        self.concurrent_reconciles * EFFECTS_PER_WORKER
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            concurrent_reconciles: 1,
+            requeue_period: Duration::from_secs(30),
+            deletion_delay: Duration::ZERO,
+            adopt_finalizers: false,
+            version_cache: false,
+            batch_rows_max: 200,
+            linger: Duration::from_millis(3),
+            pending_max: 10_000,
+            page_rows: 500,
+            checkpoint_period: Duration::from_secs(5),
+            orphan_guard: OrphanGuard {
+                rows_max: 100,
+                percent_max: 50,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_empties_a_big_table_is_not_believed() {
+        let guard = Settings::default().orphan_guard;
+        assert!(!guard.forbids(100, 100), "few rows may always be closed");
+        assert!(!guard.forbids(500, 1000), "half is believable");
+        assert!(guard.forbids(501, 1000));
+    }
+}

@@ -1,0 +1,93 @@
+//! What can be said about the ingester at one moment, for readiness and for people.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::object::{ResourceVersion, Uid};
+
+/// One kind's ingester.
+#[derive(Clone, Debug)]
+pub struct KindStatus {
+    /// The kind.
+    pub kind: &'static str,
+    /// Whether SQL has been compared with the cluster, or the stream resumed, since the start.
+    pub synced: bool,
+    /// What the intake does: `watching`, `listing`, …
+    pub phase: &'static str,
+    /// Objects that are not settled.
+    pub pending: usize,
+    /// Those among them that wait: for `deletionDelay`, or for another attempt.
+    pub waiting: usize,
+    /// The newest version received.
+    pub position: ResourceVersion,
+    /// The version up to which everything is settled.
+    pub settled: ResourceVersion,
+    /// Age of the oldest pending object.
+    pub oldest_pending: Option<Duration>,
+    /// Objects that the database refuses, with the reason.
+    pub quarantined: BTreeMap<Uid, String>,
+    /// Rows that a list would have closed, had they not been too many.
+    pub held_orphans: Option<usize>,
+    /// The last thing that went wrong, healed or not.
+    pub last_error: Option<String>,
+    /// Whether the last attempt to reach the cluster or the database failed.
+    pub failing: bool,
+}
+
+impl KindStatus {
+    /// A kind whose controller has not begun.
+    pub fn starting(kind: &'static str) -> Self {
+        Self {
+            kind,
+            synced: false,
+            phase: "starting",
+            pending: 0,
+            waiting: 0,
+            position: ResourceVersion(0),
+            settled: ResourceVersion(0),
+            oldest_pending: None,
+            quarantined: BTreeMap::new(),
+            held_orphans: None,
+            last_error: None,
+            failing: false,
+        }
+    }
+
+    /// Why the kind is not ready; `None` where it is.
+    pub fn not_ready(&self) -> Option<String> {
+        let trouble = self.last_error.as_deref().unwrap_or("no error yet");
+        if self.failing {
+            return Some(format!("{}: {}: {trouble}", self.kind, self.phase));
+        }
+        (!self.synced).then(|| format!("{}: {}, not yet synced", self.kind, self.phase))
+    }
+
+    /// Whether every event received so far is settled.
+    pub fn is_caught_up(&self) -> bool {
+        self.synced && self.pending == 0
+    }
+}
+
+/// The whole ingester.
+#[derive(Clone, Debug)]
+pub struct IngesterStatus {
+    /// Why the database is not ready, where it is not.
+    pub database: Option<String>,
+    /// The kinds, in the order of the registry.
+    pub kinds: Vec<KindStatus>,
+}
+
+impl IngesterStatus {
+    /// Every reason why the ingester is not ready; empty where it is.
+    pub fn not_ready(&self) -> Vec<String> {
+        match &self.database {
+            Some(reason) => vec![format!("database: {reason}")],
+            None => self.kinds.iter().filter_map(KindStatus::not_ready).collect(),
+        }
+    }
+
+    /// Whether everything that was received is stored, and nothing is missing for good.
+    pub fn is_caught_up(&self) -> bool {
+        self.database.is_none() && self.kinds.iter().all(KindStatus::is_caught_up)
+    }
+}

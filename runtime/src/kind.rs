@@ -1,0 +1,148 @@
+//! What the runtime knows about a kind: static tables that the generator emits
+//! and a registry of them. One reconciler runs over these values; there is no
+//! code per kind below this line.
+
+/// The three words with which a platform guards and steers its objects.
+#[derive(Clone, Copy, Debug)]
+pub struct Platform {
+    /// API group of all generated kinds.
+    pub group: &'static str,
+    /// Their stored version.
+    pub version: &'static str,
+    /// Finalizer that keeps an object in etcd until SQL holds its final version.
+    pub finalizer: &'static str,
+    /// Annotation that asks for asynchronous deletion when set to `"true"`.
+    pub deleting: &'static str,
+    /// Annotation that says the object is final and may leave etcd when `"true"`.
+    pub immutable: &'static str,
+}
+
+/// Whether objects of a kind live in namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// `metadata.namespace` is set.
+    Namespaced,
+    /// One set of names for the whole cluster; the stored namespace is empty.
+    Cluster,
+}
+
+/// The type of an extracted column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// `VARCHAR(chars)`: strings, and enums by full name.
+    Text {
+        /// Longest value in characters; a longer one does not fit and is stored as NULL.
+        chars: u32,
+    },
+    /// `INT`.
+    Int32,
+    /// `BIGINT`; read from a JSON number or string.
+    Int64,
+    /// `BOOLEAN`.
+    Bool,
+    /// `DOUBLE`.
+    Double,
+    /// `DATETIME(6)`, UTC.
+    Time,
+}
+
+/// One extracted column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// SQL name.
+    pub name: &'static str,
+    /// JSON names from the root of the object, as a manifest shows them.
+    pub path: &'static [&'static str],
+    /// SQL and binding type.
+    pub ty: ColumnType,
+    /// The namespace half of a `ResourceIdentifier`: where the identifier is
+    /// present and names no namespace, it means the object's own.
+    pub own_namespace: bool,
+}
+
+/// One secondary key of the main table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// SQL name.
+    pub name: &'static str,
+    /// Its columns, in order.
+    pub columns: &'static [&'static str],
+}
+
+/// Where the typed projection of an object does not agree with its JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// JSON path, such as `spec.trigger.cronSchedule`; empty for the whole object.
+    pub path: String,
+    /// What was found and what was expected.
+    pub message: String,
+}
+
+/// An object in its message encoding, as far as it fits the message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Encoded {
+    /// The bytes of the `proto` column; `None` where the object does not fit.
+    pub proto: Option<Vec<u8>>,
+    /// Everything that could not be read exactly.
+    pub problems: Vec<Problem>,
+}
+
+/// Everything the runtime knows about one kind.
+#[derive(Debug)]
+pub struct Kind {
+    /// `PipelineRun`.
+    pub name: &'static str,
+    /// API group.
+    pub group: &'static str,
+    /// Stored version.
+    pub version: &'static str,
+    /// `pipelineruns`.
+    pub plural: &'static str,
+    /// `pipelinerun`.
+    pub singular: &'static str,
+    /// Namespaced or cluster-wide.
+    pub scope: Scope,
+    /// Main table; side tables are `<table>_labels` and `<table>_annotations`.
+    pub table: &'static str,
+    /// Every object is final at birth and is evicted once stored.
+    pub immutable: bool,
+    /// Extracted columns in table order.
+    pub columns: &'static [Column],
+    /// Secondary keys of the main table.
+    pub keys: &'static [Key],
+    /// The CRD to install, as YAML; empty for a kind whose CRD others own.
+    pub manifest: &'static str,
+    /// Encodes an object's JSON text as its message.
+    pub encode: fn(&str) -> Encoded,
+}
+
+impl Kind {
+    /// `group/version`, as in `apiVersion`.
+    pub fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+}
+
+/// All kinds of one platform with the schemas that hold them.
+#[derive(Clone, Copy, Debug)]
+pub struct Registry {
+    /// Names shared by all kinds.
+    pub platform: Platform,
+    /// The kinds, in the order of crds.toml.
+    pub kinds: &'static [&'static Kind],
+    /// `CREATE TABLE IF NOT EXISTS` statements for MySQL and MariaDB.
+    pub mysql_schema: &'static str,
+    /// The same for SQLite.
+    pub sqlite_schema: &'static str,
+}
+
+impl Registry {
+    /// Finds a kind by name, singular or plural, without regard to case.
+    pub fn find(&self, name: &str) -> Option<&'static Kind> {
+        self.kinds.iter().copied().find(|kind| {
+            [kind.name, kind.singular, kind.plural]
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(name))
+        })
+    }
+}

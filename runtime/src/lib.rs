@@ -1,0 +1,29 @@
+//! Kindex's runtime: objects, their projection into SQL, the stores and the
+//! ingester. Knows no kind; the generated registry brings them. Modules are in
+//! reading order: each imports only those above it.
+
+pub mod kind;
+
+pub mod value;
+
+pub mod wire;
+
+pub mod indexed;
+
+pub mod typed;
+
+pub mod object;
+
+pub mod projection;
+
+pub mod store;
+
+pub mod query;
+
+pub mod metrics;
+
+pub mod cluster;
+
+pub mod ingester;
+
+pub mod config;

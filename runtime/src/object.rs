@@ -1,0 +1,208 @@
+//! One Kubernetes object: its exact JSON text, which is the truth, and the
+//! metadata that the runtime acts on. Knows nothing of spec and status.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// `metadata.uid`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uid(pub Arc<str>);
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for Uid {
+    fn from(text: &str) -> Self {
+        Self(Arc::from(text))
+    }
+}
+
+/// `metadata.resourceVersion` as a number: etcd's revision, which only grows.
+/// Kubernetes has guaranteed the order of versions of one resource type since 1.35.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceVersion(pub u64);
+
+impl fmt::Display for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The metadata that decisions and base columns are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// `apiVersion`, as the object says it.
+    pub api_version: String,
+    /// Identity over time.
+    pub uid: Uid,
+    /// Empty for cluster-wide kinds.
+    pub namespace: String,
+    /// Name within the namespace.
+    pub name: String,
+    /// Version of this text.
+    pub resource_version: ResourceVersion,
+    /// When the API server first stored it.
+    pub creation_timestamp: Option<Timestamp>,
+    /// Set while the object waits for its finalizers.
+    pub deletion_timestamp: Option<Timestamp>,
+    /// Labels, sorted by key.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations, sorted by key.
+    pub annotations: BTreeMap<String, String>,
+    /// Finalizers, in the object's order.
+    pub finalizers: Vec<String>,
+}
+
+/// Why a text is not an object that can be stored.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectError {
+    /// Not JSON, or metadata of the wrong shape.
+    #[error("not a Kubernetes object: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A field without which the object has no identity.
+    #[error("{namespace}/{name}: metadata.{field} is missing")]
+    Missing {
+        /// The object, as far as it is known.
+        namespace: String,
+        /// The object, as far as it is known.
+        name: String,
+        /// The field.
+        field: &'static str,
+    },
+    /// A resource version that does not fit the `res_version` column.
+    #[error("{namespace}/{name}: metadata.resourceVersion {text:?} is not a number below 2^63")]
+    ResourceVersion {
+        /// The object.
+        namespace: String,
+        /// The object.
+        name: String,
+        /// What it says.
+        text: String,
+    },
+}
+
+/// One version of one object.
+#[derive(Clone)]
+pub struct Object {
+    raw: Arc<RawValue>,
+    /// Read from the text once.
+    pub metadata: Arc<Metadata>,
+}
+
+impl Object {
+    /// Reads an object's metadata and keeps its text as it is.
+    ///
+    /// # Errors
+    /// [`ObjectError`] where the text has no identity or no usable version.
+    pub fn parse(raw: Box<RawValue>) -> Result<Self, ObjectError> {
+        let head: Head = serde_json::from_str(raw.get())?;
+        Ok(Self {
+            metadata: Arc::new(head.into_metadata()?),
+            raw: Arc::from(raw),
+        })
+    }
+
+    /// Like [`parse`](Object::parse), from a string.
+    pub fn parse_str(text: &str) -> Result<Self, ObjectError> {
+        Self::parse(RawValue::from_string(text.to_owned())?)
+    }
+
+    /// The exact JSON text.
+    pub fn text(&self) -> &str {
+        self.raw.get()
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let m = &self.metadata;
+        write!(
+            f,
+            "Object({}/{} {} @{})",
+            m.namespace, m.name, m.uid, m.resource_version
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::parse(raw).map_err(serde::de::Error::custom)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    #[serde(default)]
+    api_version: String,
+    metadata: HeadMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HeadMetadata {
+    #[serde(default)]
+    uid: String,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    resource_version: String,
+    creation_timestamp: Option<Timestamp>,
+    deletion_timestamp: Option<Timestamp>,
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    finalizers: Option<Vec<String>>,
+}
+
+impl Head {
+    fn into_metadata(self) -> Result<Metadata, ObjectError> {
+        let head = self.metadata;
+        let missing = |field| ObjectError::Missing {
+            namespace: head.namespace.clone(),
+            name: head.name.clone(),
+            field,
+        };
+        if head.name.is_empty() {
+            return Err(missing("name"));
+        }
+        if head.uid.is_empty() {
+            return Err(missing("uid"));
+        }
+        let resource_version = match head.resource_version.parse::<i64>() {
+            Ok(version) if version >= 0 => ResourceVersion(version.unsigned_abs()),
+            _ => {
+                return Err(ObjectError::ResourceVersion {
+                    namespace: head.namespace,
+                    name: head.name,
+                    text: head.resource_version,
+                });
+            }
+        };
+        Ok(Metadata {
+            api_version: self.api_version,
+            uid: Uid::from(head.uid.as_str()),
+            namespace: head.namespace,
+            name: head.name,
+            resource_version,
+            creation_timestamp: head.creation_timestamp,
+            deletion_timestamp: head.deletion_timestamp,
+            labels: head.labels.unwrap_or_default(),
+            annotations: head.annotations.unwrap_or_default(),
+            finalizers: head.finalizers.unwrap_or_default(),
+        })
+    }
+}

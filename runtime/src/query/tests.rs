@@ -1,0 +1,181 @@
+//! A kind made by hand and the SQL of queries over it.
+
+#![expect(
+    unreachable_pub,
+    dead_code,
+    reason = "the macro declares what a generated module exports"
+)]
+
+use super::{Dialect, Statement, Timestamp};
+use crate::kind::{Encoded, Kind, Scope};
+use crate::value::Value;
+
+static KIND: Kind = Kind {
+    name: "Run",
+    group: "test.kindex",
+    version: "v1",
+    plural: "runs",
+    singular: "run",
+    scope: Scope::Namespaced,
+    table: "run",
+    immutable: false,
+    columns: &[],
+    keys: &[],
+    manifest: "",
+    encode: |_| Encoded::default(),
+};
+
+/// As an enum of a message.
+pub enum Phase {
+    Running,
+}
+
+impl Phase {
+    fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Running => "PHASE_RUNNING",
+        }
+    }
+}
+
+crate::typed_query! {
+    /// A query over runs.
+    pub struct Query of KIND;
+    columns {
+        /// Has a key.
+        keyed phase "phase": names(super::Phase);
+        /// Has a key.
+        keyed pipeline_namespace "pipeline_namespace": text;
+        /// Second in its key.
+        unkeyed pipeline_name "pipeline_name": text;
+        /// No key.
+        unkeyed note "note": text;
+        /// Named as a method that every query has.
+        unkeyed limit_column "limit": value(i64);
+        /// No key.
+        unkeyed end_time "end_time": value(jiff::Timestamp);
+    }
+    pairs {
+        /// Namespace and name.
+        pipeline: pipeline_namespace, pipeline_name;
+    }
+}
+
+fn query() -> Query {
+    Query::all()
+}
+
+fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}
+
+#[test]
+fn a_narrowed_query_selects_the_json_of_matching_rows() {
+    let query = query()
+        .phase()
+        .eq(Phase::Running)
+        .label("team", "fraud")
+        .note()
+        .ne("x")
+        .live()
+        .order_by_update_time()
+        .limit(50);
+    assert_eq!(
+        query.to_sql(Dialect::MySql),
+        Statement {
+            sql: "SELECT t.`json` FROM `run` AS t \
+                  JOIN `run_labels` AS l0 ON l0.`obj_uid` = t.`uid` AND l0.`key` = ? AND l0.`value` = ? \
+                  WHERE t.`phase` = ? AND t.`note` <> ? AND t.`delete_time` IS NULL \
+                  ORDER BY t.`update_time` DESC LIMIT 50"
+                .to_owned(),
+            values: vec![text("team"), text("fraud"), text("PHASE_RUNNING"), text("x")],
+        }
+    );
+}
+
+#[test]
+fn both_halves_of_a_field_are_compared_at_once() {
+    let statement = query().pipeline("ns", "train").to_sql(Dialect::Sqlite);
+    assert!(
+        statement
+            .sql
+            .ends_with("WHERE t.`pipeline_namespace` = ? AND t.`pipeline_name` = ?")
+    );
+    assert_eq!(statement.values, [text("ns"), text("train")]);
+}
+
+#[test]
+fn the_newest_rows_and_an_accepted_scan_may_run() {
+    let newest = query().newest(3).live().to_sql(Dialect::MySql).sql;
+    assert!(newest.ends_with("WHERE t.`delete_time` IS NULL ORDER BY t.`create_time` DESC LIMIT 3"));
+    let scan = query().note().is_not_null().allow_scan();
+    let sql = scan.limit_column().gt(7).to_sql(Dialect::MySql).sql;
+    assert!(sql.ends_with("WHERE t.`note` IS NOT NULL AND t.`limit` > ?"));
+}
+
+#[test]
+fn wildcards_in_a_prefix_are_searched_as_they_are() {
+    let prefix = |dialect| {
+        let statement = query().namespace().starts_with("a_%*[").to_sql(dialect);
+        let operator = statement.sql.rsplit(' ').nth(1).map(str::to_owned);
+        (operator, statement.values)
+    };
+    let mysql = (Some("LIKE".to_owned()), vec![text("a\\_\\%*[%")]);
+    let sqlite = (Some("GLOB".to_owned()), vec![text("a_%[*][[]*")]);
+    assert_eq!(prefix(Dialect::MySql), mysql);
+    assert_eq!(prefix(Dialect::Sqlite), sqlite);
+}
+
+#[test]
+fn sqlite_never_walks_the_key_of_rows_that_are_not_deleted() {
+    let statement = query().newest(3).live().to_sql(Dialect::Sqlite);
+    assert!(statement.sql.contains(" WHERE +t.`delete_time` IS NULL "));
+}
+
+#[test]
+fn one_of_nothing_matches_nothing() {
+    let statement = query().phase().one_of([]).to_sql(Dialect::MySql);
+    assert!(statement.sql.ends_with("WHERE FALSE"));
+    assert!(statement.values.is_empty());
+}
+
+#[test]
+fn a_name_that_the_enum_does_not_know_can_be_asked_for() {
+    let statement = query().phase().by_name().eq("PHASE_PAUSED").to_sql(Dialect::MySql);
+    assert_eq!(statement.values, [text("PHASE_PAUSED")]);
+}
+
+#[test]
+fn labels_and_annotations_without_a_key_are_looked_up_beside_the_row() {
+    let statement = query()
+        .create_time()
+        .ge(Timestamp::UNIX_EPOCH)
+        .has_label("team")
+        .annotation("note", "why")
+        .to_sql(Dialect::Sqlite);
+    assert!(statement.sql.ends_with(
+        "WHERE t.`create_time` >= ? \
+         AND EXISTS (SELECT 1 FROM `run_labels` AS s WHERE s.`obj_uid` = t.`uid` AND s.`key` = ?) \
+         AND EXISTS (SELECT 1 FROM `run_annotations` AS s WHERE s.`obj_uid` = t.`uid` \
+         AND s.`key` = ? AND s.`value` = ?)"
+    ));
+    let first = Value::Time(Timestamp::UNIX_EPOCH);
+    assert_eq!(statement.values, [first, text("team"), text("note"), text("why")]);
+}
+
+#[test]
+fn orders_follow_each_other_as_they_were_given() {
+    let statement = query()
+        .namespace()
+        .one_of(["a", "b"])
+        .end_time()
+        .descending()
+        .name()
+        .ascending()
+        .to_sql(Dialect::MySql);
+    assert!(
+        statement
+            .sql
+            .ends_with("WHERE t.`namespace` IN (?, ?) ORDER BY t.`end_time` DESC, t.`name` ASC")
+    );
+}

@@ -1,0 +1,149 @@
+//! Calls on pooled connections: time limits, stale connections, transactions and the
+//! repetition of lost ones. Knows statements as values and no table.
+
+use std::time::Duration;
+
+use tokio::time::{error::Elapsed, timeout};
+
+use super::driver::{Driver, Fault, Param, Pooled, Purpose, Raw, Statement, begin};
+use super::write::{Batch, Work};
+use super::{RowWrite, StoreError, Written};
+
+/// How often a transaction is repeated that lost against another writer.
+const CONFLICTS_MAX: u32 = 10;
+
+/// The connections of one driver.
+pub(super) struct Connections<D> {
+    pub(super) driver: D,
+}
+
+impl<D: Driver> Connections<D> {
+    /// Keeps an answer, and never again uses a connection that is broken or gave none in time.
+    fn settle<T>(
+        &self,
+        connection: Pooled<D>,
+        answer: Result<Result<T, sqlx::Error>, Elapsed>,
+    ) -> Result<T, sqlx::Error> {
+        let answer = answer.unwrap_or_else(|_| {
+            let limit = self.driver.call_timeout();
+            let late = format!("no answer within {limit:?}");
+            Err(std::io::Error::new(std::io::ErrorKind::TimedOut, late).into())
+        });
+        if let Err(error) = &answer {
+            match D::classify(error) {
+                Fault::Connection(_) | Fault::Retryable("timeout") => D::discard(connection),
+                Fault::Conflict(_) | Fault::Retryable(_) | Fault::Schema | Fault::Refused => {}
+            }
+        }
+        answer
+    }
+
+    /// Reads; repeated where a connection was stale.
+    pub(super) async fn query(&self, statement: Statement, params: &[Param<'_>]) -> Result<Vec<D::Row>, sqlx::Error> {
+        let mut stale = 0;
+        loop {
+            let mut connection = self.driver.acquire(Purpose::Read).await?;
+            let call = D::query(&mut connection, statement.clone(), params);
+            let answer = timeout(self.driver.call_timeout(), call).await;
+            match self.settle(connection, answer) {
+                Err(error) if self.is_stale(&error, stale) => stale += 1,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// One statement that is its own transaction, and may be repeated.
+    pub(super) async fn execute(&self, statement: Statement, params: &[Param<'_>]) -> Result<u64, sqlx::Error> {
+        let mut stale = 0;
+        loop {
+            let mut connection = self.driver.acquire(Purpose::Write).await?;
+            let call = D::execute(&mut connection, statement.clone(), params);
+            let answer = timeout(self.driver.call_timeout(), call).await;
+            match self.settle(connection, answer) {
+                Err(error) if self.is_stale(&error, stale) => stale += 1,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// After the server went away every pooled connection fails once.
+    fn is_stale(&self, error: &sqlx::Error, found_stale: u32) -> bool {
+        matches!(D::classify(error), Fault::Connection(_)) && found_stale <= self.driver.connections_max()
+    }
+
+    /// Applies a batch in one transaction, repeated while it loses against other writers.
+    pub(super) async fn write(&self, work: &Work<'_>, writes: &[RowWrite]) -> Result<Vec<Written>, sqlx::Error> {
+        let mut conflicts = 0;
+        loop {
+            match self.write_once(work, writes).await {
+                Err(error) if matches!(D::classify(&error), Fault::Conflict(_)) && conflicts < CONFLICTS_MAX => {
+                    conflicts += 1;
+                    tokio::time::sleep(pause(conflicts)).await;
+                }
+                written => return written,
+            }
+        }
+    }
+
+    async fn write_once(&self, work: &Work<'_>, writes: &[RowWrite]) -> Result<Vec<Written>, sqlx::Error> {
+        let mut stale = 0;
+        loop {
+            let mut connection = self.driver.acquire(Purpose::Write).await?;
+            let mut begun = false;
+            let call = self.write_on(&mut connection, &mut begun, work, writes);
+            let answer = timeout(self.driver.call_timeout(), call).await;
+            match self.settle(connection, answer) {
+                // Later than at the beginning the outcome may be unknown: the caller decides anew.
+                Err(error) if !begun && self.is_stale(&error, stale) => stale += 1,
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn write_on(
+        &self,
+        connection: &mut Raw<D>,
+        begun: &mut bool,
+        work: &Work<'_>,
+        writes: &[RowWrite],
+    ) -> Result<Vec<Written>, sqlx::Error> {
+        let limits = self.driver.limits(connection).await?;
+        let mut transaction = begin::<D>(connection).await?;
+        *begun = true;
+        let mut batch = Batch::<D> {
+            connection: &mut transaction,
+            limits,
+            work,
+        };
+        match batch.apply(writes).await {
+            Ok(written) => {
+                transaction.commit().await?;
+                Ok(written)
+            }
+            Err(error) => {
+                // The first error is the one to report. The pool closes a connection that cannot roll back.
+                transaction.rollback().await.ok();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Says in the store's words what a driver reports.
+pub(super) fn failure<D: Driver>(kind: &str, source: sqlx::Error) -> StoreError {
+    let kind = kind.to_owned();
+    match D::classify(&source) {
+        // A row that is there and was not found under its lock will not be found next time either.
+        Fault::Conflict("duplicate") | Fault::Refused => StoreError::Refused { kind, source },
+        Fault::Conflict(cause) | Fault::Connection(cause) | Fault::Retryable(cause) => {
+            StoreError::Retryable { kind, cause, source }
+        }
+        Fault::Schema => StoreError::Schema(format!("{kind}: {source}")),
+    }
+}
+
+/// Losers of the same conflict do not meet again at once.
+fn pause(conflicts: u32) -> Duration {
+    let longest_ms = 1_u64 << conflicts.min(6);
+    Duration::from_micros(rand::random_range(0..=longest_ms * 1_000))
+}

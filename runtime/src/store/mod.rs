@@ -1,0 +1,302 @@
+//! The storage contract: what the ingester and the readers ask of a SQL database.
+//! The engines differ in `mysql`, `sqlite` and `dialect` alone; the same scenarios run over all of them.
+
+mod address;
+
+mod dialect;
+
+mod driver;
+
+mod sql;
+
+mod bookkeeping;
+
+mod mysql;
+
+mod sqlite;
+
+mod schema;
+
+mod plan;
+
+mod rows;
+
+mod write;
+
+mod connections;
+
+mod sql_store;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
+
+use crate::kind::{Kind, Registry};
+use crate::object::{Object, ResourceVersion, Uid};
+use crate::projection::{ContentHash, Version};
+use sql_store::SqlStore;
+
+/// Where a stored object lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// In the cluster and in SQL.
+    Live,
+    /// In SQL only, by intent: `evicted_time` is set.
+    Evicted,
+    /// Deleted: `delete_time` is set.
+    Deleted,
+}
+
+/// What a row says about its object; enough to decide what to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowState {
+    /// Primary key.
+    pub uid: Uid,
+    /// Namespace and name, by which a recreated object is recognised.
+    pub namespace: String,
+    /// See `namespace`.
+    pub name: String,
+    /// Version of the stored text.
+    pub res_version: ResourceVersion,
+    /// `None` in rows that another program wrote.
+    pub hash: Option<ContentHash>,
+    /// From `delete_time` and `evicted_time`; a deleted row is deleted whether or not it was evicted.
+    pub life: Life,
+}
+
+/// One change to one row.
+#[derive(Clone, Debug)]
+pub enum RowWrite {
+    /// Stores this version, unless the row already holds a newer one. The row's own version stored
+    /// again changes what the write says: another text, another state of life.
+    Store {
+        /// The version.
+        version: Arc<Version>,
+        /// What the row says afterwards. Times of deletion and eviction keep their first value.
+        life: Life,
+        /// Whether a row that is marked deleted may come back to life. Only true where the
+        /// cluster itself shows the uid alive; without it a late write never revives a row.
+        revive: bool,
+    },
+    /// Marks a row deleted without a new version: the object is gone. Idempotent; no row, no effect.
+    SoftDelete {
+        /// The row.
+        uid: Uid,
+    },
+}
+
+impl RowWrite {
+    /// The row that the write is for.
+    pub fn uid(&self) -> &Uid {
+        match self {
+            Self::Store { version, .. } => &version.object.metadata.uid,
+            Self::SoftDelete { uid } => uid,
+        }
+    }
+}
+
+/// What became of one [`RowWrite`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// A row was inserted.
+    Inserted,
+    /// The row was changed.
+    Updated,
+    /// The row already said the same; nothing was written.
+    Unchanged,
+    /// The row holds a newer version, or is deleted and may not be revived.
+    Superseded,
+}
+
+/// A stored object.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The object's exact text and metadata.
+    pub object: Object,
+    /// Where it lives.
+    pub life: Life,
+    /// Time of the last write that changed the row.
+    pub update_time: Option<Timestamp>,
+    /// When it was deleted.
+    pub delete_time: Option<Timestamp>,
+    /// When it was evicted.
+    pub evicted_time: Option<Timestamp>,
+}
+
+/// Which stored objects a list returns.
+#[derive(Clone, Debug, Default)]
+pub struct ListQuery {
+    /// One namespace, or all.
+    pub namespace: Option<String>,
+    /// Labels that an object must carry, with equal values.
+    pub labels: Vec<(String, String)>,
+    /// Deleted rows too.
+    pub include_deleted: bool,
+    /// Most rows a page; 0 means 500.
+    pub limit: u32,
+    /// The last row of the page before: rows come in order of uid.
+    pub after: Option<Uid>,
+}
+
+/// Why a store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database is away or overloaded, or chose this transaction as a deadlock's
+    /// victim: the same call may succeed later. Nothing was written, or the outcome is unknown.
+    #[error("{kind}: the database cannot answer now ({cause}): {source}")]
+    Retryable {
+        /// The kind whose tables were used.
+        kind: String,
+        /// Short label for metrics, such as `deadlock`, `connection`, `read_only`.
+        cause: &'static str,
+        /// As the driver says it.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// The database refuses this data. Nothing of the batch was written.
+    #[error("{kind}: the database refuses the write: {source}")]
+    Refused {
+        /// The kind.
+        kind: String,
+        /// As the driver says it.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// The schema is absent or not the one this program writes.
+    #[error("schema: {0}")]
+    Schema(String),
+    /// A stored row cannot be read back.
+    #[error("{kind}: row {uid}: {message}")]
+    Corrupt {
+        /// The kind.
+        kind: String,
+        /// The row.
+        uid: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The address of the database is wrong.
+    #[error("database address: {0}")]
+    Address(String),
+}
+
+impl StoreError {
+    /// Whether the same call may succeed later without any change to the data.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Retryable { .. } | Self::Schema(_))
+    }
+}
+
+/// The SQL store of all kinds. Named after the interface of the same purpose in Michelangelo.
+///
+/// # Guarantees
+/// A batch of writes is one transaction: all of it is stored or nothing. A write is guarded by
+/// (uid, res_version): an older version never overwrites a newer one, in any interleaving
+/// with other writers. Labels and annotations are those of the stored version, one row per key.
+#[async_trait]
+pub trait MetadataStorage: Send + Sync {
+    /// Creates the database and the tables where they are missing, and checks that all columns that
+    /// this program writes are there. Idempotent; nothing else creates anything.
+    async fn prepare(&self) -> Result<(), StoreError>;
+
+    /// The rows of these uids, in any order; absent rows are left out.
+    async fn row_states(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowState>, StoreError>;
+
+    /// Applies a batch in one transaction and says what became of each write, in order.
+    /// A batch holds at most one write per uid, in any order.
+    ///
+    /// When a row appears as live or evicted, or is revived, then of all rows of its namespace and
+    /// name that are not deleted only the one with the highest version stays so. The others are closed,
+    /// the appearing row itself where it is the late one: it is stored, and deleted.
+    ///
+    /// # Errors
+    /// Conflicts with other writers are repeated inside and reported only when they do not end.
+    /// `Refused` speaks of the batch as a whole: halve it to find the write that is to blame.
+    async fn write(&self, kind: &Kind, batch: &[RowWrite], now: Timestamp) -> Result<Vec<Written>, StoreError>;
+
+    /// Sets `res_version` of these rows to 0, so that the cluster's version wins whatever it is.
+    /// Only for a cluster that came back from a backup and shows older versions than SQL
+    /// holds. Idempotent; absent rows are left out; nothing else of a row changes.
+    async fn rewind(&self, kind: &Kind, uids: &[Uid]) -> Result<(), StoreError>;
+
+    /// A page of row states in order of uid, for comparing SQL with the cluster.
+    async fn scan(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<RowState>, StoreError>;
+
+    /// The newest stored object of this name that is not deleted.
+    async fn get_by_name(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Stored>, StoreError>;
+
+    /// The stored object of this uid, deleted or not.
+    async fn get_by_id(&self, kind: &Kind, uid: &Uid) -> Result<Option<Stored>, StoreError>;
+
+    /// A page of stored objects.
+    async fn list(&self, kind: &Kind, query: &ListQuery) -> Result<Vec<Stored>, StoreError>;
+
+    /// How many rows are live, evicted and deleted.
+    async fn count(&self, kind: &Kind) -> Result<Counts, StoreError>;
+
+    /// The resource version up to which every event of the kind is stored.
+    async fn checkpoint(&self, kind: &Kind) -> Result<Option<ResourceVersion>, StoreError>;
+
+    /// Remembers such a version.
+    async fn save_checkpoint(&self, kind: &Kind, version: ResourceVersion, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Records an object that the database refuses, with the reason. An earlier record of the uid is
+    /// replaced; it keeps its first time, and the attempts are counted.
+    async fn quarantine(&self, kind: &Kind, object: &Object, reason: &str, now: Timestamp) -> Result<(), StoreError>;
+
+    /// The objects of a kind that are recorded so, with their reasons.
+    async fn quarantined(&self, kind: &Kind) -> Result<Vec<(Uid, String)>, StoreError>;
+
+    /// Removes the record, after the object was stored.
+    async fn release_quarantine(&self, kind: &Kind, uid: &Uid) -> Result<(), StoreError>;
+
+    /// Closes all connections; further calls fail.
+    async fn close(&self);
+}
+
+/// Opens the store at an address: `sqlite:PATH`, `sqlite::memory:` or
+/// `mysql://user:password@host:port/database`. See [`Address`] for the whole form.
+///
+/// # Guarantees
+/// No connection is opened: a database that is down is found by the first call, as a
+/// retryable error, and the store heals by itself when the database is back.
+///
+/// # Assumptions
+/// Runs inside a Tokio runtime.
+///
+/// # Errors
+/// [`StoreError::Address`].
+pub fn connect(address: &str, registry: Registry, pool: &PoolConfig) -> Result<Arc<dyn MetadataStorage>, StoreError> {
+    open(&address.parse()?, registry, pool)
+}
+
+/// As [`connect`], with an address that is already typed.
+///
+/// # Errors
+/// [`StoreError::Address`] where the address names no database.
+pub fn open(address: &Address, registry: Registry, pool: &PoolConfig) -> Result<Arc<dyn MetadataStorage>, StoreError> {
+    Ok(match address {
+        Address::Sqlite(place) => {
+            let driver = sqlite::SqliteDriver::new(place, pool);
+            Arc::new(SqlStore::new(driver, registry, registry.sqlite_schema))
+        }
+        Address::MySql(options) => {
+            let driver = mysql::MySqlDriver::new((**options).clone(), pool)?;
+            Arc::new(SqlStore::new(driver, registry, registry.mysql_schema))
+        }
+    })
+}
+
+/// Rows of a kind by life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// In the cluster and in SQL.
+    pub live: u64,
+    /// In SQL only.
+    pub evicted: u64,
+    /// Soft-deleted.
+    pub deleted: u64,
+}

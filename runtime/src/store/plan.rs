@@ -1,0 +1,227 @@
+//! What a write does to the row it finds. Pure: the row is locked and read before,
+//! so the version guard is decided here, once for all dialects, and tested here.
+
+use jiff::Timestamp;
+
+use super::{Life, RowState, RowWrite, Written};
+use crate::object::{ResourceVersion, Uid};
+use crate::projection::{ContentHash, Version};
+
+/// A row as it was found under its lock.
+#[derive(Clone, Debug)]
+pub(super) struct FoundRow {
+    pub(super) uid: Uid,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) res_version: ResourceVersion,
+    pub(super) hash: Option<ContentHash>,
+    pub(super) delete_time: Option<Timestamp>,
+    pub(super) evicted_time: Option<Timestamp>,
+}
+
+impl FoundRow {
+    pub(super) fn life(&self) -> Life {
+        match (self.delete_time, self.evicted_time) {
+            (Some(_), _) => Life::Deleted,
+            (None, Some(_)) => Life::Evicted,
+            (None, None) => Life::Live,
+        }
+    }
+}
+
+impl From<FoundRow> for RowState {
+    fn from(row: FoundRow) -> Self {
+        Self {
+            life: row.life(),
+            uid: row.uid,
+            namespace: row.namespace,
+            name: row.name,
+            res_version: row.res_version,
+            hash: row.hash,
+        }
+    }
+}
+
+/// What is left to do for one write.
+#[derive(Debug)]
+pub(super) enum Plan<'a> {
+    /// Nothing, and why.
+    Nothing(Written),
+    /// A new row.
+    Insert(NewRow<'a>),
+    /// New content for a row that is there.
+    Update(NewRow<'a>),
+    /// The same content in another state of life.
+    Move {
+        uid: &'a Uid,
+        life: Life,
+        revived: Option<&'a Version>,
+    },
+}
+
+/// The content of a row.
+#[derive(Debug)]
+pub(super) struct NewRow<'a> {
+    pub(super) version: &'a Version,
+    pub(super) delete_time: Option<Timestamp>,
+    pub(super) evicted_time: Option<Timestamp>,
+    /// Whether the stored labels are other ones.
+    pub(super) labels: bool,
+    /// Whether the stored annotations are other ones.
+    pub(super) annotations: bool,
+    /// Whether the row is back from deletion.
+    pub(super) revived: bool,
+}
+
+/// Decides one write.
+pub(super) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, now: Timestamp) -> Plan<'a> {
+    match (write, row) {
+        (RowWrite::SoftDelete { .. }, None) => Plan::Nothing(Written::Unchanged),
+        (RowWrite::SoftDelete { uid }, Some(row)) => match row.life() {
+            Life::Deleted => Plan::Nothing(Written::Unchanged),
+            Life::Live | Life::Evicted => Plan::Move {
+                uid,
+                life: Life::Deleted,
+                revived: None,
+            },
+        },
+        (RowWrite::Store { version, life, .. }, None) => Plan::Insert(NewRow {
+            version,
+            delete_time: (*life == Life::Deleted).then_some(now),
+            evicted_time: (*life == Life::Evicted).then_some(now),
+            labels: true,
+            annotations: true,
+            revived: false,
+        }),
+        (RowWrite::Store { version, life, revive }, Some(row)) => plan_store(version, *life, *revive, row, now),
+    }
+}
+
+fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow, now: Timestamp) -> Plan<'a> {
+    let revived = row.life() == Life::Deleted && life != Life::Deleted;
+    let offered = version.object.metadata.resource_version;
+    let stale = offered < row.res_version;
+    if stale || (revived && !revive) {
+        return Plan::Nothing(Written::Superseded);
+    }
+    if row.hash == Some(version.hash) && row.res_version == offered {
+        return if row.life() == life {
+            Plan::Nothing(Written::Unchanged)
+        } else {
+            Plan::Move {
+                uid: &version.object.metadata.uid,
+                life,
+                revived: revived.then_some(version),
+            }
+        };
+    }
+    let kept = |time: Option<Timestamp>| Some(time.unwrap_or(now));
+    let (delete_time, evicted_time) = match life {
+        Life::Live => (None, None),
+        Life::Evicted if revived => (None, Some(now)),
+        Life::Evicted => (None, kept(row.evicted_time)),
+        Life::Deleted => (kept(row.delete_time), row.evicted_time),
+    };
+    Plan::Update(NewRow {
+        version,
+        delete_time,
+        evicted_time,
+        labels: row.hash.map(|hash| hash.labels) != Some(version.hash.labels),
+        annotations: row.hash.map(|hash| hash.annotations) != Some(version.hash.annotations),
+        revived,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Object;
+    use std::sync::Arc;
+
+    const LIVES: [Life; 3] = [Life::Live, Life::Evicted, Life::Deleted];
+
+    fn version(number: u64) -> Arc<Version> {
+        let text = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{number}"}}}}"#);
+        Arc::new(Version {
+            object: Object::parse_str(&text).expect("an object"),
+            columns: Vec::new(),
+            proto: None,
+            hash: ContentHash {
+                payload: [u8::try_from(number).expect("small"); 16],
+                labels: [0; 8],
+                annotations: [0; 8],
+            },
+            problems: Vec::new(),
+        })
+    }
+
+    fn row(number: u64, life: Life) -> FoundRow {
+        let then = Timestamp::UNIX_EPOCH;
+        FoundRow {
+            uid: Uid::from("u"),
+            namespace: String::new(),
+            name: "a".to_owned(),
+            res_version: ResourceVersion(number),
+            hash: Some(version(number).hash),
+            delete_time: (life == Life::Deleted).then_some(then),
+            evicted_time: (life == Life::Evicted).then_some(then),
+        }
+    }
+
+    /// Every pair of states, every order of versions, with and without leave to revive.
+    #[test]
+    fn the_guard_holds_in_every_case() {
+        let now = Timestamp::from_second(1_000).expect("in range");
+        for (found, stored) in LIVES.into_iter().flat_map(|a| LIVES.map(|b| (a, b))) {
+            for (offered, revive) in [9, 10, 11].into_iter().flat_map(|n| [(n, false), (n, true)]) {
+                let write = RowWrite::Store {
+                    version: version(offered),
+                    life: stored,
+                    revive,
+                };
+                let case = format!("{found:?} at 10, {stored:?} at {offered}, revive {revive}");
+                let revives = found == Life::Deleted && stored != Life::Deleted;
+                match plan(&write, Some(&row(10, found)), now) {
+                    Plan::Nothing(Written::Superseded) => {
+                        assert!(offered < 10 || (revives && !revive), "{case}");
+                    }
+                    Plan::Nothing(Written::Unchanged) => {
+                        assert!(offered == 10 && found == stored, "{case}");
+                    }
+                    Plan::Move { life, revived, .. } => {
+                        assert!(offered == 10 && life == stored && found != stored, "{case}");
+                        assert_eq!(revived.is_some(), revives, "{case}");
+                    }
+                    Plan::Update(new) => {
+                        assert!(offered > 10 && (!revives || revive), "{case}");
+                        assert!(!new.labels && !new.annotations, "{case}");
+                        assert_eq!(new.revived, revives, "{case}");
+                        let deleted = new.delete_time.is_some();
+                        assert_eq!(deleted, stored == Life::Deleted, "{case}");
+                        let first = (found == stored).then_some(Timestamp::UNIX_EPOCH);
+                        let wanted = first.or(Some(now));
+                        assert!(!deleted || new.delete_time == wanted, "{case}");
+                    }
+                    unexpected => panic!("{case}: {unexpected:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_without_a_hash_is_written_whole() {
+        let write = RowWrite::Store {
+            version: version(10),
+            life: Life::Live,
+            revive: false,
+        };
+        let found = FoundRow {
+            hash: None,
+            ..row(10, Life::Live)
+        };
+        match plan(&write, Some(&found), Timestamp::UNIX_EPOCH) {
+            Plan::Update(new) => assert!(new.labels && new.annotations),
+            other => panic!("{other:?}"),
+        }
+    }
+}

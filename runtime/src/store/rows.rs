@@ -1,0 +1,132 @@
+//! Rows of the main table, read from cells and laid out as parameters. Knows the
+//! order of columns that `sql` writes, and nothing about when to write.
+
+use jiff::Timestamp;
+
+use super::driver::{Cells, Param};
+use super::plan::{FoundRow, NewRow};
+use super::sql::Side;
+use super::{Life, StoreError, Stored};
+use crate::kind::Kind;
+use crate::object::{Object, ResourceVersion, Uid};
+use crate::projection::{ContentHash, Version, storable};
+use crate::value::Value;
+
+/// Reads what `KindSql::states` and `KindSql::scan` select.
+pub(super) fn found_row(row: &impl Cells) -> Result<FoundRow, sqlx::Error> {
+    Ok(FoundRow {
+        uid: Uid::from(row.text(0)?.as_str()),
+        namespace: row.text(1)?,
+        name: row.text(2)?,
+        res_version: res_version(row, 3)?,
+        hash: row.bytes(4)?.as_deref().and_then(ContentHash::from_bytes),
+        delete_time: row.time(5)?,
+        evicted_time: row.time(6)?,
+    })
+}
+
+/// Reads a version, which the column's type allows to be larger than any that is written.
+pub(super) fn res_version(row: &impl Cells, index: usize) -> Result<ResourceVersion, sqlx::Error> {
+    Ok(ResourceVersion(row.int(index)?.unsigned_abs()))
+}
+
+/// Reads what `KindSql::by_name`, `by_id` and `list` select.
+pub(super) fn stored(kind: &Kind, row: &impl Cells) -> Result<Stored, StoreError> {
+    let corrupt = |uid: &str, message: String| StoreError::Corrupt {
+        kind: kind.name.to_owned(),
+        uid: uid.to_owned(),
+        message,
+    };
+    let uid = row.text(0).map_err(|error| corrupt("?", error.to_string()))?;
+    let unreadable = |error: sqlx::Error| corrupt(&uid, error.to_string());
+    let delete_time = row.time(3).map_err(unreadable)?;
+    let evicted_time = row.time(4).map_err(unreadable)?;
+    let text = row.text(1).map_err(unreadable)?;
+    Ok(Stored {
+        object: Object::parse_str(&text).map_err(|error| corrupt(&uid, error.to_string()))?,
+        life: match (delete_time, evicted_time) {
+            (Some(_), _) => Life::Deleted,
+            (None, Some(_)) => Life::Evicted,
+            (None, None) => Life::Live,
+        },
+        update_time: row.time(2).map_err(unreadable)?,
+        delete_time,
+        evicted_time,
+    })
+}
+
+/// A row of the main table with what its parameters borrow.
+pub(super) struct MainRow<'a> {
+    new: &'a NewRow<'a>,
+    group_ver: &'a str,
+    hash: [u8; 32],
+    now: Timestamp,
+}
+
+impl<'a> MainRow<'a> {
+    pub(super) fn new(new: &'a NewRow<'a>, kind_group_ver: &'a str, now: Timestamp) -> Self {
+        let said = new.version.object.metadata.api_version.as_str();
+        Self {
+            new,
+            // The items of a list do not repeat it.
+            group_ver: if said.is_empty() { kind_group_ver } else { said },
+            hash: new.version.hash.to_bytes(),
+            now,
+        }
+    }
+
+    /// In the order of `sql::main_columns`.
+    pub(super) fn params(&self) -> Vec<Param<'_>> {
+        let version = self.new.version;
+        let metadata = &version.object.metadata;
+        let mut params = Vec::with_capacity(version.columns.len() + 12);
+        params.extend([
+            Param::Text(&metadata.uid.0),
+            Param::Text(self.group_ver),
+            Param::Text(&metadata.namespace),
+            Param::Text(&metadata.name),
+            // Below 2^63 by construction.
+            Param::Int(metadata.resource_version.0.cast_signed()),
+            Param::Time(create_time(version)),
+            Param::Time(self.now),
+            time_or_null(self.new.delete_time),
+            version.proto.as_deref().map_or(Param::Null, Param::Bytes),
+            Param::Text(version.object.text()),
+        ]);
+        params.extend(version.columns.iter().map(param));
+        params.extend([time_or_null(self.new.evicted_time), Param::Bytes(&self.hash)]);
+        params
+    }
+}
+
+/// The column takes no NULL; an object without a creation time that fits has the zero time.
+fn create_time(version: &Version) -> Timestamp {
+    let time = version.object.metadata.creation_timestamp;
+    time.filter(storable).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+fn time_or_null(time: Option<Timestamp>) -> Param<'static> {
+    time.map_or(Param::Null, Param::Time)
+}
+
+fn param(value: &Value) -> Param<'_> {
+    match value {
+        Value::Null => Param::Null,
+        Value::Bool(flag) => Param::Bool(*flag),
+        Value::Int(number) => Param::Int(*number),
+        Value::Double(number) => Param::Double(*number),
+        Value::Text(text) => Param::Text(text),
+        Value::Time(time) => Param::Time(*time),
+    }
+}
+
+/// The rows of a side table for one version.
+pub(super) fn side_rows(side: Side, version: &Version) -> impl Iterator<Item = [Param<'_>; 3]> {
+    let metadata = &version.object.metadata;
+    let map = match side {
+        Side::Labels => &metadata.labels,
+        Side::Annotations => &metadata.annotations,
+    };
+    map.iter()
+        .map(|(key, value)| [Param::Text(&metadata.uid.0), Param::Text(key), Param::Text(value)])
+}

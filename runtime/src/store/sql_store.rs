@@ -1,0 +1,292 @@
+//! The store over any driver: connections, transactions, retries and errors around
+//! the statements of `sql`. Knows no dialect.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::connections::{Connections, failure};
+use super::driver::{Cells, Driver, Fault, Param, Statement};
+use super::rows::{found_row, res_version, stored};
+use super::sql::{self, KindSql, LIST_MAX, ListFilter};
+use super::write::{Work, padded_list};
+use super::{Counts, ListQuery, MetadataStorage, RowState, RowWrite, StoreError, Stored, Written, bookkeeping, schema};
+use crate::kind::{Kind, Registry};
+use crate::object::{Object, ResourceVersion, Uid};
+
+/// Rows a page of a list where the caller does not say.
+const PAGE_ROWS: u32 = 500;
+/// What errors of the bookkeeping tables name as their kind.
+const BOOKKEEPING: &str = "kindex";
+
+pub(super) struct SqlStore<D> {
+    connections: Connections<D>,
+    registry: Registry,
+    schema: &'static str,
+    /// Texts by main table.
+    texts: Mutex<HashMap<&'static str, Arc<KindSql>>>,
+}
+
+impl<D: Driver> SqlStore<D> {
+    pub(super) fn new(driver: D, registry: Registry, schema: &'static str) -> Self {
+        Self {
+            connections: Connections { driver },
+            registry,
+            schema,
+            texts: Mutex::default(),
+        }
+    }
+
+    fn texts(&self, kind: &Kind) -> Arc<KindSql> {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = texts
+            .entry(kind.table)
+            .or_insert_with(|| Arc::new(KindSql::new(self.connections.driver.dialect(), kind)));
+        found.clone()
+    }
+
+    async fn create_tables(&self) -> Result<(), StoreError> {
+        let bookkeeping = |error| failure::<D>(BOOKKEEPING, error);
+        for text in schema::statements(self.schema) {
+            let done = self.connections.execute(bookkeeping::schema_statement(text), &[]).await;
+            done.map_err(bookkeeping)?;
+        }
+        Ok(())
+    }
+
+    /// Whether all tables have the columns that this program writes.
+    async fn probe_tables(&self) -> Result<(), StoreError> {
+        for kind in self.registry.kinds {
+            for (table, columns) in sql::tables(kind) {
+                let probed = self.connections.query(bookkeeping::probe(&table, &columns), &[]).await;
+                probed.map_err(|error| match D::classify(&error) {
+                    Fault::Schema => StoreError::Schema(format!(
+                        "table `{table}` is not the one that kind {} is written to ({error}): \
+                         migrate it, or use an empty database",
+                        kind.name
+                    )),
+                    _ => failure::<D>(kind.name, error),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The recorded version and checksum; `None` in an empty database.
+    async fn recorded_schema(&self) -> Result<Option<(i64, String)>, StoreError> {
+        match self.connections.query(bookkeeping::schema_version(), &[]).await {
+            Ok(rows) => rows
+                .first()
+                .map(|row| Ok((row.int(0)?, row.text(1)?)))
+                .transpose()
+                .map_err(|error| failure::<D>(BOOKKEEPING, error)),
+            Err(error) if D::classify(&error) == Fault::Schema => Ok(None),
+            Err(error) => Err(failure::<D>(BOOKKEEPING, error)),
+        }
+    }
+}
+
+#[async_trait]
+impl<D: Driver> MetadataStorage for SqlStore<D> {
+    async fn prepare(&self) -> Result<(), StoreError> {
+        let bookkeeping = |error| failure::<D>(BOOKKEEPING, error);
+        self.connections.driver.create_database().await.map_err(bookkeeping)?;
+        let recorded = self.recorded_schema().await?;
+        let refusal = recorded.as_ref().and_then(|(version, _)| schema::refusal(*version));
+        if let Some(refusal) = refusal {
+            return Err(StoreError::Schema(refusal));
+        }
+        let checksum = schema::checksum(self.schema);
+        let known = recorded.is_some_and(|(_, known)| known == checksum);
+        // An account that may only read and write is enough for a database that is ready.
+        if known && self.probe_tables().await.is_ok() {
+            return Ok(());
+        }
+        self.create_tables().await?;
+        self.probe_tables().await?;
+        let params = [
+            Param::Int(schema::VERSION),
+            Param::Text(&checksum),
+            Param::Time(Timestamp::now()),
+        ];
+        let statement = bookkeeping::record_schema(self.connections.driver.dialect());
+        self.connections
+            .execute(statement, &params)
+            .await
+            .map_err(bookkeeping)?;
+        Ok(())
+    }
+
+    async fn row_states(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowState>, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let texts = self.texts(kind);
+        let names: Vec<&str> = uids.iter().map(|uid| &*uid.0).collect();
+        let mut states = Vec::with_capacity(uids.len());
+        for chunk in names.chunks(LIST_MAX) {
+            let params = padded_list(chunk);
+            let statement = texts.states(params.len(), false);
+            for row in self.connections.query(statement, &params).await.map_err(failed)? {
+                states.push(found_row(&row).map_err(failed)?.into());
+            }
+        }
+        Ok(states)
+    }
+
+    async fn write(&self, kind: &Kind, batch: &[RowWrite], now: Timestamp) -> Result<Vec<Written>, StoreError> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let work = Work {
+            sql: &self.texts(kind),
+            kind,
+            now,
+        };
+        let written = self.connections.write(&work, batch).await;
+        written.map_err(|error| failure::<D>(kind.name, error))
+    }
+
+    async fn rewind(&self, kind: &Kind, uids: &[Uid]) -> Result<(), StoreError> {
+        let mut names: Vec<&str> = uids.iter().map(|uid| &*uid.0).collect();
+        names.sort_unstable();
+        for chunk in names.chunks(LIST_MAX) {
+            let params = padded_list(chunk);
+            let statement = self.texts(kind).rewind(params.len());
+            self.change(kind, statement, &params).await?;
+        }
+        Ok(())
+    }
+
+    async fn scan(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<RowState>, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let mut params: Vec<Param<'_>> = after.iter().map(|uid| Param::Text(&uid.0)).collect();
+        params.push(Param::Int(limit.into()));
+        let statement = self.texts(kind).scan(after.is_none());
+        let rows = self.connections.query(statement, &params).await.map_err(failed)?;
+        rows.iter()
+            .map(|row| Ok(found_row(row).map_err(failed)?.into()))
+            .collect()
+    }
+
+    async fn get_by_name(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Stored>, StoreError> {
+        let params = [Param::Text(namespace), Param::Text(name)];
+        self.get(kind, self.texts(kind).by_name(), &params).await
+    }
+
+    async fn get_by_id(&self, kind: &Kind, uid: &Uid) -> Result<Option<Stored>, StoreError> {
+        let params = [Param::Text(&uid.0)];
+        self.get(kind, self.texts(kind).by_id(), &params).await
+    }
+
+    async fn list(&self, kind: &Kind, query: &ListQuery) -> Result<Vec<Stored>, StoreError> {
+        let limit = if query.limit == 0 { PAGE_ROWS } else { query.limit };
+        let namespace = query.namespace.iter().map(|text| Param::Text(text));
+        let after = query.after.iter().map(|uid| Param::Text(&uid.0));
+        let labels = query.labels.iter().flat_map(|(key, value)| [key, value]);
+        let params: Vec<Param<'_>> = namespace
+            .chain(after)
+            .chain(labels.flat_map(|text| sql::exact(text)))
+            .chain([Param::Int(limit.into())])
+            .collect();
+        let statement = self.texts(kind).list(ListFilter {
+            namespace: query.namespace.is_some(),
+            after: query.after.is_some(),
+            include_deleted: query.include_deleted,
+            labels: query.labels.len(),
+        });
+        let rows = self.connections.query(statement, &params).await;
+        let rows = rows.map_err(|error| failure::<D>(kind.name, error))?;
+        rows.iter().map(|row| stored(kind, row)).collect()
+    }
+
+    async fn count(&self, kind: &Kind) -> Result<Counts, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let rows = self
+            .connections
+            .query(self.texts(kind).count(), &[])
+            .await
+            .map_err(failed)?;
+        let row = rows.first().expect("an aggregate without groups has one row");
+        let number = |index| row.int(index).map(i64::unsigned_abs).map_err(failed);
+        Ok(Counts {
+            live: number(0)?,
+            evicted: number(1)?,
+            deleted: number(2)?,
+        })
+    }
+
+    async fn checkpoint(&self, kind: &Kind) -> Result<Option<ResourceVersion>, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let params = [Param::Text(kind.name)];
+        let rows = self
+            .connections
+            .query(bookkeeping::checkpoint(), &params)
+            .await
+            .map_err(failed)?;
+        let version = rows.first().map(|row| res_version(row, 0));
+        version.transpose().map_err(failed)
+    }
+
+    async fn save_checkpoint(&self, kind: &Kind, version: ResourceVersion, now: Timestamp) -> Result<(), StoreError> {
+        let params = [
+            Param::Text(kind.name),
+            Param::Int(version.0.cast_signed()),
+            Param::Time(now),
+        ];
+        let statement = bookkeeping::save_checkpoint(self.connections.driver.dialect());
+        self.change(kind, statement, &params).await
+    }
+
+    async fn quarantine(&self, kind: &Kind, object: &Object, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+        let metadata = &object.metadata;
+        let params = [
+            Param::Text(kind.name),
+            Param::Text(&metadata.uid.0),
+            Param::Text(&metadata.namespace),
+            Param::Text(&metadata.name),
+            Param::Int(metadata.resource_version.0.cast_signed()),
+            Param::Text(reason),
+            Param::Text(object.text()),
+            Param::Time(now),
+            Param::Time(now),
+        ];
+        let statement = bookkeeping::quarantine(self.connections.driver.dialect());
+        self.change(kind, statement, &params).await
+    }
+
+    async fn quarantined(&self, kind: &Kind) -> Result<Vec<(Uid, String)>, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let params = [Param::Text(kind.name)];
+        let rows = self
+            .connections
+            .query(bookkeeping::quarantined(), &params)
+            .await
+            .map_err(failed)?;
+        let record = |row: &D::Row| Ok((Uid::from(row.text(0)?.as_str()), row.text(1)?));
+        rows.iter().map(record).collect::<Result<_, _>>().map_err(failed)
+    }
+
+    async fn release_quarantine(&self, kind: &Kind, uid: &Uid) -> Result<(), StoreError> {
+        let params = [Param::Text(kind.name), Param::Text(&uid.0)];
+        self.change(kind, bookkeeping::release_quarantine(), &params).await
+    }
+
+    async fn close(&self) {
+        self.connections.driver.close().await;
+    }
+}
+
+impl<D: Driver> SqlStore<D> {
+    async fn get(&self, kind: &Kind, statement: Statement, params: &[Param<'_>]) -> Result<Option<Stored>, StoreError> {
+        let rows = self.connections.query(statement, params).await;
+        let rows = rows.map_err(|error| failure::<D>(kind.name, error))?;
+        rows.first().map(|row| stored(kind, row)).transpose()
+    }
+
+    async fn change(&self, kind: &Kind, statement: Statement, params: &[Param<'_>]) -> Result<(), StoreError> {
+        let changed = self.connections.execute(statement, params).await;
+        changed.map_err(|error| failure::<D>(kind.name, error))?;
+        Ok(())
+    }
+}

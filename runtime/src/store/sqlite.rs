@@ -1,0 +1,231 @@
+//! SQLite: how to open, bind, read and tell its errors apart. Same order of methods
+//! as `mysql`. Knows no table and no statement.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::sqlite::{
+    SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteRow, SqliteSynchronous,
+};
+use sqlx::{Arguments, ConnectOptions, Row, Sqlite};
+
+use super::dialect::Dialect;
+use super::driver::{
+    Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Statement, classify_common, parse_time, time_text,
+};
+use super::{PoolConfig, SqlitePlace};
+
+pub(super) struct SqliteDriver {
+    /// One connection: writers wait for it in turn, instead of polling the file's lock.
+    writer: SqlitePool,
+    /// The same pool as `writer` for a database in memory.
+    readers: SqlitePool,
+    config: PoolConfig,
+}
+
+impl SqliteDriver {
+    /// Opens no connection yet.
+    pub(super) fn new(place: &SqlitePlace, config: &PoolConfig) -> Self {
+        let options = options(place, config);
+        let writer = pool(1, config).connect_lazy_with(options.clone());
+        let readers = match place {
+            SqlitePlace::Memory => writer.clone(),
+            SqlitePlace::File(_) => pool(config.max_open.clamp(1, 8), config).connect_lazy_with(options),
+        };
+        Self {
+            writer,
+            readers,
+            config: config.clone(),
+        }
+    }
+}
+
+/// A commit is on disk before it is reported: what SQL holds may leave etcd.
+fn options(place: &SqlitePlace, config: &PoolConfig) -> SqliteConnectOptions {
+    let options = match place {
+        SqlitePlace::Memory => SqliteConnectOptions::new().in_memory(true),
+        SqlitePlace::File(path) => SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal),
+    };
+    options
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(config.lock_wait())
+        .statement_cache_capacity(300)
+        .pragma("cache_size", "-65536")
+        .disable_statement_logging()
+}
+
+/// Connections live for ever: the last one to a database in memory takes it along.
+fn pool(connections: u32, config: &PoolConfig) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .acquire_timeout(config.acquire_timeout.max(config.call_timeout))
+        .test_before_acquire(false)
+}
+
+impl Driver for SqliteDriver {
+    type Db = Sqlite;
+    type Row = SqliteRow;
+
+    const BEGIN: &'static str = "BEGIN IMMEDIATE";
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    async fn acquire(&self, purpose: Purpose) -> Result<Pooled<Self>, sqlx::Error> {
+        match purpose {
+            Purpose::Read => self.readers.acquire().await,
+            Purpose::Write => self.writer.acquire().await,
+        }
+    }
+
+    /// The connection's thread ends its statement; the pool then rolls back.
+    fn discard(connection: Pooled<Self>) {
+        drop(connection);
+    }
+
+    async fn limits(&self, _connection: &mut SqliteConnection) -> Result<Limits, sqlx::Error> {
+        Ok(Limits {
+            // SQLITE_MAX_LENGTH: <https://sqlite.org/limits.html>
+            packet_bytes_max: 1_000_000_000,
+            params_max: 32_766,
+        })
+    }
+
+    async fn execute(
+        connection: &mut SqliteConnection,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<u64, sqlx::Error> {
+        sqlx::query_with(statement.text, bind(params)?)
+            .persistent(statement.keep)
+            .execute(connection)
+            .await
+            .map(|done| done.rows_affected())
+    }
+
+    async fn query(
+        connection: &mut SqliteConnection,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
+        sqlx::query_with(statement.text, bind(params)?)
+            .persistent(statement.keep)
+            .fetch_all(connection)
+            .await
+    }
+
+    /// A file is created by opening it.
+    async fn create_database(&self) -> Result<(), sqlx::Error> {
+        Ok(())
+    }
+
+    fn classify(error: &sqlx::Error) -> Fault {
+        let sqlx::Error::Database(database) = error else {
+            return classify_common(error);
+        };
+        let code = database.code().and_then(|code| code.parse::<u32>().ok());
+        match code {
+            // SQLITE_ERROR is all that SQLite says about an unknown table or column.
+            Some(1) if database.message().contains("no such table") => Fault::Schema,
+            Some(1) if database.message().contains("no such column") => Fault::Schema,
+            Some(1) if database.message().contains("has no column named") => Fault::Schema,
+            Some(code) => classify_code(code),
+            None => Fault::Refused,
+        }
+    }
+
+    async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+
+    fn call_timeout(&self) -> Duration {
+        self.config.call_timeout
+    }
+
+    fn connections_max(&self) -> u32 {
+        self.config.max_open
+    }
+}
+
+/// The low byte is the class, the rest says more about it. <https://sqlite.org/rescode.html>
+fn classify_code(code: u32) -> Fault {
+    match code & 0xff {
+        // SQLITE_BUSY and SQLITE_LOCKED: another process holds the file for long.
+        5 | 6 => Fault::Retryable("lock_wait"),
+        // SQLITE_NOMEM, SQLITE_FULL.
+        7 | 13 => Fault::Retryable("resources"),
+        // SQLITE_READONLY.
+        8 => Fault::Retryable("read_only"),
+        // SQLITE_INTERRUPT, SQLITE_PROTOCOL, SQLITE_SCHEMA.
+        9 | 15 | 17 => Fault::Retryable("aborted"),
+        // SQLITE_IOERR, SQLITE_CANTOPEN.
+        10 | 14 => Fault::Retryable("disk"),
+        // SQLITE_PERM, SQLITE_AUTH.
+        3 | 23 => Fault::Retryable("access"),
+        // SQLITE_CORRUPT, SQLITE_NOTADB: no data is to blame, and only a person can help.
+        11 | 26 => Fault::Retryable("corrupt"),
+        _ => Fault::Refused,
+    }
+}
+
+fn bind(params: &[Param<'_>]) -> Result<SqliteArguments, sqlx::Error> {
+    let mut arguments = SqliteArguments::default();
+    arguments.reserve(params.len(), 0);
+    for param in params {
+        match *param {
+            Param::Null => arguments.add(None::<i64>),
+            Param::Bool(flag) => arguments.add(flag),
+            Param::Int(number) => arguments.add(number),
+            Param::Double(number) => arguments.add(number),
+            Param::Text(text) => arguments.add(text),
+            Param::Bytes(bytes) => arguments.add(bytes),
+            Param::Time(time) => arguments.add(time_text(time, "%Y-%m-%dT%H:%M:%S%.6fZ")),
+        }
+        .map_err(sqlx::Error::Encode)?;
+    }
+    Ok(arguments)
+}
+
+impl Cells for SqliteRow {
+    fn text(&self, index: usize) -> Result<String, sqlx::Error> {
+        self.try_get_unchecked(index)
+    }
+
+    fn int(&self, index: usize) -> Result<i64, sqlx::Error> {
+        self.try_get_unchecked(index)
+    }
+
+    fn bytes(&self, index: usize) -> Result<Option<Vec<u8>>, sqlx::Error> {
+        self.try_get_unchecked(index)
+    }
+
+    fn time(&self, index: usize) -> Result<Option<Timestamp>, sqlx::Error> {
+        let text: Option<String> = self.try_get_unchecked(index)?;
+        text.as_deref().map(parse_time).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_by_itself_is_retried_and_what_does_not_is_refused() {
+        // Plain and extended codes of busy, locked, full, read-only, I/O, cannot open.
+        for code in [5, 517, 6, 262, 13, 8, 1032, 10, 778, 14, 7, 11, 26] {
+            assert!(matches!(classify_code(code), Fault::Retryable(_)), "{code}");
+        }
+        // Constraint with its kinds, mismatch, too big, range.
+        for code in [19, 275, 1299, 1555, 20, 18, 25] {
+            assert_eq!(classify_code(code), Fault::Refused, "{code}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Creation: names are made, system fields set, the object validated.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Author, kinds, metadata};
+use crate::definition::{self, Claims};
+use crate::fields;
+use crate::meta;
+use crate::resource::{Nature, Resource};
+use crate::schema;
+use crate::status::{FieldProblem, Status};
+
+/// The letters of generated names: none that could form words.
+const SUFFIX_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+const SUFFIX_LENGTH: usize = 5;
+/// A generated name is at most a label long.
+const GENERATED_BASE_MAX: usize = 58;
+
+/// The object to store for a creation of `object` in `namespace` (empty for cluster scope).
+///
+/// # Errors
+/// 400 when the object contradicts the request, 422 when it is invalid.
+pub(crate) fn create(
+    resource: &Resource,
+    mut object: Value,
+    namespace: &str,
+    claims: &Claims,
+    author: &Author<'_>,
+) -> Result<Value, Status> {
+    check_namespace(&object, namespace)?;
+    if !meta::resource_version(&object).is_empty() {
+        return Err(Status::unexplained(
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
+    set_system_fields(resource, &mut object, namespace, author);
+    if resource.has_status
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.remove("status");
+    }
+    kinds::prepare_created(resource, &mut object);
+    if let Some(structural) = &resource.schema {
+        schema::apply_defaults(structural, &mut object);
+    }
+    let problems = problems(resource, &object, None);
+    if !problems.is_empty() {
+        return Err(Status::invalid(
+            &resource.group,
+            &resource.names.kind,
+            meta::name(&object),
+            &problems,
+        ));
+    }
+    if resource.nature == Nature::Definition {
+        definition::settle(&mut object, claims, &meta::time(author.now));
+    }
+    if author.applied {
+        return Ok(object);
+    }
+    Ok(fields::update(
+        resource.schema.as_ref(),
+        None,
+        object,
+        author.manager,
+        None,
+        author.now,
+    ))
+}
+
+/// Everything that is wrong with an object that is about to be stored.
+pub(super) fn problems(resource: &Resource, object: &Value, before: Option<&Value>) -> Vec<FieldProblem> {
+    let mut problems = metadata::problems(resource, object);
+    if let Some(structural) = &resource.schema {
+        problems.extend(
+            schema::validate_update(structural, object, before)
+                .into_iter()
+                .map(FieldProblem::from),
+        );
+    }
+    if resource.nature == Nature::Definition && problems.is_empty() {
+        problems.extend(definition::problems(object, before));
+    }
+    problems
+}
+
+/// The namespace of the body may be absent, but not another one.
+pub(super) fn check_namespace(object: &Value, namespace: &str) -> Result<(), Status> {
+    let sent = meta::namespace(object);
+    if sent.is_empty() || sent == namespace {
+        return Ok(());
+    }
+    Err(Status::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    ))
+}
+
+fn set_system_fields(resource: &Resource, object: &mut Value, namespace: &str, author: &Author<'_>) {
+    let base = object["metadata"]["generateName"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    if meta::name(object).is_empty() && !base.is_empty() {
+        meta::set(object, "name", Some(generate_name(&base).into()));
+    }
+    let namespace = (!namespace.is_empty()).then(|| Value::from(namespace));
+    meta::set(object, "namespace", namespace);
+    meta::set(object, "uid", Some(Uuid::new_v4().to_string().into()));
+    meta::set(object, "creationTimestamp", Some(meta::time(author.now).into()));
+    meta::set(object, "generation", resource.has_generation().then(|| 1.into()));
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        meta::set(object, field, None);
+    }
+}
+
+fn generate_name(base: &str) -> String {
+    let kept = base
+        .char_indices()
+        .take_while(|(at, c)| at + c.len_utf8() <= GENERATED_BASE_MAX)
+        .map(|(_, c)| c);
+    let random = Uuid::new_v4();
+    let suffix = random.as_bytes().iter().rev().take(SUFFIX_LENGTH);
+    kept.chain(suffix.map(|byte| char::from(SUFFIX_ALPHABET[usize::from(*byte) % SUFFIX_ALPHABET.len()])))
+        .collect()
+}

@@ -1,0 +1,105 @@
+//! What is particular to a built-in kind when it is written.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::meta;
+use crate::resource::{Nature, Resource};
+
+/// Keeps a namespace until its content is gone.
+const NAMESPACE_FINALIZER: &str = "kubernetes";
+
+/// `stringData` of a secret is a way of writing `data`.
+pub(super) fn unfold_secret(resource: &Resource, object: &mut Value) {
+    if resource.names.kind != "Secret" {
+        return;
+    }
+    let Some(Value::Object(texts)) = object.as_object_mut().and_then(|fields| fields.remove("stringData")) else {
+        return;
+    };
+    if !object["data"].is_object() {
+        object["data"] = json!({});
+    }
+    for (key, text) in texts {
+        object["data"][key] = STANDARD.encode(text.as_str().unwrap_or_default()).into();
+    }
+}
+
+/// What creation adds to an object of its kind.
+pub(super) fn prepare_created(resource: &Resource, object: &mut Value) {
+    match resource.nature {
+        Nature::Namespace => {
+            let name = meta::name(object).to_owned();
+            if !object["metadata"]["labels"].is_object() {
+                object["metadata"]["labels"] = json!({});
+            }
+            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
+            object["spec"] = json!({"finalizers": [NAMESPACE_FINALIZER]});
+            object["status"] = json!({"phase": "Active"});
+        }
+        Nature::Definition => {
+            crate::definition::apply_defaults(object);
+            crate::definition::record_stored_version(object);
+        }
+        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain => {}
+    }
+}
+
+/// What an update adds to an object of its kind.
+pub(super) fn prepare_updated(resource: &Resource, before: &Value, object: &mut Value) {
+    match resource.nature {
+        // The finalizers of a namespace change through /finalize alone.
+        Nature::Namespace => copy(before, object, "spec"),
+        Nature::Definition => {
+            crate::definition::apply_defaults(object);
+            crate::definition::record_stored_version(object);
+        }
+        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain => {}
+    }
+}
+
+/// Gives `object` the field of `before`, or takes it away where `before` has none.
+pub(super) fn copy(before: &Value, object: &mut Value, field: &str) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match before.get(field) {
+        Some(value) => fields.insert(field.to_owned(), value.clone()),
+        None => fields.remove(field),
+    };
+}
+
+/// Marks an object as being deleted, as its kind requires. The generation counts the mark as a change.
+pub(crate) fn mark_deleting(resource: &Resource, object: &mut Value, now: Timestamp) {
+    let now = meta::time(now);
+    meta::set(object, "deletionTimestamp", Some(now.clone().into()));
+    if resource.nature != Nature::Namespace && resource.nature != Nature::Definition {
+        meta::set(object, "deletionGracePeriodSeconds", Some(0.into()));
+    }
+    if let Some(generation) = object["metadata"]["generation"].as_u64()
+        && resource.nature != Nature::Definition
+    {
+        meta::set(object, "generation", Some((generation + 1).into()));
+    }
+    match resource.nature {
+        Nature::Namespace => object["status"]["phase"] = "Terminating".into(),
+        Nature::Definition => {
+            meta::add_finalizer(object, crate::definition::CLEANUP_FINALIZER);
+            crate::definition::mark_terminating(object, &now);
+        }
+        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain => {}
+    }
+}
+
+/// Whether nothing keeps an object that is being deleted.
+pub(crate) fn is_released(resource: &Resource, object: &Value) -> bool {
+    let held = match resource.nature {
+        Nature::Namespace => object["spec"]["finalizers"]
+            .as_array()
+            .is_some_and(|finalizers| !finalizers.is_empty()),
+        Nature::Custom | Nature::Definition | Nature::CoreEvent | Nature::Event | Nature::Plain => false,
+    };
+    !held && meta::finalizers(object).is_empty()
+}

@@ -1,0 +1,110 @@
+//! Reads what was sent as an object of a resource: the right kind, metadata of the right types, no field that the
+//! schema does
+//! not know. What to do about unknown fields is the client's choice.
+
+use serde_json::{Map, Value};
+
+use crate::meta;
+use crate::request::FieldValidation;
+use crate::resource::{Nature, Resource};
+use crate::schema;
+use crate::status::Status;
+
+/// An object as it was sent, with what is doubtful about it.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) object: Value,
+    /// `unknown field "spec.x"`, `duplicate field "spec.y"`.
+    pub(crate) doubts: Vec<String>,
+}
+
+/// Reads `value` as an object of `resource`. Unknown fields are gone afterwards.
+///
+/// # Errors
+/// 400 when it is of another version, has metadata of wrong types, or has no place in the resource at all.
+pub(crate) fn accept(resource: &Resource, mut value: Value, duplicates: Vec<String>) -> Result<Sent, Status> {
+    let Value::Object(fields) = &mut value else {
+        return Err(Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): it is no JSON object",
+            resource.names.kind
+        )));
+    };
+    check_type(resource, fields)?;
+    let mut doubts: Vec<String> = duplicates
+        .iter()
+        .map(|path| format!("duplicate field \"{path}\""))
+        .collect();
+    let unknown = schema::coerce_metadata(&mut value).map_err(|problem| unreadable(resource, &problem.to_string()))?;
+    meta::map_mut(&mut value);
+    doubts.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+    if resource.nature == Nature::Plain {
+        super::kinds::unfold_secret(resource, &mut value);
+    }
+    if let Some(structural) = &resource.schema {
+        let unknown = schema::prune(structural, &mut value);
+        doubts.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
+    }
+    Ok(Sent { object: value, doubts })
+}
+
+impl Sent {
+    /// Applies the client's choice: the object and the warnings to send along.
+    ///
+    /// # Errors
+    /// 400 when the client is strict and there is any doubt.
+    pub(crate) fn checked(
+        self,
+        resource: &Resource,
+        validation: FieldValidation,
+    ) -> Result<(Value, Vec<String>), Status> {
+        match validation {
+            FieldValidation::Ignore => Ok((self.object, Vec::new())),
+            FieldValidation::Warn => Ok((self.object, self.doubts)),
+            FieldValidation::Strict if self.doubts.is_empty() => Ok((self.object, self.doubts)),
+            FieldValidation::Strict => Err(unreadable(
+                resource,
+                &format!("strict decoding error: {}", self.doubts.join(", ")),
+            )),
+        }
+    }
+}
+
+fn unreadable(resource: &Resource, problem: &str) -> Status {
+    let kind = &resource.names.kind;
+    Status::bad_request(format!(
+        "{kind} in version {:?} cannot be handled as a {kind}: {problem}",
+        resource.version
+    ))
+}
+
+fn check_type(resource: &Resource, fields: &mut Map<String, Value>) -> Result<(), Status> {
+    let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    // Built-in kinds are known by their path; a custom resource must say what it is.
+    if resource.nature == Nature::Custom {
+        for (found, field) in [(&kind, "Kind"), (&api_version, "apiVersion")] {
+            if found.is_empty() {
+                let shown = Value::Object(fields.clone());
+                return Err(Status::bad_request(format!(
+                    "the object provided is unrecognized (must be of type {}): Object '{field}' is missing in '{shown}'",
+                    resource.names.kind
+                )));
+            }
+        }
+    }
+    let expected = resource.api_version();
+    if !api_version.is_empty() && api_version != expected {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({expected})"
+        )));
+    }
+    if !kind.is_empty() && kind != resource.names.kind {
+        return Err(Status::bad_request(format!(
+            "{kind} in version {:?} cannot be handled as a {}: the kind in the data does not match",
+            resource.version, resource.names.kind
+        )));
+    }
+    fields.insert("kind".to_owned(), resource.names.kind.clone().into());
+    fields.insert("apiVersion".to_owned(), expected.into());
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! `metadata`: the rules for names, labels, annotations, finalizers and owners.
+
+use serde_json::Value;
+
+use crate::meta;
+use crate::names;
+use crate::resource::{Nature, Resource};
+use crate::status::FieldProblem;
+
+/// Keys and values of all annotations together.
+const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
+
+/// Everything that is wrong with the metadata of an object that is about to be stored.
+pub(super) fn problems(resource: &Resource, object: &Value) -> Vec<FieldProblem> {
+    let mut found = Vec::new();
+    check_name(resource, object, &mut found);
+    for (key, value) in pairs(object, "labels") {
+        if let Some(problem) = names::qualified_name(key) {
+            found.push(FieldProblem::invalid("metadata.labels", key, &problem));
+        }
+        if let Some(problem) = names::label_value(value) {
+            found.push(FieldProblem::invalid("metadata.labels", value, &problem));
+        }
+    }
+    let mut bytes = 0;
+    for (key, value) in pairs(object, "annotations") {
+        bytes += key.len() + value.len();
+        if let Some(problem) = names::qualified_name(&key.to_lowercase()) {
+            found.push(FieldProblem::invalid("metadata.annotations", key, &problem));
+        }
+    }
+    if bytes > ANNOTATIONS_MAX_BYTES {
+        found.push(FieldProblem::too_long("metadata.annotations", ANNOTATIONS_MAX_BYTES));
+    }
+    for finalizer in meta::finalizers(object) {
+        if let Some(problem) = names::qualified_name(finalizer) {
+            found.push(FieldProblem::invalid("metadata.finalizers", finalizer, &problem));
+        }
+    }
+    check_owners(object, &mut found);
+    found
+}
+
+fn pairs<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let fields = object["metadata"][field].as_object();
+    fields
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+}
+
+fn check_name(resource: &Resource, object: &Value, found: &mut Vec<FieldProblem>) {
+    let name = meta::name(object);
+    if name.is_empty() {
+        found.push(FieldProblem::required(
+            "metadata.name",
+            "name or generateName is required",
+        ));
+        return;
+    }
+    let problem = match resource.nature {
+        Nature::Namespace => names::dns_label(name),
+        Nature::Custom | Nature::Definition | Nature::CoreEvent | Nature::Event | Nature::Plain => {
+            names::subdomain(name)
+        }
+    };
+    if let Some(problem) = problem {
+        found.push(FieldProblem::invalid("metadata.name", name, &problem));
+    }
+}
+
+fn check_owners(object: &Value, found: &mut Vec<FieldProblem>) {
+    let mut controllers = Vec::new();
+    for (at, owner) in object["metadata"]["ownerReferences"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
+        let path = format!("metadata.ownerReferences[{at}]");
+        for field in ["apiVersion", "kind", "name", "uid"] {
+            if owner[field].as_str().unwrap_or_default().is_empty() {
+                let what = if field == "apiVersion" { "version" } else { field };
+                found.push(FieldProblem::invalid(
+                    format!("{path}.{field}"),
+                    "",
+                    &format!("{what} must not be empty"),
+                ));
+            }
+        }
+        if owner["controller"] == true {
+            controllers.push(owner["name"].as_str().unwrap_or_default());
+        }
+    }
+    if let [first, second, ..] = controllers.as_slice() {
+        let rule = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}"
+        );
+        found.push(FieldProblem::invalid("metadata.ownerReferences", "", &rule));
+    }
+}
+
+/// What a client should be told about finalizers that may clash with those of others.
+pub(crate) fn warnings(resource: &Resource, object: &Value) -> Vec<String> {
+    if resource.nature != Nature::Custom {
+        return Vec::new();
+    }
+    let standard = ["foregroundDeletion", "orphan", "kubernetes"];
+    meta::finalizers(object)
+        .into_iter()
+        .filter(|finalizer| !finalizer.contains('/') && !standard.contains(finalizer))
+        .map(|finalizer| {
+            format!(
+                "metadata.finalizers: \"{finalizer}\": prefer a domain-qualified finalizer name including a path (/) to avoid \
+                 accidental conflicts with other finalizer writers"
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,37 @@
+//! What becomes of an object before it is stored: unknown fields leave, defaults arrive, the system's own fields are
+//! set or
+//! kept, the result is validated. Pure functions from what was sent and what is there to what will be stored;
+//! refuses to know
+//! storage and HTTP.
+
+mod create;
+mod kinds;
+mod known;
+mod metadata;
+mod update;
+
+use jiff::Timestamp;
+
+use crate::request::Subresource;
+
+pub(crate) use create::create;
+pub(crate) use kinds::{is_released, mark_deleting};
+pub(crate) use known::{Sent, accept};
+pub(crate) use metadata::warnings;
+pub(crate) use update::{Outcome, update};
+
+/// Who changes an object, and through which door.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Author<'a> {
+    /// The field manager.
+    pub(crate) manager: &'a str,
+    /// The subresource that the request names.
+    pub(crate) subresource: Option<Subresource>,
+    /// Whether managed fields have been settled by server-side apply already.
+    pub(crate) applied: bool,
+    /// The time of the request.
+    pub(crate) now: Timestamp,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Updates: what a client may change is taken, what it may not is kept, the generation counts real changes.
+
+use serde_json::Value;
+
+use super::{Author, create, kinds};
+use crate::definition::{self, Claims};
+use crate::fields;
+use crate::meta;
+use crate::request::Subresource;
+use crate::resource::{Nature, Resource};
+use crate::schema;
+use crate::status::{FieldProblem, Status};
+
+/// Fields of metadata that only the server sets.
+const SYSTEM_FIELDS: [&str; 6] = [
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+];
+
+/// What an update leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Outcome {
+    /// Nothing would change: nothing is written.
+    Unchanged,
+    /// The object to store.
+    Changed(Value),
+    /// The object was being deleted and nothing keeps it any more: its last state.
+    Gone(Value),
+}
+
+/// What an update of `before` to `object` leads to.
+///
+/// # Errors
+/// 400 when the object contradicts the request, 409 when it is of another version or another object, 422 when it is
+/// invalid.
+pub(crate) fn update(
+    resource: &Resource,
+    before: &Value,
+    mut object: Value,
+    claims: &Claims,
+    author: &Author<'_>,
+) -> Result<Outcome, Status> {
+    check_identity(resource, before, &mut object)?;
+    for field in SYSTEM_FIELDS {
+        meta::set(&mut object, field, before["metadata"].get(field).cloned());
+    }
+    meta::set(
+        &mut object,
+        "resourceVersion",
+        before["metadata"].get("resourceVersion").cloned(),
+    );
+    object = confine(resource, before, object, author.subresource);
+    if let Some(structural) = &resource.schema {
+        schema::apply_defaults(structural, &mut object);
+    }
+    if resource.has_generation() && content_differs(resource, before, &object) {
+        let generation = before["metadata"]["generation"].as_u64().unwrap_or_default();
+        meta::set(&mut object, "generation", Some((generation + 1).into()));
+    }
+    let mut problems = create::problems(resource, &object, Some(before));
+    problems.extend(refused_finalizers(before, &object));
+    if !problems.is_empty() {
+        return Err(Status::invalid(
+            &resource.group,
+            &resource.names.kind,
+            meta::name(before),
+            &problems,
+        ));
+    }
+    if resource.nature == Nature::Definition && author.subresource.is_none() {
+        definition::settle(&mut object, claims, &meta::time(author.now));
+    }
+    if !author.applied {
+        let subresource = author.subresource.map(Subresource::name);
+        object = fields::update(
+            resource.schema.as_ref(),
+            Some(before),
+            object,
+            author.manager,
+            subresource,
+            author.now,
+        );
+    }
+    if meta::is_deleting(&object) && kinds::is_released(resource, &object) {
+        return Ok(Outcome::Gone(object));
+    }
+    Ok(if is_same(before, &object) {
+        Outcome::Unchanged
+    } else {
+        Outcome::Changed(object)
+    })
+}
+
+fn check_identity(resource: &Resource, before: &Value, object: &mut Value) -> Result<(), Status> {
+    let name = meta::name(before);
+    match meta::name(object) {
+        "" => meta::set(object, "name", Some(name.into())),
+        sent if sent != name => {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({sent}) does not match the name on the URL ({name})"
+            )));
+        }
+        _ => {}
+    }
+    let namespace = meta::namespace(before);
+    create::check_namespace(object, namespace)?;
+    meta::set(object, "namespace", (!namespace.is_empty()).then(|| namespace.into()));
+    let (sent, current) = (meta::uid(object), meta::uid(before));
+    if !sent.is_empty() && sent != current {
+        let why = format!("Precondition failed: UID in precondition: {sent}, UID in object meta: {current}");
+        return Err(Status::conflict(resource.named(), name, &why));
+    }
+    match meta::resource_version(object) {
+        "" if !resource.allows_unconditional_update() => {
+            let problem =
+                FieldProblem::invalid_number("metadata.resourceVersion", "0x0", "must be specified for an update");
+            Err(Status::invalid(&resource.group, &resource.names.kind, name, &[problem]))
+        }
+        "" => Ok(()),
+        sent if sent == meta::resource_version(before) => Ok(()),
+        _ => Err(Status::modified(resource.named(), name)),
+    }
+}
+
+/// Lets the request change only what its subresource is for.
+fn confine(resource: &Resource, before: &Value, mut object: Value, subresource: Option<Subresource>) -> Value {
+    match subresource {
+        None => {
+            if resource.has_status {
+                kinds::copy(before, &mut object, "status");
+            }
+            kinds::prepare_updated(resource, before, &mut object);
+            object
+        }
+        Some(Subresource::Status) => with_only(before, &object, "status"),
+        Some(Subresource::Finalize) => with_only(before, &object, "spec"),
+    }
+}
+
+/// `before` with one field of `object`, and its managed fields.
+fn with_only(before: &Value, object: &Value, field: &str) -> Value {
+    let mut kept = before.clone();
+    kinds::copy(object, &mut kept, field);
+    meta::set(
+        &mut kept,
+        "managedFields",
+        object["metadata"].get("managedFields").cloned(),
+    );
+    kept
+}
+
+/// Whether anything differs but metadata and, where it is a subresource, the status.
+fn content_differs(resource: &Resource, before: &Value, object: &Value) -> bool {
+    let (Some(before), Some(object)) = (before.as_object(), object.as_object()) else {
+        return before != object;
+    };
+    let counts = |name: &str| name != "metadata" && !(resource.has_status && name == "status");
+    let content =
+        |fields: &serde_json::Map<String, Value>| -> usize { fields.keys().filter(|name| counts(name)).count() };
+    content(before) != content(object)
+        || object
+            .iter()
+            .any(|(name, value)| counts(name) && before.get(name) != Some(value))
+}
+
+fn refused_finalizers(before: &Value, object: &Value) -> Option<FieldProblem> {
+    if !meta::is_deleting(before) {
+        return None;
+    }
+    let present = meta::finalizers(before);
+    let added: Vec<_> = meta::finalizers(object)
+        .into_iter()
+        .filter(|finalizer| !present.contains(finalizer))
+        .collect();
+    if added.is_empty() {
+        return None;
+    }
+    let shown: Vec<_> = added.iter().map(|finalizer| format!("{finalizer:?}")).collect();
+    let rule = format!(
+        "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+        shown.join(", ")
+    );
+    Some(FieldProblem::forbidden("metadata.finalizers", &rule))
+}
+
+/// Whether two states differ in nothing but the times at which managers touched them.
+fn is_same(before: &Value, after: &Value) -> bool {
+    let timeless = |object: &Value| {
+        let mut managed = object["metadata"]["managedFields"].clone();
+        for entry in managed.as_array_mut().into_iter().flatten() {
+            if let Some(fields) = entry.as_object_mut() {
+                fields.remove("time");
+            }
+        }
+        managed
+    };
+    let bare = |object: &Value| {
+        let mut bare = object.clone();
+        meta::set(&mut bare, "managedFields", None);
+        bare
+    };
+    timeless(before) == timeless(after) && bare(before) == bare(after)
+}

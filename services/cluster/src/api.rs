@@ -1,0 +1,32 @@
+//! What every handler works with: the store, what is served, the clock, and the word to stop.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::namespaces::Namespaces;
+use crate::registry::Registry;
+use crate::store::Store;
+use crate::turns::Turns;
+
+/// The time of day, as a parameter.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The parts of the server, shared by all requests.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub(crate) store: Store,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) namespaces: Arc<Namespaces>,
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) clock: Clock,
+    pub(crate) shutdown: CancellationToken,
+}
+
+impl Api {
+    /// The time of this request.
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+}

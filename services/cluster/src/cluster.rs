@@ -1,0 +1,242 @@
+//! The cluster as a whole: opened from a file, served on a listener, stopped by a future.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::sqlite::SqliteSynchronous;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::admit::Author;
+use crate::api::{Api, Clock};
+use crate::builtin::FIRST_NAMESPACES;
+use crate::housekeeping;
+use crate::mutate::{self, DEFINITIONS};
+use crate::namespaces::{self, Namespaces};
+use crate::registry::Registry;
+use crate::server;
+use crate::status::Status;
+use crate::store::{Change, PageRequest, Revision, Store, StoreError, StoreOptions};
+use crate::turns::Turns;
+
+/// Events kept for watches to resume from, unless said otherwise.
+const HISTORY_MAX: u64 = 10_000;
+
+/// What can go wrong with a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// The database cannot be opened or read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The directory of a database that lives only as long as the cluster cannot be made.
+    #[error("cannot create the temporary directory {path}")]
+    Temporary {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// What every cluster holds from the start cannot be created.
+    #[error("cannot create the namespace {name}: {message}")]
+    FirstNamespace {
+        /// The namespace.
+        name: &'static str,
+        /// The refusal.
+        message: String,
+    },
+    /// The listener failed.
+    #[error("cannot serve")]
+    Serve(#[source] std::io::Error),
+}
+
+/// How a cluster is opened.
+#[derive(Clone)]
+pub struct ClusterOptions {
+    /// The database file; without one, everything is gone when the cluster is.
+    pub path: Option<PathBuf>,
+    /// How many of the newest events are kept for watches to resume from.
+    pub history_max: u64,
+    /// The time of day.
+    pub clock: Clock,
+}
+
+impl Default for ClusterOptions {
+    fn default() -> Self {
+        Self {
+            path: None,
+            history_max: HISTORY_MAX,
+            clock: Arc::new(Timestamp::now),
+        }
+    }
+}
+
+/// A Kubernetes API server in process, persisted in SQLite.
+///
+/// # Guarantees
+/// What has been answered is on disk against a crash of the process; resource versions go on after a restart.
+///
+/// # Assumptions
+/// One process opens a database at a time. There is no authentication: bind to a loopback address.
+pub struct Cluster {
+    api: Api,
+    temporary: Option<PathBuf>,
+}
+
+impl Cluster {
+    /// Opens or creates the cluster whose database is at `path`.
+    pub async fn open(path: &Path) -> Result<Self, ClusterError> {
+        Self::with_options(ClusterOptions {
+            path: Some(path.to_owned()),
+            ..ClusterOptions::default()
+        })
+        .await
+    }
+
+    /// Opens a cluster that leaves nothing behind.
+    pub async fn ephemeral() -> Result<Self, ClusterError> {
+        Self::with_options(ClusterOptions::default()).await
+    }
+
+    /// Opens a cluster as `options` say.
+    pub async fn with_options(options: ClusterOptions) -> Result<Self, ClusterError> {
+        let (path, temporary, synchronous) = match options.path {
+            Some(path) => (path, None, SqliteSynchronous::Normal),
+            None => {
+                let directory = std::env::temp_dir().join(format!("kindex-cluster-{}", uuid::Uuid::new_v4()));
+                let made = std::fs::create_dir_all(&directory);
+                made.map_err(|source| ClusterError::Temporary {
+                    path: directory.clone(),
+                    source,
+                })?;
+                (directory.join("cluster.db"), Some(directory), SqliteSynchronous::Off)
+            }
+        };
+        let (registry, namespaces) = (Arc::new(Registry::new()), Arc::new(Namespaces::default()));
+        let observer = observer(Arc::clone(&registry), Arc::clone(&namespaces));
+        let options_of_store = StoreOptions {
+            history_max: options.history_max,
+            synchronous,
+            observer: Box::new(observer),
+        };
+        let store = Store::open(&path, options_of_store).await?;
+        let api = Api {
+            store,
+            registry,
+            namespaces,
+            turns: Arc::new(Turns::new()),
+            clock: options.clock,
+            shutdown: CancellationToken::new(),
+        };
+        let cluster = Self { api, temporary };
+        cluster.load().await?;
+        cluster.create_first_namespaces().await?;
+        Ok(cluster)
+    }
+
+    /// Tells the registry and the namespaces what is stored.
+    async fn load(&self) -> Result<(), ClusterError> {
+        let observe = observer(Arc::clone(&self.api.registry), Arc::clone(&self.api.namespaces));
+        for resource in [DEFINITIONS, namespaces::STORAGE] {
+            let request = PageRequest {
+                resource: resource.to_owned(),
+                ..PageRequest::default()
+            };
+            for revision in self.api.store.list(&request).await?.objects {
+                revision.object()?;
+                observe(&revision);
+            }
+        }
+        Ok(())
+    }
+
+    async fn create_first_namespaces(&self) -> Result<(), ClusterError> {
+        let catalog = self.api.registry.catalog();
+        let resource = catalog.find("", "v1", "namespaces").expect("namespaces are built in");
+        for name in FIRST_NAMESPACES {
+            let author = Author {
+                manager: "kindex-cluster",
+                subresource: None,
+                applied: false,
+                now: self.api.now(),
+            };
+            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            match mutate::create(&self.api, resource, "", object, &author, false).await {
+                Ok(_) => {}
+                Err(status) if status.code == 409 => {}
+                Err(Status { message, .. }) => {
+                    return Err(ClusterError::FirstNamespace { name, message });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves plain HTTP on `listener` until `shutdown` resolves; watches end, requests under way are answered.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), ClusterError> {
+        let token = self.api.shutdown.clone();
+        let housekeeping = tokio::spawn(housekeeping::run(self.api.clone()));
+        let serving = server::serve(self.api.clone(), listener);
+        let stopping = async {
+            shutdown.await;
+            token.cancel();
+        };
+        let (served, ()) = tokio::join!(serving, stopping);
+        token.cancel();
+        // A panic in housekeeping has been reported by the runtime; what it did not do waits for the next start.
+        let _panicked = housekeeping.await;
+        served.map_err(ClusterError::Serve)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.api.shutdown.cancel();
+        if let Some(directory) = &self.temporary {
+            // The system's temporary directory is cleaned by others if this fails.
+            let _left_behind = std::fs::remove_dir_all(directory);
+        }
+    }
+}
+
+/// Keeps what is known in memory in step with what is written.
+fn observer(registry: Arc<Registry>, namespaces: Arc<Namespaces>) -> impl Fn(&Revision) + Send + Sync {
+    move |revision| {
+        let of_interest = matches!(&*revision.key.resource, DEFINITIONS | namespaces::STORAGE);
+        if !of_interest {
+            return;
+        }
+        let Ok(object) = revision.object() else {
+            return;
+        };
+        match (&*revision.key.resource, revision.change) {
+            (DEFINITIONS, Change::Deleted) => registry.remove(&revision.key.name),
+            (DEFINITIONS, Change::Added | Change::Modified) => registry.install(object, revision.rv),
+            (_, Change::Deleted) => namespaces.forget(&revision.key.name),
+            (_, Change::Added | Change::Modified) => namespaces.note(object),
+        }
+    }
+}
+
+/// A kubeconfig for a cluster served at `address`.
+///
+/// # Example
+/// ```
+/// let text = kindex_cluster::kubeconfig(([127, 0, 0, 1], 8080).into());
+/// assert!(text.contains("server: http://127.0.0.1:8080"));
+/// ```
+pub fn kubeconfig(address: SocketAddr) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: kindex\nclusters:\n- name: kindex\n  cluster:\n    server: \
+         http://{address}\ncontexts:\n- name: kindex\n  context:\n    cluster: kindex\n    user: kindex\n    namespace: \
+         default\nusers:\n- name: kindex\n  user: {{}}\n"
+    )
+}

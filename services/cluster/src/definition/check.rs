@@ -1,0 +1,256 @@
+//! The rules of `apiextensions.k8s.io/v1` for a CustomResourceDefinition, with the API server's words for what
+//! breaks them.
+
+use serde_json::Value;
+
+use super::versions;
+use crate::names::{dns_label, rfc1035_label, subdomain};
+use crate::schema::Structural;
+use crate::status::FieldProblem;
+
+/// Types that a printer column may have.
+const COLUMN_TYPES: &str = "boolean,date,integer,number,string";
+
+/// Everything that is wrong with `definition`; `before` is what it was, for an update.
+pub(crate) fn problems(definition: &Value, before: Option<&Value>) -> Vec<FieldProblem> {
+    let mut found = Vec::new();
+    check_name(definition, &mut found);
+    check_group(definition, &mut found);
+    check_scope(definition, &mut found);
+    check_versions(definition, &mut found);
+    check_names(definition, &mut found);
+    check_stored_versions(definition, &mut found);
+    if let Some(before) = before {
+        check_immutable(definition, before, &mut found);
+    }
+    found
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn check_name(definition: &Value, found: &mut Vec<FieldProblem>) {
+    let name = text(definition, "/metadata/name");
+    if name
+        != format!(
+            "{}.{}",
+            text(definition, "/spec/names/plural"),
+            text(definition, "/spec/group")
+        )
+    {
+        found.push(FieldProblem::invalid(
+            "metadata.name",
+            name,
+            "must be spec.names.plural+\".\"+spec.group",
+        ));
+    }
+}
+
+fn check_group(definition: &Value, found: &mut Vec<FieldProblem>) {
+    let group = text(definition, "/spec/group");
+    if group.is_empty() {
+        found.push(FieldProblem::required("spec.group", ""));
+    } else if let Some(problem) = subdomain(group) {
+        found.push(FieldProblem::invalid("spec.group", group, &problem));
+    } else if !group.contains('.') {
+        found.push(FieldProblem::invalid(
+            "spec.group",
+            group,
+            "should be a domain with at least one dot",
+        ));
+    }
+}
+
+fn check_scope(definition: &Value, found: &mut Vec<FieldProblem>) {
+    match text(definition, "/spec/scope") {
+        "" => found.push(FieldProblem::required("spec.scope", "")),
+        "Cluster" | "Namespaced" => {}
+        other => found.push(FieldProblem::not_supported(
+            "spec.scope",
+            other,
+            &["Cluster", "Namespaced"],
+        )),
+    }
+}
+
+fn check_versions(definition: &Value, found: &mut Vec<FieldProblem>) {
+    let mut names: Vec<&str> = Vec::new();
+    let several = versions(definition).count() > 1;
+    for (at, version) in versions(definition).enumerate() {
+        let path = format!("spec.versions[{at}]");
+        let name = text(version, "/name");
+        if let Some(problem) = rfc1035_label(name) {
+            found.push(FieldProblem::invalid(format!("{path}.name"), name, &problem));
+        }
+        names.push(name);
+        match version.pointer("/schema/openAPIV3Schema") {
+            None => found.push(FieldProblem::required(
+                format!("{path}.schema.openAPIV3Schema"),
+                "schemas are required",
+            )),
+            Some(schema) => {
+                let root = if several {
+                    format!("{path}.schema")
+                } else {
+                    "spec.validation".to_owned()
+                };
+                check_schema(schema, &format!("{root}.openAPIV3Schema"), found);
+            }
+        }
+        check_columns(version, &path, found);
+    }
+    names.sort_unstable();
+    let shown = definition
+        .pointer("/spec/versions")
+        .cloned()
+        .unwrap_or_default()
+        .to_string();
+    if names.windows(2).any(|pair| pair[0] == pair[1]) {
+        found.push(FieldProblem::invalid(
+            "spec.versions",
+            &shown,
+            "must contain unique version names",
+        ));
+    }
+    if versions(definition)
+        .filter(|version| version["storage"] == true)
+        .count()
+        != 1
+    {
+        let rule = "must have exactly one version marked as storage version";
+        found.push(FieldProblem::invalid("spec.versions", &shown, rule));
+    }
+}
+
+fn check_schema(schema: &Value, path: &str, found: &mut Vec<FieldProblem>) {
+    let Err(errors) = Structural::parse(schema) else {
+        return;
+    };
+    found.extend(errors.into_iter().map(FieldProblem::from).map(|problem| {
+        let separator = if problem.field.is_empty() || problem.field.starts_with('[') {
+            ""
+        } else {
+            "."
+        };
+        FieldProblem {
+            field: format!("{path}{separator}{}", problem.field),
+            ..problem
+        }
+    }));
+}
+
+fn check_columns(version: &Value, path: &str, found: &mut Vec<FieldProblem>) {
+    for (at, column) in version["additionalPrinterColumns"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
+        let path = format!("{path}.additionalPrinterColumns[{at}]");
+        if text(column, "/name").is_empty() {
+            found.push(FieldProblem::required(format!("{path}.name"), ""));
+        }
+        let kind = text(column, "/type");
+        let rule = format!("must be one of {COLUMN_TYPES}");
+        if kind.is_empty() {
+            found.push(FieldProblem::required(format!("{path}.type"), &rule));
+        } else if !COLUMN_TYPES.split(',').any(|allowed| allowed == kind) {
+            found.push(FieldProblem::invalid(format!("{path}.type"), kind, &rule));
+        }
+        if text(column, "/jsonPath").is_empty() {
+            found.push(FieldProblem::required(format!("{path}.JSONPath"), ""));
+        }
+    }
+}
+
+fn check_names(definition: &Value, found: &mut Vec<FieldProblem>) {
+    for field in ["plural", "singular", "kind", "listKind"] {
+        let path = format!("spec.names.{field}");
+        let name = text(definition, &format!("/spec/names/{field}"));
+        if name.is_empty() {
+            found.push(FieldProblem::required(path, ""));
+        } else if let Some(problem) = rfc1035_label(&name.to_lowercase()) {
+            let mixed = field.to_lowercase().ends_with("kind");
+            let rule = if mixed {
+                format!("may have mixed case, but should otherwise match: {problem}")
+            } else {
+                problem
+            };
+            found.push(FieldProblem::invalid(path, name, &rule));
+        } else if field == "plural" && name != name.to_lowercase() {
+            let rule = dns_label(name).unwrap_or_default();
+            found.push(FieldProblem::invalid(path, name, &rule));
+        }
+    }
+    let (kind, list_kind) = (
+        text(definition, "/spec/names/kind"),
+        text(definition, "/spec/names/listKind"),
+    );
+    if !kind.is_empty() && kind == list_kind {
+        found.push(FieldProblem::invalid(
+            "spec.names.listKind",
+            list_kind,
+            "kind and listKind may not be the same",
+        ));
+    }
+    for field in ["shortNames", "categories"] {
+        for (at, name) in definition["spec"]["names"][field]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
+            let name = name.as_str().unwrap_or_default();
+            if let Some(problem) = rfc1035_label(name) {
+                found.push(FieldProblem::invalid(
+                    format!("spec.names.{field}[{at}]"),
+                    name,
+                    &problem,
+                ));
+            }
+        }
+    }
+}
+
+fn check_stored_versions(definition: &Value, found: &mut Vec<FieldProblem>) {
+    for (at, stored) in definition["status"]["storedVersions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
+        let stored = stored.as_str().unwrap_or_default();
+        if !versions(definition).any(|version| version["name"] == stored) {
+            let rule = format!(
+                "missing from spec.versions; {stored} was previously a storage version, and must remain in spec.versions until \
+                 a storage migration ensures no data remains persisted in {stored} and removes {stored} from \
+                 status.storedVersions"
+            );
+            found.push(FieldProblem::invalid(
+                format!("status.storedVersions[{at}]"),
+                stored,
+                &rule,
+            ));
+        }
+    }
+}
+
+fn check_immutable(definition: &Value, before: &Value, found: &mut Vec<FieldProblem>) {
+    let established = super::is_established(before);
+    let fields = [
+        ("/spec/group", "spec.group", true),
+        ("/spec/names/plural", "spec.names.plural", true),
+        ("/spec/scope", "spec.scope", established),
+        ("/spec/names/kind", "spec.names.kind", established),
+    ];
+    for (pointer, path, fixed) in fields {
+        if fixed && definition.pointer(pointer) != before.pointer(pointer) {
+            found.push(FieldProblem::invalid(
+                path,
+                text(definition, pointer),
+                "field is immutable",
+            ));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! From a definition to the resources it defines, one for each served version.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::versions;
+use crate::meta;
+use crate::resource::{Names, Nature, Resource, storage_name};
+use crate::schema::Structural;
+use crate::table::PrinterColumn;
+
+/// Whether the definition's names were ever all granted, so that its resources are served.
+pub(crate) fn is_established(definition: &Value) -> bool {
+    let conditions = definition["status"]["conditions"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    conditions
+        .iter()
+        .any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+}
+
+/// The resources of a definition that has been checked; `since` is the definition's resource version.
+pub(crate) fn resources(definition: &Value, nature: Nature, since: u64) -> Vec<Resource> {
+    let spec = &definition["spec"];
+    let names = definition["status"].get("acceptedNames").unwrap_or(&spec["names"]);
+    let names = Names::deserialize(names).unwrap_or_default();
+    let group = spec["group"].as_str().unwrap_or_default();
+    let storage_version = versions(definition)
+        .find(|version| version["storage"] == true)
+        .map(|v| v["name"].clone());
+    let storage_version = storage_version.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let storage: Arc<str> = storage_name(group, &names.plural).into();
+    versions(definition)
+        .filter(|version| version["served"] == true)
+        .map(|version| Resource {
+            group: group.to_owned(),
+            version: version["name"].as_str().unwrap_or_default().to_owned(),
+            names: names.clone(),
+            namespaced: spec["scope"] == "Namespaced",
+            nature,
+            has_status: !version["subresources"]["status"].is_null(),
+            schema: version
+                .pointer("/schema/openAPIV3Schema")
+                .and_then(|schema| Structural::parse(schema).ok()),
+            declared_schema: version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or_default(),
+            columns: columns(version),
+            selectable: selectable(version),
+            storage: Arc::clone(&storage),
+            storage_version: storage_version.to_owned(),
+            since,
+            terminating: meta::is_deleting(definition),
+            deprecation: deprecation(version, group, &names.kind),
+        })
+        .collect()
+}
+
+/// The declared columns, or the creation time where none are declared.
+fn columns(version: &Value) -> Vec<PrinterColumn> {
+    let declared = version["additionalPrinterColumns"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let mut columns: Vec<_> = declared
+        .iter()
+        .filter_map(|column| PrinterColumn::deserialize(column).ok())
+        .collect();
+    if columns.is_empty() {
+        columns.push(PrinterColumn {
+            name: "Age".to_owned(),
+            kind: "date".to_owned(),
+            json_path: ".metadata.creationTimestamp".to_owned(),
+            description: CREATION_TIMESTAMP.to_owned(),
+            ..PrinterColumn::default()
+        });
+    }
+    columns
+}
+
+const CREATION_TIMESTAMP: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. \
+     It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is \
+     represented in RFC3339 form and is in UTC.";
+
+fn selectable(version: &Value) -> Vec<String> {
+    let declared = version["selectableFields"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let paths = declared.iter().filter_map(|field| field["jsonPath"].as_str());
+    paths.map(|path| path.trim_start_matches('.').to_owned()).collect()
+}
+
+fn deprecation(version: &Value, group: &str, kind: &str) -> Option<String> {
+    if version["deprecated"] != true {
+        return None;
+    }
+    let name = version["name"].as_str().unwrap_or_default();
+    let said = version["deprecationWarning"].as_str().map(str::to_owned);
+    Some(said.unwrap_or_else(|| format!("{group}/{name} {kind} is deprecated")))
+}

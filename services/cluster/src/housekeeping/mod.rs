@@ -1,0 +1,158 @@
+//! The controllers that an API server cannot do without: namespaces and definitions that are being deleted lose
+//! their content,
+//! dependents follow their owners, old events go. One task, driven by the log; everything it does can be done again.
+
+mod drain;
+mod events;
+mod owners;
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::api::Api;
+use crate::meta;
+use crate::mutate::DEFINITIONS;
+use crate::namespaces;
+use crate::status::Status;
+use crate::store::{Change, FeedError, PageRequest, Revision, StoreError};
+
+/// After a failure everything is looked at again, this much later.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// How often old events are looked for.
+const EVENTS_EVERY: Duration = Duration::from_secs(60);
+/// Revisions read at once.
+const CHUNK: u32 = 500;
+
+/// Runs until the server stops.
+pub(crate) async fn run(api: Api) {
+    let mut feed = api.store.subscribe(None);
+    let mut position = api.store.committed();
+    let mut sweep_at = Some(Instant::now());
+    let mut events_at = Instant::now() + EVENTS_EVERY;
+    loop {
+        let sweep = sweep_at.unwrap_or(events_at + EVENTS_EVERY);
+        let done = tokio::select! {
+            biased;
+            () = api.shutdown.cancelled() => return,
+            () = tokio::time::sleep_until(sweep), if sweep_at.is_some() => {
+                sweep_at = None;
+                look_at_everything(&api).await
+            }
+            () = tokio::time::sleep_until(events_at) => {
+                events_at = Instant::now() + EVENTS_EVERY;
+                events::expire(&api).await
+            }
+            heard = feed.next() => match heard {
+                Ok(revision) if revision.rv <= position => Ok(()),
+                Ok(revision) => {
+                    position = revision.rv;
+                    look_at(&api, &revision).await
+                }
+                Err(FeedError::Lagged) => catch_up(&api, &mut position, &mut sweep_at).await,
+                Err(FeedError::Closed) => return,
+            },
+        };
+        if let Err(status) = done {
+            tracing::debug!(reason = status.message, "housekeeping will try again");
+            sweep_at = Some(Instant::now() + RETRY_AFTER);
+        }
+    }
+}
+
+/// Reads from the log what the feed could not hold.
+async fn catch_up(api: &Api, position: &mut u64, sweep_at: &mut Option<Instant>) -> Result<(), Status> {
+    loop {
+        let page = match api.store.log_after(None, *position, CHUNK).await {
+            Ok(page) => page,
+            Err(StoreError::Compacted { .. }) => {
+                *position = api.store.committed();
+                *sweep_at = Some(Instant::now());
+                return Ok(());
+            }
+            Err(error) => return Err(crate::mutate::store_failed(&error)),
+        };
+        for revision in &page.objects {
+            *position = revision.rv;
+            look_at(api, revision).await?;
+        }
+        if page.objects.len() < CHUNK as usize {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether a revision can be of interest, without parsing it.
+fn may_matter(revision: &Revision) -> bool {
+    let has = |word: &str| std::str::from_utf8(&revision.text).is_ok_and(|text| text.contains(word));
+    revision.change == Change::Deleted || has("\"deletionTimestamp\"") || has("\"ownerReferences\"")
+}
+
+async fn look_at(api: &Api, revision: &Revision) -> Result<(), Status> {
+    if !may_matter(revision) {
+        return Ok(());
+    }
+    let object = revision.object().map_err(|error| crate::mutate::store_failed(&error))?;
+    if revision.change == Change::Deleted {
+        return after_deletion(api, revision, object).await;
+    }
+    if meta::is_deleting(object) {
+        match &*revision.key.resource {
+            namespaces::STORAGE => drain::namespace(api, &revision.key.name).await?,
+            DEFINITIONS => drain::definition(api, &revision.key.name).await?,
+            _ => {}
+        }
+        return owners::before_removal(api, &revision.key, object).await;
+    }
+    owners::check_new(api, &revision.key, object).await
+}
+
+async fn after_deletion(api: &Api, revision: &Revision, object: &Value) -> Result<(), Status> {
+    let key = &revision.key;
+    if &*key.resource == DEFINITIONS {
+        api.store.close_feed(&key.name);
+    }
+    owners::after_removal(api, object).await?;
+    if api.namespaces.phase(&key.namespace) == Some(namespaces::Phase::Terminating) {
+        drain::finish_namespace(api, &key.namespace).await?;
+    }
+    let terminating = api
+        .registry
+        .catalog()
+        .of_storage(&key.resource)
+        .is_some_and(|resource| resource.terminating);
+    if terminating {
+        drain::finish_definition(api, &key.resource).await?;
+    }
+    Ok(())
+}
+
+/// Looks at every object once: at the start, and when the log could not tell what was missed.
+async fn look_at_everything(api: &Api) -> Result<(), Status> {
+    for resource in api.registry.catalog().stored() {
+        let mut request = PageRequest {
+            resource: resource.storage.to_string(),
+            limit: Some(CHUNK),
+            ..PageRequest::default()
+        };
+        loop {
+            let page = api
+                .store
+                .list(&request)
+                .await
+                .map_err(|error| crate::mutate::store_failed(&error))?;
+            for revision in &page.objects {
+                look_at(api, revision).await?;
+            }
+            if page.objects.len() < CHUNK as usize {
+                break;
+            }
+            request.after = page
+                .objects
+                .last()
+                .map(|last| (last.key.namespace.clone(), last.key.name.clone()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! The JSONPath of printer columns and selectable fields, as kubectl and the API server read it: fields, quoted
+//! keys, indices,
+//! slices, wildcards and filters. Unions and recursive descent are refused when a path is parsed, not ignored when
+//! it is used.
+//! Refuses to know what a result is for.
+
+mod parse;
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+pub(crate) use parse::PathError;
+
+/// A parsed path.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct JsonPath {
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Step {
+    Field(String),
+    Wildcard,
+    Slice { start: Option<i64>, end: End, step: usize },
+    Filter(Filter),
+}
+
+/// Where a slice ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    /// A single index: right after the start.
+    AfterStart,
+    At(i64),
+    Last,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Filter {
+    left: JsonPath,
+    test: Test,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Test {
+    Exists,
+    Compare(Comparison, Operand),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Operand {
+    Literal(Value),
+    Path(JsonPath),
+}
+
+/// A path that does not fit its value: an index out of bounds, a filter over something that is not a list, a
+/// comparison of
+/// different types.
+struct Misfit;
+
+impl JsonPath {
+    /// Parses a path, with or without the leading dot and with or without braces around it: `.spec.a`, `{.spec.a}`.
+    ///
+    /// # Errors
+    /// What cannot be read, or is not supported.
+    pub(crate) fn parse(text: &str) -> Result<Self, PathError> {
+        parse::path(text)
+    }
+
+    /// A path that leads to nothing.
+    pub(crate) fn nowhere() -> Self {
+        Self {
+            steps: vec![Step::Slice {
+                start: Some(0),
+                end: End::At(0),
+                step: 1,
+            }],
+        }
+    }
+
+    /// All values that the path leads to, in order; none when the path does not fit the value.
+    pub(crate) fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
+        self.walk(value).unwrap_or_default()
+    }
+
+    /// The first value that the path leads to: what a printer column and a selectable field take.
+    pub(crate) fn first<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        self.find(value).first().copied()
+    }
+
+    fn walk<'a>(&self, value: &'a Value) -> Result<Vec<&'a Value>, Misfit> {
+        let mut current = vec![value];
+        for step in &self.steps {
+            let mut next = Vec::new();
+            for value in current {
+                step.take(value, &mut next)?;
+            }
+            current = next;
+        }
+        Ok(current)
+    }
+}
+
+impl Step {
+    fn take<'a>(&self, value: &'a Value, next: &mut Vec<&'a Value>) -> Result<(), Misfit> {
+        match (self, value) {
+            (Self::Field(name), _) => next.extend(value.get(name)),
+            (Self::Wildcard, Value::Object(fields)) => next.extend(fields.values()),
+            (Self::Wildcard, Value::Array(items)) => next.extend(items),
+            (Self::Wildcard | Self::Slice { .. }, Value::Null) | (Self::Wildcard, _) => {}
+            (Self::Slice { start, end, step }, Value::Array(items)) => {
+                let range = bounds(*start, *end, items.len())?;
+                next.extend(items[range].iter().step_by(*step));
+            }
+            (Self::Filter(filter), Value::Array(items)) => {
+                for item in items {
+                    if filter.passes(item)? {
+                        next.push(item);
+                    }
+                }
+            }
+            (Self::Slice { .. } | Self::Filter(_), _) => return Err(Misfit),
+        }
+        Ok(())
+    }
+}
+
+/// The range of a slice; negative indices count from the end.
+fn bounds(start: Option<i64>, end: End, length: usize) -> Result<std::ops::Range<usize>, Misfit> {
+    let length = i64::try_from(length).map_err(|_| Misfit)?;
+    let from_end = |index: i64| if index < 0 { index + length } else { index };
+    let start_at = from_end(start.unwrap_or(0));
+    let end_at = match end {
+        End::AfterStart => start_at + 1,
+        End::At(index) => from_end(index),
+        End::Last => length,
+    };
+    if start_at == end_at {
+        return Ok(0..0);
+    }
+    if start_at < 0 || start_at >= length || end_at > length || start_at > end_at {
+        return Err(Misfit);
+    }
+    let index = |index: i64| usize::try_from(index).map_err(|_| Misfit);
+    Ok(index(start_at)?..index(end_at)?)
+}
+
+impl Filter {
+    fn passes(&self, item: &Value) -> Result<bool, Misfit> {
+        let (comparison, operand) = match &self.test {
+            Test::Exists => return Ok(!self.left.find(item).is_empty()),
+            Test::Compare(comparison, operand) => (*comparison, operand),
+        };
+        let Some(left) = only(self.left.walk(item)?)? else {
+            return Ok(false);
+        };
+        let right = match operand {
+            Operand::Literal(value) => value,
+            Operand::Path(path) => match only(path.walk(item)?)? {
+                Some(value) => value,
+                None => return Ok(false),
+            },
+        };
+        let order = order(left, right).ok_or(Misfit)?;
+        Ok(match comparison {
+            Comparison::Equal => order == Ordering::Equal,
+            Comparison::NotEqual => order != Ordering::Equal,
+            Comparison::Less => order == Ordering::Less,
+            Comparison::LessOrEqual => order != Ordering::Greater,
+            Comparison::Greater => order == Ordering::Greater,
+            Comparison::GreaterOrEqual => order != Ordering::Less,
+        })
+    }
+}
+
+/// The single value of a side of a comparison.
+fn only(values: Vec<&Value>) -> Result<Option<&Value>, Misfit> {
+    match values.as_slice() {
+        [] => Ok(None),
+        [value] => Ok(Some(value)),
+        _ => Err(Misfit),
+    }
+}
+
+fn order(left: &Value, right: &Value) -> Option<Ordering> {
+    match (left, right) {
+        (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
+        (Value::Number(a), Value::Number(b)) => number_order(a, b),
+        _ => None,
+    }
+}
+
+fn number_order(a: &Number, b: &Number) -> Option<Ordering> {
+    match (a.as_i64(), b.as_i64()) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}
+
+#[cfg(test)]
+mod tests;

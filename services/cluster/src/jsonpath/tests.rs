@@ -1,0 +1,96 @@
+//! Which paths are read, what they find, and which are refused.
+
+use serde_json::json;
+
+use super::*;
+
+fn find(path: &str, value: &Value) -> Vec<String> {
+    JsonPath::parse(path)
+        .unwrap()
+        .find(value)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+fn pod() -> Value {
+    json!({"spec": {"replicas": 3, "list": [10, 20, 30], "names": [{"n": "a"}, {"n": "b"}]},
+        "metadata": {"labels": {"app.kubernetes.io/name": "x"}},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "n": 1}, {"type": "Live", "status": "False", "n": 2}]}})
+}
+
+#[test]
+fn fields_with_and_without_leading_dot_and_braces() {
+    for path in [
+        ".spec.replicas",
+        "spec.replicas",
+        "{.spec.replicas}",
+        "$.spec.replicas",
+        ".spec['replicas']",
+    ] {
+        assert_eq!(find(path, &pod()), ["3"], "{path}");
+    }
+}
+
+#[test]
+fn keys_with_dots_are_quoted_or_escaped() {
+    assert_eq!(find(r".metadata.labels['app.kubernetes.io/name']", &pod()), [r#""x""#]);
+    assert_eq!(find(r".metadata.labels.app\.kubernetes\.io/name", &pod()), [r#""x""#]);
+}
+
+#[test]
+fn indices_slices_and_wildcards() {
+    assert_eq!(find(".spec.list[0]", &pod()), ["10"]);
+    assert_eq!(find(".spec.list[-1]", &pod()), ["30"]);
+    assert_eq!(find(".spec.list[1:]", &pod()), ["20", "30"]);
+    assert_eq!(find(".spec.list[0:2]", &pod()), ["10", "20"]);
+    assert_eq!(find(".spec.list[::2]", &pod()), ["10", "30"]);
+    assert_eq!(find(".spec.names[*].n", &pod()), [r#""a""#, r#""b""#]);
+    assert_eq!(find(".metadata.labels.*", &pod()), [r#""x""#]);
+}
+
+#[test]
+fn filters_compare_and_test_for_existence() {
+    assert_eq!(
+        find(r#".status.conditions[?(@.type=="Ready")].status"#, &pod()),
+        [r#""True""#]
+    );
+    assert_eq!(
+        find(r".status.conditions[?(@.type=='Live')].status", &pod()),
+        [r#""False""#]
+    );
+    assert_eq!(find(r".status.conditions[?(@.n>1)].type", &pod()), [r#""Live""#]);
+    assert_eq!(find(r".status.conditions[?(@.type!='Live')].n", &pod()), ["1"]);
+    assert_eq!(find(r".status.conditions[?(@.n)].n", &pod()), ["1", "2"]);
+    assert_eq!(find(r".status.conditions[?(@.x)].n", &pod()), [""; 0]);
+}
+
+#[test]
+fn a_path_that_does_not_fit_finds_nothing() {
+    for path in [
+        ".spec.none",
+        ".spec.list[7]",
+        ".spec.replicas[0]",
+        ".status[?(@.a=='x')]",
+        ".status.conditions[?(@.n=='x')]",
+    ] {
+        assert_eq!(find(path, &pod()), [""; 0], "{path}");
+    }
+}
+
+#[test]
+fn only_the_first_result_counts_for_a_column() {
+    let path = JsonPath::parse(".spec.list[*]").unwrap();
+    assert_eq!(path.first(&pod()), Some(&json!(10)));
+}
+
+#[test]
+fn rejects_what_it_does_not_support() {
+    let error = |text: &str| JsonPath::parse(text).unwrap_err();
+    assert_eq!(error(".a[0"), PathError::UnclosedBracket);
+    assert_eq!(error(".a[?(@.b=='c']"), PathError::UnclosedFilter);
+    assert_eq!(error(".a[x]"), PathError::InvalidIndex("x".to_owned()));
+    assert_eq!(error(".a[]"), PathError::InvalidIndex(String::new()));
+    assert_eq!(error("..a"), PathError::Unsupported("recursive descent"));
+    assert_eq!(error(".a['b','c']"), PathError::Unsupported("a union"));
+}

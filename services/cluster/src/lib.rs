@@ -1,0 +1,57 @@
+//! A Kubernetes API server in process, persisted in SQLite: faithful enough that kubectl and Kubernetes clients
+//! cannot tell it
+//! from a real one for custom resources. It knows nothing of Kindex's kinds: they arrive as
+//! CustomResourceDefinitions, over
+//! HTTP, like everything else.
+//!
+//! The modules below are in reading order; each imports only those above it.
+
+mod schema;
+
+mod fields;
+mod jsonpath;
+mod openapi;
+
+mod table;
+
+mod status;
+
+mod decode;
+mod meta;
+mod names;
+
+mod selector;
+
+mod store;
+
+mod request;
+mod turns;
+
+mod resource;
+
+mod definition;
+
+mod builtin;
+
+mod namespaces;
+mod registry;
+
+mod admit;
+mod patch;
+
+mod api;
+
+mod mutate;
+
+mod discovery;
+mod housekeeping;
+mod openapi_index;
+mod rest;
+
+mod server;
+
+mod cluster;
+
+pub use api::Clock;
+pub use cluster::{Cluster, ClusterError, ClusterOptions, kubeconfig};
+pub use store::StoreError;

@@ -1,0 +1,150 @@
+//! Deletion: at once, or marked and kept until the last finalizer is gone.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{ATTEMPTS_MAX, find, store_failed, write_failed};
+use crate::admit;
+use crate::api::Api;
+use crate::meta;
+use crate::resource::{Nature, Resource, shown, stored};
+use crate::status::Status;
+use crate::store::{Guard, Intent, Mutation, ObjectKey, Revision, WriteError};
+
+/// Namespaces that cannot be deleted.
+const PROTECTED_NAMESPACES: [&str; 2] = ["default", "kube-system"];
+/// Keeps an owner until its dependents are gone.
+pub(crate) const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
+/// Keeps an owner until its dependents have forgotten it.
+pub(crate) const ORPHAN_FINALIZER: &str = "orphan";
+
+/// What becomes of the dependents of a deleted object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// They are deleted afterwards.
+    Background,
+    /// They are deleted before.
+    Foreground,
+    /// They stay, without owner.
+    Orphan,
+}
+
+/// How an object is deleted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DeleteOptions {
+    pub(crate) uid: Option<String>,
+    pub(crate) rv: Option<String>,
+    pub(crate) propagation: Option<Propagation>,
+    pub(crate) dry_run: bool,
+}
+
+/// What a deletion did.
+#[derive(Debug)]
+pub(crate) enum Deleted {
+    /// The object is gone; this was its last state.
+    Gone(Arc<Revision>),
+    /// The object stays until its finalizers are gone.
+    Marked(Arc<Revision>),
+    /// What would have been left, for a dry run that would have marked the object.
+    Dry(Box<Value>),
+}
+
+/// Deletes the object at `key`, which must satisfy the preconditions.
+pub(crate) async fn delete(
+    api: &Api,
+    resource: &Resource,
+    key: &ObjectKey,
+    options: &DeleteOptions,
+) -> Result<Deleted, Status> {
+    if resource.nature == Nature::Namespace && PROTECTED_NAMESPACES.contains(&key.name.as_str()) {
+        return Err(Status::forbidden(
+            resource.named(),
+            &key.name,
+            "this namespace may not be deleted",
+        ));
+    }
+    let _turn = api.turns.at(key).await;
+    for _ in 0..ATTEMPTS_MAX {
+        let revision = find(api, resource, key).await?;
+        let before = shown(resource, &revision).map_err(|error| store_failed(&error))?;
+        let before = before.value().map_err(|error| store_failed(&error))?;
+        check_preconditions(resource, before, options)?;
+        let mut object = before.clone();
+        set_propagation(&mut object, options.propagation);
+        let kept = resource.nature == Nature::Definition || !admit::is_released(resource, &object);
+        let (intent, guards) = if !kept || (meta::is_deleting(before) && admit::is_released(resource, &object)) {
+            (Intent::Remove(Arc::clone(&revision)), removal_guards(resource, before))
+        } else {
+            if !meta::is_deleting(before) {
+                admit::mark_deleting(resource, &mut object, api.now());
+            }
+            if object == *before {
+                return Ok(Deleted::Marked(revision));
+            }
+            (Intent::Replace(Arc::clone(&revision)), Vec::new())
+        };
+        let marked = matches!(intent, Intent::Replace(_));
+        if options.dry_run {
+            return Ok(if marked {
+                Deleted::Dry(Box::new(object))
+            } else {
+                Deleted::Gone(revision)
+            });
+        }
+        let mutation = Mutation {
+            key: key.clone(),
+            intent,
+            object: stored(resource, object),
+            guards,
+        };
+        match api.store.write(mutation).await {
+            Ok(revision) if marked => return Ok(Deleted::Marked(revision)),
+            Ok(revision) => return Ok(Deleted::Gone(revision)),
+            Err(WriteError::Changed) => {}
+            Err(error) => return Err(write_failed(resource, &key.name, error)),
+        }
+    }
+    Err(Status::modified(resource.named(), &key.name))
+}
+
+/// Nothing may be left behind by a container that goes.
+pub(super) fn removal_guards(resource: &Resource, object: &Value) -> Vec<Guard> {
+    match resource.nature {
+        Nature::Namespace => vec![Guard::NamespaceEmpty(meta::name(object).to_owned())],
+        Nature::Definition => vec![Guard::ResourceEmpty(meta::name(object).into())],
+        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain => Vec::new(),
+    }
+}
+
+fn check_preconditions(resource: &Resource, object: &Value, options: &DeleteOptions) -> Result<(), Status> {
+    let checks = [
+        ("UID", &options.uid, meta::uid(object)),
+        ("ResourceVersion", &options.rv, meta::resource_version(object)),
+    ];
+    for (what, wanted, found) in checks {
+        if let Some(wanted) = wanted
+            && wanted != found
+        {
+            let why = format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
+            return Err(Status::conflict(resource.named(), meta::name(object), &why));
+        }
+    }
+    Ok(())
+}
+
+/// The garbage collector's finalizers say what the client chose; without a choice they stay as they are.
+fn set_propagation(object: &mut Value, propagation: Option<Propagation>) {
+    let (add, remove): (Option<&str>, &[&str]) = match propagation {
+        None => return,
+        Some(Propagation::Background) => (None, &[FOREGROUND_FINALIZER, ORPHAN_FINALIZER]),
+        Some(Propagation::Foreground) => (Some(FOREGROUND_FINALIZER), &[ORPHAN_FINALIZER]),
+        Some(Propagation::Orphan) => (Some(ORPHAN_FINALIZER), &[FOREGROUND_FINALIZER]),
+    };
+    for finalizer in remove {
+        meta::remove_finalizer(object, finalizer);
+    }
+    if let Some(finalizer) = add {
+        meta::add_finalizer(object, finalizer);
+    }
+}

@@ -1,0 +1,183 @@
+//! The three mutations (create, change, delete) with optimistic concurrency: read, decide, write, and again when
+//! somebody was
+//! faster. Used by requests and by housekeeping alike; refuses to know HTTP.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::admit::{self, Author, Outcome};
+use crate::api::Api;
+use crate::definition::Claims;
+use crate::meta;
+use crate::namespaces::{self, Phase};
+use crate::resource::{Nature, Resource, shown, stored};
+use crate::status::Status;
+use crate::store::{Guard, Intent, Mutation, ObjectKey, Revision, StoreError, WriteError};
+
+mod delete;
+
+pub(crate) use delete::{DeleteOptions, Deleted, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Propagation, delete};
+
+/// The resource name of definitions in the store.
+pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+/// How often a change is tried again when the object is created or removed in the meantime: others wait for their turn.
+const ATTEMPTS_MAX: usize = 20;
+
+/// What a mutation left behind.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// A revision in the store, new or, where nothing changed, the present one.
+    Revision(Arc<Revision>),
+    /// What would have been written, in the resource's form.
+    Dry(Box<Value>),
+}
+
+/// Where an object of `resource` lives.
+pub(crate) fn key(resource: &Resource, namespace: &str, name: &str) -> ObjectKey {
+    ObjectKey::new(Arc::clone(&resource.storage), namespace, name)
+}
+
+/// A store failure as a Status; the cause goes to the log.
+pub(crate) fn store_failed(error: &StoreError) -> Status {
+    match error {
+        StoreError::Compacted { rv, floor } => Status::expired(*rv, *floor),
+        StoreError::Open { .. } | StoreError::Statement(_) | StoreError::Damaged { .. } => {
+            tracing::error!(
+                error = error as &(dyn std::error::Error + 'static),
+                "the cluster database failed"
+            );
+            Status::internal(error)
+        }
+    }
+}
+
+fn write_failed(resource: &Resource, name: &str, error: WriteError) -> Status {
+    match error {
+        WriteError::Exists => Status::already_exists(resource.named(), name),
+        WriteError::Changed => Status::modified(resource.named(), name),
+        WriteError::Guarded(Guard::Live(parent)) if &*parent.resource == namespaces::STORAGE => {
+            Status::not_found(NAMESPACES, &parent.name)
+        }
+        WriteError::Guarded(Guard::Live(_)) => Status::unknown_path(),
+        WriteError::Guarded(Guard::NamespaceEmpty(_) | Guard::ResourceEmpty(_)) => {
+            Status::conflict(resource.named(), name, "it still has content")
+        }
+        WriteError::Database(what) => Status::internal(&what),
+        WriteError::Closed => Status::unavailable("the cluster is shutting down"),
+    }
+}
+
+const NAMESPACES: crate::status::Named<'static> = crate::status::Named {
+    group: "",
+    plural: namespaces::STORAGE,
+};
+
+/// The names that a definition may not take.
+fn claims(api: &Api, resource: &Resource, object: &Value) -> Claims {
+    if resource.nature != Nature::Definition {
+        return Claims::default();
+    }
+    let group = object["spec"]["group"].as_str().unwrap_or_default();
+    api.registry.catalog().claims(group, meta::name(object))
+}
+
+/// Creates `object` in `namespace` (empty for cluster scope).
+pub(crate) async fn create(
+    api: &Api,
+    resource: &Resource,
+    namespace: &str,
+    object: Value,
+    author: &Author<'_>,
+    dry_run: bool,
+) -> Result<Written, Status> {
+    let mut guards = Vec::new();
+    if resource.namespaced {
+        let name = meta::name(&object);
+        match api.namespaces.phase(namespace) {
+            None => return Err(Status::not_found(NAMESPACES, namespace)),
+            Some(Phase::Terminating) => {
+                return Err(Status::namespace_terminating(resource.named(), name, namespace));
+            }
+            Some(Phase::Active) => guards.push(Guard::Live(ObjectKey::new(namespaces::STORAGE, "", namespace))),
+        }
+    }
+    if resource.nature == Nature::Custom {
+        if resource.terminating {
+            return Err(Status::definition_terminating(resource.named()));
+        }
+        guards.push(Guard::Live(ObjectKey::new(DEFINITIONS, "", &*resource.storage)));
+    }
+    let claims = claims(api, resource, &object);
+    let object = admit::create(resource, object, namespace, &claims, author)?;
+    let name = meta::name(&object).to_owned();
+    let key = key(resource, namespace, &name);
+    if dry_run {
+        return match api.store.get(&key).await.map_err(|error| store_failed(&error))? {
+            Some(_) => Err(Status::already_exists(resource.named(), &name)),
+            None => Ok(Written::Dry(Box::new(object))),
+        };
+    }
+    let mutation = Mutation {
+        key,
+        intent: Intent::Create,
+        object: stored(resource, object),
+        guards,
+    };
+    let revision = api
+        .store
+        .write(mutation)
+        .await
+        .map_err(|error| write_failed(resource, &name, error))?;
+    Ok(Written::Revision(revision))
+}
+
+/// The live revision of an object, or 404.
+pub(crate) async fn find(api: &Api, resource: &Resource, key: &ObjectKey) -> Result<Arc<Revision>, Status> {
+    let found = api.store.get(key).await.map_err(|error| store_failed(&error))?;
+    found.ok_or_else(|| Status::not_found(resource.named(), &key.name))
+}
+
+/// Changes an object to what `edit` makes of its present state, which may be asked several times.
+pub(crate) async fn change(
+    api: &Api,
+    resource: &Resource,
+    key: &ObjectKey,
+    author: &Author<'_>,
+    dry_run: bool,
+    mut edit: impl FnMut(&Value) -> Result<Value, Status>,
+) -> Result<Written, Status> {
+    let _turn = api.turns.at(key).await;
+    for _ in 0..ATTEMPTS_MAX {
+        let revision = find(api, resource, key).await?;
+        let before = shown(resource, &revision).map_err(|error| store_failed(&error))?;
+        let before = before.value().map_err(|error| store_failed(&error))?;
+        let edited = edit(before)?;
+        let claims = claims(api, resource, before);
+        let present = || Arc::clone(&revision);
+        let (object, intent, guards) = match admit::update(resource, before, edited, &claims, author)? {
+            Outcome::Unchanged => return Ok(Written::Revision(revision)),
+            Outcome::Changed(object) => (object, Intent::Replace(present()), Vec::new()),
+            Outcome::Gone(object) => (
+                object,
+                Intent::Remove(present()),
+                delete::removal_guards(resource, before),
+            ),
+        };
+        if dry_run {
+            return Ok(Written::Dry(Box::new(object)));
+        }
+        let mutation = Mutation {
+            key: key.clone(),
+            intent,
+            object: stored(resource, object),
+            guards,
+        };
+        match api.store.write(mutation).await {
+            Ok(revision) => return Ok(Written::Revision(revision)),
+            Err(WriteError::Changed) => {}
+            Err(error) => return Err(write_failed(resource, &key.name, error)),
+        }
+    }
+    Err(Status::modified(resource.named(), &key.name))
+}

@@ -1,0 +1,279 @@
+//! The paths of a resource with their operations and parameters. Refuses to know schemas beyond their names.
+
+use serde_json::{Map, Value, json};
+
+use super::{ResourceDoc, reference, schemas};
+
+/// A query parameter: name, type, description.
+type Parameter = (&'static str, &'static str, &'static str);
+
+const PRETTY: Parameter = ("pretty", "string", "If 'true', the output is pretty printed.");
+const DRY_RUN: Parameter = (
+    "dryRun",
+    "string",
+    "'All' processes the request without storing anything.",
+);
+const FIELD_MANAGER: Parameter = (
+    "fieldManager",
+    "string",
+    "Who or what makes the change. Required for apply, at most 128 characters.",
+);
+const FIELD_VALIDATION: Parameter = (
+    "fieldValidation",
+    "string",
+    "What to do about unknown and duplicate fields. Ignore: drop them. Warn: drop them and answer with a warning for each. \
+     Strict: refuse the request, naming all of them.",
+);
+const FORCE: Parameter = (
+    "force",
+    "boolean",
+    "Take over fields that other managers own. Only for apply.",
+);
+
+const LIST: [Parameter; 11] = [
+    PRETTY,
+    (
+        "allowWatchBookmarks",
+        "boolean",
+        "Ask for events of type BOOKMARK in a watch.",
+    ),
+    (
+        "continue",
+        "string",
+        "Where the next chunk of a list begins, from the answer with the one before.",
+    ),
+    ("fieldSelector", "string", "Only objects whose fields match."),
+    ("labelSelector", "string", "Only objects whose labels match."),
+    ("limit", "integer", "At most this many objects in one answer."),
+    (
+        "resourceVersion",
+        "string",
+        "How old the answer may be, or where a watch begins.",
+    ),
+    (
+        "resourceVersionMatch",
+        "string",
+        "How resourceVersion is meant: NotOlderThan or Exact.",
+    ),
+    (
+        "sendInitialEvents",
+        "boolean",
+        "Begin a watch with the objects that there are.",
+    ),
+    ("timeoutSeconds", "integer", "How long the request may take."),
+    ("watch", "boolean", "Stream the changes instead of listing the objects."),
+];
+const READ: [Parameter; 1] = [PRETTY];
+const WRITE: [Parameter; 4] = [PRETTY, DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
+const PATCH: [Parameter; 5] = [PRETTY, DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION, FORCE];
+const DELETE: [Parameter; 5] = [
+    PRETTY,
+    DRY_RUN,
+    ("gracePeriodSeconds", "integer", "How long the object may take to end."),
+    (
+        "orphanDependents",
+        "boolean",
+        "Whether dependents stay. Use propagationPolicy instead.",
+    ),
+    (
+        "propagationPolicy",
+        "string",
+        "What becomes of dependents: Orphan, Background or Foreground.",
+    ),
+];
+
+const JSON_AND_YAML: [&str; 2] = ["application/json", "application/yaml"];
+const PATCH_TYPES: [&str; 3] = [
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+];
+
+/// One operation, as the tables below say it.
+struct Operation {
+    method: &'static str,
+    /// The verb of authorization: `list`, `post`, `deletecollection` …
+    action: &'static str,
+    /// The first word of the operation's id: `read`, `replace` …
+    id: &'static str,
+    parameters: &'static [Parameter],
+    body: Body,
+    answer: Answer,
+}
+
+#[derive(Clone, Copy)]
+enum Body {
+    Nothing,
+    Object,
+    Patch,
+    DeleteOptions,
+}
+
+#[derive(Clone, Copy)]
+enum Answer {
+    Object,
+    List,
+    Status,
+}
+
+const fn operation(
+    method: &'static str,
+    action: &'static str,
+    id: &'static str,
+    parameters: &'static [Parameter],
+    body: Body,
+    answer: Answer,
+) -> Operation {
+    Operation {
+        method,
+        action,
+        id,
+        parameters,
+        body,
+        answer,
+    }
+}
+
+const LIST_OPERATION: Operation = operation("get", "list", "list", &LIST, Body::Nothing, Answer::List);
+const COLLECTION: [Operation; 3] = [
+    LIST_OPERATION,
+    operation("post", "post", "create", &WRITE, Body::Object, Answer::Object),
+    operation(
+        "delete",
+        "deletecollection",
+        "deletecollection",
+        &LIST,
+        Body::DeleteOptions,
+        Answer::Status,
+    ),
+];
+const READ_REPLACE_PATCH: [Operation; 3] = [
+    operation("get", "get", "read", &READ, Body::Nothing, Answer::Object),
+    operation("put", "put", "replace", &WRITE, Body::Object, Answer::Object),
+    operation("patch", "patch", "patch", &PATCH, Body::Patch, Answer::Object),
+];
+const DELETE_OPERATION: Operation = operation(
+    "delete",
+    "delete",
+    "delete",
+    &DELETE,
+    Body::DeleteOptions,
+    Answer::Status,
+);
+
+/// Adds the paths of `resource`.
+pub(super) fn add(group_version: &str, resource: &ResourceDoc, paths: &mut Map<String, Value>) {
+    let prefix = if resource.group.is_empty() { "/api" } else { "/apis" };
+    let plural = &resource.plural;
+    let everywhere = format!("{prefix}/{group_version}/{plural}");
+    let collection = if resource.namespaced {
+        let all = Place {
+            resource,
+            namespaced: false,
+            named: false,
+            suffix: "ForAllNamespaces",
+        };
+        paths.insert(everywhere, all.item([&LIST_OPERATION]));
+        format!("{prefix}/{group_version}/namespaces/{{namespace}}/{plural}")
+    } else {
+        everywhere
+    };
+    let place = |named: bool, suffix: &'static str| Place {
+        resource,
+        namespaced: resource.namespaced,
+        named,
+        suffix,
+    };
+    paths.insert(
+        format!("{collection}/{{name}}"),
+        place(true, "").item(READ_REPLACE_PATCH.iter().chain([&DELETE_OPERATION])),
+    );
+    if resource.status {
+        paths.insert(
+            format!("{collection}/{{name}}/status"),
+            place(true, "Status").item(&READ_REPLACE_PATCH),
+        );
+    }
+    paths.insert(collection, place(false, "").item(&COLLECTION));
+}
+
+/// A path, by what is in it.
+struct Place<'a> {
+    resource: &'a ResourceDoc,
+    namespaced: bool,
+    named: bool,
+    suffix: &'static str,
+}
+
+impl Place<'_> {
+    fn item<'o>(&self, operations: impl IntoIterator<Item = &'o Operation>) -> Value {
+        let mut item: Map<String, Value> = operations
+            .into_iter()
+            .map(|operation| (operation.method.to_owned(), self.operation(operation)))
+            .collect();
+        let mut parameters = Vec::new();
+        if self.named {
+            parameters.push(in_path("name", &format!("name of the {}", self.resource.kind)));
+        }
+        if self.namespaced {
+            parameters.push(in_path("namespace", "the namespace of the objects"));
+        }
+        if !parameters.is_empty() {
+            item.insert("parameters".to_owned(), parameters.into());
+        }
+        item.into()
+    }
+
+    fn operation(&self, operation: &Operation) -> Value {
+        let kind = &self.resource.kind;
+        let scope = if self.namespaced { "Namespaced" } else { "" };
+        let schema = match operation.answer {
+            Answer::Object => reference(&self.resource.schema_name(kind)),
+            Answer::List => reference(&self.resource.schema_name(&self.resource.list_kind)),
+            Answer::Status => reference(schemas::STATUS),
+        };
+        let mut described = json!({
+            "operationId": format!("{}{scope}{kind}{}", operation.id, self.suffix),
+            "description": format!("{} {kind}", operation.id),
+            "parameters": operation.parameters.iter().map(in_query).collect::<Vec<_>>(),
+            "responses": {"200": {"description": "OK", "content": content(&JSON_AND_YAML, &schema)}},
+            "x-kubernetes-action": operation.action,
+            "x-kubernetes-group-version-kind": self.resource.group_version_kind(kind),
+        });
+        let (types, body): (&[&str], _) = match operation.body {
+            Body::Nothing => return described,
+            Body::Object => (&JSON_AND_YAML, reference(&self.resource.schema_name(kind))),
+            Body::Patch => (&PATCH_TYPES, reference(schemas::PATCH)),
+            Body::DeleteOptions => (&JSON_AND_YAML, reference(schemas::DELETE_OPTIONS)),
+        };
+        described["requestBody"] = json!({"content": content(types, &body)});
+        described
+    }
+}
+
+fn content(types: &[&str], schema: &Value) -> Value {
+    types
+        .iter()
+        .map(|name| ((*name).to_owned(), json!({ "schema": schema })))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+fn in_query((name, kind, description): &Parameter) -> Value {
+    json!({
+        "name": name,
+        "in": "query",
+        "description": description,
+        "schema": {"type": kind, "uniqueItems": true},
+    })
+}
+
+fn in_path(name: &str, description: &str) -> Value {
+    json!({
+        "name": name,
+        "in": "path",
+        "required": true,
+        "description": description,
+        "schema": {"type": "string", "uniqueItems": true},
+    })
+}

@@ -1,0 +1,160 @@
+//! Which resources are served at this moment: the built-in ones and those of established definitions. Refuses to know
+//! requests and storage; the store's observer tells it of every definition that is written.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde_json::Value;
+
+use crate::builtin;
+use crate::definition::{self, Claims};
+use crate::resource::{Names, Nature, Resource, join_group};
+use serde::Deserialize;
+
+/// What is served, as of one moment.
+#[derive(Debug, Default)]
+pub(crate) struct Catalog {
+    /// By group, version and plural.
+    resources: BTreeMap<(String, String, String), Arc<Resource>>,
+    /// The granted names of every definition, served or not, by its name.
+    definitions: BTreeMap<String, Known>,
+}
+
+#[derive(Debug, Clone)]
+struct Known {
+    group: String,
+    names: Names,
+}
+
+impl Catalog {
+    /// The resource at `/apis/<group>/<version>/<plural>`.
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.resources
+            .get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+    }
+
+    /// All resources, by group, then version, then plural.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.resources.values()
+    }
+
+    /// The resource whose objects have this `apiVersion` and `kind`.
+    pub(crate) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        self.all()
+            .find(|resource| resource.names.kind == kind && resource.api_version() == api_version)
+    }
+
+    /// One resource for each place in the store, in its storage version where that is served.
+    pub(crate) fn stored(&self) -> Vec<Arc<Resource>> {
+        let mut stored: BTreeMap<&str, &Arc<Resource>> = BTreeMap::new();
+        for resource in self.all() {
+            let is_storage_form = join_group(&resource.group, &resource.version) == resource.storage_api_version();
+            if is_storage_form || !stored.contains_key(&*resource.storage) {
+                stored.insert(&resource.storage, resource);
+            }
+        }
+        stored.into_values().cloned().collect()
+    }
+
+    /// The resource that represents a place in the store.
+    pub(crate) fn of_storage(&self, storage: &str) -> Option<Arc<Resource>> {
+        self.stored().into_iter().find(|resource| &*resource.storage == storage)
+    }
+
+    /// Names that definitions of `group` other than `name` hold.
+    pub(crate) fn claims(&self, group: &str, name: &str) -> Claims {
+        let mut claims = Claims::default();
+        for (other, known) in &self.definitions {
+            if other != name && known.group == group {
+                claims.add(&known.names);
+            }
+        }
+        claims
+    }
+}
+
+/// The current catalog; readers take a snapshot, writers replace it.
+pub(crate) struct Registry {
+    current: RwLock<Arc<Catalog>>,
+}
+
+impl Registry {
+    /// A registry of the built-in resources.
+    pub(crate) fn new() -> Self {
+        let resources = builtin::resources()
+            .into_iter()
+            .map(|resource| (place(&resource), Arc::new(resource)))
+            .collect();
+        Self {
+            current: RwLock::new(Arc::new(Catalog {
+                resources,
+                definitions: BTreeMap::new(),
+            })),
+        }
+    }
+
+    /// What is served now.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Serves what a definition, written at resource version `rv`, says. Must be called in the order of writes.
+    pub(crate) fn install(&self, definition: &Value, rv: u64) {
+        let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let group = definition["spec"]["group"].as_str().unwrap_or_default().to_owned();
+        let resources = if definition::is_established(definition) {
+            definition::resources(definition, Nature::Custom, rv)
+        } else {
+            Vec::new()
+        };
+        let names = Names::deserialize(&definition["status"]["acceptedNames"]).unwrap_or_default();
+        self.replace(&name, |catalog| {
+            for mut resource in resources {
+                let place = place(&resource);
+                // Objects fit for as long as the schema stays as it is.
+                if let Some(before) = self.catalog().resources.get(&place)
+                    && before.declared_schema == resource.declared_schema
+                {
+                    resource.since = before.since;
+                }
+                catalog.resources.insert(place, Arc::new(resource));
+            }
+            catalog.definitions.insert(name.clone(), Known { group, names });
+        });
+    }
+
+    /// Serves nothing of a definition any more.
+    pub(crate) fn remove(&self, name: &str) {
+        self.replace(name, |_| ());
+    }
+
+    /// Takes out what the definition `name` brought and lets `change` put in what it brings now.
+    fn replace(&self, name: &str, change: impl FnOnce(&mut Catalog)) {
+        let before = self.catalog();
+        let keep = |resource: &Resource| resource.nature != Nature::Custom || *resource.storage != *name;
+        let mut catalog = Catalog {
+            resources: before
+                .resources
+                .iter()
+                .filter(|(_, resource)| keep(resource))
+                .map(|(place, resource)| (place.clone(), Arc::clone(resource)))
+                .collect(),
+            definitions: before
+                .definitions
+                .iter()
+                .filter(|(other, _)| *other != name)
+                .map(|(other, known)| (other.clone(), known.clone()))
+                .collect(),
+        };
+        change(&mut catalog);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
+    }
+}
+
+fn place(resource: &Resource) -> (String, String, String) {
+    (
+        resource.group.clone(),
+        resource.version.clone(),
+        resource.names.plural.clone(),
+    )
+}

@@ -1,0 +1,198 @@
+//! The URL paths of the Kubernetes API.
+
+/// What a path points at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// `/version`
+    Version,
+    /// `/healthz`, `/livez`, `/readyz`
+    Health,
+    /// `/`
+    Root,
+    /// `/api`
+    CoreVersions,
+    /// `/apis`
+    Groups,
+    /// `/apis/<group>`
+    Group(String),
+    /// `/api/v1`, `/apis/<group>/<version>`; the group is empty in the core group.
+    GroupVersion(String, String),
+    /// `/openapi/v3`
+    OpenApiIndex,
+    /// `/openapi/v3/apis/<group>/<version>`
+    OpenApiDocument(String, String),
+    /// `/openapi/v2`
+    Swagger,
+    /// Objects.
+    Resource(ResourcePath),
+    /// Nothing.
+    Unknown,
+}
+
+/// What hangs below an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subresource {
+    /// `/status`
+    Status,
+    /// `/finalize` of a namespace
+    Finalize,
+}
+
+impl Subresource {
+    /// The word in the path.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Finalize => "finalize",
+        }
+    }
+}
+
+/// A collection or one object in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct ResourcePath {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) plural: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<Subresource>,
+}
+
+/// Parses the path of a URL.
+pub(crate) fn parse(path: &str) -> Target {
+    let parts: Vec<String> = path
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .map(percent_decode)
+        .collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    match parts.as_slice() {
+        [] => Target::Root,
+        ["version"] => Target::Version,
+        ["healthz" | "livez" | "readyz", ..] => Target::Health,
+        ["api"] => Target::CoreVersions,
+        ["apis"] => Target::Groups,
+        ["openapi", "v2"] => Target::Swagger,
+        ["openapi", "v3"] => Target::OpenApiIndex,
+        ["openapi", "v3", "api", version] => Target::OpenApiDocument(String::new(), (*version).to_owned()),
+        ["openapi", "v3", "apis", group, version] => {
+            Target::OpenApiDocument((*group).to_owned(), (*version).to_owned())
+        }
+        ["api", version] => Target::GroupVersion(String::new(), (*version).to_owned()),
+        ["apis", group] => Target::Group((*group).to_owned()),
+        ["apis", group, version] => Target::GroupVersion((*group).to_owned(), (*version).to_owned()),
+        ["api", version, rest @ ..] => resource("", version, rest),
+        ["apis", group, version, rest @ ..] => resource(group, version, rest),
+        _ => Target::Unknown,
+    }
+}
+
+fn resource(group: &str, version: &str, rest: &[&str]) -> Target {
+    let (namespace, rest) = match rest {
+        // A namespace's own subresources look like collections inside it.
+        ["namespaces", _, "status" | "finalize"] => (None, rest),
+        ["namespaces", namespace, inner @ ..] if !inner.is_empty() => (Some((*namespace).to_owned()), inner),
+        _ => (None, rest),
+    };
+    let mut path = ResourcePath {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        namespace,
+        ..ResourcePath::default()
+    };
+    match rest {
+        [plural] => path.plural = (*plural).to_owned(),
+        [plural, name] => {
+            path.plural = (*plural).to_owned();
+            path.name = Some((*name).to_owned());
+        }
+        [plural, name, subresource] => {
+            path.plural = (*plural).to_owned();
+            path.name = Some((*name).to_owned());
+            path.subresource = match *subresource {
+                "status" => Some(Subresource::Status),
+                "finalize" if group.is_empty() && *plural == "namespaces" => Some(Subresource::Finalize),
+                _ => return Target::Unknown,
+            };
+        }
+        _ => return Target::Unknown,
+    }
+    Target::Resource(path)
+}
+
+/// Undoes `%41`; what is no valid escape stays as it is.
+pub(super) fn percent_decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = bytes.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        match escape.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()) {
+            Some(byte) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            None => {
+                decoded.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(group: &str, version: &str, plural: &str, namespace: Option<&str>, name: Option<&str>) -> ResourcePath {
+        ResourcePath {
+            group: group.into(),
+            version: version.into(),
+            plural: plural.into(),
+            namespace: namespace.map(Into::into),
+            name: name.map(Into::into),
+            subresource: None,
+        }
+    }
+
+    #[test]
+    fn each_form_of_path_is_understood() {
+        let objects = [
+            ("/api/v1/namespaces", path("", "v1", "namespaces", None, None)),
+            ("/api/v1/namespaces/a", path("", "v1", "namespaces", None, Some("a"))),
+            ("/api/v1/namespaces/a/events", path("", "v1", "events", Some("a"), None)),
+            ("/apis/x.y/v2/widgets/", path("x.y", "v2", "widgets", None, None)),
+            (
+                "/apis/x.y/v2/namespaces/a/widgets/b%2Bc",
+                path("x.y", "v2", "widgets", Some("a"), Some("b+c")),
+            ),
+        ];
+        for (text, expected) in objects {
+            assert_eq!(parse(text), Target::Resource(expected), "{text}");
+        }
+        let status = ResourcePath {
+            subresource: Some(Subresource::Status),
+            ..path("", "v1", "namespaces", None, Some("a"))
+        };
+        assert_eq!(parse("/api/v1/namespaces/a/status"), Target::Resource(status));
+        assert_eq!(parse("/apis/x.y"), Target::Group("x.y".into()));
+        assert_eq!(
+            parse("/openapi/v3/apis/x.y/v1"),
+            Target::OpenApiDocument("x.y".into(), "v1".into())
+        );
+    }
+
+    #[test]
+    fn other_paths_point_at_nothing() {
+        for text in [
+            "/x",
+            "/apis/a/b/c/d/e",
+            "/apis/a/v1/namespaces/n/w/x/finalize",
+            "/api/v1/namespaces/a/w/x/y/z",
+        ] {
+            assert_eq!(parse(text), Target::Unknown, "{text}");
+        }
+    }
+}

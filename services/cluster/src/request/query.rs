@@ -1,0 +1,174 @@
+//! Query parameters, and the options of lists and watches that they carry.
+
+use super::path::percent_decode;
+use crate::selector::{FieldSelector, LabelSelector, SelectorError};
+
+/// The parameters of a URL, decoded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+/// What to do about fields that the schema does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// How exactly a list's resource version is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VersionMatch {
+    Exact,
+    NotOlderThan,
+}
+
+/// A parameter that cannot be understood.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum QueryError {
+    /// A selector outside its grammar.
+    #[error(transparent)]
+    Selector(#[from] SelectorError),
+    /// A parameter with a value it cannot have.
+    #[error("{0}: Invalid value: {1:?}: {2}")]
+    Value(&'static str, String, &'static str),
+}
+
+/// The options of a list or watch.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ListQuery {
+    pub(crate) labels: LabelSelector,
+    pub(crate) fields: FieldSelector,
+    pub(crate) limit: Option<u32>,
+    pub(crate) continue_token: Option<String>,
+    /// Absent and empty are one; `0` is any version.
+    pub(crate) rv: Option<u64>,
+    pub(crate) version_match: Option<VersionMatch>,
+    pub(crate) watch: bool,
+    pub(crate) bookmarks: bool,
+    pub(crate) initial_events: bool,
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
+impl Query {
+    /// Parses the part of a URL after the question mark.
+    pub(crate) fn parse(text: &str) -> Self {
+        let decode = |part: &str| percent_decode(&part.replace('+', " "));
+        let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(name), decode(value))
+        });
+        Self { pairs: pairs.collect() }
+    }
+
+    /// The first non-empty value of a parameter.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.pairs
+            .iter()
+            .find(|(n, value)| n == name && !value.is_empty())
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a parameter is given at all.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Whether a parameter is on: `true` or `1`.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        matches!(self.get(name), Some("true" | "1" | "True" | "TRUE"))
+    }
+
+    /// Whether the request must leave no trace.
+    ///
+    /// # Errors
+    /// When `dryRun` is anything but `All`.
+    pub(crate) fn dry_run(&self) -> Result<bool, QueryError> {
+        match self.get("dryRun") {
+            None => Ok(false),
+            Some("All") => Ok(true),
+            Some(other) => Err(QueryError::Value(
+                "dryRun",
+                other.to_owned(),
+                "supported values: \"All\"",
+            )),
+        }
+    }
+
+    /// What `fieldValidation` asks for; the default is to warn.
+    pub(crate) fn field_validation(&self) -> Result<FieldValidation, QueryError> {
+        match self.get("fieldValidation") {
+            None | Some("Warn") => Ok(FieldValidation::Warn),
+            Some("Ignore") => Ok(FieldValidation::Ignore),
+            Some("Strict") => Ok(FieldValidation::Strict),
+            Some(other) => Err(QueryError::Value(
+                "fieldValidation",
+                other.to_owned(),
+                "supported values: \"Ignore\", \"Strict\", \"Warn\"",
+            )),
+        }
+    }
+
+    /// The options of a list or watch.
+    pub(crate) fn list(&self) -> Result<ListQuery, QueryError> {
+        let number = |name: &'static str| match self.get(name) {
+            None => Ok(None),
+            Some(text) => match text.parse::<u64>() {
+                Ok(number) => Ok(Some(number)),
+                Err(_) => Err(QueryError::Value(name, text.to_owned(), "must be a whole number")),
+            },
+        };
+        let version_match = match self.get("resourceVersionMatch") {
+            None => None,
+            Some("Exact") => Some(VersionMatch::Exact),
+            Some("NotOlderThan") => Some(VersionMatch::NotOlderThan),
+            Some(other) => {
+                let rule = "supported values: \"Exact\", \"NotOlderThan\", \"\"";
+                return Err(QueryError::Value("resourceVersionMatch", other.to_owned(), rule));
+            }
+        };
+        Ok(ListQuery {
+            labels: LabelSelector::parse(self.get("labelSelector").unwrap_or_default())?,
+            fields: FieldSelector::parse(self.get("fieldSelector").unwrap_or_default())?,
+            limit: number("limit")?
+                .filter(|limit| *limit > 0)
+                .map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)),
+            continue_token: self.get("continue").map(str::to_owned),
+            rv: number("resourceVersion")?,
+            version_match,
+            watch: self.is_on("watch"),
+            bookmarks: self.is_on("allowWatchBookmarks"),
+            initial_events: self.is_on("sendInitialEvents"),
+            timeout_seconds: number("timeoutSeconds")?.filter(|seconds| *seconds > 0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_decoded_and_empty_ones_are_absent() {
+        let query = Query::parse("labelSelector=a%3Db%2Cc&limit=5&continue=&watch=1&x=a+b");
+        let list = query.list().unwrap();
+        assert_eq!(list.labels, LabelSelector::parse("a=b,c").unwrap());
+        assert_eq!((list.limit, list.continue_token, list.watch), (Some(5), None, true));
+        assert_eq!(query.get("x"), Some("a b"));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        for text in [
+            "limit=x",
+            "resourceVersion=-1",
+            "resourceVersionMatch=Newest",
+            "labelSelector=a%3Db%3Dc",
+        ] {
+            assert!(Query::parse(text).list().is_err(), "{text}");
+        }
+        assert!(Query::parse("dryRun=Some").dry_run().is_err());
+        assert!(Query::parse("fieldValidation=Maybe").field_validation().is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! What the server serves: one `Resource` for each kind and version, whether built in or defined by a
+//! CustomResourceDefinition. Holds the compiled schema; refuses to know requests and storage.
+
+mod events;
+mod view;
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::schema::Structural;
+use crate::status::Named;
+use crate::table::PrinterColumn;
+
+pub(crate) use view::{Shown, shown, stored};
+
+/// What sets a resource apart from a plain custom resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// Defined by a CustomResourceDefinition.
+    Custom,
+    /// CustomResourceDefinitions themselves.
+    Definition,
+    /// Namespaces.
+    Namespace,
+    /// `events` of the core group.
+    CoreEvent,
+    /// `events` of `events.k8s.io`: the same objects as [`Nature::CoreEvent`] under other field names.
+    Event,
+    /// A built-in kind without behaviour: configmaps, secrets, leases.
+    Plain,
+}
+
+/// The names of a resource, as in `spec.names` of a CustomResourceDefinition.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Names {
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+}
+
+/// One kind in one version.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) names: Names,
+    pub(crate) namespaced: bool,
+    pub(crate) nature: Nature,
+    /// Whether `/status` is served and the main resource leaves the status alone.
+    pub(crate) has_status: bool,
+    /// The compiled schema; nothing is pruned or validated without one.
+    pub(crate) schema: Option<Structural>,
+    /// The schema as it was declared, for OpenAPI documents.
+    pub(crate) declared_schema: Value,
+    pub(crate) columns: Vec<PrinterColumn>,
+    /// Paths besides name and namespace by which field selectors may select, without the leading dot.
+    pub(crate) selectable: Vec<String>,
+    /// The resource's name in the store: `plural.group`.
+    pub(crate) storage: Arc<str>,
+    /// The version in which objects are stored.
+    pub(crate) storage_version: String,
+    /// Objects written before this resource version may not fit the present schema.
+    pub(crate) since: u64,
+    /// Whether the definition is being deleted: nothing new may be created.
+    pub(crate) terminating: bool,
+    /// What a client of a deprecated version is told.
+    pub(crate) deprecation: Option<String>,
+}
+
+impl Resource {
+    /// `group/version`, or the version alone in the core group.
+    pub(crate) fn api_version(&self) -> String {
+        join_group(&self.group, &self.version)
+    }
+
+    /// `group/version` of stored objects.
+    pub(crate) fn storage_api_version(&self) -> String {
+        match self.nature {
+            // Both faces of events share the core form.
+            Nature::Event => "v1".to_owned(),
+            Nature::Custom | Nature::Definition | Nature::Namespace | Nature::CoreEvent | Nature::Plain => {
+                join_group(&self.group, &self.storage_version)
+            }
+        }
+    }
+
+    /// How a Status names it.
+    pub(crate) fn named(&self) -> Named<'_> {
+        Named {
+            group: &self.group,
+            plural: &self.names.plural,
+        }
+    }
+
+    /// Whether `metadata.generation` counts changes of this resource.
+    pub(crate) fn has_generation(&self) -> bool {
+        matches!(self.nature, Nature::Custom | Nature::Definition)
+    }
+
+    /// Whether an update without a resource version is taken as it comes.
+    pub(crate) fn allows_unconditional_update(&self) -> bool {
+        !matches!(self.nature, Nature::Custom | Nature::Definition)
+    }
+
+    /// Whether strategic merge patches are understood: only of kinds that are built in.
+    pub(crate) fn allows_strategic_patch(&self) -> bool {
+        self.nature != Nature::Custom
+    }
+}
+
+/// `group/version`, or the version alone in the core group.
+pub(crate) fn join_group(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
+}
+
+/// `plural.group`, or the plural alone in the core group: a resource's name in the store.
+pub(crate) fn storage_name(group: &str, plural: &str) -> String {
+    if group.is_empty() {
+        plural.to_owned()
+    } else {
+        format!("{plural}.{group}")
+    }
+}

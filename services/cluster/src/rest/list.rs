@@ -1,0 +1,223 @@
+//! Lists, whole and in pages, and the door to watches.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::render::{self, ListMeta};
+use super::{Call, Reply, watch};
+use crate::mutate::store_failed;
+use crate::request::{ListQuery, VersionMatch};
+use crate::resource::{Resource, Shown, shown};
+use crate::status::{FieldProblem, Status};
+use crate::store::{Page, PageRequest, Revision, StoreError};
+
+/// Objects read at once when selectors or pages must look at them one by one.
+const CHUNK: u32 = 500;
+
+/// Where a list goes on, as clients carry it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Token {
+    rv: u64,
+    namespace: String,
+    name: String,
+}
+
+impl Token {
+    fn encode(&self) -> String {
+        URL_SAFE_NO_PAD.encode(serde_json::to_string(self).expect("a token holds only strings and numbers"))
+    }
+
+    fn decode(text: &str) -> Result<Self, Status> {
+        let refused = |why: &dyn std::fmt::Display| Status::bad_request(format!("continue key is not valid: {why}"));
+        let json = URL_SAFE_NO_PAD.decode(text).map_err(|error| refused(&error))?;
+        serde_json::from_slice(&json).map_err(|error| refused(&error))
+    }
+}
+
+/// `GET` of a collection.
+pub(super) async fn list_or_watch(call: &Call<'_>) -> Result<Reply, Status> {
+    let query = call
+        .request
+        .query
+        .list()
+        .map_err(|error| Status::bad_request(error.to_string()))?;
+    check_fields(call.resource, &query)?;
+    check_versions(call, &query)?;
+    if query.watch {
+        return watch::watch(call, query).await;
+    }
+    let (found, meta) = matching(call, &query).await?;
+    let objects = found
+        .iter()
+        .map(|revision| shown(call.resource, revision))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| store_failed(&error))?;
+    render::many(call, &objects, &meta)
+}
+
+/// The objects that a list asks for.
+pub(super) async fn matching(call: &Call<'_>, query: &ListQuery) -> Result<(Vec<Arc<Revision>>, ListMeta), Status> {
+    let mut request = page_request(call, query)?;
+    let limit = query.limit.and_then(|limit| usize::try_from(limit).ok());
+    let selective = !query.labels.is_empty() || !query.fields.is_empty();
+    let mut found = Vec::new();
+    loop {
+        // One more than asked for tells whether there is more.
+        request.limit = match (selective, query.limit) {
+            (false, limit) => limit.map(|limit| limit.saturating_add(1)),
+            (true, _) => Some(CHUNK),
+        };
+        let page = read(call, query, &request).await?;
+        request.at = Some(page.rv);
+        let exhausted = request.limit.is_none_or(|asked| page.objects.len() < asked as usize);
+        request.after = page
+            .objects
+            .last()
+            .map(|last| (last.key.namespace.clone(), last.key.name.clone()));
+        for revision in page.objects {
+            if !selective || selected(call.resource, query, &revision)? {
+                found.push(revision);
+            }
+        }
+        if exhausted || limit.is_some_and(|limit| found.len() > limit) {
+            let meta = finish(call, &request, limit, selective, page.rv, &mut found).await?;
+            return Ok((found, meta));
+        }
+    }
+}
+
+fn page_request(call: &Call<'_>, query: &ListQuery) -> Result<PageRequest, Status> {
+    let mut request = PageRequest {
+        resource: call.resource.storage.to_string(),
+        namespace: call.request.path.namespace.clone(),
+        ..PageRequest::default()
+    };
+    if let Some(token) = &query.continue_token {
+        let token = Token::decode(token)?;
+        request.at = Some(token.rv);
+        request.after = Some((token.namespace, token.name));
+    } else if query.version_match == Some(VersionMatch::Exact) || (query.limit.is_some() && query.rv > Some(0)) {
+        // A page at a version means exactly that version, unless the client says otherwise.
+        request.at = query
+            .rv
+            .filter(|_| query.version_match != Some(VersionMatch::NotOlderThan));
+    }
+    Ok(request)
+}
+
+async fn read(call: &Call<'_>, query: &ListQuery, request: &PageRequest) -> Result<Page, Status> {
+    call.api.store.list(request).await.map_err(|error| match error {
+        StoreError::Compacted { .. } if query.continue_token.is_some() => Status::continue_expired(),
+        error => store_failed(&error),
+    })
+}
+
+/// Cuts the list at its limit and says what is left.
+async fn finish(
+    call: &Call<'_>,
+    request: &PageRequest,
+    limit: Option<usize>,
+    selective: bool,
+    rv: u64,
+    found: &mut Vec<Arc<Revision>>,
+) -> Result<ListMeta, Status> {
+    let mut meta = ListMeta {
+        rv,
+        ..ListMeta::default()
+    };
+    let Some(limit) = limit.filter(|limit| found.len() > *limit) else {
+        return Ok(meta);
+    };
+    found.truncate(limit);
+    let Some(last) = found.last() else {
+        return Ok(meta);
+    };
+    let (namespace, name) = (last.key.namespace.clone(), last.key.name.clone());
+    if !selective {
+        let left = call.api.store.count_after(request, &namespace, &name).await;
+        meta.remaining = Some(left.map_err(|error| store_failed(&error))?);
+    }
+    meta.continue_token = Some(Token { rv, namespace, name }.encode());
+    Ok(meta)
+}
+
+/// Whether the selectors of a list or watch select a revision.
+pub(super) fn selected(resource: &Resource, query: &ListQuery, revision: &Revision) -> Result<bool, Status> {
+    if query.labels.is_empty() && query.fields.is_empty() {
+        return Ok(true);
+    }
+    let shown: Shown<'_> = shown(resource, revision).map_err(|error| store_failed(&error))?;
+    let object = shown.value().map_err(|error| store_failed(&error))?;
+    Ok(query.labels.matches(&object["metadata"]["labels"]) && query.fields.matches(|field| field_text(object, field)))
+}
+
+fn field_text(object: &Value, field: &str) -> String {
+    let pointer = format!("/{}", field.replace('.', "/"));
+    match object.pointer(&pointer) {
+        Some(Value::String(text)) => text.clone(),
+        Some(value @ (Value::Bool(_) | Value::Number(_))) => value.to_string(),
+        // The source of an event is selected by its component.
+        Some(Value::Object(source)) => source
+            .get("component")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned(),
+        Some(Value::Null | Value::Array(_)) | None => String::new(),
+    }
+}
+
+fn check_fields(resource: &Resource, query: &ListQuery) -> Result<(), Status> {
+    let known = |field: &str| {
+        field == "metadata.name"
+            || (field == "metadata.namespace" && resource.namespaced)
+            || (resource.names.kind == "Secret" && field == "type")
+            || (resource.names.kind == "Namespace" && field == "status.phase")
+            || resource.selectable.iter().any(|selectable| selectable == field)
+    };
+    match query.fields.fields().find(|field| !known(field)) {
+        Some(field) => Err(Status::bad_request(format!("field label not supported: {field}"))),
+        None => Ok(()),
+    }
+}
+
+/// The rules about resource versions in the options of lists and watches.
+fn check_versions(call: &Call<'_>, query: &ListQuery) -> Result<(), Status> {
+    let invalid = |problem| Err(Status::invalid("meta.k8s.io", "ListOptions", "", &[problem]));
+    if query.watch {
+        if query.initial_events && query.version_match != Some(VersionMatch::NotOlderThan) {
+            return invalid(FieldProblem::forbidden(
+                "resourceVersionMatch",
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ));
+        }
+        if !call.request.query.has("sendInitialEvents") && query.version_match.is_some() {
+            return invalid(FieldProblem::forbidden(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden for watch",
+            ));
+        }
+    } else if query.version_match.is_some() {
+        if query.continue_token.is_some() {
+            let rule = "resourceVersionMatch is forbidden when continue is provided";
+            return invalid(FieldProblem::forbidden("resourceVersionMatch", rule));
+        }
+        if query.rv.is_none() {
+            let rule = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            return invalid(FieldProblem::forbidden("resourceVersionMatch", rule));
+        }
+    }
+    if query.continue_token.is_some() && query.rv > Some(0) {
+        return Err(Status::bad_request(
+            "specifying resource version is not allowed when using continue",
+        ));
+    }
+    let current = call.api.store.committed();
+    match query.rv {
+        Some(rv) if rv > current => Err(Status::future_version(rv, current)),
+        _ => Ok(()),
+    }
+}

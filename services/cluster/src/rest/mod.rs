@@ -1,0 +1,121 @@
+//! The verbs of the Kubernetes API over resources: from a parsed request to a reply. Each verb has a file; refuses
+//! to know
+//! sockets.
+
+mod list;
+mod remove;
+mod render;
+mod reply;
+mod watch;
+mod write;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::Method;
+
+use crate::api::Api;
+use crate::mutate;
+use crate::request::{Query, Rendering, ResourcePath, Subresource};
+use crate::resource::{Nature, Resource};
+use crate::status::Status;
+use crate::store::ObjectKey;
+
+pub(crate) use reply::{Body, Reply};
+
+/// A request for objects, as far as it is known before the body is understood.
+#[derive(Debug)]
+pub(crate) struct ObjectRequest {
+    pub(crate) method: Method,
+    pub(crate) path: ResourcePath,
+    pub(crate) query: Query,
+    pub(crate) rendering: Rendering,
+    pub(crate) content_type: String,
+    pub(crate) user_agent: String,
+    pub(crate) body: Bytes,
+}
+
+/// A request whose resource has been found.
+pub(crate) struct Call<'a> {
+    pub(crate) api: &'a Api,
+    pub(crate) resource: &'a Arc<Resource>,
+    pub(crate) request: &'a ObjectRequest,
+}
+
+impl Call<'_> {
+    /// The namespace of the path, empty for cluster scope.
+    fn namespace(&self) -> &str {
+        self.request.path.namespace.as_deref().unwrap_or_default()
+    }
+
+    fn key(&self, name: &str) -> ObjectKey {
+        mutate::key(self.resource, self.namespace(), name)
+    }
+
+    /// The field manager: as the client says, or the first word of its user agent.
+    fn manager(&self) -> &str {
+        let agent = || {
+            self.request
+                .user_agent
+                .split('/')
+                .next()
+                .filter(|agent| !agent.is_empty())
+                .unwrap_or("unknown")
+        };
+        self.request.query.get("fieldManager").unwrap_or_else(agent)
+    }
+
+    fn dry_run(&self) -> Result<bool, Status> {
+        self.request
+            .query
+            .dry_run()
+            .map_err(|error| Status::bad_request(error.to_string()))
+    }
+}
+
+/// Answers a request for objects.
+pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, Status> {
+    let path = &request.path;
+    let catalog = api.registry.catalog();
+    let resource = catalog
+        .find(&path.group, &path.version, &path.plural)
+        .ok_or_else(Status::unknown_path)?;
+    check_scope(resource, path)?;
+    check_subresource(resource, path.subresource)?;
+    let call = Call { api, resource, request };
+    let reply = match (&request.method, &path.name, path.subresource) {
+        (&Method::GET, None, None) => list::list_or_watch(&call).await,
+        (&Method::GET, Some(name), _) => get(&call, name).await,
+        (&Method::POST, None, None) => write::post(&call).await,
+        (&Method::PUT, Some(name), _) => write::put(&call, name).await,
+        (&Method::PATCH, Some(name), _) => write::patch(&call, name).await,
+        (&Method::DELETE, Some(name), None) => remove::one(&call, name).await,
+        (&Method::DELETE, None, None) => remove::collection(&call).await,
+        _ => Err(Status::method_not_allowed()),
+    }?;
+    Ok(match &resource.deprecation {
+        Some(warning) => reply.warn([warning.clone()]),
+        None => reply,
+    })
+}
+
+/// A namespaced resource is reached inside a namespace, but for lists over all of them.
+fn check_scope(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
+    match (resource.namespaced, &path.namespace, &path.name) {
+        (true, None, Some(_)) | (false, Some(_), _) => Err(Status::unknown_path()),
+        _ => Ok(()),
+    }
+}
+
+fn check_subresource(resource: &Resource, subresource: Option<Subresource>) -> Result<(), Status> {
+    match subresource {
+        Some(Subresource::Status) if !resource.has_status => Err(Status::unknown_path()),
+        Some(Subresource::Finalize) if resource.nature != Nature::Namespace => Err(Status::unknown_path()),
+        _ => Ok(()),
+    }
+}
+
+async fn get(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
+    let revision = mutate::find(call.api, call.resource, &call.key(name)).await?;
+    render::revision(call, 200, &revision)
+}

@@ -1,0 +1,148 @@
+//! `DELETE` of one object and of a collection.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::list::matching;
+use super::{Call, Reply, render};
+use crate::decode;
+use crate::meta;
+use crate::mutate::{self, DeleteOptions, Deleted, Propagation, store_failed};
+use crate::resource::{Shown, shown};
+use crate::status::{FieldProblem, Status};
+
+/// `DeleteOptions` as they stand in a body.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Sent {
+    preconditions: Option<Preconditions>,
+    propagation_policy: Option<String>,
+    orphan_dependents: Option<bool>,
+    dry_run: Vec<String>,
+    grace_period_seconds: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Preconditions {
+    uid: Option<String>,
+    resource_version: Option<String>,
+}
+
+/// Deletes one object.
+pub(super) async fn one(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
+    let options = options(call)?;
+    match mutate::delete(call.api, call.resource, &call.key(name), &options).await? {
+        Deleted::Gone(revision) => {
+            let object = revision.object().map_err(|error| store_failed(&error))?;
+            let status = Status::deleted(call.resource.named(), name, meta::uid(object));
+            Ok(Reply::from(&status))
+        }
+        Deleted::Marked(revision) => render::revision(call, 200, &revision),
+        Deleted::Dry(object) => render::one(call, 200, &Shown::Object(*object)),
+    }
+}
+
+/// Deletes the objects that the selectors select.
+pub(super) async fn collection(call: &Call<'_>) -> Result<Reply, Status> {
+    if call.resource.namespaced && call.request.path.namespace.is_none() {
+        return Err(Status::method_not_allowed());
+    }
+    let options = options(call)?;
+    let query = call
+        .request
+        .query
+        .list()
+        .map_err(|error| Status::bad_request(error.to_string()))?;
+    let (found, meta) = matching(call, &query).await?;
+    for revision in &found {
+        match mutate::delete(call.api, call.resource, &revision.key, &options).await {
+            Ok(_) => {}
+            // Somebody else deleted it in the meantime.
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+    }
+    let objects = found
+        .iter()
+        .map(|revision| shown(call.resource, revision))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| store_failed(&error))?;
+    render::many(call, &objects, &meta)
+}
+
+/// The options of the query and of the body, which wins.
+fn options(call: &Call<'_>) -> Result<DeleteOptions, Status> {
+    let query = &call.request.query;
+    let sent = if call.request.body.is_empty() {
+        Sent {
+            propagation_policy: query.get("propagationPolicy").map(str::to_owned),
+            orphan_dependents: query.get("orphanDependents").map(|text| text == "true"),
+            grace_period_seconds: query.get("gracePeriodSeconds").and_then(|text| text.parse().ok()),
+            ..Sent::default()
+        }
+    } else {
+        read_body(call)?
+    };
+    let invalid = |problem| Status::invalid("meta.k8s.io", "DeleteOptions", "", &[problem]);
+    let dry_run = match sent.dry_run.as_slice() {
+        [] => call.dry_run()?,
+        [all] if all == "All" => true,
+        [other, ..] => {
+            return Err(invalid(FieldProblem::not_supported("dryRun", other, &["All"])));
+        }
+    };
+    if sent.grace_period_seconds.is_some_and(|seconds| seconds < 0) {
+        let shown = sent.grace_period_seconds.unwrap_or_default().to_string();
+        return Err(invalid(FieldProblem::invalid_number(
+            "gracePeriodSeconds",
+            &shown,
+            "must be greater than or equal to 0",
+        )));
+    }
+    let propagation = match (sent.propagation_policy.as_deref(), sent.orphan_dependents) {
+        (Some(_), Some(_)) => {
+            let rule = "orphanDependents and deletionPropagation cannot be both set";
+            return Err(invalid(FieldProblem::invalid("propagationPolicy", "", rule)));
+        }
+        (Some("Background"), None) | (None, Some(false)) => Some(Propagation::Background),
+        (Some("Foreground"), None) => Some(Propagation::Foreground),
+        (Some("Orphan"), None) | (None, Some(true)) => Some(Propagation::Orphan),
+        (Some(other), None) => {
+            let allowed = ["Foreground", "Background", "Orphan", "nil"];
+            return Err(invalid(FieldProblem::not_supported(
+                "propagationPolicy",
+                other,
+                &allowed,
+            )));
+        }
+        (None, None) => None,
+    };
+    let Preconditions { uid, resource_version } = sent.preconditions.unwrap_or_default();
+    Ok(DeleteOptions {
+        uid,
+        rv: resource_version,
+        propagation,
+        dry_run,
+    })
+}
+
+fn read_body(call: &Call<'_>) -> Result<Sent, Status> {
+    let decoded = decode::by_media_type(&call.request.content_type, &call.request.body);
+    let unreadable = |error: &dyn std::fmt::Display| {
+        Status::bad_request(format!(
+            "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: {error}"
+        ))
+    };
+    let value: Value = decoded.map_err(|error| unreadable(&error))?.value;
+    let value = if value.is_null() { json!({}) } else { strip_nulls(value) };
+    Sent::deserialize(value).map_err(|error| unreadable(&error))
+}
+
+/// Clients write absent lists as null.
+fn strip_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => Value::Object(fields.into_iter().filter(|(_, value)| !value.is_null()).collect()),
+        other => other,
+    }
+}

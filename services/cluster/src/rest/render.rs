@@ -1,0 +1,155 @@
+//! Objects in the form in which the client wants them: JSON, YAML, a table, metadata alone.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::{Call, Reply};
+use crate::api::Api;
+use crate::builtin;
+use crate::mutate::{Written, store_failed};
+use crate::request::{Query, Rendering};
+use crate::resource::{Resource, Shown, shown};
+use crate::status::Status;
+use crate::store::Revision;
+use crate::table::{self, IncludeObject};
+
+/// What stands beside the items of a list.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ListMeta {
+    pub(super) rv: u64,
+    pub(super) continue_token: Option<String>,
+    pub(super) remaining: Option<u64>,
+}
+
+impl ListMeta {
+    fn to_value(&self) -> Value {
+        let mut metadata = json!({"resourceVersion": self.rv.to_string()});
+        if let Some(token) = &self.continue_token {
+            metadata["continue"] = token.as_str().into();
+        }
+        if let Some(remaining) = self.remaining {
+            metadata["remainingItemCount"] = remaining.into();
+        }
+        metadata
+    }
+}
+
+/// A reply with one stored object.
+pub(super) fn revision(call: &Call<'_>, code: u16, revision: &Revision) -> Result<Reply, Status> {
+    let shown = shown(call.resource, revision).map_err(|error| store_failed(&error))?;
+    one(call, code, &shown)
+}
+
+/// A reply with the result of a mutation.
+pub(super) fn written(call: &Call<'_>, code: u16, written: Written) -> Result<Reply, Status> {
+    match written {
+        Written::Revision(stored) => revision(call, code, &stored),
+        Written::Dry(object) => one(call, code, &Shown::Object(*object)),
+    }
+}
+
+/// A reply with one object.
+pub(super) fn one(call: &Call<'_>, code: u16, object: &Shown<'_>) -> Result<Reply, Status> {
+    let value = || object.value().map_err(|error| store_failed(&error));
+    Ok(match call.request.rendering {
+        Rendering::Json => Reply::json(code, object.text()),
+        Rendering::Yaml => Reply::yaml(code, yaml(value()?)?),
+        Rendering::Table => Reply::value(
+            code,
+            &table(call.api, call.resource, &call.request.query, &[value()?], None),
+        ),
+        Rendering::Metadata => Reply::value(code, &metadata_of(value()?)),
+    })
+}
+
+/// A reply with many objects.
+pub(super) fn many(call: &Call<'_>, objects: &[Shown<'_>], meta: &ListMeta) -> Result<Reply, Status> {
+    let values = || -> Result<Vec<&Value>, Status> {
+        objects
+            .iter()
+            .map(|object| object.value().map_err(|error| store_failed(&error)))
+            .collect()
+    };
+    let resource = call.resource;
+    Ok(match call.request.rendering {
+        Rendering::Json => Reply::json(200, list_text(resource, objects, meta)),
+        Rendering::Yaml => {
+            let list = json!({
+                "apiVersion": resource.api_version(),
+                "items": values()?,
+                "kind": resource.names.list_kind,
+                "metadata": meta.to_value(),
+            });
+            Reply::yaml(200, yaml(&list)?)
+        }
+        Rendering::Table => Reply::value(
+            200,
+            &table(call.api, resource, &call.request.query, &values()?, Some(meta)),
+        ),
+        Rendering::Metadata => {
+            let items: Vec<_> = values()?.into_iter().map(metadata_of).collect();
+            let kind = "PartialObjectMetadataList";
+            let list =
+                json!({"apiVersion": "meta.k8s.io/v1", "items": items, "kind": kind, "metadata": meta.to_value()});
+            Reply::value(200, &list)
+        }
+    })
+}
+
+/// A list put together from the stored texts of its items.
+fn list_text(resource: &Resource, objects: &[Shown<'_>], meta: &ListMeta) -> Bytes {
+    let texts: Vec<Bytes> = objects.iter().map(Shown::text).collect();
+    let size: usize = texts.iter().map(|text| text.len() + 1).sum();
+    let mut list = Vec::with_capacity(size + 256);
+    list.extend_from_slice(format!("{{\"apiVersion\":\"{}\",\"items\":[", resource.api_version()).as_bytes());
+    for (at, text) in texts.iter().enumerate() {
+        if at > 0 {
+            list.push(b',');
+        }
+        list.extend_from_slice(text);
+    }
+    list.extend_from_slice(
+        format!(
+            "],\"kind\":\"{}\",\"metadata\":{}}}",
+            resource.names.list_kind,
+            meta.to_value()
+        )
+        .as_bytes(),
+    );
+    Bytes::from(list)
+}
+
+/// A `meta.k8s.io/v1` Table of objects.
+pub(super) fn table(
+    api: &Api,
+    resource: &Resource,
+    query: &Query,
+    objects: &[&Value],
+    meta: Option<&ListMeta>,
+) -> Value {
+    let include = match query.get("includeObject") {
+        Some("None") => IncludeObject::None,
+        Some("Object") => IncludeObject::Object,
+        _ => IncludeObject::Metadata,
+    };
+    let rows: Vec<Value> = objects
+        .iter()
+        .map(|object| builtin::with_columns(resource, object).unwrap_or_else(|| (*object).clone()))
+        .collect();
+    let mut table = table::render(&resource.columns, &rows, include, api.now());
+    if let Some(meta) = meta {
+        table["metadata"] = meta.to_value();
+    } else if let [object] = objects {
+        table["metadata"] = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+    }
+    table
+}
+
+/// The object without its content.
+pub(super) fn metadata_of(object: &Value) -> Value {
+    json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": object["metadata"]})
+}
+
+fn yaml(value: &Value) -> Result<String, Status> {
+    serde_saphyr::to_string(value).map_err(|error| Status::internal(&error))
+}

@@ -1,0 +1,78 @@
+//! An answer before it becomes an HTTP response.
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures::Stream;
+use serde_json::Value;
+
+use crate::status::Status;
+
+/// The content of an answer.
+pub(crate) enum Body {
+    /// All of it.
+    Whole(Bytes),
+    /// Pieces as they come; the client's pace decides when the next is made.
+    Pieces(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+}
+
+/// An answer.
+pub(crate) struct Reply {
+    pub(crate) code: u16,
+    pub(crate) content_type: &'static str,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) body: Body,
+}
+
+impl Reply {
+    /// JSON text.
+    pub(crate) fn json(code: u16, text: impl Into<Bytes>) -> Self {
+        Self {
+            code,
+            content_type: "application/json",
+            warnings: Vec::new(),
+            body: Body::Whole(text.into()),
+        }
+    }
+
+    /// A JSON value.
+    pub(crate) fn value(code: u16, value: &Value) -> Self {
+        Self::json(code, value.to_string())
+    }
+
+    /// YAML text.
+    pub(crate) fn yaml(code: u16, text: String) -> Self {
+        Self {
+            content_type: "application/yaml",
+            ..Self::json(code, text)
+        }
+    }
+
+    /// Plain text.
+    pub(crate) fn text(code: u16, text: &'static str) -> Self {
+        Self {
+            content_type: "text/plain; charset=utf-8",
+            ..Self::json(code, text)
+        }
+    }
+
+    /// JSON values, one a line, as they come.
+    pub(crate) fn lines(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self {
+            body: Body::Pieces(Box::pin(pieces)),
+            ..Self::json(200, Bytes::new())
+        }
+    }
+
+    /// Adds warnings for the person at the client.
+    pub(crate) fn warn(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
+        self.warnings.extend(warnings);
+        self
+    }
+}
+
+impl From<&Status> for Reply {
+    fn from(status: &Status) -> Self {
+        Self::json(status.http_code(), status.to_json())
+    }
+}

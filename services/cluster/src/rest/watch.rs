@@ -1,0 +1,334 @@
+//! Watches: the state first where it is asked for, then every change, one JSON line each. The stream is pulled by
+//! the client's
+//! connection: who reads slowly falls back to the log and costs the others nothing.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::list::selected;
+use super::{Call, Reply, render};
+use crate::api::Api;
+use crate::mutate::store_failed;
+use crate::request::{ListQuery, Query, Rendering};
+use crate::resource::{Resource, Shown, shown};
+use crate::status::Status;
+use crate::store::{Change, Feed, FeedError, PageRequest, Revision};
+
+/// How many revisions are read from the log, or from the initial state, at once.
+const CHUNK: u32 = 500;
+/// Events that are ready at once travel together up to this size.
+const PIECE_MAX_BYTES: usize = 64 * 1024;
+/// A watch without a timeout of its own ends after this.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
+/// How often an idle watch is told how far it has come.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// The last bookmark comes so long before the end.
+const LAST_BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+
+/// Where a watch is.
+enum Phase {
+    /// It shows the state as of a version, from a page on.
+    Initial(PageRequest),
+    /// It reads the log.
+    CatchingUp,
+    /// It waits for what comes.
+    Live,
+    /// It is over.
+    Ended,
+}
+
+struct Watch {
+    api: Api,
+    resource: Arc<Resource>,
+    namespace: Option<String>,
+    query: ListQuery,
+    parameters: Query,
+    rendering: Rendering,
+    feed: Feed,
+    /// Everything up to this version has been shown.
+    position: u64,
+    phase: Phase,
+    ends_at: Instant,
+    bookmark_at: Instant,
+    headed: bool,
+}
+
+/// Opens a watch. Errors that are known at once are answered at once.
+pub(super) async fn watch(call: &Call<'_>, query: ListQuery) -> Result<Reply, Status> {
+    let timeout = query.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+    let now = Instant::now();
+    let ends_at = now + timeout.min(Duration::from_secs(u64::from(u32::MAX)));
+    // Subscribing before reading leaves no gap between what is read and what is heard.
+    let feed = call.api.store.subscribe(Some(&call.resource.storage));
+    let position = query.rv.unwrap_or_default();
+    // A new resource version was given out for the sake of bookmarks only if there was a mutation: 0 precedes
+    // everything.
+    let phase = if position == 0 || query.initial_events {
+        Phase::Initial(PageRequest {
+            resource: call.resource.storage.to_string(),
+            namespace: call.request.path.namespace.clone(),
+            limit: Some(CHUNK),
+            ..PageRequest::default()
+        })
+    } else {
+        Phase::CatchingUp
+    };
+    let watch = Watch {
+        api: call.api.clone(),
+        resource: Arc::clone(call.resource),
+        namespace: call.request.path.namespace.clone(),
+        query,
+        parameters: call.request.query.clone(),
+        rendering: call.request.rendering,
+        feed,
+        position,
+        phase,
+        ends_at,
+        bookmark_at: next_bookmark(now, ends_at),
+        headed: false,
+    };
+    Ok(Reply::lines(stream::unfold(watch, |mut watch| async move {
+        let piece = watch.next_piece().await?;
+        Some((piece, watch))
+    })))
+}
+
+impl Watch {
+    /// The next lines, or nothing when the watch is over.
+    async fn next_piece(&mut self) -> Option<Bytes> {
+        loop {
+            let mut lines = Vec::new();
+            match std::mem::replace(&mut self.phase, Phase::Ended) {
+                Phase::Ended => return None,
+                Phase::Initial(request) => match self.show_state(request, &mut lines).await {
+                    Ok(phase) => self.phase = phase,
+                    Err(status) => push_status(&mut lines, &status),
+                },
+                Phase::CatchingUp => match self.catch_up(&mut lines).await {
+                    Ok(phase) => self.phase = phase,
+                    Err(status) => push_status(&mut lines, &status),
+                },
+                Phase::Live => match self.listen(&mut lines).await {
+                    Ok(phase) => self.phase = phase,
+                    Err(status) => push_status(&mut lines, &status),
+                },
+            }
+            if !lines.is_empty() {
+                return Some(Bytes::from(lines));
+            }
+        }
+    }
+
+    async fn show_state(&mut self, mut request: PageRequest, lines: &mut Vec<u8>) -> Result<Phase, Status> {
+        let page = self
+            .api
+            .store
+            .list(&request)
+            .await
+            .map_err(|error| store_failed(&error))?;
+        request.at = Some(page.rv);
+        request.after = page
+            .objects
+            .last()
+            .map(|last| (last.key.namespace.clone(), last.key.name.clone()));
+        for revision in &page.objects {
+            if selected(&self.resource, &self.query, revision)? {
+                self.push_revision(lines, "ADDED", revision)?;
+            }
+        }
+        if request.limit.is_some_and(|limit| page.objects.len() >= limit as usize) {
+            return Ok(Phase::Initial(request));
+        }
+        self.position = page.rv;
+        if self.query.initial_events && self.query.bookmarks {
+            self.push_bookmark(lines, true);
+        }
+        Ok(Phase::CatchingUp)
+    }
+
+    async fn catch_up(&mut self, lines: &mut Vec<u8>) -> Result<Phase, Status> {
+        let missed = self
+            .api
+            .store
+            .log_after(Some(&self.resource.storage), self.position, CHUNK)
+            .await;
+        let missed = missed.map_err(|error| store_failed(&error))?;
+        for revision in &missed.objects {
+            self.push_change(lines, revision)?;
+        }
+        if missed.objects.len() >= CHUNK as usize {
+            return Ok(Phase::CatchingUp);
+        }
+        self.position = self.position.max(missed.rv);
+        Ok(Phase::Live)
+    }
+
+    async fn listen(&mut self, lines: &mut Vec<u8>) -> Result<Phase, Status> {
+        let mut waiting = VecDeque::new();
+        tokio::select! {
+            () = self.api.shutdown.cancelled() => return Ok(Phase::Ended),
+            () = tokio::time::sleep_until(self.ends_at) => return Ok(Phase::Ended),
+            () = tokio::time::sleep_until(self.bookmark_at), if self.query.bookmarks => {
+                return self.bookmark(lines);
+            }
+            heard = self.feed.next() => match heard {
+                Ok(revision) => waiting.push_back(revision),
+                Err(FeedError::Lagged) => return Ok(Phase::CatchingUp),
+                Err(FeedError::Closed) => return Ok(Phase::Ended),
+            },
+        }
+        while let Some(revision) = waiting.pop_front() {
+            self.push_change(lines, &revision)?;
+            if lines.len() < PIECE_MAX_BYTES {
+                match self.feed.ready() {
+                    Ok(next) => waiting.extend(next),
+                    Err(FeedError::Lagged) => return Ok(Phase::CatchingUp),
+                    Err(FeedError::Closed) => return Ok(Phase::Ended),
+                }
+            }
+        }
+        Ok(Phase::Live)
+    }
+
+    /// Says how far the watch has come: to the last committed version, once all before it has been shown.
+    fn bookmark(&mut self, lines: &mut Vec<u8>) -> Result<Phase, Status> {
+        let committed = self.api.store.committed();
+        loop {
+            match self.feed.ready() {
+                Ok(Some(revision)) => self.push_change(lines, &revision)?,
+                Ok(None) => break,
+                Err(FeedError::Lagged) => return Ok(Phase::CatchingUp),
+                Err(FeedError::Closed) => return Ok(Phase::Ended),
+            }
+        }
+        self.position = self.position.max(committed);
+        self.push_bookmark(lines, false);
+        self.bookmark_at = next_bookmark(Instant::now(), self.ends_at);
+        Ok(Phase::Live)
+    }
+
+    /// Shows a change as it looks through the selectors: what enters is added, what leaves is deleted.
+    fn push_change(&mut self, lines: &mut Vec<u8>, revision: &Revision) -> Result<(), Status> {
+        if revision.rv <= self.position {
+            return Ok(());
+        }
+        self.position = revision.rv;
+        if self
+            .namespace
+            .as_ref()
+            .is_some_and(|namespace| *namespace != revision.key.namespace)
+        {
+            return Ok(());
+        }
+        let now = selected(&self.resource, &self.query, revision)?;
+        let before = match (&revision.before, revision.change) {
+            (_, Change::Added) => false,
+            (Some(before), _) => selected(&self.resource, &self.query, before)?,
+            (None, _) => now,
+        };
+        match (revision.change, before, now) {
+            (Change::Added, _, true) | (Change::Modified, false, true) => self.push_revision(lines, "ADDED", revision),
+            (Change::Modified, true, true) => self.push_revision(lines, "MODIFIED", revision),
+            (Change::Deleted, true, _) => self.push_revision(lines, "DELETED", revision),
+            (Change::Modified, true, false) => self.push_departed(lines, revision),
+            (Change::Added, _, false) | (Change::Modified, false, false) | (Change::Deleted, false, _) => Ok(()),
+        }
+    }
+
+    /// An object that the selectors no longer select is shown as it was, at the version of the change.
+    fn push_departed(&mut self, lines: &mut Vec<u8>, revision: &Revision) -> Result<(), Status> {
+        let before = revision.before.as_deref().unwrap_or(revision);
+        let shown = shown(&self.resource, before).map_err(|error| store_failed(&error))?;
+        let mut object = shown.value().map_err(|error| store_failed(&error))?.clone();
+        object["metadata"]["resourceVersion"] = revision.rv.to_string().into();
+        self.push(lines, "DELETED", &Shown::Object(object))
+    }
+
+    fn push_revision(&mut self, lines: &mut Vec<u8>, kind: &str, revision: &Revision) -> Result<(), Status> {
+        let resource = Arc::clone(&self.resource);
+        let shown = shown(&resource, revision).map_err(|error| store_failed(&error))?;
+        self.push(lines, kind, &shown)
+    }
+
+    fn push(&mut self, lines: &mut Vec<u8>, kind: &str, object: &Shown<'_>) -> Result<(), Status> {
+        let value = || object.value().map_err(|error| store_failed(&error));
+        let text = match self.rendering {
+            Rendering::Json | Rendering::Yaml => object.text(),
+            Rendering::Metadata => Bytes::from(render::metadata_of(value()?).to_string()),
+            Rendering::Table => {
+                let mut table = render::table(&self.api, &self.resource, &self.parameters, &[value()?], None);
+                if self.headed {
+                    table["columnDefinitions"] = Value::Null;
+                }
+                self.headed = true;
+                Bytes::from(table.to_string())
+            }
+        };
+        push_line(lines, kind, &text);
+        Ok(())
+    }
+
+    fn push_bookmark(&mut self, lines: &mut Vec<u8>, ends_initial_events: bool) {
+        let mut metadata = json!({"resourceVersion": self.position.to_string()});
+        if ends_initial_events {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let (api_version, kind) = match self.rendering {
+            Rendering::Json | Rendering::Yaml => (self.resource.api_version(), self.resource.names.kind.as_str()),
+            Rendering::Table => ("meta.k8s.io/v1".to_owned(), "Table"),
+            Rendering::Metadata => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata"),
+        };
+        let mut bookmark = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
+        if self.rendering == Rendering::Table {
+            bookmark["columnDefinitions"] = Value::Null;
+            bookmark["rows"] = json!([]);
+        }
+        push_line(lines, "BOOKMARK", bookmark.to_string().as_bytes());
+    }
+}
+
+/// When the next bookmark is due: regularly, and once shortly before the end.
+fn next_bookmark(now: Instant, ends_at: Instant) -> Instant {
+    let regular = now + BOOKMARK_EVERY;
+    match ends_at.checked_sub(LAST_BOOKMARK_BEFORE_END) {
+        Some(last) if last > now => regular.min(last),
+        _ => regular,
+    }
+}
+
+fn push_status(lines: &mut Vec<u8>, status: &Status) {
+    push_line(lines, "ERROR", status.to_json().as_bytes());
+}
+
+fn push_line(lines: &mut Vec<u8>, kind: &str, object: &[u8]) {
+    lines.extend_from_slice(b"{\"type\":\"");
+    lines.extend_from_slice(kind.as_bytes());
+    lines.extend_from_slice(b"\",\"object\":");
+    lines.extend_from_slice(object);
+    lines.extend_from_slice(b"}\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bookmarks_come_every_minute_and_once_before_the_end() {
+        let start = Instant::now();
+        let ends_at = start + Duration::from_secs(100);
+        let first = next_bookmark(start, ends_at);
+        let second = next_bookmark(first, ends_at);
+        assert_eq!(
+            (first - start, second - start),
+            (Duration::from_secs(60), Duration::from_secs(98))
+        );
+        assert!(next_bookmark(second, ends_at) > ends_at);
+        assert!(next_bookmark(start, start + Duration::from_secs(1)) > start + Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,242 @@
+//! `POST`, `PUT` and `PATCH`.
+
+use serde_json::Value;
+
+use super::{Call, Reply, render};
+use crate::admit::{self, Author, Sent};
+use crate::decode::{self, DecodeError, Decoded};
+use crate::fields;
+use crate::meta;
+use crate::mutate::{self, Written};
+use crate::patch::{Patch, PatchType};
+use crate::request::{FieldValidation, Subresource};
+use crate::status::{Cause, FieldProblem, Status};
+
+/// Media types of bodies that hold an object.
+const OBJECT_TYPES: &str = "application/json, application/yaml";
+
+/// How the request wants its writing done.
+struct Manner<'a> {
+    author: Author<'a>,
+    validation: FieldValidation,
+    dry_run: bool,
+}
+
+fn manner<'a>(call: &'a Call<'_>) -> Result<Manner<'a>, Status> {
+    let validation = call
+        .request
+        .query
+        .field_validation()
+        .map_err(|error| Status::bad_request(error.to_string()))?;
+    let author = Author {
+        manager: call.manager(),
+        subresource: call.request.path.subresource,
+        applied: false,
+        now: call.api.now(),
+    };
+    Ok(Manner {
+        author,
+        validation,
+        dry_run: call.dry_run()?,
+    })
+}
+
+/// Creates an object.
+pub(super) async fn post(call: &Call<'_>) -> Result<Reply, Status> {
+    if call.resource.namespaced && call.request.path.namespace.is_none() {
+        return Err(Status::method_not_allowed());
+    }
+    let manner = manner(call)?;
+    let (object, warnings) = read_object(call)?.checked(call.resource, manner.validation)?;
+    let warnings = [warnings, admit::warnings(call.resource, &object)].concat();
+    let written = mutate::create(
+        call.api,
+        call.resource,
+        call.namespace(),
+        object,
+        &manner.author,
+        manner.dry_run,
+    )
+    .await?;
+    Ok(render::written(call, 201, written)?.warn(warnings))
+}
+
+/// Replaces an object.
+pub(super) async fn put(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
+    let manner = manner(call)?;
+    let (object, warnings) = read_object(call)?.checked(call.resource, manner.validation)?;
+    let warnings = [warnings, admit::warnings(call.resource, &object)].concat();
+    let edit = |_: &Value| Ok(object.clone());
+    let written = mutate::change(
+        call.api,
+        call.resource,
+        &call.key(name),
+        &manner.author,
+        manner.dry_run,
+        edit,
+    )
+    .await?;
+    Ok(render::written(call, 200, written)?.warn(warnings))
+}
+
+fn read_object(call: &Call<'_>) -> Result<Sent, Status> {
+    let decoded = decode::by_media_type(&call.request.content_type, &call.request.body);
+    let Decoded { value, duplicates } = decoded.map_err(|error| match error {
+        DecodeError::MediaType(_) => Status::unsupported_media_type(OBJECT_TYPES),
+        DecodeError::Json(_) | DecodeError::Yaml(_) | DecodeError::Protobuf(_) => {
+            let (kind, version) = (&call.resource.names.kind, &call.resource.version);
+            Status::bad_request(format!(
+                "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
+            ))
+        }
+    })?;
+    admit::accept(call.resource, value, duplicates)
+}
+
+/// Patches an object.
+pub(super) async fn patch(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
+    let patch_type = PatchType::from_content_type(&call.request.content_type);
+    match patch_type {
+        Some(PatchType::Apply) => apply(call, name).await,
+        Some(PatchType::Strategic) if !call.resource.allows_strategic_patch() => Err(unknown_patch_type(call)),
+        Some(patch_type) => patch_as(call, name, patch_type).await,
+        None => Err(unknown_patch_type(call)),
+    }
+}
+
+fn unknown_patch_type(call: &Call<'_>) -> Status {
+    let strategic = if call.resource.allows_strategic_patch() {
+        "application/strategic-merge-patch+json, "
+    } else {
+        ""
+    };
+    Status::unsupported_media_type(&format!(
+        "application/json-patch+json, application/merge-patch+json, {strategic}application/apply-patch+yaml"
+    ))
+}
+
+async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<Reply, Status> {
+    let manner = manner(call)?;
+    let (patch, duplicates) = Patch::read(patch_type, &call.request.body)?;
+    let mut warnings = Vec::new();
+    let edit = |before: &Value| {
+        let patched = patch.apply(before)?;
+        let shown = patched.to_string();
+        let sent = admit::accept(call.resource, patched, duplicates.clone())?;
+        let doubts = sent.doubts.join(", ");
+        let (object, found) = sent.checked(call.resource, manner.validation).map_err(|_| {
+            let problem = FieldProblem::invalid("patch", &shown, &format!("strict decoding error: {doubts}"));
+            Status::invalid("", "", "", &[problem])
+        })?;
+        warnings = [found, admit::warnings(call.resource, &object)].concat();
+        Ok(object)
+    };
+    let written = mutate::change(
+        call.api,
+        call.resource,
+        &call.key(name),
+        &manner.author,
+        manner.dry_run,
+        edit,
+    )
+    .await?;
+    Ok(render::written(call, 200, written)?.warn(warnings))
+}
+
+/// Server-side apply: creates what is not there, but for subresources.
+async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
+    let mut manner = manner(call)?;
+    manner.author.applied = true;
+    if call.request.query.get("fieldManager").is_none() {
+        let problem = FieldProblem::required("fieldManager", "is required for apply patch");
+        return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[problem]));
+    }
+    let configuration = read_configuration(call, name)?;
+    let force = call.request.query.is_on("force");
+    let merge = |live: Option<&Value>| {
+        let subresource = manner.author.subresource.map(Subresource::name);
+        let schema = call.resource.schema.as_ref();
+        let (manager, now) = (manner.author.manager, manner.author.now);
+        let version = call.resource.api_version();
+        fields::apply(schema, live, &configuration, manager, force, subresource, &version, now)
+            .map_err(|conflicts| apply_conflict(&conflicts))
+    };
+    let edit = |before: &Value| merge(Some(before));
+    let key = call.key(name);
+    let changed = mutate::change(call.api, call.resource, &key, &manner.author, manner.dry_run, edit).await;
+    let (code, written) = match changed {
+        Err(status) if status.code == 404 && manner.author.subresource.is_none() => {
+            let object = merge(None)?;
+            let created = mutate::create(
+                call.api,
+                call.resource,
+                call.namespace(),
+                object,
+                &manner.author,
+                manner.dry_run,
+            );
+            (201, created.await?)
+        }
+        changed => (200, changed?),
+    };
+    let warnings = match &written {
+        Written::Revision(_) | Written::Dry(_) => admit::warnings(call.resource, &configuration),
+    };
+    Ok(render::written(call, code, written)?.warn(warnings))
+}
+
+/// The configuration of an apply request: an object of the resource, named as in the path, of known fields alone.
+fn read_configuration(call: &Call<'_>, name: &str) -> Result<Value, Status> {
+    let decoded = decode::yaml(&call.request.body)
+        .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    if !decoded.value["metadata"]["managedFields"].is_null() {
+        return Err(Status::bad_request("metadata.managedFields must be nil"));
+    }
+    let Sent { mut object, doubts } = admit::accept(call.resource, decoded.value, decoded.duplicates)?;
+    if meta::name(&object).is_empty() {
+        meta::set(&mut object, "name", Some(name.into()));
+    }
+    if call.resource.namespaced && meta::namespace(&object).is_empty() {
+        meta::set(&mut object, "namespace", Some(call.namespace().into()));
+    }
+    let unknown = doubts
+        .iter()
+        .find_map(|doubt| doubt.strip_prefix("unknown field \"")?.strip_suffix('"'));
+    if let Some(field) = unknown {
+        let place = match call.namespace() {
+            "" => name.to_owned(),
+            namespace => format!("{namespace}/{name}"),
+        };
+        return Err(Status::unexplained(format!(
+            "failed to create typed patch object ({place}; {}, Kind={}): .{field}: field not declared in schema",
+            call.resource.api_version(),
+            call.resource.names.kind
+        )));
+    }
+    Ok(confine(call, object))
+}
+
+/// Only what the endpoint may write is applied, and owned.
+fn confine(call: &Call<'_>, mut object: Value) -> Value {
+    let is_status = call.request.path.subresource == Some(Subresource::Status);
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|field, _| match (is_status, field.as_str()) {
+            (_, "apiVersion" | "kind" | "metadata") => true,
+            (true, field) => field == "status",
+            (false, field) => field != "status" || !call.resource.has_status,
+        });
+    }
+    object
+}
+
+fn apply_conflict(conflicts: &[fields::Conflict]) -> Status {
+    let causes: Vec<Cause> = conflicts
+        .iter()
+        .map(|conflict| Cause {
+            reason: "FieldManagerConflict".to_owned(),
+            message: conflict.message.clone(),
+            field: conflict.field.clone(),
+        })
+        .collect();
+    Status::apply_conflict(fields::conflict_message(conflicts), causes)
+}

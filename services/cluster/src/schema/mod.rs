@@ -1,0 +1,30 @@
+//! Structural schemas of custom resources: compiled once from a CustomResourceDefinition, then used to prune,
+//! default, validate
+//! and merge objects, with the rules and the words of the Kubernetes API server. Everything here is a pure function
+//! over
+//! [`serde_json::Value`]; the module refuses to know of HTTP, storage and time.
+//!
+//! The walks recurse along the value. Their depth is bounded because request bodies are read with a nesting limit of
+//! 128 levels
+//! (`decode`), and schemas come in such bodies too.
+
+mod check;
+mod compile;
+mod defaults;
+mod formats;
+mod go_regex;
+mod go_text;
+mod listtype;
+mod metadata;
+mod problem;
+mod prune;
+mod structural;
+mod validate;
+
+pub(crate) use defaults::apply_defaults;
+pub(crate) use go_text::{number as number_text, quote};
+pub(crate) use metadata::coerce_metadata;
+pub(crate) use problem::FieldError;
+pub(crate) use prune::prune;
+pub(crate) use structural::{Additional, ListType, Structural, Type};
+pub(crate) use validate::validate_update;

@@ -1,0 +1,145 @@
+//! A compiled structural schema: what a JSON value must look like and which of its fields are known. Refuses to know
+//! how a schema
+//! is written (parse) and what is done with it (validate, prune, default, merge).
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::formats::Format;
+
+/// The JSON type that a schema asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Type {
+    /// A JSON object.
+    Object,
+    /// A JSON array.
+    Array,
+    /// A JSON string.
+    String,
+    /// A number without fraction.
+    Integer,
+    /// Any number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+}
+
+impl Type {
+    /// All types with their names, in alphabetical order.
+    pub(super) const ALL: [(&'static str, Self); 6] = [
+        ("array", Self::Array),
+        ("boolean", Self::Boolean),
+        ("integer", Self::Integer),
+        ("number", Self::Number),
+        ("object", Self::Object),
+        ("string", Self::String),
+    ];
+
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, kind)| *kind)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(_, kind)| *kind == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+/// How the entries of a list are told apart when two writers merge (`x-kubernetes-list-type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ListType {
+    /// The list is one value.
+    #[default]
+    Atomic,
+    /// Each entry is its own key; scalars.
+    Set,
+    /// Entries are objects with key fields.
+    Map,
+}
+
+/// What is said of the fields that a schema does not name (`additionalProperties`).
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Additional {
+    /// Nothing: they are unknown.
+    #[default]
+    Unsaid,
+    /// `false`.
+    Refused,
+    /// `true`.
+    Any,
+    /// They look like this.
+    Schema(Box<Structural>),
+}
+
+/// A compiled schema of one value. Build one with [`Structural::parse`]; patterns are compiled once, there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Structural {
+    pub(crate) kind: Option<Type>,
+    pub(crate) nullable: bool,
+    pub(crate) default: Option<Value>,
+    pub(crate) properties: BTreeMap<String, Structural>,
+    pub(crate) additional: Additional,
+    pub(crate) items: Option<Box<Structural>>,
+    pub(crate) preserve_unknown: bool,
+    pub(crate) embedded_resource: bool,
+    pub(crate) int_or_string: bool,
+    pub(crate) list_type: ListType,
+    pub(crate) list_map_keys: Vec<String>,
+    /// `x-kubernetes-map-type: atomic`.
+    pub(crate) atomic_map: bool,
+    pub(super) rules: Rules,
+}
+
+/// What is asked of a value beyond its structure.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rules {
+    pub(super) required: Vec<String>,
+    pub(super) choices: Option<Vec<Value>>,
+    pub(super) format: Option<(String, Format)>,
+    pub(super) maximum: Option<Bound>,
+    pub(super) minimum: Option<Bound>,
+    pub(super) multiple_of: Option<f64>,
+    pub(super) pattern: Option<Pattern>,
+    pub(super) max_length: Option<u64>,
+    pub(super) min_length: Option<u64>,
+    pub(super) max_items: Option<u64>,
+    pub(super) min_items: Option<u64>,
+    pub(super) max_properties: Option<u64>,
+    pub(super) min_properties: Option<u64>,
+    pub(super) all_of: Vec<Structural>,
+    pub(super) any_of: Vec<Structural>,
+    pub(super) one_of: Vec<Structural>,
+    pub(super) not: Option<Box<Structural>>,
+}
+
+/// A limit of a number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bound {
+    pub(super) value: f64,
+    pub(super) exclusive: bool,
+}
+
+/// A regular expression with the text it was written as.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    pub(super) text: String,
+    pub(super) regex: Regex,
+}
+
+impl Structural {
+    /// The schema of the field `name`: the property, else what is said of unnamed fields.
+    pub(crate) fn field(&self, name: &str) -> Option<&Self> {
+        match (self.properties.get(name), &self.additional) {
+            (Some(property), _) => Some(property),
+            (None, Additional::Schema(schema)) => Some(schema),
+            (None, Additional::Unsaid | Additional::Refused | Additional::Any) => None,
+        }
+    }
+}

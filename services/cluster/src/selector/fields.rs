@@ -1,0 +1,122 @@
+//! Field selectors: `metadata.name=a,spec.color!=red`, with `\,` `\=` and `\\` for the characters themselves.
+
+use super::SelectorError;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Requirement {
+    field: String,
+    value: String,
+    equal: bool,
+}
+
+/// All of its requirements must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct FieldSelector {
+    requirements: Vec<Requirement>,
+}
+
+impl FieldSelector {
+    /// Parses the value of `fieldSelector`.
+    pub(crate) fn parse(text: &str) -> Result<Self, SelectorError> {
+        let mut requirements = Vec::new();
+        for term in split_terms(text) {
+            if term.is_empty() {
+                continue;
+            }
+            let refused = || SelectorError::Fields(text.to_owned(), term.to_owned());
+            let (field, value, equal) = split_operator(term).ok_or_else(refused)?;
+            let value = unescape(value).ok_or_else(refused)?;
+            requirements.push(Requirement {
+                field: field.to_owned(),
+                value,
+                equal,
+            });
+        }
+        Ok(Self { requirements })
+    }
+
+    /// Whether it asks for anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// The fields it looks at.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+        self.requirements.iter().map(|requirement| requirement.field.as_str())
+    }
+
+    /// Whether an object is selected whose fields `lookup` gives (the empty string for an absent one).
+    pub(crate) fn matches(&self, lookup: impl Fn(&str) -> String) -> bool {
+        self.requirements
+            .iter()
+            .all(|requirement| (lookup(&requirement.field) == requirement.value) == requirement.equal)
+    }
+}
+
+/// Cuts at commas that no backslash protects.
+fn split_terms(text: &str) -> Vec<&str> {
+    let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ',' => {
+                terms.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    terms.push(&text[start..]);
+    terms
+}
+
+fn split_operator(term: &str) -> Option<(&str, &str, bool)> {
+    let at = term.find(['=', '!'])?;
+    let (field, rest) = term.split_at(at);
+    let (operator, equal) = [("!=", false), ("==", true), ("=", true)]
+        .into_iter()
+        .find(|(o, _)| rest.starts_with(o))?;
+    (!field.is_empty()).then(|| (field, &rest[operator.len()..], equal))
+}
+
+fn unescape(value: &str) -> Option<String> {
+    let mut text = String::with_capacity(value.len());
+    let mut characters = value.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => text.push(characters.next().filter(|c| ['\\', ',', '='].contains(c))?),
+            ',' | '=' => return None,
+            other => text.push(other),
+        }
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(selector: &str) -> bool {
+        FieldSelector::parse(selector).unwrap().matches(|field| match field {
+            "metadata.name" => "a,b=c".to_owned(),
+            _ => String::new(),
+        })
+    }
+
+    #[test]
+    fn terms_compare_and_escapes_stand_for_themselves() {
+        assert!(matches(""));
+        assert!(matches(r"metadata.name=a\,b\=c"));
+        assert!(matches(r"metadata.name==a\,b\=c,spec.x="));
+        assert!(matches("metadata.name!=x"));
+        assert!(!matches(r"metadata.name!=a\,b\=c"));
+    }
+
+    #[test]
+    fn terms_without_an_operator_are_refused() {
+        for selector in ["metadata.name", "=x", "a=b=c", r"a=\x", "a!b"] {
+            assert!(FieldSelector::parse(selector).is_err(), "{selector}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The answer of an API server that refuses: `metav1.Status` with its code, reason and wording. All texts that a
+//! client may
+//! match on are made here, through named constructors; refuses to know what led to them.
+
+mod refusals;
+
+use serde::Serialize;
+
+pub(crate) use refusals::FieldProblem;
+
+/// One of several reasons inside a Status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Cause {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) reason: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) field: String,
+}
+
+/// What a Status is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Details {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) group: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) kind: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) uid: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) causes: Vec<Cause>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_after_seconds: Option<u32>,
+}
+
+/// The resource that a Status names: `widgets` of `example.com`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) plural: &'a str,
+}
+
+impl std::fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.group {
+            "" => f.write_str(self.plural),
+            group => write!(f, "{}.{group}", self.plural),
+        }
+    }
+}
+
+/// A `metav1.Status`. Fields are in the order in which the API server writes them.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Status {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Empty,
+    status: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(crate) reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) details: Option<Box<Details>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) code: u16,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Empty {}
+
+fn is_zero(code: &u16) -> bool {
+    *code == 0
+}
+
+impl Status {
+    /// A refusal.
+    fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            kind: "Status",
+            api_version: "v1",
+            metadata: Empty {},
+            status: "Failure",
+            message: message.into(),
+            reason,
+            details: None,
+            code,
+        }
+    }
+
+    /// The answer to a deletion that is complete.
+    pub(crate) fn deleted(resource: Named<'_>, name: &str, uid: &str) -> Self {
+        let details = Details {
+            name: name.to_owned(),
+            group: resource.group.to_owned(),
+            kind: resource.plural.to_owned(),
+            uid: uid.to_owned(),
+            ..Details::default()
+        };
+        Self {
+            status: "Success",
+            reason: "",
+            ..Self::failure(0, "", "")
+        }
+        .with(details)
+    }
+
+    /// The same with details.
+    fn with(mut self, details: Details) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    /// The HTTP status line's code.
+    pub(crate) fn http_code(&self) -> u16 {
+        if self.code == 0 { 200 } else { self.code }
+    }
+
+    /// The JSON text.
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a Status holds only strings and numbers")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_written_in_the_order_of_the_api_server() {
+        let status = Status::not_found(
+            Named {
+                group: "example.com",
+                plural: "widgets",
+            },
+            "a",
+        );
+        assert_eq!(
+            status.to_json(),
+            r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"widgets.example.com \"a\" not found","reason":"NotFound","details":{"name":"a","group":"example.com","kind":"widgets"},"code":404}"#
+        );
+    }
+
+    #[test]
+    fn a_deletion_answers_success_without_code() {
+        let status = Status::deleted(
+            Named {
+                group: "",
+                plural: "configmaps",
+            },
+            "a",
+            "u",
+        );
+        assert_eq!(
+            status.to_json(),
+            r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"a","kind":"configmaps","uid":"u"}}"#
+        );
+        assert_eq!(status.http_code(), 200);
+    }
+}

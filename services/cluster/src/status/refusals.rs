@@ -1,0 +1,320 @@
+//! The refusals of an API server, one constructor each, with its words.
+
+use super::{Cause, Details, Named, Status};
+use crate::schema::FieldError;
+
+fn about(resource: Named<'_>, name: &str) -> Details {
+    Details {
+        name: name.to_owned(),
+        group: resource.group.to_owned(),
+        kind: resource.plural.to_owned(),
+        ..Details::default()
+    }
+}
+
+/// What is wrong with one field of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FieldProblem {
+    /// The field's path, `spec.size`.
+    pub(crate) field: String,
+    /// The machine's reason, `FieldValueInvalid`.
+    pub(crate) reason: &'static str,
+    /// The text after the path, `Invalid value: "x": must be an integer`.
+    pub(crate) message: String,
+}
+
+impl From<FieldError> for FieldProblem {
+    fn from(error: FieldError) -> Self {
+        Self {
+            field: error.field,
+            reason: error.reason.as_str(),
+            message: error.message,
+        }
+    }
+}
+
+impl FieldProblem {
+    /// A value that is wrong.
+    pub(crate) fn invalid(field: impl Into<String>, value: &str, detail: &str) -> Self {
+        let message = format!("Invalid value: {value:?}: {detail}");
+        Self {
+            field: field.into(),
+            reason: "FieldValueInvalid",
+            message,
+        }
+    }
+
+    /// A number that is wrong, in the form in which the API server shows it.
+    pub(crate) fn invalid_number(field: impl Into<String>, shown: &str, detail: &str) -> Self {
+        Self {
+            field: field.into(),
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: {shown}: {detail}"),
+        }
+    }
+
+    /// A text, or a map's texts together, over the limit.
+    pub(crate) fn too_long(field: impl Into<String>, limit_bytes: usize) -> Self {
+        let message = format!("Too long: may not be more than {limit_bytes} bytes");
+        Self {
+            field: field.into(),
+            reason: "FieldValueTooLong",
+            message,
+        }
+    }
+
+    /// A value that is missing.
+    pub(crate) fn required(field: impl Into<String>, detail: &str) -> Self {
+        let message = if detail.is_empty() {
+            "Required value".to_owned()
+        } else {
+            format!("Required value: {detail}")
+        };
+        Self {
+            field: field.into(),
+            reason: "FieldValueRequired",
+            message,
+        }
+    }
+
+    /// A value that may not be given here.
+    pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> Self {
+        Self {
+            field: field.into(),
+            reason: "FieldValueForbidden",
+            message: format!("Forbidden: {detail}"),
+        }
+    }
+
+    /// A value outside a closed set.
+    pub(crate) fn not_supported(field: impl Into<String>, value: &str, allowed: &[&str]) -> Self {
+        let allowed: Vec<_> = allowed.iter().map(|value| format!("{value:?}")).collect();
+        let message = format!("Unsupported value: {value:?}: supported values: {}", allowed.join(", "));
+        Self {
+            field: field.into(),
+            reason: "FieldValueNotSupported",
+            message,
+        }
+    }
+}
+
+impl Status {
+    /// 404: the object is not there.
+    pub(crate) fn not_found(resource: Named<'_>, name: &str) -> Self {
+        Self::failure(404, "NotFound", format!("{resource} \"{name}\" not found")).with(about(resource, name))
+    }
+
+    /// 404: nothing is served at this path.
+    pub(crate) fn unknown_path() -> Self {
+        Self::failure(404, "NotFound", "the server could not find the requested resource").with(Details::default())
+    }
+
+    /// 405.
+    pub(crate) fn method_not_allowed() -> Self {
+        Self::failure(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
+        .with(Details::default())
+    }
+
+    /// 405: the definition of the resource is being deleted.
+    pub(crate) fn definition_terminating(resource: Named<'_>) -> Self {
+        Self::failure(
+            405,
+            "MethodNotAllowed",
+            "create not allowed while custom resource definition is terminating",
+        )
+        .with(about(resource, ""))
+    }
+
+    /// 409: an object of that name is there.
+    pub(crate) fn already_exists(resource: Named<'_>, name: &str) -> Self {
+        Self::failure(409, "AlreadyExists", format!("{resource} \"{name}\" already exists")).with(about(resource, name))
+    }
+
+    /// 409: `why` the operation cannot be done on what is there.
+    pub(crate) fn conflict(resource: Named<'_>, name: &str, why: &str) -> Self {
+        Self::failure(
+            409,
+            "Conflict",
+            format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"),
+        )
+        .with(about(resource, name))
+    }
+
+    /// 409: the caller's resource version is not the current one.
+    pub(crate) fn modified(resource: Named<'_>, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(resource, name, why)
+    }
+
+    /// 409: server-side apply met fields of other managers.
+    pub(crate) fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
+        Self::failure(409, "Conflict", message).with(Details {
+            causes,
+            ..Details::default()
+        })
+    }
+
+    /// 403.
+    pub(crate) fn forbidden(resource: Named<'_>, name: &str, why: &str) -> Self {
+        Self::failure(403, "Forbidden", format!("{resource} \"{name}\" is forbidden: {why}"))
+            .with(about(resource, name))
+    }
+
+    /// 403: the namespace is being deleted.
+    pub(crate) fn namespace_terminating(resource: Named<'_>, name: &str, namespace: &str) -> Self {
+        let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let mut status = Self::forbidden(resource, name, &why);
+        if let Some(details) = &mut status.details {
+            details.causes = vec![Cause {
+                reason: "NamespaceTerminating".to_owned(),
+                message: format!("namespace {namespace} is being terminated"),
+                field: "metadata.namespace".to_owned(),
+            }];
+        }
+        status
+    }
+
+    /// 422: the object, of `kind` in `group`, has these problems. One problem stands alone, several stand in brackets.
+    pub(crate) fn invalid(group: &str, kind: &str, name: &str, problems: &[FieldProblem]) -> Self {
+        let texts: Vec<_> = problems
+            .iter()
+            .map(|problem| format!("{}: {}", problem.field, problem.message))
+            .collect();
+        let list = match texts.as_slice() {
+            [one] => one.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let qualified = if group.is_empty() {
+            kind.to_owned()
+        } else {
+            format!("{kind}.{group}")
+        };
+        let causes = problems
+            .iter()
+            .map(|problem| Cause {
+                reason: problem.reason.to_owned(),
+                message: problem.message.clone(),
+                field: problem.field.clone(),
+            })
+            .collect();
+        Self::failure(422, "Invalid", format!("{qualified} \"{name}\" is invalid: {list}")).with(Details {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            causes,
+            ..Details::default()
+        })
+    }
+
+    /// 422: a patch that cannot be applied to what is there.
+    pub(crate) fn patch_fails(why: impl Into<String>) -> Self {
+        let cause = Cause {
+            reason: "UnexpectedServerResponse".to_owned(),
+            message: why.into(),
+            field: "patch".to_owned(),
+        };
+        Self::failure(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        )
+        .with(Details {
+            causes: vec![cause],
+            ..Details::default()
+        })
+    }
+
+    /// 400.
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::failure(400, "BadRequest", message)
+    }
+
+    /// 406.
+    pub(crate) fn not_acceptable(accepted: &str) -> Self {
+        Self::failure(
+            406,
+            "NotAcceptable",
+            format!("only the following media types are accepted: {accepted}"),
+        )
+    }
+
+    /// 413.
+    pub(crate) fn too_large(limit_bytes: usize) -> Self {
+        Self::failure(
+            413,
+            "RequestEntityTooLarge",
+            format!("Request entity too large: limit is {limit_bytes}"),
+        )
+    }
+
+    /// 415.
+    pub(crate) fn unsupported_media_type(accepted: &str) -> Self {
+        Self::failure(
+            415,
+            "UnsupportedMediaType",
+            format!("the body of the request was in an unknown format - accepted media types include: {accepted}"),
+        )
+    }
+
+    /// 410: a watch or a list from before the history begins.
+    pub(crate) fn expired(rv: u64, floor: u64) -> Self {
+        Self::failure(410, "Expired", format!("too old resource version: {rv} ({floor})"))
+    }
+
+    /// 410: a continue token from before the history begins.
+    pub(crate) fn continue_expired() -> Self {
+        Self::failure(
+            410,
+            "Expired",
+            "The provided continue parameter is too old to display a consistent list result. You can start a new list \
+             without the continue parameter.",
+        )
+    }
+
+    /// 504: a resource version that has not been given out yet.
+    pub(crate) fn future_version(rv: u64, current: u64) -> Self {
+        let cause = Cause {
+            reason: "ResourceVersionTooLarge".to_owned(),
+            message: "Too large resource version".to_owned(),
+            field: String::new(),
+        };
+        Self::failure(
+            504,
+            "Timeout",
+            format!("Too large resource version: {rv}, current: {current}"),
+        )
+        .with(Details {
+            causes: vec![cause],
+            retry_after_seconds: Some(1),
+            ..Details::default()
+        })
+    }
+
+    /// 500.
+    pub(crate) fn internal(what: &impl std::fmt::Display) -> Self {
+        let message = what.to_string();
+        let cause = Cause {
+            reason: String::new(),
+            message: message.clone(),
+            field: String::new(),
+        };
+        Self::failure(500, "InternalError", format!("Internal error occurred: {message}")).with(Details {
+            causes: vec![cause],
+            ..Details::default()
+        })
+    }
+
+    /// 500, for the few errors that the API server passes on without a reason.
+    pub(crate) fn unexplained(message: impl Into<String>) -> Self {
+        Self::failure(500, "", message)
+    }
+
+    /// 503: the server is stopping.
+    pub(crate) fn unavailable(what: &str) -> Self {
+        Self::failure(503, "ServiceUnavailable", what)
+    }
+}

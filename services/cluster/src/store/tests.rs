@@ -1,0 +1,228 @@
+//! Writes, guards, pages and history of the object store.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sqlx::sqlite::SqliteSynchronous;
+
+use super::write::Intent;
+use super::*;
+
+/// A store in a directory that goes with it.
+struct Scratch {
+    directory: PathBuf,
+    store: Store,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.directory).unwrap();
+    }
+}
+
+async fn open(path: &Path, history_max: u64) -> Store {
+    let observer: Observer = Box::new(|_| ());
+    let options = StoreOptions {
+        history_max,
+        synchronous: SqliteSynchronous::Off,
+        observer,
+    };
+    Store::open(path, options).await.unwrap()
+}
+
+async fn scratch(history_max: u64) -> Scratch {
+    let directory = std::env::temp_dir().join(format!("kindex-store-{}", uuid::Uuid::new_v4()));
+    std::fs::create_dir(&directory).unwrap();
+    let store = open(&directory.join("db"), history_max).await;
+    Scratch { directory, store }
+}
+
+fn object(name: &str, n: u64) -> Value {
+    json!({"metadata": {"name": name, "uid": format!("uid-{name}")}, "n": n})
+}
+
+async fn write(store: &Store, name: &str, intent: Intent, n: u64) -> Result<Arc<Revision>, WriteError> {
+    let key = ObjectKey::new("widgets", "ns", name);
+    store
+        .write(Mutation {
+            key,
+            intent,
+            object: object(name, n),
+            guards: Vec::new(),
+        })
+        .await
+}
+
+async fn create(store: &Store, name: &str) -> Arc<Revision> {
+    write(store, name, Intent::Create, 0).await.unwrap()
+}
+
+fn request(limit: Option<u32>, at: Option<u64>) -> PageRequest {
+    PageRequest {
+        resource: "widgets".to_owned(),
+        limit,
+        at,
+        ..PageRequest::default()
+    }
+}
+
+async fn names(store: &Store, request: &PageRequest) -> Vec<String> {
+    store
+        .list(request)
+        .await
+        .unwrap()
+        .objects
+        .iter()
+        .map(|revision| revision.key.name.clone())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_name_is_created_once_and_a_stale_write_never_wins() {
+    let Scratch { store, .. } = &scratch(100).await;
+    let first = create(store, "a").await;
+    assert!(matches!(
+        write(store, "a", Intent::Create, 1).await,
+        Err(WriteError::Exists)
+    ));
+    let second = write(store, "a", Intent::Replace(Arc::clone(&first)), 1).await.unwrap();
+    assert!(second.rv > first.rv);
+    assert!(matches!(
+        write(store, "a", Intent::Replace(Arc::clone(&first)), 2).await,
+        Err(WriteError::Changed)
+    ));
+    assert!(matches!(
+        write(store, "a", Intent::Remove(first), 2).await,
+        Err(WriteError::Changed)
+    ));
+    let live = store.get(&second.key).await.unwrap().unwrap();
+    assert_eq!(live.object().unwrap()["n"], 1);
+    assert_eq!(
+        live.object().unwrap()["metadata"]["resourceVersion"],
+        second.rv.to_string()
+    );
+}
+
+#[tokio::test]
+async fn a_list_can_be_read_as_it_was() {
+    let Scratch { store, .. } = &scratch(100).await;
+    let a = create(store, "a").await;
+    let b = create(store, "b").await;
+    write(store, "a", Intent::Remove(a), 1).await.unwrap();
+    create(store, "c").await;
+    assert_eq!(names(store, &request(None, None)).await, ["b", "c"]);
+    assert_eq!(names(store, &request(None, Some(b.rv))).await, ["a", "b"]);
+    let after = PageRequest {
+        after: Some(("ns".into(), "a".into())),
+        ..request(Some(1), Some(b.rv))
+    };
+    assert_eq!(names(store, &after).await, ["b"]);
+}
+
+#[tokio::test]
+async fn the_log_tells_what_happened_with_what_was_before() {
+    let Scratch { store, .. } = &scratch(100).await;
+    let a = create(store, "a").await;
+    let changed = write(store, "a", Intent::Replace(Arc::clone(&a)), 1).await.unwrap();
+    write(store, "a", Intent::Remove(changed), 2).await.unwrap();
+    let log = store.log_after(Some("widgets"), a.rv - 1, 10).await.unwrap().objects;
+    let changes: Vec<_> = log.iter().map(|revision| revision.change).collect();
+    assert_eq!(changes, [Change::Added, Change::Modified, Change::Deleted]);
+    assert_eq!(log[2].before.as_ref().unwrap().object().unwrap()["n"], 1);
+    assert!(store.log_after(Some("other"), 0, 10).await.unwrap().objects.is_empty());
+}
+
+#[tokio::test]
+async fn old_history_is_forgotten_and_what_lives_stays() {
+    let Scratch { store, .. } = &scratch(10).await;
+    let first = create(store, "kept").await;
+    let mut changing = create(store, "changing").await;
+    for n in 1..40 {
+        changing = write(store, "changing", Intent::Replace(changing), n).await.unwrap();
+    }
+    assert!(matches!(
+        store.log_after(None, first.rv, 10).await,
+        Err(StoreError::Compacted { .. })
+    ));
+    assert!(matches!(
+        store.list(&request(None, Some(first.rv))).await,
+        Err(StoreError::Compacted { .. })
+    ));
+    assert_eq!(names(store, &request(None, None)).await, ["changing", "kept"]);
+    let recent = store.log_after(None, changing.rv - 5, 10).await.unwrap().objects;
+    assert_eq!(recent.len(), 5);
+    assert!(recent.iter().all(|revision| revision.before.is_some()));
+    let rows: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM revisions")
+        .fetch_one(&store.readers)
+        .await
+        .unwrap();
+    assert!(rows <= 14, "{rows} rows are kept");
+}
+
+#[tokio::test]
+async fn resource_versions_go_on_after_a_restart() {
+    let scratch = scratch(100).await;
+    let a = create(&scratch.store, "a").await;
+    write(&scratch.store, "a", Intent::Remove(Arc::clone(&a)), 0)
+        .await
+        .unwrap();
+    let again = open(&scratch.directory.join("db"), 100).await;
+    assert_eq!(again.committed(), a.rv + 1);
+    assert!(create(&again, "a").await.rv > a.rv + 1);
+}
+
+#[tokio::test]
+async fn a_guard_that_does_not_hold_writes_nothing() {
+    let Scratch { store, .. } = &scratch(100).await;
+    let parent = ObjectKey::new("namespaces", "", "ns");
+    let attempt = |guard: Guard| {
+        let key = ObjectKey::new("widgets", "ns", "a");
+        store.write(Mutation {
+            key,
+            intent: Intent::Create,
+            object: object("a", 0),
+            guards: vec![guard],
+        })
+    };
+    assert!(matches!(
+        attempt(Guard::Live(parent)).await,
+        Err(WriteError::Guarded(Guard::Live(_)))
+    ));
+    assert!(names(store, &request(None, None)).await.is_empty());
+    attempt(Guard::NamespaceEmpty("ns".into())).await.unwrap();
+    assert!(matches!(
+        attempt(Guard::ResourceEmpty("widgets".into())).await,
+        Err(WriteError::Guarded(_))
+    ));
+}
+
+#[tokio::test]
+async fn dependents_are_found_by_their_owner() {
+    let Scratch { store, .. } = &scratch(100).await;
+    let key = ObjectKey::new("widgets", "ns", "child");
+    let mut child = object("child", 0);
+    child["metadata"]["ownerReferences"] = json!([{"uid": "owner"}]);
+    let mutation = Mutation {
+        key: key.clone(),
+        intent: Intent::Create,
+        object: child,
+        guards: Vec::new(),
+    };
+    let created = store.write(mutation).await.unwrap();
+    assert_eq!(store.dependents("owner").await.unwrap(), std::slice::from_ref(&key));
+    assert_eq!(store.find_uid("uid-child").await.unwrap(), Some(key));
+    write(store, "child", Intent::Replace(created), 1).await.unwrap();
+    assert!(store.dependents("owner").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_slow_reader_loses_its_place_and_nobody_waits_for_it() {
+    let Scratch { store, .. } = &scratch(10_000).await;
+    let mut slow = store.subscribe(Some("widgets"));
+    let mut last = create(store, "a").await;
+    for n in 0..300 {
+        last = write(store, "a", Intent::Replace(last), n).await.unwrap();
+    }
+    assert_eq!(slow.ready().unwrap_err(), FeedError::Lagged);
+    assert_eq!(store.committed(), last.rv);
+}

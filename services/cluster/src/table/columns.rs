@@ -1,0 +1,83 @@
+//! Printer columns: what a CustomResourceDefinition declares, and what stands in their cells. Refuses to know lists.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::age;
+use crate::jsonpath::JsonPath;
+use crate::schema::number_text;
+
+/// One column, as `additionalPrinterColumns` of a CustomResourceDefinition declares it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct PrinterColumn {
+    /// The header.
+    pub(crate) name: String,
+    /// `string`, `integer`, `number`, `boolean`, or `date`, which shows an age.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// A hint at the form of the values.
+    pub(crate) format: String,
+    /// What the column shows.
+    pub(crate) description: String,
+    /// 0: always shown; above: only with `-o wide`.
+    pub(crate) priority: i32,
+    /// Where in an object the value is.
+    pub(crate) json_path: String,
+}
+
+/// The column that every table begins with.
+pub(super) fn name_definition() -> Value {
+    json!({
+        "name": "Name",
+        "type": "string",
+        "format": "name",
+        "description": "Name of the object, unique within its namespace and resource.",
+        "priority": 0,
+    })
+}
+
+impl PrinterColumn {
+    /// The column's entry in `columnDefinitions`.
+    pub(super) fn definition(&self) -> Value {
+        let described = match self.description.as_str() {
+            "" => format!(
+                "Custom resource definition column (in JSONPath format): {}",
+                self.json_path
+            ),
+            given => given.to_owned(),
+        };
+        json!({
+            "name": self.name,
+            "type": self.kind,
+            "format": self.format,
+            "description": described,
+            "priority": self.priority,
+        })
+    }
+
+    /// The path, read once for a whole table. A path that cannot be read finds nothing: definitions with one are
+    /// refused.
+    pub(super) fn path(&self) -> JsonPath {
+        JsonPath::parse(&self.json_path).unwrap_or_else(|_| JsonPath::nowhere())
+    }
+
+    /// A value as the column shows it; null where it does not fit.
+    pub(super) fn cell(&self, value: &Value, now: Timestamp) -> Value {
+        match (self.kind.as_str(), value) {
+            ("string", Value::String(_)) => value.clone(),
+            ("string", Value::Null) => json!("<no value>"),
+            ("string", Value::Number(number)) => json!(number_text(number)),
+            ("string", other) => json!(other.to_string()),
+            ("integer", Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
+                (Some(integer), _) => json!(integer),
+                (None, Some(float)) => json!(float as i64),
+                (None, None) => Value::Null,
+            },
+            ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => value.clone(),
+            ("date", Value::String(text)) => json!(age::since(text, now)),
+            _ => Value::Null,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What kubectl is shown for columns of each type.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::*;
+
+fn now() -> Timestamp {
+    "2024-01-01T00:10:00Z".parse().unwrap()
+}
+
+fn object() -> Value {
+    json!({"apiVersion": "g/v1", "kind": "A", "metadata": {"name": "a", "creationTimestamp": "2024-01-01T00:00:00Z"},
+        "spec": {"s": "text", "n": 3, "f": 1.5, "b": true, "m": {"x": 1}, "z": null, "when": "2024-01-01T00:09:55Z", "bad": "soon",
+            "list": ["first", "second"]}})
+}
+
+fn column(kind: &str, path: &str) -> PrinterColumn {
+    PrinterColumn::deserialize(json!({"name": "X", "type": kind, "jsonPath": path})).unwrap()
+}
+
+fn cells(columns: &[PrinterColumn]) -> Value {
+    render(columns, &[object()], IncludeObject::None, now())["rows"][0]["cells"].clone()
+}
+
+#[test]
+fn a_table_begins_with_names_and_carries_metadata_beside_its_rows() {
+    let table = render(
+        &[column("date", ".metadata.creationTimestamp")],
+        &[object()],
+        IncludeObject::Metadata,
+        now(),
+    );
+    assert_eq!(
+        (&table["kind"], &table["apiVersion"]),
+        (&json!("Table"), &json!("meta.k8s.io/v1"))
+    );
+    assert_eq!(table["columnDefinitions"][0]["format"], "name");
+    assert_eq!(table["rows"][0]["cells"], json!(["a", "10m"]));
+    assert_eq!(table["rows"][0]["object"]["kind"], "PartialObjectMetadata");
+    assert_eq!(table["rows"][0]["object"]["metadata"], object()["metadata"]);
+    assert_eq!(table["rows"][0]["object"].get("spec"), None);
+    let whole = render(&[], &[object()], IncludeObject::Object, now());
+    assert_eq!(whole["rows"][0]["object"], object());
+}
+
+#[test]
+fn a_string_column_shows_any_value_as_text_and_takes_the_first_result() {
+    let paths = [
+        ".spec.s",
+        ".spec.n",
+        ".spec.f",
+        ".spec.b",
+        ".spec.m",
+        ".spec.none",
+        ".spec.z",
+        ".spec.list[*]",
+    ];
+    assert_eq!(
+        cells(&paths.map(|path| column("string", path))),
+        json!([
+            "a",
+            "text",
+            "3",
+            "1.5",
+            "true",
+            r#"{"x":1}"#,
+            null,
+            "<no value>",
+            "first"
+        ])
+    );
+}
+
+#[test]
+fn typed_columns_show_only_values_of_their_type() {
+    let columns = [
+        column("integer", ".spec.n"),
+        column("integer", ".spec.f"),
+        column("integer", ".spec.s"),
+        column("number", ".spec.f"),
+        column("boolean", ".spec.b"),
+        column("boolean", ".spec.n"),
+        column("date", ".spec.when"),
+        column("date", ".spec.bad"),
+        column("date", ".spec.none"),
+    ];
+    assert_eq!(
+        cells(&columns),
+        json!(["a", 3, 1, null, 1.5, true, null, "5s", "<invalid>", null])
+    );
+}
+
+#[test]
+fn a_column_says_its_priority_and_where_it_comes_from() {
+    let columns = [PrinterColumn {
+        priority: 1,
+        ..column("string", ".spec.s")
+    }];
+    assert_eq!(
+        render(&columns, &[], IncludeObject::None, now())["columnDefinitions"][1],
+        json!({"name": "X", "type": "string", "format": "", "priority": 1,
+            "description": "Custom resource definition column (in JSONPath format): .spec.s"})
+    );
+}
+
+#[test]
+fn a_path_that_cannot_be_read_shows_nothing() {
+    assert_eq!(cells(&[column("string", ".spec[")]), json!(["a", null]));
+}

@@ -1,0 +1,16 @@
+//! What the integration tests and the load programs share: the real servers that they
+//! start, and the rule for servers that are absent.
+
+pub mod require;
+
+pub mod mariadb;
+
+// The fixture `fixtures/traps`: what is generated from it, compiled like any platform's crate.
+#[rustfmt::skip]
+#[path = "../fixtures/traps/generated/src/kinds/mod.rs"]
+pub mod kinds;
+#[rustfmt::skip]
+#[path = "../fixtures/traps/generated/src/types/mod.rs"]
+pub mod types;
+
+pub use kindex_runtime::wire;

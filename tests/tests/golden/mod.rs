@@ -1,0 +1,117 @@
+//! Emitted text, feature by feature: each directory holds a small declaration and the files that follow from it as
+//! snapshots. That the text also runs, compiles and is accepted is tested elsewhere.
+
+use std::path::PathBuf;
+
+use kindex_codegen::artifact::{Artifacts, RelativePath};
+
+fn directory(case: &str) -> PathBuf {
+    let package = std::env::var("CARGO_MANIFEST_DIR").expect("cargo runs the tests");
+    [&package, "tests", "golden", case].iter().collect()
+}
+
+fn emit(case: &str) -> Artifacts {
+    kindex_codegen::generate(&directory(case)).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn text<'a>(artifacts: &'a Artifacts, path: &str) -> &'a str {
+    let path = RelativePath::new(path);
+    artifacts.get(&path).unwrap_or_else(|| panic!("{path} is not emitted"))
+}
+
+/// Compares the emitted files with the snapshots of the case.
+fn check(case: &str, paths: &[&str]) {
+    let artifacts = emit(case);
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(directory(case));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for path in paths {
+            insta::assert_snapshot!(path.replace('/', "."), text(&artifacts, path));
+        }
+    });
+}
+
+#[test]
+fn columns_of_every_type_with_keys() {
+    check(
+        "columns",
+        &[
+            "schema/ingester_schema.sql",
+            "schema/mysql_schema.sql",
+            "schema/sqlite_schema.sql",
+            "generated/src/kinds/job/kind.rs",
+            "generated/src/kinds/job/query.rs",
+            "docs/reference/sql.md",
+        ],
+    );
+}
+
+#[test]
+fn the_registry_of_two_kinds() {
+    check(
+        "schema",
+        &[
+            "generated/src/registry.rs",
+            "generated/src/kinds/mod.rs",
+            "generated/src/kinds/leaf/mod.rs",
+            "generated/src/kinds/leaf/kind.rs",
+        ],
+    );
+}
+
+#[test]
+fn schemas_of_every_shape() {
+    check("schema", &["schema/crds/shapes.yaml", "schema/crds/leaves.yaml"]);
+}
+
+#[test]
+fn names_and_columns_for_kubectl() {
+    check("printer", &["schema/crds/jobs.yaml"]);
+}
+
+#[test]
+fn named_queries_become_functions() {
+    check(
+        "queries",
+        &["generated/src/kinds/job/query.rs", "generated/src/kinds/job/mod.rs"],
+    );
+}
+
+#[test]
+fn a_service_with_and_without_a_status() {
+    check(
+        "schema",
+        &[
+            "schema/proto/platform/shapes_svc.proto",
+            "schema/proto/platform/leaf_svc.proto",
+        ],
+    );
+}
+
+#[test]
+fn a_crd_of_others_is_never_emitted() {
+    check("foreign_crd", &["generated/src/kinds/guest/kind.rs"]);
+    let crds = emit("foreign_crd")
+        .into_keys()
+        .filter(|path| path.as_str().starts_with("schema/crds/"));
+    assert_eq!(crds.count(), 0);
+}
+
+#[test]
+fn the_scripts_that_operators_know_are_the_same_to_the_byte() {
+    let artifacts = emit("columns");
+    let authoritative = text(&artifacts, "schema/ingester_schema.sql");
+    for copy in ["schema/complete_ingester_schema.sql", "schema/mysql-init-schema.sql"] {
+        assert_eq!(text(&artifacts, copy), authoritative, "{copy}");
+    }
+}
+
+#[test]
+fn every_run_emits_the_same_bytes() {
+    for case in ["columns", "schema", "queries", "foreign_crd", "printer"] {
+        let first = emit(case);
+        assert!((0..3).all(|_| emit(case) == first), "{case}");
+    }
+}

@@ -1,0 +1,4 @@
+//! What test areas share. Each module is one component; none knows an area.
+
+pub(crate) mod mariadb;
+pub(crate) mod require;

@@ -1,0 +1,196 @@
+//! One controller on a bench: inputs by hand, outputs in a list, time at will.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kindex_runtime::cluster::{Page, WatchEvent};
+use kindex_runtime::ingester::controller::Controller;
+use kindex_runtime::ingester::message::{
+    Effect, Input, Now, Outcome, Output, PlannedWrite, Saved, StoreFailure, Ticket,
+};
+use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::metrics::KindMetrics;
+use kindex_runtime::object::{Object, ResourceVersion, Uid};
+use kindex_runtime::store::{RowState, Written};
+use serde_json::json;
+
+use crate::sim::{FINALIZER, PLATFORM, THING};
+
+pub const START: i64 = 1_800_000_000;
+
+pub struct Bench {
+    pub controller: Controller,
+    pub metrics: Arc<KindMetrics>,
+    pub elapsed: Duration,
+    pub checkpoints: Vec<u64>,
+}
+
+/// What an object on the bench says.
+#[derive(Clone)]
+pub struct Thing {
+    pub uid: String,
+    pub version: u64,
+    pub guarded: bool,
+    pub deleted: bool,
+    pub annotations: Vec<&'static str>,
+}
+
+pub fn thing(uid: &str, version: u64) -> Thing {
+    Thing {
+        uid: uid.to_owned(),
+        version,
+        guarded: true,
+        deleted: false,
+        annotations: Vec::new(),
+    }
+}
+
+impl Thing {
+    pub fn object(&self) -> Object {
+        let annotations: serde_json::Map<_, _> = self
+            .annotations
+            .iter()
+            .map(|name| ((*name).to_owned(), json!("true")))
+            .collect();
+        let mut metadata = json!({
+            "uid": self.uid, "name": format!("name-{}", self.uid), "namespace": "bench",
+            "resourceVersion": self.version.to_string(), "annotations": annotations,
+        });
+        if self.guarded {
+            metadata["finalizers"] = json!([FINALIZER]);
+        }
+        if self.deleted {
+            let time = Timestamp::from_second(START).expect("in range");
+            metadata["deletionTimestamp"] = json!(time.to_string());
+        }
+        let object = json!({"apiVersion": "v1", "kind": "Thing", "metadata": metadata, "spec": {}});
+        Object::parse_str(&object.to_string()).expect("an object")
+    }
+}
+
+impl Bench {
+    /// A controller that has not begun.
+    pub fn new(settings: Settings) -> Self {
+        let metrics = Arc::new(KindMetrics::default());
+        let controller = Controller::new(&THING, PLATFORM, settings, metrics.clone(), 7);
+        Self {
+            controller,
+            metrics,
+            elapsed: Duration::ZERO,
+            checkpoints: Vec::new(),
+        }
+    }
+
+    /// A controller that watches from version 1.
+    pub fn watching(settings: Settings) -> Self {
+        let mut bench = Self::new(settings);
+        bench.step(Input::Start);
+        let saved = Saved {
+            position: Some(ResourceVersion(1)),
+            quarantined: Vec::new(),
+        };
+        bench.step(Input::Loaded(Ok(saved)));
+        bench.step(Input::Probed(Ok(ResourceVersion(1))));
+        bench
+    }
+
+    /// Positions are saved at once, and kept in `checkpoints`.
+    pub fn step(&mut self, input: Input) -> Vec<Output> {
+        let start = Timestamp::from_second(START).expect("in range");
+        let now = Now {
+            wall: start + self.elapsed,
+            elapsed: self.elapsed,
+        };
+        let mut outputs = Vec::new();
+        for output in self.controller.step(now, input) {
+            if let Output::SaveCheckpoint(version) = output {
+                self.checkpoints.push(version.0);
+                outputs.extend(self.step(Input::CheckpointSaved(Ok(()))));
+            } else {
+                outputs.push(output);
+            }
+        }
+        outputs
+    }
+
+    pub fn applied(&mut self, thing: &Thing) -> Vec<Output> {
+        self.step(Input::Watch(Ok(WatchEvent::Applied(thing.object()))))
+    }
+
+    /// Lets time pass up to the controller's next deadline.
+    pub fn wait(&mut self) -> Vec<Output> {
+        let deadline = self.controller.deadline().expect("it waits for something");
+        self.elapsed = self.elapsed.max(deadline);
+        self.step(Input::Timer)
+    }
+
+    /// Answers a read of rows: none is there.
+    pub fn no_rows(&mut self, outputs: &[Output]) -> Vec<Output> {
+        self.rows(outputs, Vec::new())
+    }
+
+    pub fn rows(&mut self, outputs: &[Output], rows: Vec<RowState>) -> Vec<Output> {
+        let ticket = outputs.iter().find_map(|output| match output {
+            Output::ReadRows(ticket, _) => Some(*ticket),
+            _ => None,
+        });
+        self.step(Input::Rows(ticket.expect("rows are asked for"), Ok(rows)))
+    }
+
+    pub fn written(&mut self, ticket: Ticket, writes: usize) -> Vec<Output> {
+        let outcome = Outcome {
+            written: Written::Inserted,
+            problems: Vec::new(),
+        };
+        self.step(Input::Written(ticket, Ok(vec![outcome; writes])))
+    }
+
+    pub fn page(&mut self, things: &[Thing], version: u64) -> Vec<Output> {
+        let page = Page {
+            objects: things.iter().map(Thing::object).collect(),
+            resource_version: ResourceVersion(version),
+            ..Page::default()
+        };
+        self.step(Input::Page(Ok(page)))
+    }
+}
+
+/// The write among outputs, by uid and version.
+pub fn write_of(outputs: &[Output]) -> Option<(Ticket, Vec<(Uid, u64)>)> {
+    outputs.iter().find_map(|output| match output {
+        Output::Write(ticket, writes) => {
+            let version = |write: &PlannedWrite| match write {
+                PlannedWrite::Store { object, .. } => object.metadata.resource_version.0,
+                PlannedWrite::SoftDelete(_) => 0,
+            };
+            let writes = writes.iter().map(|write| (write.uid().clone(), version(write)));
+            Some((*ticket, writes.collect()))
+        }
+        _ => None,
+    })
+}
+
+pub fn effects_of(outputs: &[Output]) -> Vec<Effect> {
+    let effect = |output: &Output| match output {
+        Output::Effect(_, effect) => Some(effect.clone()),
+        _ => None,
+    };
+    outputs.iter().filter_map(effect).collect()
+}
+
+pub fn away() -> StoreFailure {
+    StoreFailure {
+        retryable: true,
+        cause: "connection",
+        message: "away".to_owned(),
+    }
+}
+
+pub fn refused() -> StoreFailure {
+    StoreFailure {
+        retryable: false,
+        cause: "refused",
+        message: "too long".to_owned(),
+    }
+}

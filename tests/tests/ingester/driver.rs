@@ -1,0 +1,278 @@
+//! The driver: real tasks and the real clock over clusters and databases in memory.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use kindex_runtime::ingester::Ingester;
+use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::kind::{Column, ColumnType, Encoded, Kind, Registry, Scope};
+use kindex_runtime::object::Uid;
+use kindex_runtime::store::Life;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::fakes::{FakeCluster, FakeStorage};
+use crate::sim::{DELETING, PLATFORM, THING};
+
+/// A kind whose projection panics on the value 13.
+static FRAGILE: Kind = Kind {
+    name: "Fragile",
+    encode: |text| {
+        assert!(!text.contains("\"value\":13}"), "thirteen");
+        (THING.encode)(text)
+    },
+    ..THING_PARTS
+};
+
+/// A kind that takes the value for a text.
+static NARROW: Kind = Kind {
+    name: "Narrow",
+    columns: &[Column {
+        name: "value",
+        path: &["spec", "value"],
+        ty: ColumnType::Text { chars: 8 },
+        own_namespace: false,
+    }],
+    ..THING_PARTS
+};
+
+/// A kind that the cluster refuses to show.
+static FORBIDDEN: Kind = Kind {
+    name: "Forbidden",
+    ..THING_PARTS
+};
+
+static THINGS: &[&Kind] = &[&THING];
+static TROUBLED: &[&Kind] = &[&FORBIDDEN, &THING];
+static NARROWS: &[&Kind] = &[&NARROW];
+static FRAGILES: &[&Kind] = &[&FRAGILE];
+
+const THING_PARTS: Kind = Kind {
+    name: "",
+    group: "sim.kindex",
+    version: "v1",
+    plural: "things",
+    singular: "thing",
+    scope: Scope::Namespaced,
+    table: "thing",
+    immutable: false,
+    columns: &[],
+    keys: &[],
+    manifest: "",
+    encode: |_| Encoded {
+        proto: None,
+        problems: Vec::new(),
+    },
+};
+
+struct Stage {
+    cluster: FakeCluster,
+    storage: Arc<FakeStorage>,
+}
+
+impl Stage {
+    fn new(kinds: &[&'static Kind]) -> Self {
+        Self {
+            cluster: FakeCluster::new(kinds),
+            storage: Arc::default(),
+        }
+    }
+
+    fn start(&self, kinds: &'static [&'static Kind]) -> Ingester {
+        let registry = Registry {
+            platform: PLATFORM,
+            kinds,
+            mysql_schema: "",
+            sqlite_schema: "",
+        };
+        let cluster = Arc::new(self.cluster.clone());
+        Ingester::start(registry, cluster, self.storage.clone(), |_| Settings {
+            requeue_period: Duration::from_millis(100),
+            ..Settings::default()
+        })
+    }
+
+    fn life(&self, uid: &str) -> Option<Life> {
+        let database = self.storage.database.lock().expect("not poisoned");
+        database.rows.get(&Uid::from(uid)).map(|row| row.life)
+    }
+}
+
+/// Waits for something that must happen.
+async fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !happened() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_object_is_stored_and_leaves_the_cluster_once_its_row_is_closed() {
+    let stage = Stage::new(&[&THING]);
+    let ingester = stage.start(THINGS);
+    stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
+    eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
+    stage
+        .cluster
+        .with(&THING, |cluster| cluster.delete("a", Timestamp::now(), false));
+    eventually("gone", || {
+        stage.cluster.with(&THING, |cluster| cluster.objects.is_empty())
+    })
+    .await;
+    assert_eq!(stage.life("uid-001"), Some(Life::Deleted));
+    eventually("caught up", || ingester.status().is_caught_up()).await;
+    let (_, metrics) = ingester.metrics().next().expect("a kind");
+    assert_eq!((metrics.inserted.get(), metrics.lost.get()), (1, 0));
+    ingester.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_database_that_is_down_at_the_start_is_a_reason_and_heals() {
+    let stage = Stage::new(&[&THING]);
+    stage.storage.down.store(true, Ordering::Relaxed);
+    stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
+    let ingester = stage.start(THINGS);
+    let reason = || ingester.status().not_ready().join("\n");
+    eventually("a reason", || reason().contains("cannot answer now")).await;
+    stage.storage.down.store(false, Ordering::Relaxed);
+    eventually("ready", || ingester.status().not_ready().is_empty()).await;
+    eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
+    ingester.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_kind_in_trouble_touches_no_other() {
+    let stage = Stage::new(&[&THING]);
+    let ingester = stage.start(TROUBLED);
+    stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
+    eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
+    let reasons = || ingester.status().not_ready();
+    eventually(
+        "one reason",
+        || matches!(&reasons()[..], [only] if only.starts_with("Forbidden") && only.contains("forbidden")),
+    )
+    .await;
+    ingester.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_projection_that_panics_sets_its_object_aside_and_no_other() {
+    let stage = Stage::new(&[&FRAGILE]);
+    stage.cluster.with(&FRAGILE, |cluster| {
+        for (name, value) in [("a", 1), ("b", 13), ("c", 2)] {
+            cluster.create(name, value, true);
+        }
+    });
+    let ingester = stage.start(FRAGILES);
+    eventually("caught up", || ingester.status().is_caught_up()).await;
+    let status = ingester.status();
+    let set_aside: Vec<(&str, bool)> = status.kinds[0]
+        .quarantined
+        .iter()
+        .map(|(uid, reason)| (&*uid.0, reason.contains("thirteen")))
+        .collect();
+    assert_eq!(set_aside, [("uid-002", true)]);
+    assert_eq!(
+        (stage.life("uid-001"), stage.life("uid-003")),
+        (Some(Life::Live), Some(Life::Live))
+    );
+    ingester.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_object_that_does_not_fit_its_projection_gets_one_warning_event() {
+    let stage = Stage::new(&[&NARROW]);
+    let ingester = stage.start(NARROWS);
+    stage.cluster.with(&NARROW, |cluster| cluster.create("a", 1, true));
+    eventually("told", || !stage.cluster.notices().is_empty()).await;
+    assert_eq!(stage.life("uid-001"), Some(Life::Live), "stored all the same");
+    let notices = stage.cluster.notices();
+    assert!(
+        notices[0].warning && notices[0].message.contains("spec.value"),
+        "{notices:?}"
+    );
+    ingester.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_restart_goes_on_where_the_shutdown_left_off() {
+    let stage = Stage::new(&[&THING]);
+    let ingester = stage.start(THINGS);
+    stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
+    eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
+    eventually("caught up", || ingester.status().is_caught_up()).await;
+    ingester.shutdown().await;
+    let saved = stage.storage.database.lock().expect("not poisoned").checkpoint;
+    assert_eq!(saved.map(|version| version.0), Some(2));
+
+    stage.cluster.with(&THING, |cluster| {
+        cluster.delete("a", Timestamp::now(), false);
+        cluster.create("b", 2, true);
+    });
+    let ingester = stage.start(THINGS);
+    eventually("resumed", || stage.life("uid-002") == Some(Life::Live)).await;
+    eventually("closed", || stage.life("uid-001") == Some(Life::Deleted)).await;
+    let (_, metrics) = ingester.metrics().next().expect("a kind");
+    assert_eq!(metrics.relists.get(), 0, "no list was needed");
+    ingester.shutdown().await;
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("not poisoned").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Log {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test]
+async fn the_log_uses_the_words_of_the_reference() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(log.clone())
+        .with_ansi(false)
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let stage = Stage::new(&[&THING]);
+    let ingester = stage.start(THINGS);
+    stage.cluster.with(&THING, |cluster| {
+        cluster.create("a", 1, true);
+        cluster.delete("a", Timestamp::now(), false);
+        cluster.create("b", 1, true);
+        cluster.update("b", false, |object| {
+            object.annotations.insert(DELETING.to_owned(), "true".to_owned());
+        });
+    });
+    eventually("gone", || {
+        stage.cluster.with(&THING, |cluster| cluster.objects.is_empty())
+    })
+    .await;
+    ingester.shutdown().await;
+    let bytes = log.0.lock().expect("not poisoned").clone();
+    let text = String::from_utf8(bytes).expect("a log is text");
+    for line in [
+        "Ingester controller registered kind=\"Thing\" controller=\"ingester_thing\"",
+        "Object is being deleted",
+        "Grace period expired, deleting from metadata storage",
+        "Object marked for deletion via annotation",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}

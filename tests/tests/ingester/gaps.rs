@@ -1,0 +1,196 @@
+//! Starts, gaps, restorations, and lists that are not to be believed.
+
+use kindex_runtime::cluster::{ClusterError, ObjectName, Page, Unreadable, WatchEvent};
+use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, Saved};
+use kindex_runtime::ingester::settings::{OrphanGuard, Settings};
+use kindex_runtime::object::{ResourceVersion, Uid};
+use kindex_runtime::store::{Life, RowState};
+
+use super::bench::{Bench, effects_of, thing, write_of};
+
+fn live(uid: &str, version: u64) -> RowState {
+    let object = thing(uid, version).object();
+    RowState {
+        uid: object.metadata.uid.clone(),
+        namespace: object.metadata.namespace.clone(),
+        name: object.metadata.name.clone(),
+        res_version: ResourceVersion(version),
+        hash: Some(kindex_runtime::projection::Version::project(&crate::sim::THING, object).hash),
+        life: Life::Live,
+    }
+}
+
+/// A first start up to the point where the list is asked for.
+fn listing(settings: Settings) -> Bench {
+    let mut bench = Bench::new(settings);
+    bench.step(Input::Start);
+    let outputs = bench.step(Input::Loaded(Ok(Saved::default())));
+    assert!(matches!(outputs[..], [Output::List { .. }]), "{outputs:?}");
+    bench
+}
+
+#[test]
+fn a_list_writes_only_what_differs() {
+    let mut bench = listing(Settings::default());
+    bench.page(&[thing("same", 3), thing("newer", 9), thing("new", 4)], 20);
+    let outputs = bench.step(Input::PageRows(Ok(vec![live("same", 3), live("newer", 5)])));
+    let (_, writes) = write_of(&outputs).expect("a write");
+    let uids: Vec<&str> = writes.iter().map(|(uid, _)| &*uid.0).collect();
+    assert_eq!(uids, ["newer", "new"]);
+}
+
+#[test]
+fn a_live_row_that_the_list_lacks_is_asked_for_and_closed() {
+    let mut bench = listing(Settings::default());
+    bench.page(&[], 20);
+    let asked = bench.step(Input::Scanned(Ok(vec![
+        live("gone", 3),
+        live("hidden", 3),
+        live("later", 21),
+    ])));
+    let names: Vec<String> = effects_of(&asked)
+        .iter()
+        .map(|effect| match effect {
+            Effect::Get(name) => name.name.clone(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        names,
+        ["name-gone", "name-hidden", "name-later"],
+        "the row of somebody who saw more, too: the cluster knows"
+    );
+    let read = bench.step(Input::Effect(Uid::from("gone"), EffectDone::Got(Ok(None))));
+    let closed = bench.rows(&read, vec![live("gone", 3)]);
+    assert_eq!(
+        write_of(&closed).map(|(_, writes)| writes),
+        Some(vec![(Uid::from("gone"), 0)])
+    );
+    let hidden = EffectDone::Got(Ok(Some(thing("hidden", 3).object())));
+    bench.step(Input::Effect(Uid::from("hidden"), hidden));
+    let read = bench.written(0, 1);
+    let kept = bench.rows(&read, vec![live("hidden", 3)]);
+    assert!(
+        write_of(&kept).is_none(),
+        "an object that answers is not closed: {kept:?}"
+    );
+}
+
+#[test]
+fn a_list_that_lacks_too_much_closes_nothing_and_says_so() {
+    let guard = OrphanGuard {
+        rows_max: 2,
+        percent_max: 50,
+    };
+    let mut bench = listing(Settings {
+        orphan_guard: guard,
+        ..Settings::default()
+    });
+    bench.page(&[], 20);
+    let rows = (0..10).map(|n| live(&format!("u{n}"), 3)).collect();
+    let outputs = bench.step(Input::Scanned(Ok(rows)));
+    assert!(effects_of(&outputs).is_empty());
+    assert_eq!(bench.controller.status().held_orphans, Some(10));
+    assert_eq!(bench.metrics.orphans.get(), 10);
+}
+
+#[test]
+fn evicted_rows_stay_when_the_list_lacks_them() {
+    let mut bench = listing(Settings::default());
+    bench.page(&[], 20);
+    let evicted = RowState {
+        life: Life::Evicted,
+        ..live("e", 3)
+    };
+    let outputs = bench.step(Input::Scanned(Ok(vec![evicted])));
+    assert!(matches!(outputs[0], Output::Watch(ResourceVersion(20))), "{outputs:?}");
+}
+
+#[test]
+fn something_without_a_uid_keeps_every_row_open() {
+    let mut bench = listing(Settings::default());
+    let name = ObjectName {
+        namespace: "bench".to_owned(),
+        name: "odd".to_owned(),
+    };
+    let page = Page {
+        unreadable: vec![Unreadable {
+            uid: None,
+            name,
+            reason: "no uid".to_owned(),
+        }],
+        resource_version: ResourceVersion(20),
+        ..Page::default()
+    };
+    let outputs = bench.step(Input::Page(Ok(page)));
+    assert!(
+        matches!(outputs[0], Output::Watch(_)),
+        "no row is looked at: {outputs:?}"
+    );
+    assert_eq!(bench.metrics.unreadable.get(), 1);
+    assert!(
+        bench
+            .controller
+            .status()
+            .last_error
+            .is_some_and(|error| error.contains("odd"))
+    );
+}
+
+#[test]
+fn an_expired_watch_is_followed_by_a_list() {
+    let mut bench = Bench::watching(Settings::default());
+    let expired = ClusterError::Expired("too old".to_owned());
+    let outputs = bench.step(Input::Watch(Err(expired)));
+    assert!(
+        matches!(
+            outputs[..],
+            [Output::List {
+                continue_token: None,
+                ..
+            }]
+        ),
+        "{outputs:?}"
+    );
+}
+
+#[test]
+fn a_start_resumes_from_the_saved_position() {
+    let mut bench = Bench::new(Settings::default());
+    bench.step(Input::Start);
+    let saved = Saved {
+        position: Some(ResourceVersion(7)),
+        quarantined: Vec::new(),
+    };
+    assert!(matches!(bench.step(Input::Loaded(Ok(saved)))[..], [Output::Probe]));
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(9))));
+    assert!(matches!(outputs[0], Output::Watch(ResourceVersion(7))), "{outputs:?}");
+}
+
+#[test]
+fn a_cluster_older_than_sql_is_marked_and_listed_once_and_wins() {
+    let mut bench = Bench::new(Settings::default());
+    bench.step(Input::Start);
+    let saved = Saved {
+        position: Some(ResourceVersion(70)),
+        quarantined: Vec::new(),
+    };
+    bench.step(Input::Loaded(Ok(saved)));
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(50))));
+    assert_eq!(bench.checkpoints, [0], "marked, for a crash in between");
+    assert!(matches!(outputs[..], [Output::List { .. }]), "{outputs:?}");
+    bench.page(&[thing("a", 40)], 50);
+    let outputs = bench.step(Input::PageRows(Ok(vec![live("a", 60)])));
+    assert!(matches!(effects_of(&outputs)[..], [Effect::Rewind]), "{outputs:?}");
+}
+
+#[test]
+fn the_saved_position_stays_below_what_is_not_settled() {
+    let mut bench = Bench::watching(Settings::default());
+    let read = bench.applied(&thing("a", 5));
+    bench.step(Input::Watch(Ok(WatchEvent::Bookmark(ResourceVersion(30)))));
+    assert_eq!(bench.controller.status().settled, ResourceVersion(4));
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+    bench.written(ticket, 1);
+    assert_eq!(bench.controller.status().settled, ResourceVersion(30));
+}

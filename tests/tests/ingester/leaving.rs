@@ -1,0 +1,174 @@
+//! How objects leave the cluster: what is done in which order, and what is not done.
+
+use std::time::Duration;
+
+use kindex_runtime::cluster::ClusterError;
+use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output};
+use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::object::Uid;
+
+use super::bench::{Bench, Thing, away, effects_of, thing, write_of};
+use crate::sim::{DELETING, FINALIZER, IMMUTABLE};
+
+fn leaving(annotation: &'static str) -> Thing {
+    Thing {
+        annotations: vec![annotation],
+        ..thing("a", 5)
+    }
+}
+
+fn done(bench: &mut Bench, done: EffectDone) -> Vec<Output> {
+    bench.step(Input::Effect(Uid::from("a"), done))
+}
+
+/// Stores the object and gives what follows the commit.
+fn commit(bench: &mut Bench, thing: &Thing) -> Vec<Output> {
+    let read = bench.applied(thing);
+    let write = bench.no_rows(&read);
+    assert!(effects_of(&write).is_empty(), "an effect before the commit: {write:?}");
+    let (ticket, _) = write_of(&write).expect("a write first");
+    bench.written(ticket, 1)
+}
+
+#[test]
+fn the_finalizer_stays_while_the_database_is_away() {
+    let mut bench = Bench::watching(Settings::default());
+    let deleted = Thing {
+        deleted: true,
+        ..thing("a", 5)
+    };
+    let mut read = bench.applied(&deleted);
+    for _ in 0..5 {
+        let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+        let after = bench.step(Input::Written(ticket, Err(away())));
+        assert!(effects_of(&after).is_empty());
+        read = bench.wait();
+        assert!(effects_of(&read).is_empty());
+    }
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+    let released = effects_of(&bench.written(ticket, 1));
+    assert!(matches!(&released[..], [Effect::SetFinalizers { finalizers, .. }] if finalizers.is_empty()));
+}
+
+#[test]
+fn a_marked_object_is_stored_then_deleted_on_conditions_then_released() {
+    for annotation in [DELETING, IMMUTABLE] {
+        let mut bench = Bench::watching(Settings::default());
+        let marked = leaving(annotation);
+        let delete = effects_of(&commit(&mut bench, &marked));
+        let [Effect::Delete(target)] = &delete[..] else {
+            panic!("{delete:?}");
+        };
+        assert_eq!((&*target.uid.0, target.resource_version.0), ("a", 5));
+        let terminating = Thing {
+            version: 6,
+            deleted: true,
+            ..marked
+        };
+        let release = done(&mut bench, EffectDone::Deleted(Ok(Some(terminating.object()))));
+        assert!(
+            write_of(&release).is_none(),
+            "our own delete brings nothing new to store"
+        );
+        let release = effects_of(&release);
+        let [Effect::SetFinalizers { target, finalizers }] = &release[..] else {
+            panic!("{release:?}");
+        };
+        assert_eq!((target.resource_version.0, finalizers.len()), (6, 0));
+        let gone = Thing {
+            version: 7,
+            guarded: false,
+            ..terminating
+        };
+        done(&mut bench, EffectDone::FinalizersSet(Ok(gone.object())));
+        assert_eq!(bench.controller.status().pending, 0);
+        assert_eq!(bench.metrics.evicted.get(), u64::from(annotation == IMMUTABLE));
+    }
+}
+
+#[test]
+fn a_write_in_between_makes_the_delete_fail_and_is_stored_before_the_next() {
+    let mut bench = Bench::watching(Settings::default());
+    commit(&mut bench, &leaving(IMMUTABLE));
+    let conflict = ClusterError::Conflict("it is at 6".to_owned());
+    assert!(done(&mut bench, EffectDone::Deleted(Err(conflict))).is_empty());
+    let asked = bench.wait();
+    assert!(matches!(effects_of(&asked)[..], [Effect::Get(_)]), "{asked:?}");
+    let newer = Thing {
+        version: 6,
+        ..leaving(IMMUTABLE)
+    };
+    let read = done(&mut bench, EffectDone::Got(Ok(Some(newer.object()))));
+    let write = bench.no_rows(&read);
+    let (_, writes) = write_of(&write).expect("the write in between is stored");
+    assert_eq!(writes, [(Uid::from("a"), 6)]);
+}
+
+#[test]
+fn an_effect_of_unknown_outcome_is_asked_for_and_not_repeated() {
+    let mut bench = Bench::watching(Settings::default());
+    commit(&mut bench, &leaving(DELETING));
+    let timeout = ClusterError::Retryable {
+        cause: "timeout",
+        retry_after: Some(Duration::from_secs(7)),
+        message: "no answer".to_owned(),
+    };
+    assert!(done(&mut bench, EffectDone::Deleted(Err(timeout))).is_empty());
+    let asked = bench.wait();
+    assert!(
+        bench.elapsed >= Duration::from_secs(7),
+        "as long as the server asked for"
+    );
+    assert!(matches!(effects_of(&asked)[..], [Effect::Get(_)]), "{asked:?}");
+}
+
+#[test]
+fn the_deletion_delay_keeps_the_object_and_its_live_row() {
+    let delay = Duration::from_secs(10);
+    let mut bench = Bench::watching(Settings {
+        deletion_delay: delay,
+        ..Settings::default()
+    });
+    let after = commit(&mut bench, &leaving(DELETING));
+    assert!(effects_of(&after).is_empty(), "{after:?}");
+    let again = bench.wait();
+    assert_eq!(bench.elapsed, delay);
+    assert!(
+        write_of(&again).is_some(),
+        "stored as deleted when the time has come: {again:?}"
+    );
+}
+
+#[test]
+fn only_where_asked_does_an_object_get_our_finalizer() {
+    for adopt in [false, true] {
+        let mut bench = Bench::watching(Settings {
+            adopt_finalizers: adopt,
+            ..Settings::default()
+        });
+        let bare = Thing {
+            guarded: false,
+            ..thing("a", 5)
+        };
+        let effects = effects_of(&commit(&mut bench, &bare));
+        match &effects[..] {
+            [] => assert!(!adopt),
+            [Effect::SetFinalizers { finalizers, .. }] => assert_eq!(finalizers, &[FINALIZER]),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn stopping_begins_nothing_new_and_waits_for_what_is_under_way() {
+    let mut bench = Bench::watching(Settings::default());
+    let read = bench.applied(&thing("a", 5));
+    bench.applied(&thing("b", 6));
+    bench.step(Input::Stop);
+    assert!(!bench.controller.is_drained());
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("what was begun is ended");
+    assert!(bench.written(ticket, 1).is_empty());
+    let last = bench.checkpoints.last();
+    assert_eq!(last, Some(&5), "up to what is settled, and no further");
+    assert!(bench.controller.is_drained());
+}

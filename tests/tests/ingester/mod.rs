@@ -1,0 +1,9 @@
+//! The ingester beyond `decide`: one controller fed by hand, and the driver with
+//! clusters and databases in memory.
+
+mod batches;
+mod bench;
+mod driver;
+mod fakes;
+mod gaps;
+mod leaving;

@@ -1,0 +1,10 @@
+//! The embedded Kubernetes API server, looked at from outside: the real kubectl, kube-rs, and plain HTTP.
+
+mod cluster;
+mod kubectl;
+mod lifecycle;
+mod paging;
+mod refusals;
+mod transcripts;
+mod updates;
+mod watches;

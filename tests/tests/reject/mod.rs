@@ -1,0 +1,89 @@
+//! One directory per mistake in a declaration: `crds.toml`, whatever else the mistake needs, and the whole report that
+//! a person gets. The messages in `proto/` are shared by all cases.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use insta::Settings;
+use tempfile::TempDir;
+
+/// The directory beside the cases that is no case.
+const SHARED: &str = "proto";
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reject")
+}
+
+fn cases() -> Vec<String> {
+    let entries = fs::read_dir(directory()).expect("the cases are there");
+    let names = entries.map(|entry| entry.expect("readable"));
+    let mut names: Vec<String> = names
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name != SHARED)
+        .collect();
+    names.sort();
+    names
+}
+
+/// The case and the shared messages, put together as a platform's repository has them.
+fn assemble(case: &str) -> TempDir {
+    let root = TempDir::new().expect("the temporary directory is writable");
+    copy(&directory().join(SHARED), &root.path().join("proto"));
+    copy(&directory().join(case), root.path());
+    root
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("writable");
+    for entry in fs::read_dir(from).expect("readable") {
+        let entry = entry.expect("readable");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("writable");
+        }
+    }
+}
+
+/// What a person sees, or `None` if nothing was wrong.
+fn report(case: &str) -> Option<kindex_codegen::diag::Diagnostics> {
+    let root = assemble(case);
+    kindex_codegen::lower(root.path()).err()
+}
+
+#[test]
+fn every_mistake_is_explained() {
+    let mut accepted = Vec::new();
+    for case in cases() {
+        let Some(mistakes) = report(&case) else {
+            accepted.push(case);
+            continue;
+        };
+        let mut settings = Settings::clone_current();
+        settings.set_snapshot_path(directory().join(&case));
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.bind(|| insta::assert_snapshot!("report", mistakes.to_string()));
+    }
+    assert!(accepted.is_empty(), "accepted: {accepted:?}");
+}
+
+#[test]
+fn twenty_mistakes_are_reported_in_one_run_and_in_order() {
+    let mistakes = report("twenty_mistakes_at_once").expect("there are some");
+    let titles: Vec<String> = mistakes.titles().collect();
+    let positions: Vec<(u32, u32)> = titles.iter().map(|title| position(title)).collect();
+    assert!(positions.is_sorted(), "{titles:#?}");
+    let distinct: BTreeSet<&str> = titles.iter().filter_map(|title| title.splitn(4, ':').nth(3)).collect();
+    assert!(distinct.len() >= 20, "{} distinct: {titles:#?}", distinct.len());
+}
+
+/// Line and column of `crds.toml:12:8: …`.
+fn position(title: &str) -> (u32, u32) {
+    let mut parts = title.split(':').skip(1).map(|part| part.parse().expect("a number"));
+    let line = parts.next().expect("a line");
+    (line, parts.next().expect("a column"))
+}

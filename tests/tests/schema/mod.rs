@@ -1,0 +1,42 @@
+//! The shipped schema on real engines: what is emitted is executed, read back from the engine's own catalogue, and
+//! compared with the model and with what operators know.
+
+mod catalogue;
+mod crds;
+mod expected;
+mod mariadb;
+mod model;
+mod protos;
+mod queries;
+mod sqlite;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use kindex_codegen::artifact::{Artifacts, RelativePath};
+use kindex_codegen::model::Model;
+
+/// The workspace, with the shipped crds.toml.
+fn root() -> PathBuf {
+    let package = std::env::var("CARGO_MANIFEST_DIR").expect("cargo runs the tests");
+    let parent = PathBuf::from(package).parent().map(PathBuf::from);
+    parent.expect("the tests are a member of the workspace")
+}
+
+fn shipped_model() -> Model {
+    let lowered = kindex_codegen::lower(&root());
+    lowered.unwrap_or_else(|mistakes| panic!("{mistakes}")).model
+}
+
+/// Emitted once for all tests.
+fn shipped() -> &'static Artifacts {
+    static SHIPPED: OnceLock<Artifacts> = OnceLock::new();
+    SHIPPED.get_or_init(|| {
+        let artifacts = kindex_codegen::generate(&root());
+        artifacts.unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    })
+}
+
+fn text(artifacts: &Artifacts, path: &str) -> String {
+    artifacts[&RelativePath::new(path)].clone()
+}

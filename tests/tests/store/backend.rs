@@ -1,0 +1,113 @@
+//! A prepared store over a fresh database, and a second way into that database by which
+//! tests look at rows as any SQL client would.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kindex_runtime::object::Uid;
+use kindex_runtime::store::{
+    self, Address, Life, MetadataStorage, PoolConfig, RowState, RowWrite, SqlitePlace, Written,
+};
+use sqlx::mysql::MySqlConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Row as _};
+use tempfile::TempDir;
+
+use super::widget::{REGISTRY, WIDGET};
+use crate::harness::mariadb::{self, Database, Flavour};
+
+pub(crate) struct Backend {
+    pub(crate) store: Arc<dyn MetadataStorage>,
+    pub(crate) address: Address,
+    /// The test's database, where it is a server's.
+    pub(crate) database: Option<Database>,
+    _directory: Option<TempDir>,
+}
+
+impl Backend {
+    pub(crate) async fn memory() -> Self {
+        Self::prepared(Address::Sqlite(SqlitePlace::Memory), None, None).await
+    }
+
+    pub(crate) async fn file() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let place = SqlitePlace::File(directory.path().join("kindex.db"));
+        Self::prepared(Address::Sqlite(place), None, Some(directory)).await
+    }
+
+    /// `None` where MariaDB is absent and not required.
+    pub(crate) async fn mariadb(flavour: Flavour) -> Option<Self> {
+        let database = mariadb::database(flavour)?;
+        Some(Self::prepared(database.address(), Some(database), None).await)
+    }
+
+    async fn prepared(address: Address, database: Option<Database>, directory: Option<TempDir>) -> Self {
+        // A machine that runs many tests at a time may need long for a connect.
+        let patient = PoolConfig {
+            acquire_timeout: Duration::from_secs(60),
+            ..PoolConfig::default()
+        };
+        let store = store::open(&address, REGISTRY, &patient);
+        let store = store.expect("the address names a database");
+        store.prepare().await.expect("an empty database is prepared");
+        Self {
+            store,
+            address,
+            database,
+            _directory: directory,
+        }
+    }
+
+    /// Writes one change and says what became of it.
+    pub(crate) async fn write(&self, write: RowWrite, now: Timestamp) -> Written {
+        self.write_all(&[write], now).await[0]
+    }
+
+    pub(crate) async fn write_all(&self, writes: &[RowWrite], now: Timestamp) -> Vec<Written> {
+        let written = self.store.write(&WIDGET, writes, now).await;
+        written.expect("the write is taken")
+    }
+
+    pub(crate) async fn state(&self, uid: &str) -> Option<RowState> {
+        let states = self.store.row_states(&WIDGET, &[Uid::from(uid)]).await;
+        states.expect("states are read").pop()
+    }
+
+    pub(crate) async fn life(&self, uid: &str) -> Option<Life> {
+        self.state(uid).await.map(|state| state.life)
+    }
+
+    /// Runs a query beside the store; `None` for a database in memory, which no one else can open.
+    pub(crate) async fn rows(&self, sql: &str) -> Option<Vec<Vec<Option<String>>>> {
+        match &self.address {
+            Address::Sqlite(SqlitePlace::Memory) => None,
+            Address::Sqlite(SqlitePlace::File(path)) => {
+                Some(sqlite_rows(SqliteConnectOptions::new().filename(path), sql).await)
+            }
+            Address::MySql(options) => Some(mysql_rows(options, sql).await),
+        }
+    }
+}
+
+async fn sqlite_rows(options: SqliteConnectOptions, sql: &str) -> Vec<Vec<Option<String>>> {
+    let mut connection = options.connect().await.expect("the file opens");
+    let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut connection).await;
+    let rows = rows.expect(sql);
+    connection.close().await.expect("the file closes");
+    let text = |row: &sqlx::sqlite::SqliteRow, index| row.try_get_unchecked::<Option<String>, _>(index).expect("text");
+    rows.iter()
+        .map(|row| row.columns().iter().map(|column| text(row, column.ordinal())).collect())
+        .collect()
+}
+
+pub(crate) async fn mysql_rows(options: &MySqlConnectOptions, sql: &str) -> Vec<Vec<Option<String>>> {
+    let mut connection = options.connect().await.expect("the server is up");
+    let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut connection).await;
+    let rows = rows.expect(sql);
+    connection.close().await.expect("the connection closes");
+    let text = |row: &sqlx::mysql::MySqlRow, index| row.try_get_unchecked::<Option<String>, _>(index).expect("text");
+    rows.iter()
+        .map(|row| row.columns().iter().map(|column| text(row, column.ordinal())).collect())
+        .collect()
+}

@@ -1,0 +1,93 @@
+//! Many writers at once: no error reaches the caller, and no key occurs twice.
+
+use futures::future::join_all;
+use kindex_runtime::store::RowWrite;
+
+use super::backend::Backend;
+use super::widget::{WIDGET, Widget, at, widget};
+
+scenarios!(
+    sixteen_writers_of_new_objects_meet_no_error,
+    writers_of_the_same_objects_leave_the_newest_versions,
+);
+
+const WRITERS: usize = 16;
+
+fn object(uid: &str, version: u64) -> Widget {
+    (0..3).fold(widget(uid, uid, version), |object, index| {
+        object
+            .label(&format!("l{index}"), &version.to_string())
+            .annotation(&format!("n{index}"), &version.to_string())
+    })
+}
+
+async fn expect_one_row_a_key(backend: &Backend) {
+    for side in ["labels", "annotations"] {
+        let doubled = format!("SELECT obj_uid, `key` FROM widget_{side} GROUP BY obj_uid, `key` HAVING COUNT(*) > 1");
+        if let Some(found) = backend.rows(&doubled).await {
+            assert!(found.is_empty(), "{side}: {found:?}");
+        }
+    }
+}
+
+async fn sixteen_writers_of_new_objects_meet_no_error(backend: Backend) {
+    const BATCH: usize = 100;
+    // SQLite has one writer at a time whatever the number of objects.
+    let objects: usize = if backend.database.is_some() { 10_000 } else { 2_000 };
+    let writer = |number: usize| {
+        let store = backend.store.clone();
+        async move {
+            let mine: Vec<usize> = (number..objects).step_by(WRITERS).collect();
+            for chunk in mine.chunks(BATCH) {
+                let batch: Vec<RowWrite> = chunk
+                    .iter()
+                    // Neighbours in order of uid belong to different writers.
+                    .map(|index| object(&format!("u{index:05}"), 1).live())
+                    .collect();
+                store
+                    .write(&WIDGET, &batch, at(0))
+                    .await
+                    .expect("no error reaches the caller");
+            }
+        }
+    };
+    join_all((0..WRITERS).map(writer)).await;
+    let counts = backend.store.count(&WIDGET).await.expect("counted");
+    assert_eq!(counts.live, objects as u64);
+    if let Some(found) = backend.rows("SELECT COUNT(*) FROM widget_labels").await {
+        assert_eq!(found[0][0], Some((objects * 3).to_string()));
+    }
+    expect_one_row_a_key(&backend).await;
+}
+
+async fn writers_of_the_same_objects_leave_the_newest_versions(backend: Backend) {
+    const OBJECTS: usize = 40;
+    const VERSIONS: usize = 5;
+    let writer = |number: usize| {
+        let store = backend.store.clone();
+        async move {
+            for round in 0..VERSIONS {
+                // Each writer goes through the versions in an order of its own.
+                let version = (round * 3 + number) % VERSIONS + 1;
+                let batch: Vec<RowWrite> = (0..OBJECTS)
+                    .map(|index| object(&format!("u{:02}", (index + number) % OBJECTS), version as u64))
+                    .map(|object| object.live())
+                    .collect();
+                store
+                    .write(&WIDGET, &batch, at(0))
+                    .await
+                    .expect("no error reaches the caller");
+            }
+        }
+    };
+    join_all((0..WRITERS).map(writer)).await;
+    for state in backend.store.scan(&WIDGET, None, 100).await.expect("scanned") {
+        let newest = object(&state.uid.0, VERSIONS as u64);
+        assert_eq!(state.hash, Some(newest.project().hash), "{}", state.uid);
+    }
+    expect_one_row_a_key(&backend).await;
+    let stale = format!("SELECT COUNT(*) FROM widget_labels WHERE `value` <> '{VERSIONS}'");
+    if let Some(found) = backend.rows(&stale).await {
+        assert_eq!(found[0][0].as_deref(), Some("0"));
+    }
+}

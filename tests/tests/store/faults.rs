@@ -1,0 +1,308 @@
+//! A server that dies, hangs, blocks, refuses or is full: each fault is of the right class,
+//! and the store heals without being opened again.
+
+use std::time::{Duration, Instant};
+
+use kindex_runtime::store::{
+    self, Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, StoreError, Written,
+};
+use kindex_tests::mariadb::MariaDb;
+use sqlx::mysql::MySqlConnection;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
+use std::sync::Arc;
+
+use super::backend::Backend;
+use super::widget::{REGISTRY, WIDGET, at, widget};
+use crate::harness::mariadb::{Database, Flavour, available, database};
+
+/// Short limits: a lock is waited for a quarter of the call's time.
+fn impatient() -> PoolConfig {
+    PoolConfig {
+        acquire_timeout: Duration::from_secs(5),
+        call_timeout: Duration::from_secs(4),
+        ..PoolConfig::default()
+    }
+}
+
+async fn open(fields: &MySqlFields, pool: &PoolConfig) -> Arc<dyn MetadataStorage> {
+    let store = store::open(&Address::mysql(fields), REGISTRY, pool);
+    store.expect("the address names a database")
+}
+
+async fn raw(database: &Database) -> MySqlConnection {
+    let Address::MySql(options) = database.address() else {
+        unreachable!("the database is a server's");
+    };
+    options.connect().await.expect("the server is up")
+}
+
+/// The cause of a retryable error, after a write that must not succeed.
+async fn cause(store: &Arc<dyn MetadataStorage>, uid: &str) -> &'static str {
+    let batch = [widget(uid, uid, 2).live()];
+    match store.write(&WIDGET, &batch, at(1)).await {
+        Err(StoreError::Retryable { cause, .. }) => cause,
+        other => panic!("a retryable error was expected, not {other:?}"),
+    }
+}
+
+async fn write(store: &Arc<dyn MetadataStorage>, uid: &str) -> Written {
+    let batch = [widget(uid, uid, 3).label("l", "1").live()];
+    store.write(&WIDGET, &batch, at(2)).await.expect("written")[0]
+}
+
+#[tokio::test]
+async fn a_killed_server_is_retryable_and_its_return_heals() {
+    if !available() {
+        return;
+    }
+    let mut server = MariaDb::start(&[]);
+    let fields = MySqlFields {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        database: "k".to_owned(),
+        ..MySqlFields::default()
+    };
+    let store = open(&fields, &impatient()).await;
+    store.prepare().await.expect("prepared");
+    // Several connections, all of which will be stale.
+    let fill = (0..5).map(|_| store.count(&WIDGET));
+    futures::future::join_all(fill).await;
+    assert_eq!(write(&store, "u1").await, Written::Inserted);
+
+    server.kill();
+    assert_eq!(cause(&store, "u2").await, "connection");
+    server.resume();
+    assert_eq!(write(&store, "u2").await, Written::Inserted);
+
+    // Killed and back between two calls: nobody notices.
+    let fill = (0..5).map(|_| store.count(&WIDGET));
+    futures::future::join_all(fill).await;
+    server.kill();
+    server.resume();
+    assert_eq!(write(&store, "u1").await, Written::Unchanged);
+    assert_eq!(store.count(&WIDGET).await.expect("counted").live, 2);
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_an_error_in_time() {
+    if !available() {
+        return;
+    }
+    let server = MariaDb::start(&[]);
+    let fields = MySqlFields {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        database: "k".to_owned(),
+        ..MySqlFields::default()
+    };
+    let pool = PoolConfig {
+        acquire_timeout: Duration::from_secs(3),
+        call_timeout: Duration::from_secs(3),
+        ..PoolConfig::default()
+    };
+    // Creating all tables may take longer than one call may: that is not what hangs here.
+    let patient = open(&fields, &PoolConfig::default()).await;
+    patient.prepare().await.expect("prepared");
+    let store = open(&fields, &pool).await;
+    assert_eq!(write(&store, "u0").await, Written::Inserted);
+    server.pause(true);
+    let begun = Instant::now();
+    // The open connection gives no answer, or is still on its way back to the pool; a new one is never opened.
+    for _ in 0..3 {
+        assert!(["timeout", "pool_timeout"].contains(&cause(&store, "u1").await));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    server.pause(false);
+    // It first resets connections that gave up waiting; errors stay retryable until one succeeds.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let batch = [widget("u1", "u1", 3).live()];
+    while let Err(error) = store.write(&WIDGET, &batch, at(2)).await {
+        assert!(error.is_retryable() && Instant::now() < deadline, "{error}");
+    }
+    assert_eq!(store.count(&WIDGET).await.expect("counted").live, 2);
+}
+
+#[tokio::test]
+async fn a_lock_held_by_another_is_waited_for_and_then_retryable() {
+    let Some(database) = database(Flavour::Plain) else {
+        return;
+    };
+    let store = open(&database.fields(), &impatient()).await;
+    store.prepare().await.expect("prepared");
+    write(&store, "u1").await;
+    let mut other = raw(&database).await;
+    other.execute("START TRANSACTION").await.expect("begun");
+    let lock = "SELECT uid FROM widget WHERE uid = 'u1' FOR UPDATE";
+    other.execute(lock).await.expect("locked");
+    let batch = [widget("u1", "u1", 9).live()];
+    match store.write(&WIDGET, &batch, at(3)).await {
+        Err(StoreError::Retryable { cause, .. }) => assert_eq!(cause, "lock_wait"),
+        other => panic!("a retryable error was expected, not {other:?}"),
+    }
+    other.execute("ROLLBACK").await.expect("ended");
+    store.write(&WIDGET, &batch, at(3)).await.expect("written");
+}
+
+#[tokio::test]
+async fn a_deadlock_is_repeated_inside() {
+    let Some(database) = database(Flavour::Plain) else {
+        return;
+    };
+    let store = open(&database.fields(), &PoolConfig::default()).await;
+    store.prepare().await.expect("prepared");
+    for uid in ["a1", "b1", "x1", "x2", "x3"] {
+        write(&store, uid).await;
+    }
+    // The other transaction has changed more rows, so that the store's is the victim.
+    let mut other = raw(&database).await;
+    other.execute("START TRANSACTION").await.expect("begun");
+    let heavy = "UPDATE widget SET `rank` = 1 WHERE uid IN ('b1', 'x1', 'x2', 'x3')";
+    other.execute(heavy).await.expect("changed");
+    let writer = {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let batch = [widget("a1", "a1", 9).live(), widget("b1", "b1", 9).live()];
+            store.write(&WIDGET, &batch, at(3)).await
+        })
+    };
+    // Once the store waits for `b1` it holds `a1`.
+    let waiting = "SELECT COUNT(*) FROM information_schema.innodb_trx \
+                   WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%FOR UPDATE%'";
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let rows = super::backend::mysql_rows(&options(&database), waiting).await;
+        if rows[0][0].as_deref() != Some("0") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "the writer never waited");
+        // The server renews this table only when nobody has read it for a tenth of a second.
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    let crossing = "UPDATE widget SET `rank` = 1 WHERE uid = 'a1'";
+    other.execute(crossing).await.expect("the other one wins");
+    other.execute("COMMIT").await.expect("committed");
+    let written = writer
+        .await
+        .expect("the task ends")
+        .expect("no error reaches the caller");
+    assert_eq!(written, [Written::Updated; 2]);
+}
+
+fn options(database: &Database) -> sqlx::mysql::MySqlConnectOptions {
+    let Address::MySql(options) = database.address() else {
+        unreachable!("the database is a server's");
+    };
+    *options
+}
+
+#[tokio::test]
+async fn a_password_may_hold_any_character_and_a_limit_or_a_lock_of_the_server_is_retryable() {
+    const PASSWORD: &str = "p@:/?#%'\"\\ é`;&=";
+    if !available() {
+        return;
+    }
+    let server = MariaDb::start(&[]);
+    let mut fields = MySqlFields {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        database: "k".to_owned(),
+        ..MySqlFields::default()
+    };
+    let admin = open(&fields, &PoolConfig::default()).await;
+    admin.prepare().await.expect("prepared");
+    let root = Address::mysql(&fields);
+    let Address::MySql(root) = root else {
+        unreachable!("the address is a server's");
+    };
+    let quoted = PASSWORD.replace('\\', "\\\\").replace('\'', "''");
+    for statement in [
+        format!("CREATE USER app@'127.0.0.1' IDENTIFIED BY '{quoted}' WITH MAX_USER_CONNECTIONS 1"),
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON k.* TO app@'127.0.0.1'".to_owned(),
+    ] {
+        let mut connection = root.connect().await.expect("the server is up");
+        connection.execute(AssertSqlSafe(statement)).await.expect("granted");
+    }
+    fields.user = "app".to_owned();
+    fields.password = PASSWORD.to_owned();
+    let pool = PoolConfig {
+        max_open: 1,
+        ..impatient()
+    };
+    let app = open(&fields, &pool).await;
+    app.prepare().await.expect("an account without CREATE finds all tables");
+    assert_eq!(write(&app, "u1").await, Written::Inserted);
+
+    let mut connection = root.connect().await.expect("the server is up");
+    connection.execute("SET GLOBAL read_only = ON").await.expect("set");
+    assert_eq!(cause(&app, "u2").await, "read_only");
+    connection.execute("SET GLOBAL read_only = OFF").await.expect("set");
+    assert_eq!(write(&app, "u2").await, Written::Inserted);
+
+    let crowded = open(&fields, &pool).await;
+    assert_eq!(cause(&crowded, "u3").await, "too_many_connections");
+    fields.password = "wrong".to_owned();
+    assert_eq!(cause(&open(&fields, &pool).await, "u3").await, "access");
+    app.close().await;
+    assert_eq!(cause(&app, "u3").await, "closed");
+    assert_eq!(write(&crowded, "u3").await, Written::Inserted);
+}
+
+#[tokio::test]
+async fn data_that_a_column_cannot_hold_is_refused_as_a_whole_batch() {
+    let Some(backend) = Backend::mariadb(Flavour::Plain).await else {
+        return;
+    };
+    let good = widget("u1", "a", 1).live();
+    let long = widget("u2", "b", 1).label("l", &"v".repeat(64)).live();
+    let error = backend.store.write(&WIDGET, &[good.clone(), long], at(0)).await;
+    let error = error.expect_err("the label is too long");
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    assert!(!error.is_retryable());
+    assert!(backend.state("u1").await.is_none(), "nothing of the batch was written");
+    assert_eq!(backend.write(good, at(0)).await, Written::Inserted);
+}
+
+#[tokio::test]
+async fn an_object_longer_than_a_packet_is_refused_by_the_store_itself() {
+    if !available() {
+        return;
+    }
+    let server = MariaDb::start(&["--max-allowed-packet=1M"]);
+    let fields = MySqlFields {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        database: "k".to_owned(),
+        ..MySqlFields::default()
+    };
+    let store = open(&fields, &PoolConfig::default()).await;
+    store.prepare().await.expect("prepared");
+    let sized = |uid: &str, bytes: usize| widget(uid, uid, 1).annotation("n", &"x".repeat(bytes)).live();
+    let error = store.write(&WIDGET, &[sized("u1", 600_000)], at(0)).await;
+    let error = error.expect_err("text and message together are longer than a packet");
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    assert!(error.to_string().contains("max_allowed_packet"), "{error}");
+    // Several that fit one by one go in several statements of one transaction.
+    let batch: Vec<_> = (0..5).map(|index| sized(&format!("v{index}"), 300_000)).collect();
+    store.write(&WIDGET, &batch, at(0)).await.expect("written");
+    assert_eq!(store.count(&WIDGET).await.expect("counted").live, 5);
+}
+
+#[tokio::test]
+async fn a_sqlite_file_locked_by_another_process_is_retryable() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("k.db");
+    let address = Address::Sqlite(SqlitePlace::File(path.clone()));
+    let store = store::open(&address, REGISTRY, &impatient()).expect("an address");
+    store.prepare().await.expect("prepared");
+    let mut other = SqliteConnectOptions::new()
+        .filename(&path)
+        .connect()
+        .await
+        .expect("opened");
+    other.execute("BEGIN IMMEDIATE").await.expect("locked");
+    assert_eq!(cause(&store, "u1").await, "lock_wait");
+    assert_eq!(store.count(&WIDGET).await.expect("readers go on").live, 0);
+    other.execute("ROLLBACK").await.expect("ended");
+    assert_eq!(write(&store, "u1").await, Written::Inserted);
+}

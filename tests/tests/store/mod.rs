@@ -1,0 +1,48 @@
+//! The SQL stores: one set of scenarios over SQLite in memory, SQLite in a file, MariaDB as
+//! shipped and MariaDB with snapshot isolation; then what is particular to a server.
+
+mod backend;
+mod widget;
+
+/// Runs each of the module's scenarios, `async fn(Backend)`, over every backend.
+macro_rules! scenarios {
+    ($($name:ident),* $(,)?) => {
+        mod sqlite_memory {
+            $(#[tokio::test] async fn $name() {
+                super::$name(crate::store::backend::Backend::memory().await).await;
+            })*
+        }
+        mod sqlite_file {
+            $(#[tokio::test] async fn $name() {
+                super::$name(crate::store::backend::Backend::file().await).await;
+            })*
+        }
+        mod mariadb {
+            use crate::harness::mariadb::Flavour;
+            $(#[tokio::test] async fn $name() {
+                if let Some(backend) = crate::store::backend::Backend::mariadb(Flavour::Plain).await {
+                    super::$name(backend).await;
+                }
+            })*
+        }
+        mod mariadb_snapshot_isolation {
+            use crate::harness::mariadb::Flavour;
+            $(#[tokio::test] async fn $name() {
+                let flavour = Flavour::SnapshotIsolation;
+                if let Some(backend) = crate::store::backend::Backend::mariadb(flavour).await {
+                    super::$name(backend).await;
+                }
+            })*
+        }
+    };
+}
+
+mod concurrent;
+mod faults;
+mod fidelity;
+mod guards;
+mod names;
+mod prepare;
+mod reads;
+mod statements;
+mod unchanged;

@@ -1,0 +1,136 @@
+//! Creating a schema, finding another one, and constructing a store without a database.
+
+use std::time::Duration;
+
+use kindex_runtime::kind::{Column, ColumnType, Kind, Registry};
+use kindex_runtime::store::{self, Address, MetadataStorage, PoolConfig, StoreError};
+
+use super::backend::Backend;
+use super::widget::{REGISTRY, WIDGET, at, widget};
+
+scenarios!(
+    preparing_twice_changes_nothing,
+    another_schema_version_is_refused_with_advice,
+    a_table_without_a_column_is_refused_by_name,
+    another_text_with_the_same_tables_is_recorded,
+    a_missing_table_is_a_schema_error,
+);
+
+async fn preparing_twice_changes_nothing(backend: Backend) {
+    backend.write(widget("u1", "a", 1).live(), at(0)).await;
+    let recorded = backend.rows("SELECT * FROM kindex_schema").await;
+    backend.store.prepare().await.expect("prepared again");
+    assert_eq!(backend.rows("SELECT * FROM kindex_schema").await, recorded);
+    assert!(backend.state("u1").await.is_some());
+}
+
+async fn another_schema_version_is_refused_with_advice(backend: Backend) {
+    for (change, advice) in [
+        ("version = version + 1", "newer program"),
+        ("version = version - 2", "schema/migrations"),
+    ] {
+        if backend
+            .rows(&format!("UPDATE kindex_schema SET {change}"))
+            .await
+            .is_none()
+        {
+            return;
+        }
+        let error = backend.store.prepare().await.expect_err("another version");
+        assert!(matches!(error, StoreError::Schema(_)));
+        assert!(error.to_string().contains(advice), "{error}");
+    }
+}
+
+async fn a_table_without_a_column_is_refused_by_name(backend: Backend) {
+    let wider: &'static Kind = Box::leak(Box::new(Kind {
+        columns: Box::leak(
+            [
+                WIDGET.columns,
+                &[Column {
+                    name: "shade",
+                    path: &["spec", "shade"],
+                    ty: ColumnType::Bool,
+                    own_namespace: false,
+                }],
+            ]
+            .concat()
+            .into_boxed_slice(),
+        ),
+        name: WIDGET.name,
+        group: WIDGET.group,
+        version: WIDGET.version,
+        plural: WIDGET.plural,
+        singular: WIDGET.singular,
+        scope: WIDGET.scope,
+        table: WIDGET.table,
+        immutable: WIDGET.immutable,
+        keys: WIDGET.keys,
+        manifest: WIDGET.manifest,
+        encode: WIDGET.encode,
+    }));
+    let registry = Registry {
+        kinds: Box::leak(Box::new([wider])),
+        ..REGISTRY
+    };
+    if backend.rows("SELECT 1").await.is_none() {
+        return;
+    }
+    let store = open(&backend.address, registry);
+    let error = store.prepare().await.expect_err("the table lacks a column");
+    assert!(matches!(error, StoreError::Schema(_)));
+    let text = error.to_string();
+    assert!(text.contains("`widget`") && text.contains("shade"), "{text}");
+}
+
+fn open(address: &Address, registry: Registry) -> std::sync::Arc<dyn MetadataStorage> {
+    store::open(address, registry, &PoolConfig::default()).expect("the address is right")
+}
+
+async fn another_text_with_the_same_tables_is_recorded(backend: Backend) {
+    let read = "SELECT version, checksum FROM kindex_schema";
+    let Some(before) = backend.rows(read).await else {
+        return;
+    };
+    let longer = |text: &str| -> &'static str { Box::leak(format!("{text}\n-- another kind\n").into()) };
+    let registry = Registry {
+        mysql_schema: longer(REGISTRY.mysql_schema),
+        sqlite_schema: longer(REGISTRY.sqlite_schema),
+        ..REGISTRY
+    };
+    open(&backend.address, registry)
+        .prepare()
+        .await
+        .expect("the same tables");
+    let after = backend.rows(read).await.expect("not in memory");
+    assert_eq!(after.len(), 1);
+    assert_eq!(after[0][0], before[0][0]);
+    assert_ne!(after[0][1], before[0][1]);
+}
+
+async fn a_missing_table_is_a_schema_error(backend: Backend) {
+    if backend.rows("DROP TABLE widget_labels").await.is_none() {
+        return;
+    }
+    let write = [widget("u1", "a", 1).label("l", "1").live()];
+    let error = backend.store.write(&WIDGET, &write, at(0)).await.expect_err("no table");
+    assert!(matches!(error, StoreError::Schema(_)), "{error:?}");
+    assert!(error.is_retryable());
+    assert!(backend.state("u1").await.is_none(), "nothing of the batch stays");
+    backend.store.prepare().await.expect("prepared again");
+    backend.store.write(&WIDGET, &write, at(0)).await.expect("healed");
+}
+
+#[tokio::test]
+async fn a_store_is_constructed_while_its_database_is_away() {
+    let pool = PoolConfig {
+        acquire_timeout: Duration::from_millis(300),
+        ..PoolConfig::default()
+    };
+    for address in ["mysql://nobody@127.0.0.1:9/none", "sqlite:/no/such/directory/k.db"] {
+        let store = store::connect(address, REGISTRY, &pool).expect("nothing is opened yet");
+        let error = store.prepare().await.expect_err("there is no database");
+        assert!(error.is_retryable(), "{error:?}");
+        assert!(matches!(error, StoreError::Retryable { .. }), "{error:?}");
+    }
+}

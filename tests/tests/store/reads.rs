@@ -1,0 +1,146 @@
+//! Reading back: pages, filters, counts, checkpoints and the quarantine.
+
+use kindex_runtime::object::{ResourceVersion, Uid};
+use kindex_runtime::store::{Life, ListQuery};
+
+use super::backend::Backend;
+use super::widget::{WIDGET, at, soft_delete, widget};
+
+scenarios!(
+    a_scan_in_pages_finds_every_row_once,
+    a_list_filters_and_pages,
+    a_name_finds_the_row_that_is_not_deleted,
+    a_checkpoint_is_the_last_one_saved,
+    the_quarantine_counts_attempts_and_forgets_on_release,
+    many_states_are_read_at_once,
+);
+
+async fn fill(backend: &Backend) {
+    let objects = (0..25).map(|number| {
+        let uid = format!("u{number:02}");
+        let parity = if number % 2 == 0 { "even" } else { "odd" };
+        widget(&uid, &uid, number + 1)
+            .label("parity", parity)
+            .label("all", "yes")
+            .live()
+    });
+    let batch: Vec<_> = objects.collect();
+    backend.write_all(&batch, at(0)).await;
+    backend.write(soft_delete("u04"), at(1)).await;
+    backend
+        .write(widget("u06", "u06", 100).store(Life::Evicted, false), at(1))
+        .await;
+}
+
+async fn a_scan_in_pages_finds_every_row_once(backend: Backend) {
+    fill(&backend).await;
+    let mut found: Vec<String> = Vec::new();
+    let mut after: Option<Uid> = None;
+    loop {
+        let page = backend.store.scan(&WIDGET, after.as_ref(), 7).await.expect("scanned");
+        let Some(last) = page.last() else { break };
+        after = Some(last.uid.clone());
+        found.extend(page.iter().map(|state| state.uid.to_string()));
+    }
+    let wanted: Vec<String> = (0..25).map(|number| format!("u{number:02}")).collect();
+    assert_eq!(found, wanted);
+}
+
+async fn a_list_filters_and_pages(backend: Backend) {
+    fill(&backend).await;
+    let uids = |query: ListQuery| {
+        let store = backend.store.clone();
+        async move {
+            let found = store.list(&WIDGET, &query).await.expect("listed");
+            let uids = found.iter().map(|stored| stored.object.metadata.uid.to_string());
+            uids.collect::<Vec<_>>()
+        }
+    };
+    let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let even = ListQuery {
+        namespace: Some("shop".to_owned()),
+        labels: vec![label("parity", "even"), label("all", "yes")],
+        limit: 3,
+        ..ListQuery::default()
+    };
+    assert_eq!(
+        uids(even.clone()).await,
+        ["u00", "u02", "u08"],
+        "deleted and relabelled are out"
+    );
+    let next = ListQuery {
+        after: Some(Uid::from("u08")),
+        ..even.clone()
+    };
+    assert_eq!(uids(next).await, ["u10", "u12", "u14"]);
+    let deleted_too = ListQuery {
+        include_deleted: true,
+        ..even.clone()
+    };
+    assert_eq!(uids(deleted_too).await, ["u00", "u02", "u04"]);
+    let elsewhere = ListQuery {
+        namespace: Some("Shop".to_owned()),
+        ..even
+    };
+    assert!(uids(elsewhere).await.is_empty());
+    assert_eq!(uids(ListQuery::default()).await.len(), 24);
+}
+
+async fn a_name_finds_the_row_that_is_not_deleted(backend: Backend) {
+    fill(&backend).await;
+    let found = |name: &'static str| {
+        let store = backend.store.clone();
+        async move { store.get_by_name(&WIDGET, "shop", name).await.expect("readable") }
+    };
+    assert!(found("u04").await.is_none());
+    assert!(found("nobody").await.is_none());
+    let evicted = found("u06").await.expect("an evicted object is found");
+    assert_eq!(evicted.life, Life::Evicted);
+    assert_eq!(evicted.object.metadata.resource_version, ResourceVersion(100));
+}
+
+async fn a_checkpoint_is_the_last_one_saved(backend: Backend) {
+    let read = || async { backend.store.checkpoint(&WIDGET).await.expect("read") };
+    assert_eq!(read().await, None);
+    for version in [5, 9_223_372_036_854_775_807, 7] {
+        let saved = backend
+            .store
+            .save_checkpoint(&WIDGET, ResourceVersion(version), at(0))
+            .await;
+        saved.expect("saved");
+        assert_eq!(read().await, Some(ResourceVersion(version)));
+    }
+}
+
+async fn the_quarantine_counts_attempts_and_forgets_on_release(backend: Backend) {
+    let version = widget("u1", "a", 3).project();
+    for (second, reason) in [(1, "too long"), (2, "still too long")] {
+        let recorded = backend
+            .store
+            .quarantine(&WIDGET, &version.object, reason, at(second))
+            .await;
+        recorded.expect("recorded");
+    }
+    let read = "SELECT kind, uid, res_version, reason, attempts, first_time < last_time FROM kindex_quarantine";
+    if let Some(found) = backend.rows(read).await {
+        let wanted = ["Widget", "u1", "3", "still too long", "2", "1"];
+        assert_eq!(found, [wanted.map(|cell| Some(cell.to_owned())).to_vec()]);
+    }
+    for _ in 0..2 {
+        let released = backend.store.release_quarantine(&WIDGET, &Uid::from("u1")).await;
+        released.expect("released");
+    }
+    if let Some(found) = backend.rows(read).await {
+        assert!(found.is_empty());
+    }
+}
+
+async fn many_states_are_read_at_once(backend: Backend) {
+    fill(&backend).await;
+    let uids: Vec<Uid> = (0..1_200)
+        .map(|number| Uid::from(format!("u{number:02}").as_str()))
+        .collect();
+    let states = backend.store.row_states(&WIDGET, &uids).await.expect("read");
+    assert_eq!(states.len(), 25);
+    assert!(backend.store.row_states(&WIDGET, &[]).await.expect("read").is_empty());
+}

@@ -1,0 +1,173 @@
+//! How many statements a batch costs, counted by the server: their number depends on the
+//! sorts of change in a batch, never on its size.
+
+use kindex_runtime::store::{self, Address, Life, MetadataStorage, MySqlFields, PoolConfig, RowWrite};
+use kindex_tests::mariadb::MariaDb;
+use serde_json::json;
+
+use super::backend::mysql_rows;
+use super::widget::{REGISTRY, WIDGET, Widget, at, soft_delete, widget};
+use crate::harness::mariadb::available;
+
+/// Statements of each sort since the server's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Statements {
+    transactions: u64,
+    selects: u64,
+    inserts: u64,
+    updates: u64,
+    deletes: u64,
+}
+
+async fn counted(options: &sqlx::mysql::MySqlConnectOptions) -> Statements {
+    let rows = mysql_rows(options, "SHOW GLOBAL STATUS LIKE 'Com\\_%'").await;
+    let number = |name: &str| {
+        let found = rows.iter().find(|row| row[0].as_deref() == Some(name));
+        let text = found.and_then(|row| row[1].as_deref());
+        text.and_then(|text| text.parse::<u64>().ok()).expect(name)
+    };
+    Statements {
+        transactions: number("Com_begin"),
+        selects: number("Com_select"),
+        inserts: number("Com_insert"),
+        updates: number("Com_update"),
+        deletes: number("Com_delete") + number("Com_delete_multi"),
+    }
+}
+
+fn objects(count: usize, version: u64) -> Vec<Widget> {
+    (0..count)
+        .map(|index| {
+            let name = format!("u{index:03}");
+            widget(&name, &name, version)
+                .label("l", "1")
+                .label("m", "2")
+                .annotation("n", "1")
+        })
+        .collect()
+}
+
+/// What a connection asks once is asked before anything is counted.
+async fn warm_up(store: &dyn MetadataStorage) {
+    store.prepare().await.expect("prepared");
+    store
+        .count(&WIDGET)
+        .await
+        .expect("the server's limits are known from here");
+    store
+        .write(&WIDGET, &[widget("first", "first", 1).live()], at(0))
+        .await
+        .expect("written");
+}
+
+#[tokio::test]
+async fn a_batch_costs_a_fixed_number_of_statements() {
+    if !available() {
+        return;
+    }
+    let server = MariaDb::start(&[]);
+    let address = Address::mysql(&MySqlFields {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        database: "k".to_owned(),
+        ..MySqlFields::default()
+    });
+    let Address::MySql(options) = &address else {
+        unreachable!("the address is a server's");
+    };
+    let store = store::open(&address, REGISTRY, &PoolConfig::default()).expect("an address");
+    warm_up(&*store).await;
+
+    // Numbers of rows with one octal digit go out in one statement; no number needs more than four.
+    let live = |objects: Vec<Widget>| objects.iter().map(Widget::live).collect::<Vec<_>>();
+    let status_only: Vec<Widget> = objects(256, 2)
+        .into_iter()
+        .map(|object| object.status(json!({"ready": true})))
+        .collect();
+    let relabelled = objects(256, 3).into_iter().map(|object| object.label("l", "3"));
+    let all_sorts: Vec<RowWrite> = objects(256, 4)
+        .into_iter()
+        .enumerate()
+        .map(|(index, object)| match index % 4 {
+            0 => object.label("l", "4").annotation("n", "4").live(),
+            1 => object.store(Life::Evicted, false),
+            2 => soft_delete(&object.uid),
+            _ => Widget {
+                uid: format!("again-{index}"),
+                ..object
+            }
+            .live(),
+        })
+        .collect();
+    let sorts = |selects, inserts, updates, deletes| Statements {
+        transactions: 1,
+        selects,
+        inserts,
+        updates,
+        deletes,
+    };
+    for (what, batch, expected) in [
+        ("first writes", live(objects(256, 1)), sorts(2, 3, 0, 0)),
+        ("the same again", live(objects(256, 1)), sorts(1, 0, 0, 0)),
+        ("status only", live(status_only), sorts(1, 1, 0, 0)),
+        ("labels", live(relabelled.collect()), sorts(1, 2, 0, 1)),
+        // Rows: new and changed; moved: deleted; names: looked up; side tables: two each.
+        ("all sorts", all_sorts, sorts(2, 4, 1, 2)),
+    ] {
+        let before = counted(options).await;
+        store.write(&WIDGET, &batch, at(1)).await.expect("written");
+        let after = counted(options).await;
+        let spent = Statements {
+            transactions: after.transactions - before.transactions,
+            selects: after.selects - before.selects,
+            inserts: after.inserts - before.inserts,
+            updates: after.updates - before.updates,
+            deletes: after.deletes - before.deletes,
+        };
+        assert_eq!(spent, expected, "{what}");
+    }
+}
+
+/// The key that each locking statement walks, on a table so small that a scan would be cheaper:
+/// a scan would wait for every row that another writer holds.
+#[tokio::test]
+async fn locking_statements_walk_a_key_even_in_a_small_table() {
+    use crate::harness::mariadb::Flavour;
+    use crate::store::backend::Backend;
+    let Some(backend) = Backend::mariadb(Flavour::Plain).await else {
+        return;
+    };
+    let batch: Vec<RowWrite> = objects(8, 1).iter().map(Widget::live).collect();
+    backend.write_all(&batch, at(0)).await;
+    let uids = "'u000','u001','u002','u003','u004','u005','u006'";
+    let names = "('shop','u000'),('shop','u001'),('shop','u002'),('shop','u003')";
+    for (statement, key) in [
+        (
+            format!("SELECT uid, content_hash FROM widget FORCE INDEX (`PRIMARY`) WHERE uid IN ({uids}) FOR UPDATE"),
+            "PRIMARY",
+        ),
+        (
+            format!(
+                "SELECT uid, content_hash FROM widget FORCE INDEX (`widget_namespace_name`) WHERE (namespace, name) IN ({names}) AND delete_time IS NULL FOR UPDATE"
+            ),
+            "widget_namespace_name",
+        ),
+        (
+            format!(
+                "DELETE widget_labels FROM widget_labels FORCE INDEX (`widget_labels_uid`) WHERE obj_uid IN ({uids})"
+            ),
+            "widget_labels_uid",
+        ),
+        (
+            format!("UPDATE widget FORCE INDEX (`PRIMARY`) SET res_version = 0 WHERE uid IN ({uids})"),
+            "PRIMARY",
+        ),
+    ] {
+        let plan = backend
+            .rows(&format!("EXPLAIN {statement}"))
+            .await
+            .expect("not in memory");
+        assert_eq!(plan[0][3].as_deref(), Some("range"), "{statement}: {plan:?}");
+        assert_eq!(plan[0][5].as_deref(), Some(key), "{statement}: {plan:?}");
+    }
+}

@@ -1,0 +1,66 @@
+-- The tables of one kind; see `widget.sqlite.sql` for the same in SQLite.
+CREATE TABLE IF NOT EXISTS `widget` (
+    `uid` VARCHAR(64) NOT NULL,
+    `group_ver` VARCHAR(255) NOT NULL,
+    `namespace` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `create_time` DATETIME(6) NOT NULL,
+    `update_time` DATETIME(6),
+    `delete_time` DATETIME(6),
+    `proto` LONGBLOB,
+    `json` LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL CHECK (JSON_VALID(`json`)),
+    `group` VARCHAR(64),
+    `order` INT,
+    `key` BIGINT,
+    `rank` DOUBLE,
+    `ready` BOOLEAN,
+    `end_time` DATETIME(6),
+    `evicted_time` DATETIME(6),
+    `content_hash` BINARY(32),
+    PRIMARY KEY (`uid`),
+    KEY `widget_namespace_name` (`namespace`, `name`),
+    KEY `widget_create_time` (`create_time`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `widget_labels` (
+    `id` BIGINT NOT NULL AUTO_INCREMENT,
+    `obj_uid` VARCHAR(64) NOT NULL,
+    `key` VARCHAR(317) NOT NULL,
+    `value` VARCHAR(63),
+    PRIMARY KEY (`id`),
+    KEY `widget_labels_uid` (`obj_uid`),
+    KEY `widget_labels_key_value` (`key`, `value`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `widget_annotations` (
+    `id` BIGINT NOT NULL AUTO_INCREMENT,
+    `obj_uid` VARCHAR(64) NOT NULL,
+    `key` VARCHAR(317) NOT NULL,
+    `value` MEDIUMTEXT,
+    PRIMARY KEY (`id`),
+    KEY `widget_annotations_uid` (`obj_uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_schema` (
+    `version` INT NOT NULL,
+    `checksum` VARCHAR(64) NOT NULL,
+    `applied_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`version`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_checkpoint` (
+    `kind` VARCHAR(255) NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `update_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_quarantine` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `namespace` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `reason` TEXT NOT NULL,
+    `json` LONGTEXT NOT NULL,
+    `first_time` DATETIME(6) NOT NULL,
+    `last_time` DATETIME(6) NOT NULL,
+    `attempts` INT NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

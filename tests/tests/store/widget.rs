@@ -1,0 +1,169 @@
+//! A kind made for these tests, with columns of every type and names that SQL reserves,
+//! its tables in the form that the generator emits, and objects of it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kindex_runtime::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry, Scope};
+use kindex_runtime::object::{Object, Uid};
+use kindex_runtime::projection::Version;
+use kindex_runtime::store::{Life, RowWrite};
+use serde_json::{Map, Value, json};
+
+const fn column(name: &'static str, path: &'static [&'static str], ty: ColumnType) -> Column {
+    Column {
+        name,
+        path,
+        ty,
+        own_namespace: false,
+    }
+}
+
+pub(crate) static WIDGET: Kind = Kind {
+    name: "Widget",
+    group: "test.kindex",
+    version: "v1",
+    plural: "widgets",
+    singular: "widget",
+    scope: Scope::Namespaced,
+    table: "widget",
+    immutable: false,
+    columns: &[
+        column("group", &["spec", "group"], ColumnType::Text { chars: 64 }),
+        column("order", &["spec", "order"], ColumnType::Int32),
+        column("key", &["spec", "key"], ColumnType::Int64),
+        column("rank", &["spec", "rank"], ColumnType::Double),
+        column("ready", &["status", "ready"], ColumnType::Bool),
+        column("end_time", &["status", "endTime"], ColumnType::Time),
+    ],
+    keys: &[
+        Key {
+            name: "widget_namespace_name",
+            columns: &["namespace", "name"],
+        },
+        Key {
+            name: "widget_create_time",
+            columns: &["create_time"],
+        },
+    ],
+    manifest: "",
+    encode,
+};
+
+pub(crate) static REGISTRY: Registry = Registry {
+    platform: Platform {
+        group: "test.kindex",
+        version: "v1",
+        finalizer: "test/Ingester",
+        deleting: "test/Deleting",
+        immutable: "test/Immutable",
+    },
+    kinds: &[&WIDGET],
+    mysql_schema: include_str!("widget.mysql.sql"),
+    sqlite_schema: include_str!("widget.sqlite.sql"),
+};
+
+/// Stands for a message encoding: any bytes that depend on the text, zero bytes among them.
+fn encode(text: &str) -> Encoded {
+    let reversed: Vec<u8> = text.bytes().rev().chain([0, 255]).collect();
+    Encoded {
+        proto: Some(reversed),
+        problems: Vec::new(),
+    }
+}
+
+/// An object in the making.
+#[derive(Clone, Debug)]
+pub(crate) struct Widget {
+    pub(crate) uid: String,
+    pub(crate) name: String,
+    pub(crate) version: u64,
+    pub(crate) labels: Map<String, Value>,
+    pub(crate) annotations: Map<String, Value>,
+    pub(crate) spec: Value,
+    pub(crate) status: Value,
+}
+
+pub(crate) fn widget(uid: &str, name: &str, version: u64) -> Widget {
+    Widget {
+        uid: uid.to_owned(),
+        name: name.to_owned(),
+        version,
+        labels: Map::new(),
+        annotations: Map::new(),
+        spec: json!({}),
+        status: json!({}),
+    }
+}
+
+impl Widget {
+    pub(crate) fn label(mut self, key: &str, value: &str) -> Self {
+        self.labels.insert(key.to_owned(), value.into());
+        self
+    }
+
+    pub(crate) fn annotation(mut self, key: &str, value: &str) -> Self {
+        self.annotations.insert(key.to_owned(), value.into());
+        self
+    }
+
+    pub(crate) fn spec(mut self, spec: Value) -> Self {
+        self.spec = spec;
+        self
+    }
+
+    pub(crate) fn status(mut self, status: Value) -> Self {
+        self.status = status;
+        self
+    }
+
+    pub(crate) fn text(&self) -> String {
+        json!({
+            "apiVersion": "test.kindex/v1",
+            "kind": "Widget",
+            "metadata": {
+                "namespace": "shop",
+                "name": self.name,
+                "uid": self.uid,
+                "resourceVersion": self.version.to_string(),
+                "creationTimestamp": "2024-02-29T12:34:56Z",
+                "labels": self.labels,
+                "annotations": self.annotations,
+            },
+            "spec": self.spec,
+            "status": self.status,
+        })
+        .to_string()
+    }
+
+    pub(crate) fn project(&self) -> Arc<Version> {
+        project(&self.text())
+    }
+
+    /// Stores the object as live, as a late write would: it revives nothing.
+    pub(crate) fn live(&self) -> RowWrite {
+        self.store(Life::Live, false)
+    }
+
+    pub(crate) fn store(&self, life: Life, revive: bool) -> RowWrite {
+        RowWrite::Store {
+            version: self.project(),
+            life,
+            revive,
+        }
+    }
+}
+
+pub(crate) fn project(text: &str) -> Arc<Version> {
+    let object = Object::parse_str(text).expect("the test's object is one");
+    Version::project(&WIDGET, object)
+}
+
+pub(crate) fn soft_delete(uid: &str) -> RowWrite {
+    RowWrite::SoftDelete { uid: Uid::from(uid) }
+}
+
+/// A moment of the test's own clock, with microseconds that must survive.
+pub(crate) fn at(second: i64) -> Timestamp {
+    Timestamp::new(1_700_000_000 + second, 123_456_000).expect("in range")
+}

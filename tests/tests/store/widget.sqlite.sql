@@ -1,0 +1,64 @@
+-- The tables of one kind; see `widget.mysql.sql` for the same in MySQL.
+CREATE TABLE IF NOT EXISTS `widget` (
+    `uid` TEXT NOT NULL,
+    `group_ver` TEXT NOT NULL,
+    `namespace` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `create_time` TEXT NOT NULL,
+    `update_time` TEXT,
+    `delete_time` TEXT,
+    `proto` BLOB,
+    `json` TEXT NOT NULL CHECK (json_valid(`json`)),
+    `group` TEXT,
+    `order` INTEGER,
+    `key` INTEGER,
+    `rank` REAL,
+    `ready` INTEGER,
+    `end_time` TEXT,
+    `evicted_time` TEXT,
+    `content_hash` BLOB,
+    PRIMARY KEY (`uid`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `widget_namespace_name` ON `widget` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `widget_create_time` ON `widget` (`create_time`);
+CREATE TABLE IF NOT EXISTS `widget_labels` (
+    `id` INTEGER NOT NULL PRIMARY KEY,
+    `obj_uid` TEXT NOT NULL,
+    `key` TEXT NOT NULL,
+    `value` TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS `widget_labels_uid` ON `widget_labels` (`obj_uid`);
+CREATE INDEX IF NOT EXISTS `widget_labels_key_value` ON `widget_labels` (`key`, `value`);
+CREATE TABLE IF NOT EXISTS `widget_annotations` (
+    `id` INTEGER NOT NULL PRIMARY KEY,
+    `obj_uid` TEXT NOT NULL,
+    `key` TEXT NOT NULL,
+    `value` TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS `widget_annotations_uid` ON `widget_annotations` (`obj_uid`);
+CREATE TABLE IF NOT EXISTS `kindex_schema` (
+    `version` INTEGER NOT NULL,
+    `checksum` TEXT NOT NULL,
+    `applied_time` TEXT NOT NULL,
+    PRIMARY KEY (`version`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_checkpoint` (
+    `kind` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `update_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_quarantine` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `namespace` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `reason` TEXT NOT NULL,
+    `json` TEXT NOT NULL,
+    `first_time` TEXT NOT NULL,
+    `last_time` TEXT NOT NULL,
+    `attempts` INTEGER NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
+) STRICT;

@@ -1,0 +1,136 @@
+//! What may be built in: licences, sources and banned crates, by the rules of
+//! `deny.toml`. Reads Cargo.lock and asks cargo for licences; needs no network.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use toml::{Table, Value};
+
+use super::expect_none;
+use super::files::root;
+use super::licence::is_met;
+
+fn read(path: &str) -> Table {
+    let text = fs::read_to_string(root().join(path)).expect("the file is readable");
+    text.parse().expect("the file is TOML")
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    let list = value.as_array().expect("a list");
+    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The packages of Cargo.lock that are not ours.
+fn locked() -> Vec<Value> {
+    let packages = read("Cargo.lock")["package"].as_array().expect("packages").clone();
+    packages
+        .into_iter()
+        .filter(|package| package.get("source").is_some())
+        .collect()
+}
+
+fn name(package: &Value) -> &str {
+    package["name"].as_str().expect("a package has a name")
+}
+
+#[test]
+fn every_package_comes_from_the_registry_with_a_checksum() {
+    let allowed = strings(&read("deny.toml")["sources"]["allow-registry"]);
+    let mut findings = Vec::new();
+    for package in locked() {
+        let source = package["source"].as_str().unwrap_or("");
+        let known = source
+            .strip_prefix("registry+")
+            .is_some_and(|url| allowed.iter().any(|known| known == url));
+        if !known || package.get("checksum").is_none() {
+            findings.push(format!("Cargo.lock: {} comes from {source}", name(&package)));
+        }
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn no_banned_crate_is_built_in() {
+    let deny = read("deny.toml");
+    let banned: BTreeMap<&str, &str> = deny["bans"]["deny"]
+        .as_array()
+        .expect("a list of bans")
+        .iter()
+        .filter_map(|ban| Some((ban.get("crate")?.as_str()?, ban.get("reason")?.as_str()?)))
+        .collect();
+    assert!(!banned.is_empty(), "deny.toml bans nothing");
+    let mut findings = Vec::new();
+    for package in locked() {
+        if let Some(reason) = banned.get(name(&package)) {
+            findings.push(format!("Cargo.lock: {} is banned: {reason}", name(&package)));
+        }
+    }
+    expect_none(findings);
+}
+
+/// Types of these crates cross our own interfaces: two versions would not fit.
+#[test]
+fn crates_whose_types_we_pass_around_have_one_version() {
+    let single = [
+        "axum",
+        "bytes",
+        "http",
+        "hyper",
+        "jiff",
+        "k8s-openapi",
+        "kube",
+        "prost",
+        "serde",
+        "serde_json",
+        "sqlx",
+        "tokio",
+    ];
+    let packages = locked();
+    let mut findings = Vec::new();
+    for wanted in single {
+        let versions = packages.iter().filter(|package| name(package) == wanted).count();
+        if versions > 1 {
+            findings.push(format!("Cargo.lock: {wanted} is there in {versions} versions"));
+        }
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn every_licence_is_accepted() {
+    let accepted = strings(&read("deny.toml")["licenses"]["allow"]);
+    let metadata = cargo_metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let mut findings = Vec::new();
+    for package in packages {
+        let licence = package["license"].as_str().unwrap_or("");
+        if !is_met(licence, &accepted) {
+            findings.push(format!(
+                "{} {}: licence {licence:?}",
+                package["name"], package["version"]
+            ));
+        }
+    }
+    expect_none(findings);
+}
+
+fn cargo_metadata() -> serde_json::Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--locked", "--offline", "--format-version", "1"])
+        .args(["--filter-platform", &host()])
+        .current_dir(root())
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
+}
+
+/// Packages of other platforms may not be on this machine.
+fn host() -> String {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("-vV").output().expect("rustc starts");
+    let text = String::from_utf8(output.stdout).expect("rustc prints text");
+    let line = text.lines().find_map(|line| line.strip_prefix("host: "));
+    line.expect("rustc names its host").to_owned()
+}

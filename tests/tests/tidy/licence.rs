@@ -1,0 +1,67 @@
+//! Licence expressions as crates write them (SPDX, and the old `MIT/Apache-2.0`):
+//! whether one can be met from a list of accepted licences. Knows no crate.
+
+/// Whether the expression can be satisfied with accepted licences alone.
+pub(super) fn is_met(expression: &str, accepted: &[String]) -> bool {
+    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
+    let tokens: Vec<&str> = spaced.split_whitespace().collect();
+    let mut rest = tokens.as_slice();
+    let met = any_of(&mut rest, accepted);
+    met && rest.is_empty()
+}
+
+fn any_of(rest: &mut &[&str], accepted: &[String]) -> bool {
+    let mut met = all_of(rest, accepted);
+    while take(rest, "OR") {
+        met |= all_of(rest, accepted);
+    }
+    met
+}
+
+fn all_of(rest: &mut &[&str], accepted: &[String]) -> bool {
+    let mut met = one(rest, accepted);
+    while take(rest, "AND") {
+        met &= one(rest, accepted);
+    }
+    met
+}
+
+fn one(rest: &mut &[&str], accepted: &[String]) -> bool {
+    if take(rest, "(") {
+        return any_of(rest, accepted) & take(rest, ")");
+    }
+    let Some((name, after)) = rest.split_first() else {
+        return false;
+    };
+    *rest = after;
+    if take(rest, "WITH") {
+        let Some((exception, after)) = rest.split_first() else {
+            return false;
+        };
+        *rest = after;
+        return accepted.contains(&format!("{name} WITH {exception}"));
+    }
+    accepted.iter().any(|licence| licence == name)
+}
+
+fn take(rest: &mut &[&str], word: &str) -> bool {
+    match rest.split_first() {
+        Some((first, after)) if *first == word => {
+            *rest = after;
+            true
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn every_part_of_one_alternative_has_to_be_accepted() {
+    let accepted = ["MIT", "Zlib", "Apache-2.0 WITH LLVM-exception"].map(str::to_owned);
+    for met in ["MIT", "GPL-3.0 OR MIT", "GPL-3.0/MIT", "(GPL-3.0 OR MIT) AND Zlib"] {
+        assert!(is_met(met, &accepted), "{met}");
+    }
+    assert!(is_met("Apache-2.0 WITH LLVM-exception OR GPL-3.0", &accepted));
+    for unmet in ["GPL-3.0", "MIT AND GPL-3.0", "Apache-2.0", "", "(MIT", "MIT Zlib"] {
+        assert!(!is_met(unmet, &accepted), "{unmet}");
+    }
+}

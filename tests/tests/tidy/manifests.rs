@@ -1,0 +1,116 @@
+//! Rules about Cargo.toml files: every crate follows the workspace, and the legs
+//! of the project do not know each other.
+
+use std::fs;
+
+use toml::{Table, Value};
+
+use super::expect_none;
+use super::files::root;
+
+/// Who may not depend on what: the three legs meet only in `generated`.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    (
+        "codegen",
+        &[
+            "kube",
+            "k8s-openapi",
+            "sqlx",
+            "tokio",
+            "kindex-macros",
+            "kindex-runtime",
+            "kindex-generated",
+        ],
+    ),
+    (
+        "macros",
+        &["kindex-codegen", "kindex-runtime", "kindex-generated", "kube"],
+    ),
+    (
+        "runtime",
+        &[
+            "kindex-codegen",
+            "kindex-generated",
+            "kindex-cluster",
+            "prost-reflect",
+            "protox",
+        ],
+    ),
+    ("generated", &["kindex-cluster", "kindex-macros", "sqlx"]),
+    (
+        "services/cluster",
+        &["kindex-codegen", "kindex-macros", "kindex-runtime", "kindex-generated"],
+    ),
+];
+
+fn read(path: &str) -> Table {
+    let text = fs::read_to_string(root().join(path)).expect("the manifest is readable");
+    text.parse().expect("the manifest is TOML")
+}
+
+fn members() -> Vec<String> {
+    let workspace = read("Cargo.toml");
+    let members = workspace["workspace"]["members"].as_array().expect("a list of members");
+    members.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_crate_follows_the_workspace() {
+    let mut findings = Vec::new();
+    for member in members() {
+        let manifest = read(&format!("{member}/Cargo.toml"));
+        let follows = |table: &str, key: &str| {
+            let value = manifest.get(table).and_then(|table| table.get(key));
+            value.is_some_and(|value| {
+                value.as_bool() == Some(true) || value.get("workspace") == Some(&Value::Boolean(true))
+            })
+        };
+        let keys = [("lints", "workspace"), ("package", "version"), ("package", "edition")];
+        let more = [
+            ("package", "rust-version"),
+            ("package", "license"),
+            ("package", "publish"),
+        ];
+        for (table, key) in keys.into_iter().chain(more) {
+            if !follows(table, key) {
+                findings.push(format!("{member}/Cargo.toml: `{table}.{key}` is not the workspace's"));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+/// One place for versions: a crate that names its own can drift.
+#[test]
+fn every_version_is_the_workspaces() {
+    let mut findings = Vec::new();
+    for member in members() {
+        let manifest = read(&format!("{member}/Cargo.toml"));
+        for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let dependencies = manifest.get(section).and_then(Value::as_table);
+            for (name, value) in dependencies.into_iter().flatten() {
+                if value.is_str() || value.get("version").is_some() {
+                    findings.push(format!("{member}/Cargo.toml: `{name}` is not `workspace = true`"));
+                }
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn the_legs_do_not_know_each_other() {
+    let mut findings = Vec::new();
+    for (member, forbidden) in FORBIDDEN {
+        let manifest = read(&format!("{member}/Cargo.toml"));
+        for section in ["dependencies", "dev-dependencies"] {
+            let dependencies = manifest.get(section).and_then(Value::as_table);
+            for (name, _) in dependencies.into_iter().flatten() {
+                if forbidden.contains(&name.as_str()) {
+                    findings.push(format!("{member}/Cargo.toml: {member} may not depend on `{name}`"));
+                }
+            }
+        }
+    }
+    expect_none(findings);
+}

@@ -1,0 +1,18 @@
+//! The house rules that a machine can check. Each test is one rule, named for it,
+//! and lists every place that breaks it. Reads the checked-out files; builds nothing.
+
+mod agreement;
+mod dependencies;
+mod files;
+mod lexer;
+mod licence;
+mod manifests;
+mod modules;
+mod pages;
+mod snapshots;
+mod sources;
+
+/// Fails with every finding, one a line, as an editor's error list wants them.
+fn expect_none(findings: Vec<String>) {
+    assert!(findings.is_empty(), "\n{}\n", findings.join("\n"));
+}

@@ -1,0 +1,71 @@
+//! The written pages: links lead somewhere, the book lists every page, included files
+//! exist. Knows nothing of what the pages say.
+
+use std::path::{Path, PathBuf};
+
+use super::expect_none;
+use super::files::{File, all, root};
+
+/// The targets of `[text](target)` and `{{#include target}}` with their lines.
+fn targets(page: &File) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for (number, line) in page.text.lines().enumerate() {
+        let fence = line.trim_start().starts_with("```");
+        in_code ^= fence;
+        let links = line.split("](").skip(1).filter(|_| !in_code);
+        let includes = line.split("{{#include ").skip(1);
+        let ends = links.filter_map(|rest| rest.split_once(')'));
+        let ends = ends.chain(includes.filter_map(|rest| rest.split_once("}}")));
+        found.extend(ends.map(|(target, _)| (number, target.trim().to_owned())));
+    }
+    found
+}
+
+fn is_elsewhere(target: &str) -> bool {
+    target.starts_with("http") || target.starts_with('#')
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut findings = Vec::new();
+    for page in all(&[".md"]) {
+        let directory = root().join(&page.path);
+        let directory = directory.parent().expect("a page is in a directory");
+        for (number, target) in targets(&page) {
+            let file = target.split('#').next().unwrap_or("");
+            if !is_elsewhere(&target) && !directory.join(file).exists() {
+                findings.push(page.finding(number, &format!("`{target}` does not exist")));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn the_book_lists_every_page() {
+    let pages = all(&[".md"]);
+    let book: Vec<&File> = pages.iter().filter(|page| page.path.starts_with("docs/src/")).collect();
+    let summary = book.iter().find(|page| page.path.ends_with("/SUMMARY.md"));
+    let summary = summary.expect("the book has a summary");
+    let listed: Vec<PathBuf> = targets(summary).into_iter().map(|(_, target)| target.into()).collect();
+    let mut findings = Vec::new();
+    for page in book.iter().filter(|page| page.path != summary.path) {
+        let path = Path::new(page.path.trim_start_matches("docs/src/"));
+        if !listed.iter().any(|listed| listed == path) {
+            findings.push(page.finding(0, "SUMMARY.md does not list this page"));
+        }
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn links_are_read_outside_of_code_and_includes_everywhere() {
+    let text = "a [b](c.md) and [d](e.md#f)\n```\n[x](y)\n{{#include z.toml}}\n```\n";
+    let page = File {
+        path: "p.md".to_owned(),
+        text: text.to_owned(),
+    };
+    let found: Vec<String> = targets(&page).into_iter().map(|(_, target)| target).collect();
+    assert_eq!(found, ["c.md", "e.md#f", "z.toml"]);
+}

@@ -1,0 +1,258 @@
+//! Rules about Rust files one by one: what they open with, how long they and
+//! their functions are, and what may not stand in them.
+
+use std::sync::LazyLock;
+
+use super::expect_none;
+use super::files::{File, hand_written};
+use super::lexer::{Split, split};
+
+const FILE_LINES_MAX: usize = 450;
+const FUNCTION_LINES_MAX: usize = 70;
+const LINE_CHARS_MAX: usize = 120;
+
+/// Every hand-written Rust file, read and split once for all rules.
+static RUST_FILES: LazyLock<Vec<(File, Split)>> = LazyLock::new(|| {
+    let files = hand_written(&[".rs"]).into_iter();
+    files
+        .map(|file| {
+            let parts = split(&file.text);
+            (file, parts)
+        })
+        .collect()
+});
+
+#[test]
+fn the_walk_finds_the_sources() {
+    let paths: Vec<&str> = RUST_FILES.iter().map(|(file, _)| file.path.as_str()).collect();
+    for known in ["macros/src/lib.rs", "runtime/src/lib.rs", "tests/tests/tidy/sources.rs"] {
+        assert!(paths.contains(&known), "{known} is not among {paths:?}");
+    }
+}
+
+/// Whether a file, or a line of it, is test code: there a panic is the report.
+fn test_lines_from(file: &File, code: &str) -> usize {
+    let whole = ["tests/", "benches/"].iter().any(|start| file.path.starts_with(start))
+        || file.path.contains("/tests/")
+        || file.path.ends_with("/tests.rs");
+    if whole {
+        return 0;
+    }
+    code.lines()
+        .position(|line| line.trim() == "#[cfg(test)]")
+        .unwrap_or(usize::MAX)
+}
+
+#[test]
+fn a_file_opens_with_what_it_holds() {
+    let files = RUST_FILES.iter();
+    let findings = files
+        .filter(|(file, _)| !file.text.starts_with("//! "))
+        .map(|(file, _)| file.finding(0, "the file does not open with a `//!` paragraph"));
+    expect_none(findings.collect());
+}
+
+#[test]
+fn a_file_has_at_most_450_lines() {
+    let mut findings = Vec::new();
+    for (file, _) in RUST_FILES.iter() {
+        let lines = file.text.lines().count();
+        if lines > FILE_LINES_MAX {
+            findings.push(file.finding(lines - 1, &format!("{lines} lines, {FILE_LINES_MAX} at most")));
+        }
+    }
+    expect_none(findings);
+}
+
+/// A line that quotes may be as long as what it quotes.
+#[test]
+fn a_line_has_at_most_120_characters() {
+    let mut findings = Vec::new();
+    for file in hand_written(&[".rs", ".proto", ".go", ".sh"]) {
+        for (number, line) in file.text.lines().enumerate() {
+            let chars = line.chars().count();
+            if chars > LINE_CHARS_MAX && !quotes(line) {
+                findings.push(file.finding(number, &format!("{chars} characters, {LINE_CHARS_MAX} at most")));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+/// Whether a line is, or belongs to, a literal: it has a quotation mark or goes on after its end.
+fn quotes(line: &str) -> bool {
+    line.contains('"') || line.ends_with('\\')
+}
+
+#[test]
+fn a_function_has_at_most_70_lines() {
+    let mut findings = Vec::new();
+    for (file, split) in RUST_FILES.iter() {
+        for (line, length) in functions(&split.code) {
+            if length > FUNCTION_LINES_MAX {
+                let message = format!("a function of {length} lines, {FUNCTION_LINES_MAX} at most");
+                findings.push(file.finding(line, &message));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+/// First line and number of lines of every function with a body. Formatted code
+/// closes a body with a brace that stands as deep as the line that began it.
+fn functions(code: &str) -> Vec<(usize, usize)> {
+    let lines: Vec<&str> = code.lines().collect();
+    let mut found = Vec::new();
+    for (first, line) in lines.iter().enumerate() {
+        if !starts_function(line) {
+            continue;
+        }
+        let depth = line.len() - line.trim_start().len();
+        let end = format!("{}}}", &line[..depth]);
+        let body = lines[first..].iter();
+        let last = body
+            .take_while(|line| line.trim_end() != end && !ends_declaration(line))
+            .count();
+        if lines.get(first + last).is_some_and(|line| line.trim_end() == end) {
+            found.push((first, last + 1));
+        }
+    }
+    found
+}
+
+fn starts_function(line: &str) -> bool {
+    let mut words = line
+        .split_whitespace()
+        .skip_while(|word| word.starts_with("pub") || matches!(*word, "in" | "async" | "const" | "unsafe" | "extern"));
+    words.next() == Some("fn")
+}
+
+/// `fn f(&self) -> T;` in a trait, or a body on the same line.
+fn ends_declaration(line: &str) -> bool {
+    starts_function(line) && line.trim_end().ends_with([';', '}'])
+}
+
+#[test]
+fn no_unwrap_outside_of_tests() {
+    let mut findings = Vec::new();
+    for (file, split) in RUST_FILES.iter() {
+        let lines = split.code.lines().take(test_lines_from(file, &split.code));
+        for (number, line) in lines.enumerate() {
+            if line.contains(".unwrap()") {
+                findings.push(file.finding(number, "`unwrap()`: say the invariant with `expect`"));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn no_test_is_switched_off() {
+    let mut findings = Vec::new();
+    for (file, split) in RUST_FILES.iter() {
+        for (number, line) in split.code.lines().enumerate() {
+            if line.contains("#[ignore") {
+                findings.push(file.finding(number, "an ignored test"));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+/// A real process is waited for by polling a condition until a deadline.
+#[test]
+fn no_test_sleeps_without_a_deadline() {
+    let mut findings = Vec::new();
+    for (file, split) in RUST_FILES.iter() {
+        let lines: Vec<&str> = split.code.lines().collect();
+        for number in test_lines_from(file, &split.code)..lines.len() {
+            let around = &lines[number.saturating_sub(15)..lines.len().min(number + 5)];
+            let polls = around.iter().any(|line| line.contains("deadline"));
+            let sleeps = ["thread::sleep(", "time::sleep("]
+                .iter()
+                .any(|call| lines[number].contains(call));
+            if sleeps && !polls {
+                findings.push(file.finding(number, "wait for a condition with a deadline instead"));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn comments_leave_no_work_behind() {
+    let marks = ["TODO", "FIXME", "XXX", "HACK"];
+    let mut findings = Vec::new();
+    for (file, split) in RUST_FILES.iter() {
+        for (number, line) in split.comments.lines().enumerate() {
+            let mut words = line.split(|c: char| !c.is_alphanumeric());
+            if let Some(mark) = words.find(|word| marks.contains(word)) {
+                findings.push(file.finding(number, &format!("`{mark}` in a comment")));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn no_code_is_commented_out() {
+    let mut findings = Vec::new();
+    for (file, split) in RUST_FILES.iter() {
+        for (number, line) in split.comments.lines().enumerate() {
+            let comment = line.trim_start().strip_prefix("// ").unwrap_or("").trim();
+            if looks_like_code(comment) {
+                findings.push(file.finding(number, "code in a comment"));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+/// A sentence ends with a full stop and never with a semicolon after a bracket.
+fn looks_like_code(comment: &str) -> bool {
+    let statement = [");", "};", "];", "?;"].iter().any(|end| comment.ends_with(end));
+    let opening = ["fn ", "let ", "pub ", "use ", "impl ", "if ", "for ", "match ", "#["]
+        .iter()
+        .any(|start| comment.starts_with(start))
+        && [" {", ";", "]"].iter().any(|end| comment.ends_with(end));
+    statement || opening || comment == "}"
+}
+
+/// The project speaks of itself alone: no path of a machine, no host of a registry.
+#[test]
+fn nothing_names_a_machine() {
+    let endings = [
+        ".rs", ".toml", ".md", ".yaml", ".yml", ".sh", ".proto", ".go", ".sql", "/run",
+    ];
+    let forbidden = [
+        concat!("/wo", "rk/"),
+        concat!("/ro", "ot/"),
+        concat!("/ho", "me/"),
+        concat!("/Use", "rs/"),
+        concat!("/tmp/", "bash_jobs"),
+        concat!("index.", "crates.io"),
+        concat!("proxy.", "golang.org"),
+        concat!("sum.", "golang.org"),
+        concat!("registry.", "npmjs.org"),
+        concat!("files.", "pythonhosted.org"),
+        concat!("deb.", "debian.org"),
+    ];
+    let mut findings = Vec::new();
+    for file in super::files::all(&endings) {
+        for (number, line) in file.text.lines().enumerate() {
+            if let Some(word) = forbidden.iter().find(|word| line.contains(**word)) {
+                findings.push(file.finding(number, &format!("`{word}` belongs to a machine")));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+#[test]
+fn functions_are_measured_by_their_braces() {
+    let code = concat!(
+        "fn one() {\n    a();\n}\n\n",
+        "trait T {\n    fn two(&self);\n    pub const fn three() {\n        b();\n    }\n}\n",
+    );
+    assert_eq!(functions(code), [(0, 3), (6, 3)]);
+}

@@ -1,0 +1,12 @@
+//! The derive sees the struct it stands on, and an attribute on a field would do nothing.
+
+use kindex_runtime::indexed::IndexedObject;
+
+#[derive(IndexedObject)]
+#[indexed(table = "model")]
+struct Model {
+    #[indexed(column = "owner")]
+    owner: String,
+}
+
+fn main() {}

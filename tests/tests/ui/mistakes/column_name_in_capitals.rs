@@ -1,0 +1,16 @@
+//! SQL names are lower case.
+
+use kindex_runtime::indexed::IndexedObject;
+
+#[derive(IndexedObject)]
+#[indexed(table = "model")]
+#[indexed(column = "ownerName", path = spec.owner)]
+struct Model {
+    spec: Spec,
+}
+
+struct Spec {
+    owner: String,
+}
+
+fn main() {}

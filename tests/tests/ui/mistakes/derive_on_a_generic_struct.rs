@@ -1,0 +1,12 @@
+//! A table has one shape.
+
+use kindex_runtime::indexed::IndexedObject;
+
+#[derive(IndexedObject)]
+#[indexed(table = "model")]
+#[indexed(column = "owner", path = spec.owner)]
+struct Model<S> {
+    spec: S,
+}
+
+fn main() {}

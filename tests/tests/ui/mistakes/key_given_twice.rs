@@ -1,0 +1,17 @@
+//! Two paths for one column.
+
+use kindex_runtime::indexed::IndexedObject;
+
+#[derive(IndexedObject)]
+#[indexed(table = "model")]
+#[indexed(column = "owner", path = spec.owner, path = spec.team)]
+struct Model {
+    spec: Spec,
+}
+
+struct Spec {
+    owner: String,
+    team: String,
+}
+
+fn main() {}

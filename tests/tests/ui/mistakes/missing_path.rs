@@ -1,0 +1,16 @@
+//! A name alone does not say where the value is.
+
+use kindex_runtime::indexed::IndexedObject;
+
+#[derive(IndexedObject)]
+#[indexed(table = "model")]
+#[indexed(column = "owner")]
+struct Model {
+    spec: Spec,
+}
+
+struct Spec {
+    owner: String,
+}
+
+fn main() {}

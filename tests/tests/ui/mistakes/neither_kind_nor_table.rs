@@ -1,0 +1,11 @@
+//! A struct without `#[kube]` has to name its table.
+
+use kindex_runtime::indexed::IndexedObject;
+
+#[derive(IndexedObject)]
+#[indexed(column = "owner", path = owner)]
+struct Model {
+    owner: String,
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! `colum` instead of `column`.
+
+use kindex_runtime::indexed::IndexedObject;
+
+#[derive(IndexedObject)]
+#[indexed(table = "model")]
+#[indexed(colum = "owner", path = spec.owner)]
+struct Model {
+    spec: Spec,
+}
+
+struct Spec {
+    owner: String,
+}
+
+fn main() {}
