@@ -181,6 +181,12 @@ fn a_cluster_older_than_sql_is_marked_and_listed_once_and_wins() {
     assert!(matches!(outputs[..], [Output::List { .. }]), "{outputs:?}");
     bench.page(&[thing("a", 40)], 50);
     let outputs = bench.step(Input::PageRows(Ok(vec![live("a", 60)])));
+    assert!(matches!(effects_of(&outputs)[..], [Effect::Get(_)]), "{outputs:?}");
+    let read = bench.step(Input::Effect(
+        Uid::from("a"),
+        EffectDone::Got(Ok(Some(thing("a", 40).object()))),
+    ));
+    let outputs = bench.rows(&read, vec![live("a", 60)]);
     assert!(matches!(effects_of(&outputs)[..], [Effect::Rewind]), "{outputs:?}");
 }
 

@@ -138,6 +138,9 @@ pub(super) struct Position {
 }
 
 impl Position {
+    /// No position is below: 0 is no version.
+    const FIRST: ResourceVersion = ResourceVersion(1);
+
     /// The newest version received.
     pub(super) fn seen(&self) -> ResourceVersion {
         self.seen
@@ -164,10 +167,11 @@ impl Position {
     /// The highest version up to which every event is settled: where a watch may resume
     /// after a crash without missing anything.
     pub(super) fn watermark(&self) -> ResourceVersion {
-        match self.outstanding.first() {
+        let settled = match self.outstanding.first() {
             Some((oldest, _)) => ResourceVersion(oldest.0.saturating_sub(1)).min(self.seen),
             None => self.seen,
-        }
+        };
+        settled.max(Self::FIRST)
     }
 }
 

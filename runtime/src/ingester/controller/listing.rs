@@ -173,30 +173,32 @@ impl Controller {
         }
     }
 
-    /// Takes up a listed object where it differs from its row. In a restored cluster the
-    /// list itself is the confirmation that older versions win.
+    /// Takes up a listed object where it differs from its row. In a restored cluster a row
+    /// that is newer than its object is a reason to ask, for then the cluster wins.
     fn observe_listed(&mut self, object: Object, row: Option<Row>, restored: bool) {
-        let (uid, version) = (object.metadata.uid.clone(), object.metadata.resource_version);
+        let uid = object.metadata.uid.clone();
+        let version = object.metadata.resource_version;
         if let Some(row) = row {
             self.remember_row(&uid, row);
         }
         let current = row.is_some_and(|row| row.life == Life::Live && row.ours && row.version == version);
-        let pending = self.entries.contains_key(&uid);
         let recorded = self.quarantined.contains_key(&uid);
-        if current && !pending && !recorded && self.is_plain(&self.head(&object)) {
-            return;
-        }
-        if pending {
+        if self.entries.contains_key(&uid) {
             return self.observe_present(object, version);
         }
+        if current && !recorded && self.is_plain(&self.head(&object)) {
+            return;
+        }
         let name = ObjectName::of(&object);
-        let observation = Observation::Present(object);
-        let mut entry = Entry::new(observation, name, version, self.now.elapsed);
+        let mut entry = Entry::new(Observation::Present(object), name, version, self.now.elapsed);
         entry.row = Some(row);
-        entry.confirmed = row.filter(|_| restored);
         self.position.begin(version, &uid);
         self.entries.insert(uid.clone(), entry);
-        self.enqueue(&uid);
+        if restored && row.is_some_and(|row| row.version > version) {
+            self.ask(&uid, row);
+        } else {
+            self.enqueue(&uid);
+        }
     }
 
     /// Asks for the next page when there is room, or goes on to the rows.
