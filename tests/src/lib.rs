@@ -5,6 +5,8 @@ pub mod require;
 
 pub mod mariadb;
 
+pub mod proxy;
+
 // The fixture `fixtures/traps`: what is generated from it, compiled like any platform's crate.
 #[rustfmt::skip]
 #[path = "../fixtures/traps/generated/src/kinds/mod.rs"]
