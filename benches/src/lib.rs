@@ -5,8 +5,14 @@
 #[path = "../../tests/src/require.rs"]
 pub mod require;
 
+#[path = "../../tests/src/sql_server.rs"]
+pub mod sql_server;
+
 #[path = "../../tests/src/mariadb.rs"]
 pub mod mariadb;
+
+#[path = "../../tests/src/mysql.rs"]
+pub mod mysql;
 
 pub mod figures;
 

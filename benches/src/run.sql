@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS `run` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL CHECK (JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
     `pipeline_namespace` VARCHAR(255),
     `pipeline_name` VARCHAR(255),
     `state` VARCHAR(255),

@@ -3,7 +3,11 @@
 
 pub mod require;
 
+pub mod sql_server;
+
 pub mod mariadb;
+
+pub mod mysql;
 
 pub mod proxy;
 

@@ -1,38 +1,13 @@
-//! A private MariaDB server: its own data directory, a free loopback port, stopped by
-//! its own process id. Knows nothing of schemas and stores.
+//! A private MariaDB server, from the machine's own package. Knows nothing of schemas and stores.
 
-use std::io::Read as _;
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
-
-use tempfile::TempDir;
+use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
 
 use crate::require::program;
-
-/// How long a server may take to answer for the first time.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// The account of servers that refuse to run as root.
-const ACCOUNT: &str = "nobody";
+use crate::sql_server::{SqlServer, as_account};
 
 /// A running server. Root may connect over TCP without a password.
-pub struct MariaDb {
-    directory: TempDir,
-    /// Loopback port.
-    pub port: u16,
-    options: Vec<String>,
-    process: Option<Process>,
-}
-
-/// A child whose starting thread lives as long as it does: the kernel ties the
-/// signal at a parent's death to the thread that forked.
-struct Process {
-    child: Child,
-    release: mpsc::Sender<()>,
-}
+pub struct MariaDb(SqlServer);
 
 impl MariaDb {
     /// Whether the programs are there.
@@ -48,12 +23,8 @@ impl MariaDb {
     /// # Panics
     /// When the server does not answer in time; the message holds its log.
     pub fn start(options: &[&str]) -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("kindex-mariadb-")
-            .tempdir()
-            .expect("a temporary directory");
-        own(directory.path());
-        let made = as_account("mariadb-install-db")
+        let directory = SqlServer::directory_for("mariadb");
+        let made = as_account(&found("mariadb-install-db"))
             .args(["--no-defaults", "--auth-root-authentication-method=normal"])
             .args(["--skip-test-db", "--skip-name-resolve"])
             .arg(format!("--datadir={}", directory.path().join("data").display()))
@@ -67,143 +38,35 @@ impl MariaDb {
             String::from_utf8_lossy(&made.stdout),
             String::from_utf8_lossy(&made.stderr)
         );
-        let mut server = Self {
+        let server = found("mariadbd").display().to_string();
+        Self(SqlServer::start(
             directory,
-            port: free_port(),
-            options: options.iter().map(|&option| option.to_owned()).collect(),
-            process: None,
-        };
-        server.resume();
-        server
-    }
-
-    /// A directory that the server may read.
-    pub fn directory(&self) -> &Path {
-        self.directory.path()
-    }
-
-    /// The server's local socket.
-    pub fn socket(&self) -> PathBuf {
-        self.directory.path().join("socket")
-    }
-
-    /// Starts the server again after [`kill`](Self::kill), on the same data and port.
-    ///
-    /// # Panics
-    /// As [`start`](Self::start).
-    pub fn resume(&mut self) {
-        assert!(self.process.is_none(), "the server is running");
-        let at = |name: &str| self.directory.path().join(name).display().to_string();
-        let mut command = as_account("mariadbd");
-        command
-            .args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve"])
-            .arg(format!("--datadir={}", at("data")))
-            .arg(format!("--tmpdir={}", self.directory.path().display()))
-            .arg(format!("--socket={}", at("socket")))
-            .arg(format!("--pid-file={}", at("pid")))
-            .arg(format!("--log-error={}", at("log")))
-            .arg(format!("--port={}", self.port))
-            .args(&self.options)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        self.process = Some(spawn(command));
-        self.wait_until_ready();
-    }
-
-    /// Ends the server at once, as a crash would. Its data stay.
-    pub fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            process.child.kill().expect("the child is ours to kill");
-            process.child.wait().expect("the child is ours to wait for");
-            drop(process.release);
-        }
-    }
-
-    /// Halts the server, so that it neither answers nor refuses, or lets it go on.
-    pub fn pause(&self, halted: bool) {
-        let process = self.process.as_ref().expect("the server is running");
-        let signal = if halted { "-STOP" } else { "-CONT" };
-        let sent = Command::new("kill")
-            .args([signal, &process.child.id().to_string()])
-            .status();
-        assert!(sent.is_ok_and(|status| status.success()), "kill {signal}");
-    }
-
-    fn wait_until_ready(&mut self) {
-        let deadline = Instant::now() + START_TIMEOUT;
-        while !self.greets() {
-            let process = self.process.as_mut().expect("it was just started");
-            let ended = process.child.try_wait().expect("the child is ours");
-            assert!(
-                ended.is_none() && Instant::now() < deadline,
-                "mariadbd does not answer ({ended:?}): {}",
-                std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
-            );
-            thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    /// The server speaks first: a greeting means that it accepts users.
-    fn greets(&self) -> bool {
-        let mut greeting = [0; 5];
-        TcpStream::connect(("127.0.0.1", self.port)).is_ok_and(|mut stream| {
-            let timeout = stream.set_read_timeout(Some(Duration::from_secs(1)));
-            // The fifth byte is the protocol version; an error packet has 255 there.
-            timeout.is_ok() && stream.read_exact(&mut greeting).is_ok() && greeting[4] == 10
-        })
+            vec![server, "--no-defaults".to_owned()],
+            options,
+        ))
     }
 }
 
-impl Drop for MariaDb {
-    fn drop(&mut self) {
-        self.kill();
+fn found(name: &str) -> PathBuf {
+    program(name).expect("the caller has asked whether it is installed")
+}
+
+impl Deref for MariaDb {
+    type Target = SqlServer;
+
+    fn deref(&self) -> &SqlServer {
+        &self.0
     }
 }
 
-fn spawn(mut command: Command) -> Process {
-    let (release, released) = mpsc::channel::<()>();
-    let (started, child) = mpsc::channel();
-    thread::spawn(move || {
-        let child = command.spawn().expect("the server's program starts");
-        started.send(child).expect("the starter waits");
-        // Ends when the other half is dropped, which is after the child's end.
-        released.recv().ok();
-    });
-    Process {
-        child: child.recv().expect("the thread sends the child"),
-        release,
+impl DerefMut for MariaDb {
+    fn deref_mut(&mut self) -> &mut SqlServer {
+        &mut self.0
     }
 }
 
-/// A command that dies with us, and runs as an unprivileged account where we are root.
-fn as_account(name: &str) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL"]);
-    if is_root() {
-        command
-            .arg(format!("--reuid={ACCOUNT}"))
-            .args(["--regid=nogroup", "--clear-groups"]);
+impl From<MariaDb> for SqlServer {
+    fn from(server: MariaDb) -> Self {
+        server.0
     }
-    command.arg(program(name).expect("the caller has asked whether it is installed"));
-    command
-}
-
-fn own(directory: &Path) {
-    if is_root() {
-        let owned = Command::new("chown").arg(ACCOUNT).arg(directory).status();
-        assert!(owned.is_ok_and(|status| status.success()), "chown");
-    }
-}
-
-fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output().expect("id starts");
-    id.stdout.trim_ascii() == b"0"
-}
-
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
-    let address = listener.local_addr().expect("a bound socket has an address");
-    address.port()
 }

@@ -4,10 +4,10 @@
 mod catalogue;
 mod crds;
 mod expected;
-mod mariadb;
 mod model;
 mod protos;
 mod queries;
+mod server;
 mod sqlite;
 
 use std::path::PathBuf;

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 
 use super::widget::{REGISTRY, WIDGET};
 use crate::harness::mariadb::{self, Database, Flavour};
+use crate::harness::mysql;
 
 pub(crate) struct Backend {
     pub(crate) store: Arc<dyn MetadataStorage>,
@@ -39,6 +40,12 @@ impl Backend {
     /// `None` where MariaDB is absent and not required.
     pub(crate) async fn mariadb(flavour: Flavour) -> Option<Self> {
         let database = mariadb::database(flavour)?;
+        Some(Self::prepared(database.address(), Some(database), None).await)
+    }
+
+    /// `None` where MySQL is absent and not required.
+    pub(crate) async fn mysql() -> Option<Self> {
+        let database = mysql::database()?;
         Some(Self::prepared(database.address(), Some(database), None).await)
     }
 

@@ -1,5 +1,5 @@
 //! The SQL stores: one set of scenarios over SQLite in memory, SQLite in a file, MariaDB as
-//! shipped and MariaDB with snapshot isolation; then what is particular to a server.
+//! shipped, MariaDB with snapshot isolation and MySQL; then what is particular to a server.
 
 mod backend;
 mod widget;
@@ -30,6 +30,13 @@ macro_rules! scenarios {
             $(#[tokio::test] async fn $name() {
                 let flavour = Flavour::SnapshotIsolation;
                 if let Some(backend) = crate::store::backend::Backend::mariadb(flavour).await {
+                    super::$name(backend).await;
+                }
+            })*
+        }
+        mod mysql {
+            $(#[tokio::test] async fn $name() {
+                if let Some(backend) = crate::store::backend::Backend::mysql().await {
                     super::$name(backend).await;
                 }
             })*

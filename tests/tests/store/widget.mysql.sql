@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS `widget` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL CHECK (JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
     `group` VARCHAR(64),
     `order` INT,
     `key` BIGINT,

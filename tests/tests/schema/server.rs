@@ -1,4 +1,4 @@
-//! The MySQL scripts on MariaDB.
+//! The MySQL scripts on MariaDB and on MySQL.
 
 use kindex_codegen::dialect::StorageType;
 use kindex_codegen::model::SqlType;
@@ -7,10 +7,55 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Executor, Row};
 
 use super::catalogue::{Described, assert_same, wanted};
 use super::{shipped, shipped_model, text};
-use crate::harness::mariadb::{self, Database, Flavour};
+use crate::harness::database::Database;
+use crate::harness::mariadb::{self, Flavour};
+use crate::harness::mysql;
+
+/// What a test of the scripts runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Product {
+    MariaDb,
+    MySql,
+}
+
+impl Product {
+    /// `None` where the server is absent and not required.
+    pub(super) async fn connect(self) -> Option<(Database, MySqlConnection)> {
+        let database = match self {
+            Self::MariaDb => mariadb::database(Flavour::Plain),
+            Self::MySql => mysql::database(),
+        }?;
+        let connection = connect(&database).await;
+        Some((database, connection))
+    }
+}
+
+/// Runs each test, `async fn(Product)`, on both servers.
+macro_rules! on_servers {
+    ($($name:ident),* $(,)?) => {
+        mod on_mariadb {
+            $(#[tokio::test] async fn $name() {
+                super::$name(crate::schema::server::Product::MariaDb).await;
+            })*
+        }
+        mod on_mysql {
+            $(#[tokio::test] async fn $name() {
+                super::$name(crate::schema::server::Product::MySql).await;
+            })*
+        }
+    };
+}
+pub(super) use on_servers;
+
+on_servers!(
+    a_server_has_every_table_as_the_model_has_it,
+    the_authoritative_script_brings_its_own_database,
+    names_keys_and_values_are_told_apart_by_case,
+    objects_are_stored_and_what_is_no_json_is_refused,
+);
 
 /// A connection to an empty database of its own.
-pub(super) async fn connect(database: &Database) -> MySqlConnection {
+async fn connect(database: &Database) -> MySqlConnection {
     let options = MySqlConnectOptions::new()
         .host("127.0.0.1")
         .port(database.server.port)
@@ -30,15 +75,13 @@ pub(super) async fn run(connection: &mut MySqlConnection, script: &str) {
     let done = connection
         .execute(sqlx::raw_sql(AssertSqlSafe(script.to_owned())))
         .await;
-    done.expect("MariaDB takes the script");
+    done.expect("the server takes the script");
 }
 
-#[tokio::test]
-async fn mariadb_has_every_table_as_the_model_has_it() {
-    let Some(database) = mariadb::database(Flavour::Plain) else {
+async fn a_server_has_every_table_as_the_model_has_it(product: Product) {
+    let Some((database, mut connection)) = product.connect().await else {
         return;
     };
-    let mut connection = connect(&database).await;
     let script = text(shipped(), "schema/mysql_schema.sql");
     run(&mut connection, &script).await;
     let found = found(&mut connection, &database.name).await;
@@ -48,24 +91,20 @@ async fn mariadb_has_every_table_as_the_model_has_it() {
     assert_same(&again, &found);
 }
 
-#[tokio::test]
-async fn the_authoritative_script_brings_its_own_database() {
-    let Some(database) = mariadb::database(Flavour::Plain) else {
+async fn the_authoritative_script_brings_its_own_database(product: Product) {
+    let Some((_database, mut connection)) = product.connect().await else {
         return;
     };
-    let mut connection = connect(&database).await;
     let script = text(shipped(), "schema/ingester_schema.sql");
     run(&mut connection, &script).await;
     let found = found(&mut connection, "michelangelo").await;
     assert_same(&found, &wanted(&shipped_model(), told));
 }
 
-#[tokio::test]
-async fn names_keys_and_values_are_told_apart_by_case_in_mariadb() {
-    let Some(database) = mariadb::database(Flavour::Plain) else {
+async fn names_keys_and_values_are_told_apart_by_case(product: Product) {
+    let Some((database, mut connection)) = product.connect().await else {
         return;
     };
-    let mut connection = connect(&database).await;
     run(&mut connection, &text(shipped(), "schema/mysql_schema.sql")).await;
     let others = sqlx::query(
         "SELECT CONCAT(table_name, '.', column_name) FROM information_schema.columns \
@@ -79,12 +118,10 @@ async fn names_keys_and_values_are_told_apart_by_case_in_mariadb() {
     assert_eq!(others, Vec::<String>::new());
 }
 
-#[tokio::test]
-async fn mariadb_stores_objects_of_any_depth_and_refuses_what_is_no_json() {
-    let Some(database) = mariadb::database(Flavour::Plain) else {
+async fn objects_are_stored_and_what_is_no_json_is_refused(product: Product) {
+    let Some((_database, mut connection)) = product.connect().await else {
         return;
     };
-    let mut connection = connect(&database).await;
     run(&mut connection, &text(shipped(), "schema/mysql_schema.sql")).await;
     let deep = |levels| "{\"a\":".repeat(levels) + "1" + &"}".repeat(levels);
     let cases = [
@@ -104,7 +141,7 @@ async fn mariadb_stores_objects_of_any_depth_and_refuses_what_is_no_json() {
     }
 }
 
-/// How MariaDB tells a type, without the display widths that mean nothing.
+/// How the servers tell a type, without the display widths that mean nothing.
 fn told(ty: StorageType) -> String {
     match ty {
         StorageType::Sql(SqlType::Boolean) => "tinyint(1)".to_owned(),

@@ -1,0 +1,204 @@
+//! A private MySQL-protocol server on a data directory: its own folder, a free loopback port,
+//! stopped by its own process id. Knows nothing of products; `mariadb` and `mysql` bring their
+//! programs.
+
+use std::io::Read as _;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// How long a server may take to answer for the first time.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// The account of servers that refuse to run as root.
+const ACCOUNT: &str = "nobody";
+
+/// A running server. Root may connect over TCP without a password.
+pub struct SqlServer {
+    directory: TempDir,
+    /// Loopback port.
+    pub port: u16,
+    program: Vec<String>,
+    options: Vec<String>,
+    process: Option<Process>,
+}
+
+/// A child whose starting thread lives as long as it does: the kernel ties the
+/// signal at a parent's death to the thread that forked.
+struct Process {
+    child: Child,
+    release: mpsc::Sender<()>,
+}
+
+impl SqlServer {
+    /// A folder of its own for a server, which it may write.
+    ///
+    /// # Panics
+    /// When the machine's temporary folder is full or not writable.
+    pub(crate) fn directory_for(product: &str) -> TempDir {
+        let directory = tempfile::Builder::new()
+            .prefix(&format!("kindex-{product}-"))
+            .tempdir()
+            .expect("a temporary directory");
+        own(directory.path());
+        directory
+    }
+
+    /// Starts a server on `directory/data`: its program with the first arguments, then options
+    /// such as `--max-allowed-packet=1M`.
+    ///
+    /// # Panics
+    /// When the server does not answer in time; the message holds its log.
+    pub(crate) fn start(directory: TempDir, program: Vec<String>, options: &[&str]) -> Self {
+        let mut server = Self {
+            directory,
+            port: free_port(),
+            program,
+            options: options.iter().map(|&option| option.to_owned()).collect(),
+            process: None,
+        };
+        server.resume();
+        server
+    }
+
+    /// A directory that the server may read.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The server's local socket.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path().join("socket")
+    }
+
+    /// Starts the server again after [`kill`](Self::kill), on the same data and port.
+    ///
+    /// # Panics
+    /// When it is running, or does not answer in time.
+    pub fn resume(&mut self) {
+        assert!(self.process.is_none(), "the server is running");
+        let at = |name: &str| self.directory.path().join(name).display().to_string();
+        let (program, first) = self.program.split_first().expect("a program has a name");
+        let mut command = as_account(Path::new(program));
+        command
+            .args(first)
+            .args(["--bind-address=127.0.0.1", "--skip-name-resolve"])
+            .arg(format!("--datadir={}", at("data")))
+            .arg(format!("--tmpdir={}", self.directory.path().display()))
+            .arg(format!("--socket={}", at("socket")))
+            .arg(format!("--pid-file={}", at("pid")))
+            .arg(format!("--log-error={}", at("log")))
+            .arg(format!("--port={}", self.port))
+            .args(&self.options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        self.process = Some(spawn(command));
+        self.wait_until_ready();
+    }
+
+    /// Ends the server at once, as a crash would. Its data stay.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.child.kill().expect("the child is ours to kill");
+            process.child.wait().expect("the child is ours to wait for");
+            drop(process.release);
+        }
+    }
+
+    /// Halts the server, so that it neither answers nor refuses, or lets it go on.
+    pub fn pause(&self, halted: bool) {
+        let process = self.process.as_ref().expect("the server is running");
+        let signal = if halted { "-STOP" } else { "-CONT" };
+        let sent = Command::new("kill")
+            .args([signal, &process.child.id().to_string()])
+            .status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill {signal}");
+    }
+
+    fn wait_until_ready(&mut self) {
+        let deadline = Instant::now() + START_TIMEOUT;
+        while !self.greets() {
+            let process = self.process.as_mut().expect("it was just started");
+            let ended = process.child.try_wait().expect("the child is ours");
+            assert!(
+                ended.is_none() && Instant::now() < deadline,
+                "{} does not answer ({ended:?}): {}",
+                self.program[0],
+                std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+            );
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The server speaks first: a greeting means that it accepts users.
+    fn greets(&self) -> bool {
+        let mut greeting = [0; 5];
+        TcpStream::connect(("127.0.0.1", self.port)).is_ok_and(|mut stream| {
+            let timeout = stream.set_read_timeout(Some(Duration::from_secs(1)));
+            // The fifth byte is the protocol version; an error packet has 255 there.
+            timeout.is_ok() && stream.read_exact(&mut greeting).is_ok() && greeting[4] == 10
+        })
+    }
+}
+
+impl Drop for SqlServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn spawn(mut command: Command) -> Process {
+    let (release, released) = mpsc::channel::<()>();
+    let (started, child) = mpsc::channel();
+    thread::spawn(move || {
+        let child = command.spawn().expect("the server's program starts");
+        started.send(child).expect("the starter waits");
+        // Ends when the other half is dropped, which is after the child's end.
+        released.recv().ok();
+    });
+    Process {
+        child: child.recv().expect("the thread sends the child"),
+        release,
+    }
+}
+
+/// A command that dies with us, and runs as an unprivileged account where we are root.
+pub(crate) fn as_account(program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL"]);
+    if is_root() {
+        command
+            .arg(format!("--reuid={ACCOUNT}"))
+            .args(["--regid=nogroup", "--clear-groups"]);
+    }
+    command.arg(program);
+    command
+}
+
+/// Gives a folder and all that is in it to the account that servers run as.
+pub(crate) fn own(directory: &Path) {
+    if is_root() {
+        let owned = Command::new("chown")
+            .args(["--recursive", ACCOUNT])
+            .arg(directory)
+            .status();
+        assert!(owned.is_ok_and(|status| status.success()), "chown");
+    }
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().expect("id starts");
+    id.stdout.trim_ascii() == b"0"
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
+    let address = listener.local_addr().expect("a bound socket has an address");
+    address.port()
+}

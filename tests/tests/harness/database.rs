@@ -1,0 +1,51 @@
+//! One test's database on a server that all tests which run at a time share. The last
+//! test to end stops the server.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use kindex_runtime::store::{Address, MySqlFields};
+use kindex_tests::sql_server::SqlServer;
+
+/// One test's database.
+pub(crate) struct Database {
+    /// Keeps the server running.
+    pub(crate) server: Arc<SqlServer>,
+    /// Unique on the server; created by whoever prepares it.
+    pub(crate) name: String,
+}
+
+/// Where a server is found while any test uses it.
+pub(super) type Shared = Mutex<Weak<SqlServer>>;
+
+impl Database {
+    pub(super) fn on(shared: &Shared, start: impl FnOnce() -> SqlServer) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = shared.upgrade().unwrap_or_else(|| {
+            let server = Arc::new(start());
+            *shared = Arc::downgrade(&server);
+            server
+        });
+        Self {
+            server,
+            name: format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    /// The address in the words of the configuration.
+    pub(crate) fn fields(&self) -> MySqlFields {
+        MySqlFields {
+            host: "127.0.0.1".to_owned(),
+            port: self.server.port,
+            user: "root".to_owned(),
+            database: self.name.clone(),
+            ..MySqlFields::default()
+        }
+    }
+
+    /// The address of the database.
+    pub(crate) fn address(&self) -> Address {
+        Address::mysql(&self.fields())
+    }
+}

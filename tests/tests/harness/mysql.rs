@@ -1,0 +1,21 @@
+//! The MySQL server that tests share.
+
+use std::sync::{Mutex, Weak};
+
+use kindex_tests::mysql::MySql;
+
+use super::database::{Database, Shared};
+use super::require::require;
+
+/// Whether tests with MySQL run at all.
+pub(crate) fn available() -> bool {
+    require("mysql", MySql::installed())
+}
+
+/// A database on the shared server; `None` where MySQL is absent and not required.
+pub(crate) fn database() -> Option<Database> {
+    static SHARED: Shared = Mutex::new(Weak::new());
+    // Tests crash this server on purpose at most by ending; its commits need no disk.
+    let options = ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M"];
+    available().then(|| Database::on(&SHARED, || MySql::start(&options).into()))
+}
