@@ -12,7 +12,7 @@ use crate::model::{Column, ColumnName, ColumnType, Key, Kind, Model, Part, Quali
 
 /// Methods that every query has. A column of such a name, or of a name that Rust keeps for itself, gets the method
 /// `<column>_column`.
-const TAKEN: [&str; 23] = [
+const TAKEN: [&str; 28] = [
     "all",
     "allow_scan",
     "annotation",
@@ -22,9 +22,14 @@ const TAKEN: [&str; 23] = [
     "evicted",
     "evicted_time",
     "fetch",
+    "fetch_after",
+    "fetch_one",
     "group_ver",
     "has_label",
     "label",
+    "label_none_of",
+    "label_one_of",
+    "lacks_label",
     "limit",
     "live",
     "name",
@@ -118,10 +123,12 @@ fn pairs(kind: &Kind) -> Vec<QueryPair<'_>> {
         .collect()
 }
 
-/// The method of a column, and the name of its type.
+/// The method of a column, and the name of its type. A column that is called like another one's method gets out of its
+/// way by the same rule, so that no two columns ever have one method.
 fn method(column: &ColumnName) -> String {
     let name = column.as_str();
-    if TAKEN.contains(&name) || ident::field(name) != name {
+    let root = name.trim_end_matches("_column");
+    if TAKEN.contains(&root) || ident::field(root) != root {
         format!("{name}_column")
     } else {
         name.to_owned()

@@ -38,6 +38,7 @@ impl From<StoreError> for StoreFailure {
             StoreError::Address(_) => (true, "address"),
             StoreError::Refused { .. } => (false, "refused"),
             StoreError::Corrupt { .. } => (false, "corrupt"),
+            StoreError::Continue(_) => (false, "continue"),
         };
         Self {
             retryable,

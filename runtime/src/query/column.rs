@@ -4,6 +4,7 @@
 use std::marker::PhantomData;
 
 use super::state::State;
+use crate::kind::ColumnType;
 use crate::value::Value;
 
 /// A column that a query may filter or order by.
@@ -14,6 +15,8 @@ pub trait Column {
     type Narrowed<S: State>: State;
     /// The name in SQL.
     const NAME: &'static str;
+    /// What a row holds in it.
+    const TYPE: ColumnType;
 
     /// The operand as the store binds it.
     fn bind(operand: Self::Operand<'_>) -> Value;
@@ -32,6 +35,7 @@ impl<C: EnumColumn> Column for ByName<C> {
     type Operand<'a> = &'a str;
     type Narrowed<S: State> = C::Narrowed<S>;
     const NAME: &'static str = C::NAME;
+    const TYPE: ColumnType = C::TYPE;
 
     fn bind(operand: Self::Operand<'_>) -> Value {
         Value::Text(operand.to_owned())
@@ -60,21 +64,22 @@ macro_rules! query_column {
         pub enum $name {}
     };
     (@text $name:ident $sql:expr, ($state:ty)) => {
-        $crate::query_column!(@implement $name $sql, ($state) &'a str, operand => operand);
+        $crate::query_column!(@implement $name $sql, ($state) str, &'a str, operand => operand);
         impl $crate::query::TextColumn for $name {}
     };
     (@names $name:ident $sql:expr, ($state:ty) $ty:ty) => {
-        $crate::query_column!(@implement $name $sql, ($state) $ty, operand => operand.as_str_name());
+        $crate::query_column!(@implement $name $sql, ($state) str, $ty, operand => operand.as_str_name());
         impl $crate::query::EnumColumn for $name {}
     };
     (@value $name:ident $sql:expr, ($state:ty) $ty:ty) => {
-        $crate::query_column!(@implement $name $sql, ($state) $ty, operand => operand);
+        $crate::query_column!(@implement $name $sql, ($state) $ty, $ty, operand => operand);
     };
-    (@implement $name:ident $sql:expr, ($state:ty) $operand:ty, $value:ident => $bound:expr) => {
+    (@implement $name:ident $sql:expr, ($state:ty) $stored:ty, $operand:ty, $value:ident => $bound:expr) => {
         impl $crate::query::Column for $name {
             type Operand<'a> = $operand;
             type Narrowed<S: $crate::query::State> = $state;
             const NAME: &'static str = $sql;
+            const TYPE: $crate::kind::ColumnType = <$stored as $crate::value::ToColumnValue>::TYPE;
 
             fn bind($value: Self::Operand<'_>) -> $crate::value::Value {
                 $crate::value::ToColumnValue::to_column_value(&$bound)

@@ -4,9 +4,9 @@
 use std::marker::PhantomData;
 
 use super::column::{ByName, Column, EnumColumn, TextColumn};
-use super::select::{Condition, Direction};
 use super::state::State;
 use super::typed::TypedQuery;
+use crate::store::select::{Condition, Direction, Order};
 use crate::value::Value;
 
 /// A query with a column in hand.
@@ -105,7 +105,11 @@ impl<Q: TypedQuery, C: Column> Filter<Q, C> {
 
     fn order(self, direction: Direction) -> Q {
         let mut query = self.query;
-        query.select().order.push((C::NAME, direction));
+        query.select().order.push(Order {
+            column: C::NAME,
+            ty: C::TYPE,
+            direction,
+        });
         query
     }
 

@@ -8,25 +8,28 @@
 //!     .label("team", "fraud")
 //!     .live()
 //!     .order_by_update_time()
-//!     .limit(50)
-//!     .fetch(&*store)
-//!     .await?;
+//!     .limit(50);
+//! let mut page = failed.fetch(&*store).await?;
+//! while let Some(token) = &page.continue_token {
+//!     page = failed.fetch_after(&*store, token).await?;
+//! }
 //! ```
 
 pub mod column;
 
+mod fetch;
 mod filter;
-mod select;
 mod state;
 mod typed;
 
 pub use jiff::Timestamp;
 
 pub use self::column::{Column, EnumColumn, TextColumn};
+pub use self::fetch::{Fetched, first};
 pub use self::filter::Filter;
-pub use self::select::{Dialect, Direction, Select, Statement};
 pub use self::state::{All, LeadsAKey, Narrowed, Newest, Runnable, Scan, State};
 pub use self::typed::TypedQuery;
+pub use crate::store::{Dialect, Direction, MetadataStorage, Page, Select, Statement, Stored};
 
 #[cfg(test)]
 mod tests;

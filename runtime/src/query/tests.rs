@@ -83,12 +83,22 @@ fn a_narrowed_query_selects_the_json_of_matching_rows() {
     assert_eq!(
         query.to_sql(Dialect::MySql),
         Statement {
-            sql: "SELECT t.`json` FROM `run` AS t \
-                  JOIN `run_labels` AS l0 ON l0.`obj_uid` = t.`uid` AND l0.`key` = ? AND l0.`value` = ? \
+            sql: "SELECT t.`uid`, t.`json`, CAST(t.`update_time` AS CHAR), CAST(t.`delete_time` AS CHAR), \
+                  CAST(t.`evicted_time` AS CHAR), CAST(t.`update_time` AS CHAR), t.`uid` FROM `run` AS t \
+                  JOIN `run_labels` AS l0 ON l0.`obj_uid` = t.`uid` AND l0.`key` = ? AND LENGTH(l0.`key`) = ? \
+                  AND l0.`value` = ? AND LENGTH(l0.`value`) = ? \
                   WHERE t.`phase` = ? AND t.`note` <> ? AND t.`delete_time` IS NULL \
-                  ORDER BY t.`update_time` DESC LIMIT 50"
+                  ORDER BY t.`update_time` DESC, t.`uid` DESC LIMIT ?"
                 .to_owned(),
-            values: vec![text("team"), text("fraud"), text("PHASE_RUNNING"), text("x")],
+            values: vec![
+                text("team"),
+                Value::Int(4),
+                text("fraud"),
+                Value::Int(5),
+                text("PHASE_RUNNING"),
+                text("x"),
+                Value::Int(50)
+            ],
         }
     );
 }
@@ -96,34 +106,33 @@ fn a_narrowed_query_selects_the_json_of_matching_rows() {
 #[test]
 fn both_halves_of_a_field_are_compared_at_once() {
     let statement = query().pipeline("ns", "train").to_sql(Dialect::Sqlite);
-    assert!(
-        statement
-            .sql
-            .ends_with("WHERE t.`pipeline_namespace` = ? AND t.`pipeline_name` = ?")
-    );
-    assert_eq!(statement.values, [text("ns"), text("train")]);
+    let condition = " WHERE t.`pipeline_namespace` = ? AND t.`pipeline_name` = ? ORDER BY +t.`uid` ASC LIMIT ?";
+    assert!(statement.sql.ends_with(condition));
+    assert_eq!(statement.values, [text("ns"), text("train"), Value::Int(500)]);
 }
 
 #[test]
 fn the_newest_rows_and_an_accepted_scan_may_run() {
     let newest = query().newest(3).live().to_sql(Dialect::MySql).sql;
-    assert!(newest.ends_with("WHERE t.`delete_time` IS NULL ORDER BY t.`create_time` DESC LIMIT 3"));
+    let order = "ORDER BY t.`create_time` DESC, t.`uid` DESC LIMIT ?";
+    assert!(newest.ends_with(&format!("WHERE t.`delete_time` IS NULL {order}")));
     let scan = query().note().is_not_null().allow_scan();
     let sql = scan.limit_column().gt(7).to_sql(Dialect::MySql).sql;
-    assert!(sql.ends_with("WHERE t.`note` IS NOT NULL AND t.`limit` > ?"));
+    assert!(sql.contains(" WHERE t.`note` IS NOT NULL AND t.`limit` > ? "));
 }
 
 #[test]
 fn wildcards_in_a_prefix_are_searched_as_they_are() {
     let prefix = |dialect| {
         let statement = query().namespace().starts_with("a_%*[").to_sql(dialect);
-        let operator = statement.sql.rsplit(' ').nth(1).map(str::to_owned);
-        (operator, statement.values)
+        (statement.sql, statement.values[0].clone())
     };
-    let mysql = (Some("LIKE".to_owned()), vec![text("a\\_\\%*[%")]);
-    let sqlite = (Some("GLOB".to_owned()), vec![text("a_%[*][[]*")]);
-    assert_eq!(prefix(Dialect::MySql), mysql);
-    assert_eq!(prefix(Dialect::Sqlite), sqlite);
+    let (sql, value) = prefix(Dialect::MySql);
+    assert!(sql.contains(" WHERE t.`namespace` LIKE ? "));
+    assert_eq!(value, text("a\\_\\%*[%"));
+    let (sql, value) = prefix(Dialect::Sqlite);
+    assert!(sql.contains(" WHERE t.`namespace` GLOB ? "));
+    assert_eq!(value, text("a_%[*][[]*"));
 }
 
 #[test]
@@ -133,16 +142,27 @@ fn sqlite_never_walks_the_key_of_rows_that_are_not_deleted() {
 }
 
 #[test]
+fn sqlite_walks_the_primary_key_only_where_a_scan_is_accepted() {
+    let order = |sql: String| sql.rsplit("ORDER BY ").next().map(str::to_owned);
+    let narrowed = query().delete_time().ge(Timestamp::UNIX_EPOCH);
+    let walk = Some("t.`uid` ASC LIMIT ?".to_owned());
+    let sort = Some("+t.`uid` ASC LIMIT ?".to_owned());
+    assert_eq!(order(narrowed.to_sql(Dialect::Sqlite).sql), sort);
+    assert_eq!(order(narrowed.to_sql(Dialect::MySql).sql), walk);
+    assert_eq!(order(narrowed.allow_scan().to_sql(Dialect::Sqlite).sql), walk);
+}
+
+#[test]
 fn one_of_nothing_matches_nothing() {
     let statement = query().phase().one_of([]).to_sql(Dialect::MySql);
-    assert!(statement.sql.ends_with("WHERE FALSE"));
-    assert!(statement.values.is_empty());
+    assert!(statement.sql.contains(" WHERE FALSE ORDER "));
+    assert_eq!(statement.values, [Value::Int(500)]);
 }
 
 #[test]
 fn a_name_that_the_enum_does_not_know_can_be_asked_for() {
     let statement = query().phase().by_name().eq("PHASE_PAUSED").to_sql(Dialect::MySql);
-    assert_eq!(statement.values, [text("PHASE_PAUSED")]);
+    assert_eq!(statement.values[0], text("PHASE_PAUSED"));
 }
 
 #[test]
@@ -153,14 +173,14 @@ fn labels_and_annotations_without_a_key_are_looked_up_beside_the_row() {
         .has_label("team")
         .annotation("note", "why")
         .to_sql(Dialect::Sqlite);
-    assert!(statement.sql.ends_with(
+    assert!(statement.sql.contains(
         "WHERE t.`create_time` >= ? \
          AND EXISTS (SELECT 1 FROM `run_labels` AS s WHERE s.`obj_uid` = t.`uid` AND s.`key` = ?) \
          AND EXISTS (SELECT 1 FROM `run_annotations` AS s WHERE s.`obj_uid` = t.`uid` \
          AND s.`key` = ? AND s.`value` = ?)"
     ));
     let first = Value::Time(Timestamp::UNIX_EPOCH);
-    assert_eq!(statement.values, [first, text("team"), text("note"), text("why")]);
+    assert_eq!(statement.values[..4], [first, text("team"), text("note"), text("why")]);
 }
 
 #[test]
@@ -172,10 +192,13 @@ fn orders_follow_each_other_as_they_were_given() {
         .descending()
         .name()
         .ascending()
+        .end_time()
+        .ascending()
         .to_sql(Dialect::MySql);
+    let order = "ORDER BY t.`end_time` DESC, t.`name` ASC, t.`uid` ASC LIMIT ?";
     assert!(
         statement
             .sql
-            .ends_with("WHERE t.`namespace` IN (?, ?) ORDER BY t.`end_time` DESC, t.`name` ASC")
+            .ends_with(&format!("WHERE t.`namespace` IN (?, ?) {order}"))
     );
 }

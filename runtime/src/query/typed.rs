@@ -1,8 +1,10 @@
 //! The query type of a kind: a generated module declares it, so that its methods need no
 //! import. What they do is said once, in the macro here.
 
-use super::select::{Condition, Direction, Select};
 use super::state::State;
+use crate::kind::ColumnType;
+use crate::store::Select;
+use crate::store::select::{Condition, Direction, Label, Order};
 
 /// A query type that carries its state.
 pub trait TypedQuery: Sized {
@@ -19,26 +21,31 @@ pub trait TypedQuery: Sized {
 }
 
 impl Select {
-    /// Only objects that carry this label.
-    pub fn label(&mut self, key: &str, value: &str) {
-        self.labels.push((key.to_owned(), value.to_owned()));
+    /// Only objects that carry this label with one of these values.
+    pub fn label_one_of(&mut self, key: &str, values: &[&str]) {
+        self.labels.push(Label {
+            key: key.to_owned(),
+            values: owned(values),
+        });
     }
 
-    /// Only objects that carry a label of this key.
-    pub fn has_label(&mut self, key: &str) {
-        self.conditions.push(Condition::Side {
-            suffix: "labels",
-            key: key.to_owned(),
-            value: None,
-        });
+    /// Only objects that carry a label of this key, or only those that do not: with one of these
+    /// values, or with any where none is given.
+    pub fn side_label(&mut self, key: &str, values: &[&str], present: bool) {
+        self.side("labels", key, values, present);
     }
 
     /// Only objects that carry this annotation.
     pub fn annotation(&mut self, key: &str, value: &str) {
+        self.side("annotations", key, &[value], true);
+    }
+
+    fn side(&mut self, suffix: &'static str, key: &str, values: &[&str], present: bool) {
         self.conditions.push(Condition::Side {
-            suffix: "annotations",
+            suffix,
             key: key.to_owned(),
-            value: Some(value.to_owned()),
+            values: owned(values),
+            present,
         });
     }
 
@@ -52,15 +59,28 @@ impl Select {
         self.conditions.push(Condition::NotNull { column });
     }
 
-    /// Largest first in that base column, after any order given before.
+    /// Latest first in that base column of times, after any order given before.
     pub fn newest_first(&mut self, column: &'static str) {
-        self.order.push((column, Direction::Descending));
+        self.order.push(Order {
+            column,
+            ty: ColumnType::Time,
+            direction: Direction::Descending,
+        });
     }
 
-    /// At most so many rows.
+    /// At most so many rows a page.
     pub fn limit(&mut self, rows: u32) {
         self.limit = Some(rows);
     }
+
+    /// Accepts that the whole table is read.
+    pub fn allow_scan(&mut self) {
+        self.scan = true;
+    }
+}
+
+fn owned(values: &[&str]) -> Vec<String> {
+    values.iter().map(|&value| value.to_owned()).collect()
 }
 
 /// Declares the query type of a kind with a method for each of its columns.
@@ -198,17 +218,57 @@ macro_rules! query_common {
             }
 
             /// Only objects that carry this label. Narrows, by the key on labels.
-            pub fn label(mut self, key: &str, value: &str) -> $query<$crate::query::Narrowed> {
-                self.select.label(key, value);
+            pub fn label(self, key: &str, value: &str) -> $query<$crate::query::Narrowed> {
+                self.label_one_of(key, &[value])
+            }
+
+            /// Only objects that carry this label with one of these values: `key in (…)`. Narrows.
+            pub fn label_one_of(
+                mut self,
+                key: &str,
+                values: &[&str],
+            ) -> $query<$crate::query::Narrowed> {
+                self.select.label_one_of(key, values);
                 $crate::query::TypedQuery::into_state(self)
+            }
+
+            /// Only objects that do not carry this label with one of these values: `key notin (…)`.
+            /// As in Kubernetes, an object without the label matches.
+            pub fn label_none_of(
+                self,
+                key: &str,
+                values: &[&str],
+            ) -> $query<S::Filtered<$crate::query::column::labels>> {
+                // None of no values is everything, and the side table takes none for any.
+                match values {
+                    [] => $crate::query::TypedQuery::into_state(self),
+                    values => self.side_label(key, values, false),
+                }
             }
 
             /// Only objects that carry a label of this key, whatever its value.
             pub fn has_label(
-                mut self,
+                self,
                 key: &str,
             ) -> $query<S::Filtered<$crate::query::column::labels>> {
-                self.select.has_label(key);
+                self.side_label(key, &[], true)
+            }
+
+            /// Only objects that carry no label of this key.
+            pub fn lacks_label(
+                self,
+                key: &str,
+            ) -> $query<S::Filtered<$crate::query::column::labels>> {
+                self.side_label(key, &[], false)
+            }
+
+            fn side_label(
+                mut self,
+                key: &str,
+                values: &[&str],
+                present: bool,
+            ) -> $query<S::Filtered<$crate::query::column::labels>> {
+                self.select.side_label(key, values, present);
                 $crate::query::TypedQuery::into_state(self)
             }
 
@@ -252,18 +312,53 @@ macro_rules! query_common {
                 self
             }
 
-            /// At most so many rows.
+            /// At most so many rows a page; 500 where nothing is said.
             pub fn limit(mut self, rows: u32) -> Self {
                 self.select.limit(rows);
                 self
             }
 
             /// Accepts that the whole table is read.
-            pub fn allow_scan(self) -> $query<$crate::query::Narrowed> {
+            pub fn allow_scan(mut self) -> $query<$crate::query::Narrowed> {
+                self.select.allow_scan();
                 $crate::query::TypedQuery::into_state(self)
             }
 
-            /// The SQL text and the values it is bound to.
+            /// Runs the query: the first page, in the query's order. Rows without an order come by uid.
+            pub fn fetch<'a>(
+                &'a self,
+                store: &'a dyn $crate::query::MetadataStorage,
+            ) -> $crate::query::Fetched<'a, $crate::query::Page>
+            where
+                S: $crate::query::Runnable,
+            {
+                store.select(&self.select, None)
+            }
+
+            /// The page after the one that `continue_token` came with. The limit may be another one.
+            pub fn fetch_after<'a>(
+                &'a self,
+                store: &'a dyn $crate::query::MetadataStorage,
+                continue_token: &'a str,
+            ) -> $crate::query::Fetched<'a, $crate::query::Page>
+            where
+                S: $crate::query::Runnable,
+            {
+                store.select(&self.select, Some(continue_token))
+            }
+
+            /// The first row in the query's order.
+            pub fn fetch_one<'a>(
+                &self,
+                store: &'a dyn $crate::query::MetadataStorage,
+            ) -> $crate::query::Fetched<'a, Option<$crate::query::Stored>>
+            where
+                S: $crate::query::Runnable,
+            {
+                $crate::query::first(store, &self.select)
+            }
+
+            /// The SQL text of the first page and the values it is bound to.
             pub fn to_sql(&self, dialect: $crate::query::Dialect) -> $crate::query::Statement
             where
                 S: $crate::query::Runnable,

@@ -5,18 +5,24 @@ use std::fmt::Write as _;
 
 /// The differences between the engines, as far as text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub enum Dialect {
     /// MySQL and MariaDB.
     MySql,
+    /// SQLite.
     Sqlite,
 }
 
 impl Dialect {
     /// Selects a time so that [`super::driver::parse_time`] reads it.
     pub(super) fn time_text(self, column: &str) -> String {
+        self.time_cell(&format!("`{column}`"))
+    }
+
+    /// As [`time_text`](Self::time_text), of a column that is already quoted.
+    pub(super) fn time_cell(self, column: &str) -> String {
         match self {
-            Self::MySql => format!("CAST(`{column}` AS CHAR)"),
-            Self::Sqlite => format!("`{column}`"),
+            Self::MySql => format!("CAST({column} AS CHAR)"),
+            Self::Sqlite => column.to_owned(),
         }
     }
 

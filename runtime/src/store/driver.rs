@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use sqlx::{Connection, Database, SqlStr, Transaction};
 
 use super::dialect::Dialect;
+use crate::kind::ColumnType;
+use crate::value::Value;
 
 /// One bound value.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +50,8 @@ pub(super) trait Cells: Send {
     fn bytes(&self, index: usize) -> Result<Option<Vec<u8>>, sqlx::Error>;
     /// A time that was selected through [`Dialect::time_text`].
     fn time(&self, index: usize) -> Result<Option<Timestamp>, sqlx::Error>;
+    /// Any cell, by the type of its column; a flag comes as the number that it is stored as.
+    fn value(&self, index: usize, ty: ColumnType) -> Result<Value, sqlx::Error>;
 }
 
 /// What the server says about itself, asked once.

@@ -9,6 +9,10 @@ mod driver;
 
 mod sql;
 
+pub(crate) mod select;
+
+mod select_sql;
+
 mod bookkeeping;
 
 mod mysql;
@@ -20,6 +24,8 @@ mod schema;
 mod plan;
 
 mod rows;
+
+mod page;
 
 mod write;
 
@@ -33,6 +39,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
+pub use dialect::Dialect;
+pub use page::Page;
+pub use select::{Direction, Select, Statement};
 
 use crate::kind::{Kind, Registry};
 use crate::object::{Object, ResourceVersion, Uid};
@@ -181,6 +190,9 @@ pub enum StoreError {
     /// The address of the database is wrong.
     #[error("database address: {0}")]
     Address(String),
+    /// A continue token cannot be used with this query.
+    #[error("continue token: {0}")]
+    Continue(String),
 }
 
 impl StoreError {
@@ -233,6 +245,17 @@ pub trait MetadataStorage: Send + Sync {
 
     /// A page of stored objects.
     async fn list(&self, kind: &Kind, query: &ListQuery) -> Result<Vec<Stored>, StoreError>;
+
+    /// A page of what a query asks for, in its order, beginning after the page that `continue_token`
+    /// came with. Rows that are written meanwhile appear where their values then put them: a walk sees
+    /// every row once that keeps its place in the order.
+    ///
+    /// # Errors
+    /// [`StoreError::Continue`] for a token of another query.
+    async fn select(&self, select: &Select, continue_token: Option<&str>) -> Result<Page, StoreError>;
+
+    /// The SQL that this store speaks.
+    fn dialect(&self) -> Dialect;
 
     /// How many rows are live, evicted and deleted.
     async fn count(&self, kind: &Kind) -> Result<Counts, StoreError>;

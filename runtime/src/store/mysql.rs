@@ -16,6 +16,8 @@ use super::driver::{
     Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Statement, classify_common, parse_time, time_text,
 };
 use super::{PoolConfig, StoreError};
+use crate::kind::ColumnType;
+use crate::value::Value;
 
 /// The session that all statements assume. Strict mode makes a value that does not fit an
 /// error instead of a cut.
@@ -260,6 +262,18 @@ impl Cells for MySqlRow {
     fn time(&self, index: usize) -> Result<Option<Timestamp>, sqlx::Error> {
         let text: Option<String> = self.try_get_unchecked(index)?;
         text.as_deref().map(parse_time).transpose()
+    }
+
+    fn value(&self, index: usize, ty: ColumnType) -> Result<Value, sqlx::Error> {
+        let value = match ty {
+            ColumnType::Text { .. } => self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Text),
+            ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool => {
+                self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Int)
+            }
+            ColumnType::Double => self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Double),
+            ColumnType::Time => self.time(index)?.map(Value::Time),
+        };
+        Ok(value.unwrap_or(Value::Null))
     }
 }
 

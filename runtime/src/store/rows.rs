@@ -109,7 +109,7 @@ fn time_or_null(time: Option<Timestamp>) -> Param<'static> {
     time.map_or(Param::Null, Param::Time)
 }
 
-fn param(value: &Value) -> Param<'_> {
+pub(super) fn param(value: &Value) -> Param<'_> {
     match value {
         Value::Null => Param::Null,
         Value::Bool(flag) => Param::Bool(*flag),

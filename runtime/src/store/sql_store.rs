@@ -9,10 +9,14 @@ use jiff::Timestamp;
 
 use super::connections::{Connections, failure};
 use super::driver::{Cells, Driver, Fault, Param, Statement};
-use super::rows::{found_row, res_version, stored};
+use super::rows::{found_row, param, res_version, stored};
+use super::select::Select;
 use super::sql::{self, KindSql, LIST_MAX, ListFilter};
 use super::write::{Work, padded_list};
-use super::{Counts, ListQuery, MetadataStorage, RowState, RowWrite, StoreError, Stored, Written, bookkeeping, schema};
+use super::{
+    Counts, Dialect, ListQuery, MetadataStorage, Page, RowState, RowWrite, StoreError, Stored, Written, bookkeeping,
+    page, schema,
+};
 use crate::kind::{Kind, Registry};
 use crate::object::{Object, ResourceVersion, Uid};
 
@@ -198,6 +202,20 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
         let rows = self.connections.query(statement, &params).await;
         let rows = rows.map_err(|error| failure::<D>(kind.name, error))?;
         rows.iter().map(|row| stored(kind, row)).collect()
+    }
+
+    async fn select(&self, select: &Select, continue_token: Option<&str>) -> Result<Page, StoreError> {
+        let after = continue_token.map(|token| page::read(token, select)).transpose()?;
+        let rows = i64::from(select.page_rows()) + 1;
+        let query = select.page(self.dialect(), after.as_deref(), rows);
+        let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
+        let rows = self.connections.query(sql::kept(query.sql), &params).await;
+        let rows = rows.map_err(|error| failure::<D>(select.kind().name, error))?;
+        page::page(select, &rows)
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.connections.driver.dialect()
     }
 
     async fn count(&self, kind: &Kind) -> Result<Counts, StoreError> {

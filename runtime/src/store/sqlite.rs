@@ -15,6 +15,8 @@ use super::driver::{
     Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Statement, classify_common, parse_time, time_text,
 };
 use super::{PoolConfig, SqlitePlace};
+use crate::kind::ColumnType;
+use crate::value::Value;
 
 pub(super) struct SqliteDriver {
     /// One connection: writers wait for it in turn, instead of polling the file's lock.
@@ -210,6 +212,18 @@ impl Cells for SqliteRow {
     fn time(&self, index: usize) -> Result<Option<Timestamp>, sqlx::Error> {
         let text: Option<String> = self.try_get_unchecked(index)?;
         text.as_deref().map(parse_time).transpose()
+    }
+
+    fn value(&self, index: usize, ty: ColumnType) -> Result<Value, sqlx::Error> {
+        let value = match ty {
+            ColumnType::Text { .. } => self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Text),
+            ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool => {
+                self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Int)
+            }
+            ColumnType::Double => self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Double),
+            ColumnType::Time => self.time(index)?.map(Value::Time),
+        };
+        Ok(value.unwrap_or(Value::Null))
     }
 }
 

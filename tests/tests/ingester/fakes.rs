@@ -11,7 +11,9 @@ use kindex_runtime::cluster::{ClusterApi, ClusterError, Notice, ObjectName, Page
 use kindex_runtime::ingester::message::PlannedWrite;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
-use kindex_runtime::store::{Counts, ListQuery, MetadataStorage, RowState, RowWrite, StoreError, Stored, Written};
+use kindex_runtime::store::{
+    self, Counts, Dialect, ListQuery, MetadataStorage, RowState, RowWrite, Select, StoreError, Stored, Written,
+};
 use tokio::sync::watch;
 
 use crate::sim::cluster::SimCluster;
@@ -180,6 +182,14 @@ impl MetadataStorage for FakeStorage {
 
     async fn list(&self, _: &Kind, _: &ListQuery) -> Result<Vec<Stored>, StoreError> {
         unreachable!("the ingester reads no objects back")
+    }
+
+    async fn select(&self, _: &Select, _: Option<&str>) -> Result<store::Page, StoreError> {
+        unreachable!("the ingester reads no objects back")
+    }
+
+    fn dialect(&self) -> Dialect {
+        unreachable!("the ingester writes no SQL")
     }
 
     async fn count(&self, _: &Kind) -> Result<Counts, StoreError> {

@@ -70,8 +70,9 @@ async fn sqlite_takes_the_key_that_the_type_promises() {
             let added = match value {
                 Value::Text(text) => arguments.add(text),
                 Value::Time(time) => arguments.add(time.to_string()),
-                Value::Null | Value::Bool(_) | Value::Int(_) | Value::Double(_) => {
-                    unreachable!("the queries bind text and times")
+                Value::Int(number) => arguments.add(number),
+                Value::Null | Value::Bool(_) | Value::Double(_) => {
+                    unreachable!("the queries bind text, times, lengths and limits")
                 }
             };
             added.expect("a bound value");
@@ -109,8 +110,9 @@ async fn a_server_can_take_the_key_that_the_type_promises(product: Product) {
             let added = match value {
                 Value::Text(text) => arguments.add(text),
                 Value::Time(time) => arguments.add(time.strftime("%Y-%m-%d %H:%M:%S").to_string()),
-                Value::Null | Value::Bool(_) | Value::Int(_) | Value::Double(_) => {
-                    unreachable!("the queries bind text and times")
+                Value::Int(number) => arguments.add(number),
+                Value::Null | Value::Bool(_) | Value::Double(_) => {
+                    unreachable!("the queries bind text, times, lengths and limits")
                 }
             };
             added.expect("a bound value");

@@ -49,6 +49,7 @@ mod faults;
 mod fidelity;
 mod guards;
 mod names;
+mod pages;
 mod prepare;
 mod reads;
 mod statements;

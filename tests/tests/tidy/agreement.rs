@@ -14,3 +14,31 @@ fn macros_and_codegen_know_the_same_base_columns() {
     let ours: Vec<&str> = BaseColumn::all().map(BaseColumn::name).collect();
     assert_eq!(theirs, ours);
 }
+
+/// A column that is called like a method of every query gets another method from the generator, which therefore has
+/// to know all of them.
+#[test]
+fn the_generator_knows_the_methods_that_every_query_has() {
+    let macros = include_str!("../../../runtime/src/query/typed.rs");
+    let (_, common) = macros
+        .split_once("macro_rules! query_common")
+        .expect("what all query types have");
+    let mut methods: Vec<&str> = common
+        .split("pub fn ")
+        .skip(1)
+        .filter_map(|text| text.split(['(', '<']).next())
+        .filter(|name| !name.starts_with('$'))
+        .collect();
+    let columns = common.split("@column").skip(1).filter_map(|text| {
+        let (declared, _) = text.split_once('}')?;
+        declared.lines().map(str::trim).rfind(|line| !line.is_empty())
+    });
+    methods.extend(columns.filter(|name| !name.starts_with('$')));
+    methods.sort_unstable();
+
+    let source = include_str!("../../../codegen/src/emit/query.rs");
+    let (_, list) = source.split_once("TAKEN: [&str;").expect("the list of methods");
+    let (list, _) = list.split_once("];").expect("the end of the list");
+    let known: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
+    assert_eq!(methods, known);
+}

@@ -1,0 +1,124 @@
+//! Pages of a query and the tokens by which they go on: what the last row has in the
+//! query's order, and of which query. Opaque to callers, and nothing that SQL trusts:
+//! its values are bound like any other.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::driver::Cells;
+use super::rows::stored;
+use super::select::Select;
+use super::{StoreError, Stored};
+use crate::value::Value;
+
+/// Cells of a row before those of the order.
+const STORED_CELLS: usize = 5;
+
+/// Some rows of a query, in its order.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The rows.
+    pub items: Vec<Stored>,
+    /// Fetches the next page; `None` where this one is the last.
+    pub continue_token: Option<String>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Token {
+    /// Of the query that the token goes on with.
+    query: String,
+    after: Vec<Cell>,
+}
+
+/// A [`Value`] that survives as JSON, doubles to the bit.
+#[derive(Deserialize, Serialize)]
+enum Cell {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Double(u64),
+    Text(String),
+    Time(Timestamp),
+}
+
+/// Reads the rows of a page and one more, if there is one.
+pub(super) fn page(select: &Select, rows: &[impl Cells]) -> Result<Page, StoreError> {
+    let wanted = usize::try_from(select.page_rows()).unwrap_or(usize::MAX);
+    let shown = &rows[..rows.len().min(wanted)];
+    let items = shown.iter().map(|row| stored(select.kind(), row));
+    let items: Vec<Stored> = items.collect::<Result<_, _>>()?;
+    let more = rows.len() > wanted;
+    let continue_token = match (shown.last(), items.last()) {
+        (Some(row), Some(item)) if more => Some(token(select, row).map_err(|error| StoreError::Corrupt {
+            kind: select.kind().name.to_owned(),
+            uid: item.object.metadata.uid.to_string(),
+            message: error.to_string(),
+        })?),
+        _ => None,
+    };
+    Ok(Page { items, continue_token })
+}
+
+fn token(select: &Select, row: &impl Cells) -> Result<String, sqlx::Error> {
+    let order = select.total_order();
+    let cells = order.iter().enumerate();
+    let after = cells.map(|(index, order)| Ok(row.value(STORED_CELLS + index, order.ty)?.into()));
+    let token = Token {
+        query: fingerprint(select),
+        after: after.collect::<Result<_, sqlx::Error>>()?,
+    };
+    let text = serde_json::to_vec(&token).expect("a token is plain data");
+    Ok(URL_SAFE_NO_PAD.encode(text))
+}
+
+/// The values after which the page begins.
+pub(super) fn read(token: &str, select: &Select) -> Result<Vec<Value>, StoreError> {
+    let bytes = URL_SAFE_NO_PAD.decode(token).ok();
+    let token = bytes.and_then(|bytes| serde_json::from_slice::<Token>(&bytes).ok());
+    let Some(token) = token else {
+        return Err(StoreError::Continue("not one that a page came with".to_owned()));
+    };
+    if token.query != fingerprint(select) || token.after.len() != select.total_order().len() {
+        let kind = select.kind().name;
+        let message = format!("it goes on with another query than this one of kind {kind}: begin with the first page");
+        return Err(StoreError::Continue(message));
+    }
+    Ok(token.after.into_iter().map(Value::from).collect())
+}
+
+fn fingerprint(select: &Select) -> String {
+    let identity = select.identity();
+    let mut digest = Sha256::new();
+    digest.update(&identity.sql);
+    digest.update(format!("{:?}", identity.values));
+    URL_SAFE_NO_PAD.encode(&digest.finalize()[..12])
+}
+
+impl From<Value> for Cell {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(flag) => Self::Bool(flag),
+            Value::Int(number) => Self::Int(number),
+            Value::Double(number) => Self::Double(number.to_bits()),
+            Value::Text(text) => Self::Text(text),
+            Value::Time(time) => Self::Time(time),
+        }
+    }
+}
+
+impl From<Cell> for Value {
+    fn from(cell: Cell) -> Self {
+        match cell {
+            Cell::Null => Self::Null,
+            Cell::Bool(flag) => Self::Bool(flag),
+            Cell::Int(number) => Self::Int(number),
+            Cell::Double(bits) => Self::Double(f64::from_bits(bits)),
+            Cell::Text(text) => Self::Text(text),
+            Cell::Time(time) => Self::Time(time),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A query without types: conditions, order and limit over one kind's table, as a typed
+//! query gathers them. Values are bound, and names come from column types and static
+//! tables: no text of a caller ever becomes SQL. How it is spelt is `select_sql`'s.
+
+use crate::kind::{ColumnType, Kind};
+use crate::value::Value;
+
+/// Rows a page where a query does not say.
+const PAGE_ROWS: u32 = 500;
+
+/// Which way an order goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Smallest first; rows without a value come before all others.
+    Ascending,
+    /// Largest first; rows without a value come after all others.
+    Descending,
+}
+
+/// SQL text with `?` for each of the values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// The text.
+    pub sql: String,
+    /// The values, in the order of their `?`.
+    pub values: Vec<Value>,
+}
+
+/// What a query has gathered.
+#[derive(Clone, Debug)]
+pub struct Select {
+    kind: &'static Kind,
+    pub(crate) labels: Vec<Label>,
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) order: Vec<Order>,
+    pub(crate) limit: Option<u32>,
+    /// No key has to serve the query.
+    pub(crate) scan: bool,
+}
+
+/// A label that a row must carry, with one of these values.
+#[derive(Clone, Debug)]
+pub(crate) struct Label {
+    pub(crate) key: String,
+    pub(crate) values: Vec<String>,
+}
+
+/// A column to sort by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) column: &'static str,
+    pub(crate) ty: ColumnType,
+    pub(crate) direction: Direction,
+}
+
+/// One condition; all of them must hold.
+#[derive(Clone, Debug)]
+pub(crate) enum Condition {
+    Compare {
+        column: &'static str,
+        operator: &'static str,
+        value: Value,
+    },
+    OneOf {
+        column: &'static str,
+        values: Vec<Value>,
+    },
+    StartsWith {
+        column: &'static str,
+        prefix: String,
+    },
+    Null {
+        column: &'static str,
+    },
+    NotNull {
+        column: &'static str,
+    },
+    /// Whether the side table has a row with this key and, where some are given, one of these values.
+    Side {
+        suffix: &'static str,
+        key: String,
+        values: Vec<String>,
+        present: bool,
+    },
+}
+
+impl Condition {
+    pub(crate) fn equal(column: &'static str, value: Value) -> Self {
+        Self::Compare {
+            column,
+            operator: "=",
+            value,
+        }
+    }
+}
+
+impl Select {
+    /// Everything in the kind's table.
+    pub fn all(kind: &'static Kind) -> Self {
+        Self {
+            kind,
+            labels: Vec::new(),
+            conditions: Vec::new(),
+            order: Vec::new(),
+            limit: None,
+            scan: false,
+        }
+    }
+
+    /// The kind whose rows are asked for.
+    pub fn kind(&self) -> &'static Kind {
+        self.kind
+    }
+
+    /// The query's own order, and then `uid`, so that no two rows are equal in it. The last
+    /// direction goes on: a key of InnoDB ends with the primary key, and is walked one way.
+    pub(super) fn total_order(&self) -> Vec<Order> {
+        let mut order: Vec<Order> = Vec::with_capacity(self.order.len() + 1);
+        for wanted in &self.order {
+            if order.iter().any(|sorted| sorted.column == wanted.column) {
+                continue;
+            }
+            order.push(*wanted);
+            if wanted.column == "uid" {
+                return order;
+            }
+        }
+        order.push(Order {
+            column: "uid",
+            ty: ColumnType::Text { chars: 64 },
+            direction: order.last().map_or(Direction::Ascending, |last| last.direction),
+        });
+        order
+    }
+
+    pub(super) fn page_rows(&self) -> u32 {
+        self.limit.filter(|rows| *rows > 0).unwrap_or(PAGE_ROWS)
+    }
+}

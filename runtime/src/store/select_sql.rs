@@ -1,0 +1,355 @@
+//! The SQL text of a select, piece by piece. Knows what a condition means in each dialect,
+//! and how to go on after a row; not who asks.
+
+use super::dialect::Dialect;
+use super::select::{Condition, Direction, Label, Order, Select, Statement};
+use crate::kind::ColumnType;
+use crate::value::Value;
+
+/// Base columns that hold a value in every row.
+const REQUIRED: [&str; 6] = ["uid", "group_ver", "namespace", "name", "res_version", "create_time"];
+
+impl Select {
+    /// The statement that reads the first page, for looking at it and for `EXPLAIN`. Fetching asks
+    /// for one row more, to know whether another page follows.
+    pub fn statement(&self, dialect: Dialect) -> Statement {
+        self.page(dialect, None, self.page_rows().into())
+    }
+
+    /// The statement that reads `rows` rows after the one that has these values in its
+    /// [`total_order`](Self::total_order).
+    pub(super) fn page(&self, dialect: Dialect, after: Option<&[Value]>, rows: i64) -> Statement {
+        let order = self.total_order();
+        let mut writer = Writer::new(dialect, self);
+        writer.head(&order);
+        self.filter(&mut writer);
+        if let Some(after) = after {
+            writer.next_condition();
+            writer.after(&order, after);
+        }
+        writer.order(&order);
+        writer.limit(rows);
+        writer.finish()
+    }
+
+    /// What tells this query from others whose pages go on elsewhere: everything but the limit.
+    pub(super) fn identity(&self) -> Statement {
+        let mut writer = Writer::new(Dialect::Sqlite, self);
+        self.filter(&mut writer);
+        writer.order(&self.total_order());
+        writer.finish()
+    }
+
+    fn filter(&self, writer: &mut Writer) {
+        writer.from();
+        for (number, label) in self.labels.iter().enumerate() {
+            writer.join_label(number, label);
+        }
+        for condition in &self.conditions {
+            writer.next_condition();
+            writer.condition(condition);
+        }
+    }
+}
+
+/// A statement in the making, with `t` for the kind's table.
+struct Writer {
+    dialect: Dialect,
+    table: &'static str,
+    sql: String,
+    values: Vec<Value>,
+    conditions: usize,
+    /// Rows without an order of their own are found by a key, and then put in order.
+    sorts_uids: bool,
+}
+
+impl Writer {
+    fn new(dialect: Dialect, select: &Select) -> Self {
+        Self {
+            dialect,
+            table: select.kind().table,
+            sorts_uids: select.order.is_empty() && !select.scan,
+            sql: String::new(),
+            values: Vec::new(),
+            conditions: 0,
+        }
+    }
+
+    fn finish(self) -> Statement {
+        Statement {
+            sql: self.sql,
+            values: self.values,
+        }
+    }
+
+    /// What [`super::rows::stored`] reads, and then the columns of the order.
+    fn head(&mut self, order: &[Order]) {
+        let times = ["update_time", "delete_time", "evicted_time"];
+        let times = times.map(|column| self.dialect.time_cell(&column_of("t", column)));
+        let ordered = order.iter().map(|order| {
+            let column = column_of("t", order.column);
+            match order.ty {
+                ColumnType::Time => self.dialect.time_cell(&column),
+                // A column of a decimal type is read as the double that it is compared with.
+                ColumnType::Double => format!("{column} + 0e0"),
+                ColumnType::Text { .. } | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool => column,
+            }
+        });
+        let columns: Vec<String> = ["uid", "json"]
+            .map(|column| column_of("t", column))
+            .into_iter()
+            .chain(times)
+            .chain(ordered)
+            .collect();
+        self.push("SELECT ");
+        self.push(&columns.join(", "));
+        self.push(" ");
+    }
+
+    fn from(&mut self) {
+        let table = self.table;
+        self.push(&format!("FROM `{table}` AS t"));
+    }
+
+    /// A join and not a subquery: both engines then may start from the label's key.
+    fn join_label(&mut self, number: usize, label: &Label) {
+        let alias = format!("l{number}");
+        let table = self.table;
+        self.push(&format!(
+            " JOIN `{table}_labels` AS {alias} ON {alias}.`obj_uid` = t.`uid` AND "
+        ));
+        self.exactly(&alias, "key", &label.key);
+        self.push(" AND ");
+        self.exactly_one_of(&alias, "value", &label.values);
+    }
+
+    /// Begins a condition that must hold as well as those before.
+    fn next_condition(&mut self) {
+        self.push(if self.conditions == 0 { " WHERE " } else { " AND " });
+        self.conditions += 1;
+    }
+
+    fn condition(&mut self, condition: &Condition) {
+        match condition {
+            Condition::Compare {
+                column,
+                operator,
+                value,
+            } => self.compare(column, operator, value),
+            Condition::OneOf { column, values } => self.one_of(column, values),
+            Condition::StartsWith { column, prefix } => self.starts_with(column, prefix),
+            Condition::Null { column } => self.null(column),
+            Condition::NotNull { column } => self.not_null(column),
+            Condition::Side {
+                suffix,
+                key,
+                values,
+                present,
+            } => self.side(suffix, key, values, *present),
+        }
+    }
+
+    /// The rows that follow the one with these values. The bound on the first column says nothing
+    /// that the alternatives do not say; it is what an engine walks a key by.
+    fn after(&mut self, order: &[Order], values: &[Value]) {
+        if order.len() > 1 {
+            self.not_before(order[0], &values[0]);
+        }
+        self.push("(");
+        let mut alternatives = 0;
+        for (last, (sorted, value)) in order.iter().zip(values).enumerate() {
+            if *value == Value::Null && sorted.direction == Direction::Descending {
+                continue;
+            }
+            self.push(if alternatives == 0 { "" } else { " OR " });
+            for (equal, value) in order.iter().zip(values).take(last) {
+                self.same(equal.column, value);
+                self.push(" AND ");
+            }
+            self.beyond(*sorted, value);
+            alternatives += 1;
+        }
+        self.push(")");
+    }
+
+    fn order(&mut self, order: &[Order]) {
+        for (number, order) in order.iter().enumerate() {
+            self.push(if number == 0 { " ORDER BY " } else { ", " });
+            self.column(order.column);
+            self.push(match order.direction {
+                Direction::Ascending => " ASC",
+                Direction::Descending => " DESC",
+            });
+        }
+    }
+
+    fn limit(&mut self, rows: i64) {
+        self.push(" LIMIT ");
+        self.bind(Value::Int(rows));
+    }
+
+    fn push(&mut self, sql: &str) {
+        self.sql.push_str(sql);
+    }
+
+    fn bind(&mut self, value: Value) {
+        self.sql.push('?');
+        self.values.push(value);
+    }
+
+    /// Without statistics SQLite would walk a whole table for the order of uids that its primary key
+    /// has, in the hope of matching rows; the sign keeps it from that. <https://sqlite.org/optoverview.html>
+    fn column(&mut self, column: &str) {
+        if self.sorts_uids && column == "uid" && self.dialect == Dialect::Sqlite {
+            self.push("+");
+        }
+        self.push(&column_of("t", column));
+    }
+
+    fn compare(&mut self, column: &str, operator: &str, value: &Value) {
+        self.push(&column_of("t", column));
+        self.push(&format!(" {operator} "));
+        self.bind(value.clone());
+    }
+
+    fn one_of(&mut self, column: &str, values: &[Value]) {
+        if values.is_empty() {
+            return self.push("FALSE");
+        }
+        self.push(&column_of("t", column));
+        for (number, value) in values.iter().enumerate() {
+            self.push(if number == 0 { " IN (" } else { ", " });
+            self.bind(value.clone());
+        }
+        self.push(")");
+    }
+
+    /// SQLite's LIKE ignores case, and only its GLOB can use a key; MySQL has no GLOB.
+    fn starts_with(&mut self, column: &str, prefix: &str) {
+        self.push(&column_of("t", column));
+        match self.dialect {
+            Dialect::MySql => {
+                self.push(" LIKE ");
+                self.bind(Value::Text(escape(prefix, "\\%_", |c| format!("\\{c}")) + "%"));
+            }
+            Dialect::Sqlite => {
+                self.push(" GLOB ");
+                self.bind(Value::Text(escape(prefix, "*?[", |c| format!("[{c}]")) + "*"));
+            }
+        }
+    }
+
+    /// Without statistics SQLite takes a key on a column that is NULL in nearly every row for a selective one;
+    /// the sign keeps it from looking. <https://sqlite.org/optoverview.html>
+    fn null(&mut self, column: &str) {
+        match self.dialect {
+            Dialect::MySql => {}
+            Dialect::Sqlite => self.push("+"),
+        }
+        self.push(&column_of("t", column));
+        self.push(" IS NULL");
+    }
+
+    fn not_null(&mut self, column: &str) {
+        self.push(&column_of("t", column));
+        self.push(" IS NOT NULL");
+    }
+
+    fn side(&mut self, suffix: &str, key: &str, values: &[String], present: bool) {
+        let not = if present { "" } else { "NOT " };
+        let table = self.table;
+        self.push(&format!(
+            "{not}EXISTS (SELECT 1 FROM `{table}_{suffix}` AS s WHERE s.`obj_uid` = t.`uid` AND "
+        ));
+        self.exactly("s", "key", key);
+        if !values.is_empty() {
+            self.push(" AND ");
+            self.exactly_one_of("s", "value", values);
+        }
+        self.push(")");
+    }
+
+    fn exactly_one_of(&mut self, alias: &str, column: &str, values: &[String]) {
+        match values {
+            [] => self.push("FALSE"),
+            [value] => self.exactly(alias, column, value),
+            values => {
+                for (number, value) in values.iter().enumerate() {
+                    self.push(if number == 0 { "(" } else { " OR " });
+                    self.exactly(alias, column, value);
+                }
+                self.push(")");
+            }
+        }
+    }
+
+    /// Equal to the byte. MySQL's binary collations pass over spaces at the end, which the length tells.
+    fn exactly(&mut self, alias: &str, column: &str, text: &str) {
+        let column = column_of(alias, column);
+        self.push(&format!("{column} = "));
+        self.bind(Value::Text(text.to_owned()));
+        match self.dialect {
+            Dialect::MySql => {
+                self.push(&format!(" AND LENGTH({column}) = "));
+                self.bind(Value::Int(i64::try_from(text.len()).unwrap_or(i64::MAX)));
+            }
+            Dialect::Sqlite => {}
+        }
+    }
+
+    fn not_before(&mut self, order: Order, value: &Value) {
+        match (order.direction, value) {
+            // Everything follows a row without a value.
+            (Direction::Ascending, Value::Null) => return,
+            (Direction::Ascending, value) => self.compare(order.column, ">=", value),
+            (Direction::Descending, Value::Null) => self.null(order.column),
+            (Direction::Descending, value) => self.less_or_null(order.column, "<=", value),
+        }
+        self.push(" AND ");
+    }
+
+    fn same(&mut self, column: &str, value: &Value) {
+        match value {
+            Value::Null => self.null(column),
+            value => self.compare(column, "=", value),
+        }
+    }
+
+    fn beyond(&mut self, order: Order, value: &Value) {
+        match (order.direction, value) {
+            (Direction::Ascending, Value::Null) => self.not_null(order.column),
+            (Direction::Ascending, value) => {
+                self.column(order.column);
+                self.push(" > ");
+                self.bind(value.clone());
+            }
+            (Direction::Descending, Value::Null) => unreachable!("nothing follows the rows without a value"),
+            (Direction::Descending, value) => self.less_or_null(order.column, "<", value),
+        }
+    }
+
+    fn less_or_null(&mut self, column: &str, operator: &str, value: &Value) {
+        if REQUIRED.contains(&column) {
+            return self.compare(column, operator, value);
+        }
+        self.push("(");
+        self.compare(column, operator, value);
+        self.push(" OR ");
+        self.null(column);
+        self.push(")");
+    }
+}
+
+fn column_of(alias: &str, column: &str) -> String {
+    format!("{alias}.`{column}`")
+}
+
+/// The text with every one of `special` written as `quote` says.
+fn escape(text: &str, special: &str, quote: impl Fn(char) -> String) -> String {
+    text.chars()
+        .map(|c| match special.contains(c) {
+            true => quote(c),
+            false => c.to_string(),
+        })
+        .collect()
+}
