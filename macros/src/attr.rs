@@ -1,6 +1,5 @@
-//! The attributes as a person wrote them, every part with its span. Checks the
-//! grammar only: what a name may be, or which keys belong together, is not known
-//! here.
+//! The attributes as a person wrote them, every part with its span. Checks the grammar only: what a name may be, or
+//! which keys belong together, is not known here.
 
 use proc_macro2::{Span, TokenTree};
 use syn::ext::IdentExt;
@@ -89,8 +88,7 @@ fn refuse_quotes(input: ParseStream<'_>) -> syn::Result<()> {
     }
 }
 
-/// Parses the attributes of a struct. A malformed attribute is reported and left
-/// out, the others are kept.
+/// Parses the attributes of a struct. A malformed attribute is reported and left out, the others are kept.
 pub(crate) fn parse(input: &DeriveInput, errors: &mut Vec<Error>) -> Written {
     let mut written = Written::default();
     for attribute in &input.attrs {

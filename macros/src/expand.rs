@@ -1,6 +1,5 @@
-//! The tokens of the implementation, from validated attributes. One function per
-//! emitted item. Field paths keep the user's own spans, so that the compiler's
-//! errors point into the attribute.
+//! The tokens of the implementation, from validated attributes. One function per emitted item. Field paths keep the
+//! user's own spans, so that the compiler's errors point into the attribute.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -9,8 +8,7 @@ use syn::{DeriveInput, Error, Ident, LitStr};
 use crate::attr::{self, FieldPath, Segment};
 use crate::valid::{self, Column, Target};
 
-/// Expands the derive, or reports every mistake and implements the trait without
-/// the columns that have one.
+/// Expands the derive, or reports every mistake and implements the trait without the columns that have one.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Vec::new();
     let written = attr::parse(input, &mut errors);
@@ -22,8 +20,8 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     quote!(#(#errors)* #expansion)
 }
 
-/// Names are looked up inside an anonymous constant, where nothing of the user's
-/// can shadow them and nothing of ours leaks out.
+/// Names are looked up inside an anonymous constant, where nothing of the user's can shadow them and nothing of
+/// ours leaks out.
 fn expand(target: &Target, columns: &[Column]) -> TokenStream {
     let readers = columns.iter().map(|column| reader(target, column));
     let implementation = implementation(target, columns);
@@ -36,8 +34,7 @@ fn expand(target: &Target, columns: &[Column]) -> TokenStream {
     }
 }
 
-/// `fn read_state(object: &Model) -> Option<&impl ToColumnValue>`: the one place
-/// where a column's field is named.
+/// `fn read_state(object: &Model) -> Option<&impl ToColumnValue>`: the one place where a column's field is named.
 fn reader(target: &Target, column: &Column) -> TokenStream {
     let object = &target.object;
     let name = reader_name(&column.name);

@@ -1,7 +1,6 @@
-//! `#[derive(IndexedObject)]`: the columns of a hand-written kube type. Tokens in,
-//! tokens out; knows the attribute grammar and the names that the expansion uses,
-//! and nothing of crds.toml. Modules are in reading order, which is the pipeline:
-//! attributes as written, the same once validated, the expansion.
+//! `#[derive(IndexedObject)]`: the columns of a hand-written kube type. Tokens in, tokens out; knows the attribute
+//! grammar and the names that the expansion uses, and nothing of crds.toml. Modules are in reading order, which is
+//! the pipeline: attributes as written, the same once validated, the expansion.
 
 mod message;
 
@@ -17,9 +16,9 @@ use proc_macro::TokenStream;
 
 /// Implements `kindex_runtime::indexed::IndexedObject` for a kind.
 ///
-/// Beside `#[kube(…)]`, on the spec of a kube-derive type, it implements the trait
-/// for the root type: the kind, or `root` where that is given. Without `#[kube]`
-/// the struct is the root itself and `#[indexed(table = "…")]` names its table.
+/// Beside `#[kube(…)]`, on the spec of a kube-derive type, it implements the trait for the root type: the kind, or
+/// `root` where that is given. Without `#[kube]` the struct is the root itself and `#[indexed(table = "…")]` names
+/// its table.
 ///
 /// ```text
 /// #[derive(CustomResource, IndexedObject, Clone, Debug, Serialize, Deserialize)]
@@ -43,12 +42,11 @@ use proc_macro::TokenStream;
 ///   DOUBLE and DATETIME(6); by default that of the field's type.
 /// - `key`: a secondary key over this column, named `<table>_<column>`.
 ///
-/// `#[indexed(table = "…")]` sets the table's name; beside `#[kube]` it defaults to
-/// the kind in lower case.
+/// `#[indexed(table = "…")]` sets the table's name; beside `#[kube]` it defaults to the kind in lower case.
 ///
 /// # Errors
-/// Every mistake of the attributes is reported at its own token, all at once, and
-/// the trait is implemented without columns so that one mistake causes no others.
+/// Every mistake of the attributes is reported at its own token, all at once, and the trait is implemented without
+/// columns so that one mistake causes no others.
 #[proc_macro_derive(IndexedObject, attributes(indexed, kube))]
 pub fn derive_indexed_object(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);

@@ -1,5 +1,4 @@
-//! Every message that the derive shows to a person. Knows spans and words; decides
-//! nothing.
+//! Every message that the derive shows to a person. Knows spans and words; decides nothing.
 
 use std::fmt::Display;
 

@@ -1,5 +1,5 @@
-//! The SQL types that `sql = "…"` accepts, and how each is written in the
-//! expansion. Knows no dialect and no Rust type.
+//! The SQL types that `sql = "…"` accepts, and how each is written in the expansion. Knows no dialect and no Rust
+//! type.
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -1,7 +1,6 @@
-//! The attributes once validated: what the expansion may rely on. An expansion
-//! cannot see anything that was not checked here. Knows the limits of the
-//! databases and the columns that every kind has; whether a field exists is left
-//! to the compiler.
+//! The attributes once validated: what the expansion may rely on. An expansion cannot see anything that was not
+//! checked here. Knows the limits of the databases and the columns that every kind has; whether a field exists is
+//! left to the compiler.
 
 use std::collections::BTreeMap;
 use std::iter;

@@ -28,9 +28,8 @@ fn column(column: &TableColumn) -> String {
     format!("`{name}` {ty}{null}{rest}")
 }
 
-/// Holds for JSON text, and for every text with the ends of an object: MariaDB calls an object of 32 levels invalid and
-/// MySQL one of 101, and the cluster's objects may be deeper.
-/// <https://mariadb.com/kb/en/json_valid/>
+/// Holds for JSON text, and for every text with the ends of an object: MariaDB calls an object of 32 levels invalid
+/// and MySQL one of 101, and the cluster's objects may be deeper. <https://mariadb.com/kb/en/json_valid/>
 fn is_json(column: &ColumnName) -> String {
     format!("`{column}` LIKE '{{\"%}}' OR JSON_VALID(`{column}`)")
 }

@@ -1,8 +1,8 @@
 //! Words that cannot name a column: those that MySQL, MariaDB or SQLite reserve (a column of that name works only in
 //! quotes, and people query these tables by hand), and those that Rust does not even accept as a raw identifier.
 //!
-//! <https://dev.mysql.com/doc/refman/9.1/en/keywords.html>,
-//! <https://mariadb.com/kb/en/reserved-words/>, <https://sqlite.org/lang_keywords.html>
+//! <https://dev.mysql.com/doc/refman/9.1/en/keywords.html>, <https://mariadb.com/kb/en/reserved-words/>,
+//! <https://sqlite.org/lang_keywords.html>
 
 /// Sorted, for binary search.
 #[rustfmt::skip]

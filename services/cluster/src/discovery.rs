@@ -1,6 +1,5 @@
-//! What is served, in the documents from which clients find their way: versions, groups, resources, all of it in one
-//! answer,
-//! and the indexes of OpenAPI.
+//! What is served, in the documents from which clients find their way: versions, groups, resources, all of it in
+//! one answer, and the indexes of OpenAPI.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

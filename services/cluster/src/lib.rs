@@ -1,8 +1,6 @@
 //! A Kubernetes API server in process, persisted in SQLite: faithful enough that kubectl and Kubernetes clients
-//! cannot tell it
-//! from a real one for custom resources. It knows nothing of Kindex's kinds: they arrive as
-//! CustomResourceDefinitions, over
-//! HTTP, like everything else.
+//! cannot tell it from a real one for custom resources. It knows nothing of Kindex's kinds: they arrive as
+//! CustomResourceDefinitions, over HTTP, like everything else.
 //!
 //! The modules below are in reading order; each imports only those above it.
 

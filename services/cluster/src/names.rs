@@ -1,6 +1,5 @@
 //! The rules for names, label keys and label values. Each function answers with the API server's text of what is
-//! wrong, or
-//! nothing. Refuses to know where a name stands.
+//! wrong, or nothing. Refuses to know where a name stands.
 
 /// Longest subdomain.
 const SUBDOMAIN_MAX: usize = 253;

@@ -1,6 +1,5 @@
-//! HTTP: connections in, replies out. Reads requests within bounds, finds what their path points at, writes replies;
-//! refuses
-//! to know what objects mean.
+//! HTTP: connections in, replies out. Reads requests within bounds, finds what their path points at, writes
+//! replies; refuses to know what objects mean.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -1,6 +1,5 @@
 //! Reads what was sent as an object of a resource: the right kind, metadata of the right types, no field that the
-//! schema does
-//! not know. What to do about unknown fields is the client's choice.
+//! schema does not know. What to do about unknown fields is the client's choice.
 
 use serde_json::{Map, Value};
 

@@ -1,8 +1,6 @@
-//! What becomes of an object before it is stored: unknown fields leave, defaults arrive, the system's own fields are
-//! set or
-//! kept, the result is validated. Pure functions from what was sent and what is there to what will be stored;
-//! refuses to know
-//! storage and HTTP.
+//! What becomes of an object before it is stored: unknown fields leave, defaults arrive, the system's own fields
+//! are set or kept, the result is validated. Pure functions from what was sent and what is there to what will be
+//! stored; refuses to know storage and HTTP.
 
 mod create;
 mod kinds;

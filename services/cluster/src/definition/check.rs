@@ -124,20 +124,9 @@ fn check_versions(definition: &Value, found: &mut Vec<FieldProblem>) {
 }
 
 fn check_schema(schema: &Value, path: &str, found: &mut Vec<FieldProblem>) {
-    let Err(errors) = Structural::parse(schema) else {
-        return;
-    };
-    found.extend(errors.into_iter().map(FieldProblem::from).map(|problem| {
-        let separator = if problem.field.is_empty() || problem.field.starts_with('[') {
-            ""
-        } else {
-            "."
-        };
-        FieldProblem {
-            field: format!("{path}{separator}{}", problem.field),
-            ..problem
-        }
-    }));
+    if let Err(errors) = Structural::parse_at(schema, path) {
+        found.extend(errors.into_iter().map(FieldProblem::from));
+    }
 }
 
 fn check_columns(version: &Value, path: &str, found: &mut Vec<FieldProblem>) {

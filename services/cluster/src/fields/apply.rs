@@ -1,6 +1,5 @@
 //! Server-side apply: a configuration merged into an object, with the fields taken out that its manager no longer
-//! applies. Refuses
-//! to validate the outcome and to fill in defaults.
+//! applies. Refuses to validate the outcome and to fill in defaults.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +25,12 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 ///
 /// # Guarantees
 /// Applying the same again gives an object equal to `live`. Fields that `manager` applied before and does not apply
-/// now are removed
-/// unless another manager owns them. With `force` there are no conflicts: other managers lose the fields.
+/// now are removed unless another manager owns them. With `force` there are no conflicts: other managers lose the
+/// fields.
 ///
 /// # Assumptions
 /// `applied` holds only what the endpoint may write (no `status` where that is a subresource), no `managedFields`,
-/// and no list map
-/// with two entries of one key.
+/// and no list map with two entries of one key.
 ///
 /// # Errors
 /// The fields that other managers own and that `applied` would change.
@@ -172,9 +170,8 @@ impl Request<'_> {
         remove(self.shape, &merged, &all.difference(&left).intersection(&named(last)))
     }
 
-    /// The fields that kubectl's client-side apply set to what they still are: when a user turns from client-side to
-    /// server-side
-    /// apply, these are not in conflict.
+    /// The fields that kubectl's client-side apply set to what they still are: when a user turns from client-side
+    /// to server-side apply, these are not in conflict.
     fn tolerated(&self) -> Option<FieldSet> {
         let annotation = self
             .live

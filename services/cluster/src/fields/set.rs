@@ -7,8 +7,7 @@ use serde_json::{Map, Value, json};
 use super::element::Element;
 
 /// A set of paths: the members at this level, and sets of longer paths. That an element has a set below it does not
-/// make it a
-/// member. No inner set is empty.
+/// make it a member. No inner set is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FieldSet {
     members: BTreeSet<Element>,

@@ -1,6 +1,5 @@
 //! Ownership after a create, update or patch: what changed belongs to the manager of the request. Refuses to change
-//! the object
-//! beyond its `managedFields`.
+//! the object beyond its `managedFields`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,15 +11,12 @@ use super::{UNOWNED, put_managed_fields, take_managed_fields};
 use crate::schema::Structural;
 
 /// `after` with its `managedFields` brought up to date. `before` is the stored object, none for a create;
-/// `subresource` is the one
-/// that the request went through.
+/// `subresource` is the one that the request went through.
 ///
 /// # Guarantees
 /// A field that changed belongs to `manager` alone; a field that was removed belongs to nobody; a manager whose
-/// fields did not
-/// change keeps its entry, time included. An empty list or a list of one empty entry in `after` resets ownership; an
-/// object that
-/// has no managers is not tracked until it is applied.
+/// fields did not change keeps its entry, time included. An empty list or a list of one empty entry in `after`
+/// resets ownership; an object that has no managers is not tracked until it is applied.
 ///
 /// # Assumptions
 /// `after` is what will be stored: parts that the request could not change are as in `before`.

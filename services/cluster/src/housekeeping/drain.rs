@@ -1,6 +1,5 @@
-//! Empties what is being deleted: a namespace of its content, a definition of its objects. When nothing is left, the
-//! finalizer
-//! that kept the container goes, and with it the container.
+//! Empties what is being deleted: a namespace of its content, a definition of its objects. When nothing is left,
+//! the finalizer that kept the container goes, and with it the container.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The controllers that an API server cannot do without: namespaces and definitions that are being deleted lose
-//! their content,
-//! dependents follow their owners, old events go. One task, driven by the log; everything it does can be done again.
+//! their content, dependents follow their owners, old events go. One task, driven by the log; everything it does
+//! can be done again.
 
 mod drain;
 mod events;

@@ -1,6 +1,6 @@
 //! Garbage collection by owner references: dependents whose owners are all gone are deleted; an owner that is
-//! deleted in the
-//! foreground waits for its dependents, and one that orphans them waits until they have forgotten it.
+//! deleted in the foreground waits for its dependents, and one that orphans them waits until they have forgotten
+//! it.
 
 use std::sync::Arc;
 

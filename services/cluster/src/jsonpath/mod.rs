@@ -1,8 +1,6 @@
 //! The JSONPath of printer columns and selectable fields, as kubectl and the API server read it: fields, quoted
-//! keys, indices,
-//! slices, wildcards and filters. Unions and recursive descent are refused when a path is parsed, not ignored when
-//! it is used.
-//! Refuses to know what a result is for.
+//! keys, indices, slices, wildcards and filters. Unions and recursive descent are refused when a path is parsed,
+//! not ignored when it is used. Refuses to know what a result is for.
 
 mod parse;
 
@@ -64,8 +62,7 @@ enum Operand {
 }
 
 /// A path that does not fit its value: an index out of bounds, a filter over something that is not a list, a
-/// comparison of
-/// different types.
+/// comparison of different types.
 struct Misfit;
 
 impl JsonPath {

@@ -1,6 +1,5 @@
 //! The three mutations (create, change, delete) with optimistic concurrency: read, decide, write, and again when
-//! somebody was
-//! faster. Used by requests and by housekeeping alike; refuses to know HTTP.
+//! somebody was faster. Used by requests and by housekeeping alike; refuses to know HTTP.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
 //! The schemas of a document: those of the resources, with type and metadata filled in, and those of
-//! `meta.k8s.io/v1` that they
-//! refer to. Refuses to know paths.
+//! `meta.k8s.io/v1` that they refer to. Refuses to know paths.
 
 use serde_json::{Map, Value, json};
 

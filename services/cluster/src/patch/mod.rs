@@ -1,6 +1,6 @@
 //! Patches of objects: JSON patch, merge patch, and strategic merge patch for built-in kinds. From an object and a
-//! patch to
-//! an object; refuses to know what may be changed. Server-side apply is no patch in this sense: see `fields`.
+//! patch to an object; refuses to know what may be changed. Server-side apply is no patch in this sense: see
+//! `fields`.
 
 mod strategic;
 

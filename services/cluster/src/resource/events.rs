@@ -1,6 +1,5 @@
 //! The two faces of events. `events` of the core group and of `events.k8s.io` are the same stored objects with some
-//! fields
-//! under other names.
+//! fields under other names.
 
 use serde_json::{Map, Value};
 

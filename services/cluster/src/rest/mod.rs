@@ -1,6 +1,5 @@
 //! The verbs of the Kubernetes API over resources: from a parsed request to a reply. Each verb has a file; refuses
-//! to know
-//! sockets.
+//! to know sockets.
 
 mod list;
 mod remove;

@@ -1,6 +1,5 @@
 //! Watches: the state first where it is asked for, then every change, one JSON line each. The stream is pulled by
-//! the client's
-//! connection: who reads slowly falls back to the log and costs the others nothing.
+//! the client's connection: who reads slowly falls back to the log and costs the others nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! From the JSON text of `openAPIV3Schema` to a compiled [`Structural`]. Refuses to know the rules for schemas
-//! (`check`): what is
-//! not in order is left out here, and the compiled form of such a schema is never used.
+//! (`check`): what is not in order is left out here, and the compiled form of such a schema is never used.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +25,7 @@ impl Structural {
     ///
     /// # Errors
     /// Every rule of structural schemas that is broken, sorted by field. `x-kubernetes-validations` is refused too,
-    /// because its
-    /// rules would not be evaluated.
+    /// because its rules would not be evaluated.
     pub(crate) fn parse_at(openapi_v3_schema: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
         check::checked(openapi_v3_schema, at, node)
     }

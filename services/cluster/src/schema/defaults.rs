@@ -5,8 +5,7 @@ use serde_json::Value;
 use super::structural::{Additional, Structural};
 
 /// Removes nulls where null is not allowed and no default stands, then fills in defaults, outer before inner, so
-/// that a default
-/// object gets the defaults of its own fields.
+/// that a default object gets the defaults of its own fields.
 pub(crate) fn apply_defaults(schema: &Structural, value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,7 +1,6 @@
 //! `metadata` of an object, which the API server reads into a typed structure: wrong types are refused, unknown
-//! fields and empty
-//! values dropped, times brought to one form. Refuses to judge the values (are names well-formed, do labels fit a
-//! limit).
+//! fields and empty values dropped, times brought to one form. Refuses to judge the values (are names well-formed,
+//! do labels fit a limit).
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};

@@ -4,9 +4,8 @@
 //! over
 //! [`serde_json::Value`]; the module refuses to know of HTTP, storage and time.
 //!
-//! The walks recurse along the value. Their depth is bounded because request bodies are read with a nesting limit of
-//! 128 levels
-//! (`decode`), and schemas come in such bodies too.
+//! The walks recurse along the value. Their depth is bounded because request bodies are read with a nesting limit
+//! of 128 levels (`decode`), and schemas come in such bodies too.
 
 mod check;
 mod compile;

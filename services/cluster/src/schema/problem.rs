@@ -1,6 +1,5 @@
 //! What is wrong with one field, in the API server's words, and where it is. Refuses to know which rule was broken
-//! or how the
-//! list of problems is sent to a client.
+//! or how the list of problems is sent to a client.
 
 use std::fmt;
 

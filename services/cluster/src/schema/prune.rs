@@ -13,8 +13,7 @@ fn is_resource_field(name: &str) -> bool {
 }
 
 /// Prunes `object`, a whole resource: `apiVersion`, `kind` and `metadata` at its root stay as they are. Gives the
-/// paths of what was
-/// removed (`spec.foo`, `spec.list[0].bar`), sorted.
+/// paths of what was removed (`spec.foo`, `spec.list[0].bar`), sorted.
 pub(crate) fn prune(schema: &Structural, object: &mut Value) -> Vec<String> {
     let mut removed = Vec::new();
     node(

@@ -1,6 +1,5 @@
 //! A value against a compiled schema, with the API server's messages. Nothing is cloned and no path is written
-//! unless a rule is
-//! broken. Refuses to know resources: the metadata at the root of an object is not looked at.
+//! unless a rule is broken. Refuses to know resources: the metadata at the root of an object is not looked at.
 
 mod scalar;
 
@@ -17,9 +16,8 @@ pub(super) fn validate(schema: &Structural, value: &Value) -> Vec<FieldError> {
     validate_update(schema, value, None)
 }
 
-/// Checks `value`, which is to replace `old`. Parts that have not changed may break rules: an object stored before a
-/// rule was
-/// added can still be updated elsewhere.
+/// Checks `value`, which is to replace `old`. Parts that have not changed may break rules: an object stored before
+/// a rule was added can still be updated elsewhere.
 pub(crate) fn validate_update(schema: &Structural, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     node(schema, value, old, &Path::Root, &mut errors);
@@ -46,8 +44,7 @@ pub(super) fn type_name(value: &Value) -> &'static str {
 }
 
 /// Checks one value and what is inside it. Gives the number of checks passed, by which the best failing alternative
-/// of an `anyOf`
-/// or `oneOf` is chosen.
+/// of an `anyOf` or `oneOf` is chosen.
 fn node(schema: &Structural, value: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) -> u32 {
     let mut passed = 0;
     let typed = schema.kind.is_some() || schema.int_or_string || schema.rules.format.is_some();

@@ -1,6 +1,5 @@
 //! Label and field selectors: parsed from query parameters, matched against objects. Refuses to know which fields a
-//! resource
-//! lets itself be selected by.
+//! resource lets itself be selected by.
 
 mod fields;
 mod labels;

@@ -1,6 +1,5 @@
 //! The answer of an API server that refuses: `metav1.Status` with its code, reason and wording. All texts that a
-//! client may
-//! match on are made here, through named constructors; refuses to know what led to them.
+//! client may match on are made here, through named constructors; refuses to know what led to them.
 
 mod refusals;
 

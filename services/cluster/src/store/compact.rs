@@ -1,6 +1,5 @@
-//! Bounds the history: forgets revisions that were replaced before the newest N mutations. Refuses to touch anything
-//! that is
-//! live, or that a retained event needs as its "before".
+//! Bounds the history: forgets revisions that were replaced before the newest N mutations. Refuses to touch
+//! anything that is live, or that a retained event needs as its "before".
 
 use sqlx::SqliteConnection;
 

@@ -1,6 +1,5 @@
 //! Hands committed revisions to those who wait for them: one bounded ring per resource. A slow reader loses its
-//! place in
-//! the ring and catches up from the log; it never holds up the writer and never makes memory grow.
+//! place in the ring and catches up from the log; it never holds up the writer and never makes memory grow.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,8 +49,7 @@ impl Hub {
     }
 
     /// Offers `revisions` to their readers, then declares them committed, in that order: who sees a committed
-    /// version finds
-    /// everything up to it in the ring.
+    /// version finds everything up to it in the ring.
     pub(super) fn publish(&self, revisions: &[Arc<Revision>], newest: u64) {
         let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
         for revision in revisions {

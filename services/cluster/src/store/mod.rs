@@ -1,8 +1,6 @@
-//! The revisions of all objects, in SQLite: every mutation is one row, an object's JSON is written exactly once, and
-//! the
-//! rows since the compaction floor are the log from which watches resume. Knows keys, revisions and JSON text;
-//! refuses to
-//! know resources, schemas or HTTP.
+//! The revisions of all objects, in SQLite: every mutation is one row, an object's JSON is written exactly once,
+//! and the rows since the compaction floor are the log from which watches resume. Knows keys, revisions and JSON
+//! text; refuses to know resources, schemas or HTTP.
 
 mod compact;
 mod hub;

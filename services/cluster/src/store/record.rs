@@ -1,6 +1,5 @@
 //! One row of the log: key, resource version, what happened, and the object's text. Refuses to know how rows are
-//! read or
-//! written.
+//! read or written.
 
 use std::sync::{Arc, OnceLock};
 
@@ -54,9 +53,8 @@ impl Change {
     }
 }
 
-/// One mutation of one object, shared by all who look at it; the text is parsed at most once, and only when somebody
-/// must
-/// look inside.
+/// One mutation of one object, shared by all who look at it; the text is parsed at most once, and only when
+/// somebody must look inside.
 #[derive(Debug)]
 pub(crate) struct Revision {
     pub(crate) rv: u64,

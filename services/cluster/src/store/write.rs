@@ -1,6 +1,6 @@
-//! The one writer: takes mutations from a queue, commits as many as wait in one transaction, gives each its resource
-//! version
-//! and publishes what was committed. Knows optimistic concurrency and guards; refuses to know why an object changes.
+//! The one writer: takes mutations from a queue, commits as many as wait in one transaction, gives each its
+//! resource version and publishes what was committed. Knows optimistic concurrency and guards; refuses to know why
+//! an object changes.
 
 use std::sync::Arc;
 

@@ -10,8 +10,7 @@ use super::super::shape::{ListShape, MapShape, Merging, Shape};
 use super::{fields_of, is_bare, items_of};
 
 /// `applied` merged into `live`: leaves of `applied` win, everything else of `live` stays. Lists keep the order of
-/// `live` where
-/// `applied` does not say another.
+/// `live` where `applied` does not say another.
 pub(in super::super) fn merge(shape: Shape<'_>, live: &Value, applied: &Value) -> Value {
     merged(shape, Some(live), Some(applied)).unwrap_or_else(|| applied.clone())
 }

@@ -40,9 +40,8 @@ pub(in super::super) fn remove(shape: Shape<'_>, value: &Value, set: &FieldSet) 
     }
 }
 
-/// The set with the fields added that a schema declares by name and that have members below them: a struct goes with
-/// its last
-/// field, a map stays.
+/// The set with the fields added that a schema declares by name and that have members below them: a struct goes
+/// with its last field, a map stays.
 pub(in super::super) fn with_named_fields(shape: Shape<'_>, set: &FieldSet) -> FieldSet {
     let mut named = set.clone();
     for (element, below) in set.inner() {

@@ -1,6 +1,5 @@
 //! Whether everything that a junctor speaks of is also part of the structure: a field under `anyOf` must be a
-//! property outside of
-//! it. Refuses to know any other rule.
+//! property outside of it. Refuses to know any other rule.
 
 use serde_json::Value;
 

@@ -1,6 +1,5 @@
-//! Rules for single keywords and for keywords that need each other, wherever in a schema they stand. Refuses to know
-//! structure:
-//! what must be said outside of `allOf`, `anyOf`, `oneOf` and `not` is the matter of `structure`.
+//! Rules for single keywords and for keywords that need each other, wherever in a schema they stand. Refuses to
+//! know structure: what must be said outside of `allOf`, `anyOf`, `oneOf` and `not` is the matter of `structure`.
 
 use serde_json::{Value, json};
 

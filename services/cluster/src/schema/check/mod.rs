@@ -1,6 +1,5 @@
 //! Whether a schema may stand in a CustomResourceDefinition: well-formed, structural, with defaults that fit. The
-//! rules and the
-//! words are those of the API server (`apiextensions.k8s.io/v1`). Refuses to compile anything.
+//! rules and the words are those of the API server (`apiextensions.k8s.io/v1`). Refuses to compile anything.
 
 mod complete;
 mod keywords;

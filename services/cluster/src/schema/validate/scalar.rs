@@ -175,8 +175,7 @@ fn is_int64(value: f64) -> bool {
 }
 
 /// A number and a limit as the API server compares them: an integer with the limit cut to an integer, unless the
-/// schema's type is
-/// integer and its limit is not.
+/// schema's type is integer and its limit is not.
 enum Pair {
     Integers(i64, i64),
     Floats(f64, f64),
