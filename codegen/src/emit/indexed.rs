@@ -14,11 +14,10 @@ use crate::model::{
 };
 
 /// One file for each kind.
-pub(super) fn emit(model: &Model) -> Artifacts {
-    let placement = Placement::new(model);
+pub(super) fn emit(model: &Model, placement: &Placement) -> Artifacts {
     let file = |kind: &Kind| {
         let path = format!("generated/src/types/{}/indexed.rs", kind.module);
-        (RelativePath::new(path), file(model, &placement, kind))
+        (RelativePath::new(path), file(model, placement, kind))
     };
     model.kinds.iter().map(file).collect()
 }

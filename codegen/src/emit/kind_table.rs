@@ -1,130 +1,102 @@
 //! The static table of a kind that the runtime reads: names, columns, keys, manifest and the function that encodes its
-//! objects. One function per emitted item.
+//! objects. The template says how it looks; only lists are laid out here, by their length.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote;
+use askama::Template;
 
+use super::crd;
 use super::rust_types::placement::Placement;
-use super::{crd, rust};
-use crate::model::{Column, ColumnType, Key, Kind, Part, QualifiedName, Scope, SqlType, SubresourceStatus};
+use crate::artifact::HEADER;
+use crate::model::{Column, ColumnName, ColumnType, Key, Kind, Part, QualifiedName, Scope, SqlType, SubresourceStatus};
+
+/// Longest line, as prettyplease has it, which lays out the other files.
+const WIDTH: usize = 89;
 
 /// The text of the file. `root` is the way from its directory to the root of the tree.
 pub(super) fn file(kind: &Kind, placement: &Placement, root: &str) -> String {
-    let name = &kind.name;
-    let doc = format!("`{name}` as the runtime sees it.");
-    let items = [
-        imports(kind),
-        kind_static(kind, placement, root),
-        columns(kind),
-        keys(kind),
-    ];
-    rust::file(&doc, items)
-}
-
-fn imports(kind: &Kind) -> TokenStream {
-    if kind.columns.is_empty() {
-        quote! { use kindex_runtime::kind::{Column, Key, Kind, Scope}; }
-    } else {
-        quote! { use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Scope}; }
-    }
-}
-
-fn kind_static(kind: &Kind, placement: &Placement, root: &str) -> TokenStream {
-    let doc = format!(" The kind `{}`.", kind.name);
-    let [name, group, version] = [kind.name.as_str(), kind.group.as_str(), kind.version.as_str()];
-    let (plural, singular, table) = (&kind.plural, &kind.singular, kind.table.as_str());
-    let scope = match kind.scope {
-        Scope::Namespaced => quote!(Scope::Namespaced),
-        Scope::Cluster => quote!(Scope::Cluster),
+    let table = KindTable {
+        header: HEADER,
+        kind,
+        scope: match kind.scope {
+            Scope::Namespaced => "Namespaced",
+            Scope::Cluster => "Cluster",
+        },
+        manifest: crd::path(kind).map_or_else(
+            || "\"\"".to_owned(),
+            |path| format!("include_str!({:?})", format!("{root}/{path}")),
+        ),
+        encode: encode(kind, placement),
+        columns: kind.columns.iter().map(table_column).collect(),
+        keys: kind.keys.iter().map(table_key).collect(),
     };
-    let immutable = kind.immutable;
-    let manifest = manifest(kind, root);
-    let encode = encode(kind, placement);
-    quote! {
-        #[doc = #doc]
-        pub static KIND: Kind = Kind {
-            name: #name,
-            group: #group,
-            version: #version,
-            plural: #plural,
-            singular: #singular,
-            scope: #scope,
-            table: #table,
-            immutable: #immutable,
-            columns: COLUMNS,
-            keys: KEYS,
-            manifest: #manifest,
-            encode: #encode,
-        };
-    }
+    let mut text = table.render().expect("the template writes into a string");
+    text.push('\n');
+    text
 }
 
-fn manifest(kind: &Kind, root: &str) -> TokenStream {
-    match crd::path(kind) {
-        Some(path) => {
-            let path = format!("{root}/{path}");
-            quote!(include_str!(#path))
-        }
-        None => quote!(""),
-    }
+#[derive(Template)]
+#[template(path = "kind.rs.txt", escape = "none")]
+struct KindTable<'a> {
+    header: &'static str,
+    kind: &'a Kind,
+    scope: &'static str,
+    manifest: String,
+    encode: String,
+    columns: Vec<TableColumn<'a>>,
+    keys: Vec<TableKey>,
 }
 
-fn encode(kind: &Kind, placement: &Placement) -> TokenStream {
-    let rust_path = |name: &str| -> TokenStream {
-        let path = placement.rust_path(name);
-        path.parse().expect("placement names Rust paths")
-    };
-    let spec = rust_path(kind.spec.full());
+/// One entry of `COLUMNS`.
+struct TableColumn<'a> {
+    name: &'a ColumnName,
+    path: String,
+    ty: String,
+    own_namespace: bool,
+}
+
+/// One entry of `KEYS`.
+struct TableKey {
+    name: String,
+    columns: String,
+}
+
+fn encode(kind: &Kind, placement: &Placement) -> String {
+    let spec = placement.rust_path(kind.spec.full());
     let status = match &kind.status {
-        SubresourceStatus::Present(status) => rust_path(status.full()),
-        SubresourceStatus::Absent => quote!(kindex_runtime::wire::NoStatus),
+        SubresourceStatus::Present(status) => placement.rust_path(status.full()),
+        SubresourceStatus::Absent => "kindex_runtime::wire::NoStatus".to_owned(),
     };
-    quote!(kindex_runtime::wire::encode_root::<#spec, #status>)
+    laid_out(
+        "    encode: ",
+        "kindex_runtime::wire::encode_root::<",
+        &[spec, status],
+        ">",
+    )
 }
 
-fn columns(kind: &Kind) -> TokenStream {
-    let columns = kind.columns.iter().map(column);
-    quote! {
-        /// The extracted columns, in table order.
-        pub const COLUMNS: &[Column] = &[#(#columns),*];
-    }
-}
-
-fn column(column: &Column) -> TokenStream {
-    let name = column.name.as_str();
-    let path = column.path.json();
-    let ty = column_type(column);
+fn table_column(column: &Column) -> TableColumn<'_> {
     let part = column.group.as_ref().map(|group| group.part);
-    let own_namespace = part == Some(Part::ResourceNamespace);
-    quote! {
-        Column {
-            name: #name,
-            path: &[#(#path),*],
-            ty: #ty,
-            own_namespace: #own_namespace,
-        }
+    TableColumn {
+        name: &column.name,
+        path: texts("        path: ", column.path.json()),
+        ty: column_type(column),
+        own_namespace: part == Some(Part::ResourceNamespace),
     }
 }
 
-fn column_type(column: &Column) -> TokenStream {
-    let variant = match column.ty {
-        ColumnType::Text | ColumnType::Enum(_) => {
-            let chars = chars_max(column.sql);
-            return quote!(ColumnType::Text { chars: #chars });
-        }
-        ColumnType::Int32 => "Int32",
-        ColumnType::Int64 | ColumnType::UInt64 => "Int64",
-        ColumnType::Bool => "Bool",
-        ColumnType::Double => "Double",
-        ColumnType::Timestamp => "Time",
-    };
-    let variant = Ident::new(variant, Span::call_site());
-    quote!(ColumnType::#variant)
+fn column_type(column: &Column) -> String {
+    match column.ty {
+        ColumnType::Text | ColumnType::Enum(_) => format!("Text {{ chars: {} }}", chars_max(column.sql)),
+        ColumnType::Int32 => "Int32".to_owned(),
+        ColumnType::Int64 | ColumnType::UInt64 => "Int64".to_owned(),
+        ColumnType::Bool => "Bool".to_owned(),
+        ColumnType::Double => "Double".to_owned(),
+        ColumnType::Timestamp => "Time".to_owned(),
+    }
 }
 
 /// Characters that always fit the text type. The TEXT types count bytes, of which a character takes at most four.
-fn chars_max(sql: SqlType) -> TokenStream {
-    let chars: u32 = match sql {
+fn chars_max(sql: SqlType) -> u32 {
+    match sql {
         SqlType::VarChar(chars) => chars.into(),
         SqlType::Text => 0xFFFF / 4,
         SqlType::MediumText => 0xFF_FFFF / 4,
@@ -139,26 +111,29 @@ fn chars_max(sql: SqlType) -> TokenStream {
         | SqlType::Decimal(_, _)
         | SqlType::DateTime(_)
         | SqlType::Date => unreachable!("lower holds text columns to text types"),
-    };
-    let literal = proc_macro2::Literal::u32_unsuffixed(chars);
-    quote!(#literal)
-}
-
-fn keys(kind: &Kind) -> TokenStream {
-    let keys = kind.keys.iter().map(key);
-    quote! {
-        /// The keys of the main table beside the primary key.
-        pub const KEYS: &[Key] = &[#(#keys),*];
     }
 }
 
-fn key(key: &Key) -> TokenStream {
-    let name = key.name.as_str();
-    let columns = key.columns.iter().map(|column| column.as_str());
-    quote! {
-        Key {
-            name: #name,
-            columns: &[#(#columns),*],
-        }
+fn table_key(key: &Key) -> TableKey {
+    TableKey {
+        name: key.name.to_string(),
+        columns: texts("        columns: ", key.columns.iter().map(ColumnName::as_str)),
     }
+}
+
+/// `&["spec", "tier"]`
+fn texts<'a>(before: &str, texts: impl Iterator<Item = &'a str>) -> String {
+    let texts: Vec<String> = texts.map(|text| format!("{text:?}")).collect();
+    laid_out(before, "&[", &texts, "]")
+}
+
+/// A list on one line if it fits after `before`, else with a line for each item.
+fn laid_out(before: &str, open: &str, items: &[String], close: &str) -> String {
+    let line = format!("{open}{}{close}", items.join(", "));
+    if before.len() + line.len() + ",".len() <= WIDTH {
+        return line;
+    }
+    let indent = " ".repeat(before.len() - before.trim_start().len());
+    let items: String = items.iter().map(|item| format!("{indent}    {item},\n")).collect();
+    format!("{open}\n{items}{indent}{close}")
 }

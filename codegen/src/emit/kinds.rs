@@ -8,8 +8,7 @@ use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::model::{Kind, Model};
 
 /// One directory for each kind, and the registry of all.
-pub(super) fn emit(model: &Model) -> Artifacts {
-    let placement = Placement::new(model);
+pub(super) fn emit(model: &Model, placement: &Placement) -> Artifacts {
     let mut files = vec![
         ("registry.rs".to_owned(), registry::file(model, "../..")),
         ("kinds/mod.rs".to_owned(), kinds_file(model)),
@@ -19,8 +18,8 @@ pub(super) fn emit(model: &Model) -> Artifacts {
         let directory = format!("kinds/{}", kind.module);
         files.extend([
             (format!("{directory}/mod.rs"), module_file(model, kind)),
-            (format!("{directory}/kind.rs"), kind_table::file(kind, &placement, root)),
-            (format!("{directory}/query.rs"), query::file(model, kind, &placement)),
+            (format!("{directory}/kind.rs"), kind_table::file(kind, placement, root)),
+            (format!("{directory}/query.rs"), query::file(model, kind, placement)),
         ]);
     }
     files

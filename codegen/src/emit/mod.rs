@@ -15,20 +15,30 @@ mod rust_types;
 mod sql;
 mod sql_reference;
 
+use std::thread;
+
 use crate::artifact::Artifacts;
 use crate::model::Model;
+use rust_types::placement::Placement;
 
-/// Runs every emitter.
+/// Runs every emitter, side by side: none reads what another one writes.
 pub fn all(model: &Model) -> Artifacts {
-    let mut artifacts = Artifacts::new();
-    artifacts.extend(json_schema::emit());
-    artifacts.extend(made_proto::emit(model));
-    artifacts.extend(sql::emit(model));
-    artifacts.extend(crd::emit(model));
-    artifacts.extend(rust_types::emit(model));
-    artifacts.extend(indexed::emit(model));
-    artifacts.extend(kinds::emit(model));
-    artifacts.extend(proto_service::emit(model));
-    artifacts.extend(sql_reference::emit(model));
-    artifacts
+    let placement = Placement::new(model);
+    let placement = &placement;
+    let emitters: [&(dyn Fn() -> Artifacts + Sync); 9] = [
+        &|| rust_types::emit(model, placement),
+        &|| indexed::emit(model, placement),
+        &|| kinds::emit(model, placement),
+        &json_schema::emit,
+        &|| made_proto::emit(model),
+        &|| sql::emit(model),
+        &|| crd::emit(model),
+        &|| proto_service::emit(model),
+        &|| sql_reference::emit(model),
+    ];
+    thread::scope(|scope| {
+        let running = emitters.map(|emit| scope.spawn(emit));
+        let done = running.map(|emitter| emitter.join().expect("an emitter does not panic"));
+        done.into_iter().flatten().collect()
+    })
 }

@@ -13,12 +13,19 @@ use super::attributes;
 use super::ident;
 use super::placement::{Placement, Reached, qualified};
 use super::tidy::tidy;
-use crate::model::{EnumName, MessageName, Model, QualifiedName};
+use crate::model::{Enum, EnumName, Kind, MessageName, Model, QualifiedName};
 
-/// The top-level messages of all files by full name, with the package of each.
-pub(crate) struct Descriptors<'a>(BTreeMap<String, (&'a str, &'a DescriptorProto)>);
+/// What the model's files declare, by name, so that a file is printed without a walk over all others.
+pub(crate) struct Declarations<'a> {
+    /// The top-level messages by full name, with the package of each.
+    messages: BTreeMap<String, (&'a str, &'a DescriptorProto)>,
+    /// The enums by file.
+    enums: BTreeMap<&'a str, Vec<&'a Enum>>,
+    /// The kinds by the full name of their spec.
+    kinds: BTreeMap<&'a str, Vec<&'a Kind>>,
+}
 
-impl<'a> Descriptors<'a> {
+impl<'a> Declarations<'a> {
     /// Indexes the model's files.
     pub(crate) fn new(model: &'a Model) -> Self {
         let files = model.descriptors.file.iter();
@@ -26,13 +33,27 @@ impl<'a> Descriptors<'a> {
             let messages = file.message_type.iter();
             messages.map(|it| (qualified(file.package(), it.name()), (file.package(), it)))
         });
-        Self(messages.collect())
+        let mut enums: BTreeMap<&str, Vec<&Enum>> = BTreeMap::new();
+        for enumeration in model.enums.values() {
+            enums.entry(&enumeration.file).or_default().push(enumeration);
+        }
+        let mut kinds: BTreeMap<&str, Vec<&Kind>> = BTreeMap::new();
+        for kind in &model.kinds {
+            kinds.entry(kind.spec.full()).or_default().push(kind);
+        }
+        Self {
+            messages: messages.collect(),
+            enums,
+            kinds,
+        }
     }
 
     /// The top-level message that `name` is or is nested in; an enum's own name otherwise.
     fn top<'n>(&self, name: &'n str) -> &'n str {
         let ends = name.match_indices('.').map(|(at, _)| at);
-        let found = ends.chain([name.len()]).find(|end| self.0.contains_key(&name[..*end]));
+        let found = ends
+            .chain([name.len()])
+            .find(|end| self.messages.contains_key(&name[..*end]));
         &name[..found.unwrap_or(name.len())]
     }
 }
@@ -41,7 +62,7 @@ impl<'a> Descriptors<'a> {
 pub(crate) fn items(
     model: &Model,
     placement: &Placement,
-    descriptors: &Descriptors<'_>,
+    declarations: &Declarations<'_>,
     in_objects: &Reached,
     file: &FileDescriptorProto,
 ) -> Vec<(String, Item)> {
@@ -60,15 +81,14 @@ pub(crate) fn items(
         }
         attributes::docs_of_message(&mut config, message);
     }
-    for enumeration in model.enums.values().filter(|it| it.file == file.name()) {
+    for enumeration in declarations.enums.get(file.name()).into_iter().flatten() {
         attributes::docs_of_enum(&mut config, enumeration);
     }
-    for kind in &model.kinds {
-        if declared.iter().any(|name| name == kind.spec.full()) {
-            attributes::custom_resource(&mut config, kind, placement);
-        }
+    let kinds = declared.iter().filter_map(|name| declarations.kinds.get(name.as_str()));
+    for kind in kinds.flatten() {
+        attributes::custom_resource(&mut config, kind, placement);
     }
-    let (needed, external) = surroundings(placement, descriptors, file);
+    let (needed, external) = surroundings(placement, declarations, file);
     for (name, path) in external {
         config.extern_path(format!(".{name}"), path);
     }
@@ -95,7 +115,7 @@ fn declare(full: &str, message: &DescriptorProto, declared: &mut Vec<String>) {
 /// boxed), but is told by path where their types already are, so that it writes none of them again.
 fn surroundings<'a>(
     placement: &Placement,
-    descriptors: &Descriptors<'a>,
+    declarations: &Declarations<'a>,
     file: &FileDescriptorProto,
 ) -> (Vec<FileDescriptorProto>, BTreeMap<String, String>) {
     let own = |name: &str| {
@@ -109,7 +129,7 @@ fn surroundings<'a>(
     let mut open: Vec<&DescriptorProto> = file.message_type.iter().collect();
     while let Some(message) = open.pop() {
         for name in referenced(message) {
-            let top = descriptors.top(name);
+            let top = declarations.top(name);
             if !seen.insert(top.to_owned()) || own(top) {
                 continue;
             }
@@ -118,7 +138,7 @@ fn surroundings<'a>(
             } else if placement.home(top).is_some() {
                 external.insert(top.to_owned(), placement.rust_path(top));
             }
-            if let Some((package, message)) = descriptors.0.get(top) {
+            if let Some((package, message)) = declarations.messages.get(top) {
                 packages.entry(package).or_default().push((*message).clone());
                 open.push(message);
             }

@@ -15,7 +15,7 @@ use syn::Item;
 
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::model::{EnumName, FieldType, Message, MessageName, Model, QualifiedName};
-use generate::Descriptors;
+use generate::Declarations;
 use placement::{Home, Placement, Reached};
 use tidy::Imports;
 
@@ -27,9 +27,8 @@ const DIRECTORY: &str = "generated/src/types";
 const SHARED: &str = "shared::";
 
 /// All files of Rust types. A kind's `mod.rs` also has a module `indexed`, which another emitter fills.
-pub(crate) fn emit(model: &Model) -> Artifacts {
-    let placement = Placement::new(model);
-    let descriptors = Descriptors::new(model);
+pub(crate) fn emit(model: &Model, placement: &Placement) -> Artifacts {
+    let declarations = Declarations::new(model);
     let mut in_objects = Reached::default();
     for kind in &model.kinds {
         let starts = [Some(&kind.spec), kind.status.message()];
@@ -38,10 +37,10 @@ pub(crate) fn emit(model: &Model) -> Artifacts {
     let mut homes: BTreeMap<Home, File> = BTreeMap::new();
     let files = model.descriptors.file.iter();
     for file in files.filter(|file| placement::has_types(file)) {
-        for (name, item) in generate::items(model, &placement, &descriptors, &in_objects, file) {
+        for (name, item) in generate::items(model, placement, &declarations, &in_objects, file) {
             let home = placement.home(&name).expect("what is printed has a home");
             let target = homes.entry(home.clone()).or_default();
-            target.required.extend(elsewhere(model, &placement, &name, home));
+            target.required.extend(elsewhere(model, placement, &name, home));
             target.items.push(item);
         }
     }

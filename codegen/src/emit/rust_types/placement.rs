@@ -76,8 +76,9 @@ impl Placement {
             placement.place_kind(model, kind);
         }
         let modules = shared_modules(&model.descriptors.file);
+        let owners = owners(model);
         for file in &model.descriptors.file {
-            placement.place_rest(model, file, &modules);
+            placement.place_rest(model, file, owners.get(file.name()).copied(), &modules);
         }
         for kind in &model.kinds {
             placement.fill_in_root(kind);
@@ -176,14 +177,16 @@ impl Placement {
         }
     }
 
-    fn place_rest(&mut self, model: &Model, file: &FileDescriptorProto, shared: &BTreeMap<String, String>) {
+    fn place_rest(
+        &mut self,
+        model: &Model,
+        file: &FileDescriptorProto,
+        owner: Option<&Kind>,
+        shared: &BTreeMap<String, String>,
+    ) {
         if !has_types(file) {
             return;
         }
-        let owner = model
-            .kinds
-            .iter()
-            .find(|kind| model.message(&kind.root).file == file.name());
         let messages = file.message_type.iter().map(|message| message.name());
         let enums = file.enum_type.iter().map(|message| message.name());
         for (name, part) in messages
@@ -202,6 +205,14 @@ impl Placement {
             }
         }
     }
+}
+
+/// The first kind of each file that declares one.
+fn owners(model: &Model) -> BTreeMap<&str, &Kind> {
+    let declared = model.kinds.iter().rev();
+    declared
+        .map(|kind| (model.message(&kind.root).file.as_str(), kind))
+        .collect()
 }
 
 /// `model_spec::PredictionResult` for a message nested in the top-level `ModelSpec`.
