@@ -35,6 +35,14 @@ impl Rates {
     }
 }
 
+/// The smallest of the times that so many percent of them do not exceed; 0 without any.
+pub fn percentile(times: &[Duration], percent: usize) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+}
+
 /// A number from the environment.
 ///
 /// # Panics

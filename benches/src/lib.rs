@@ -21,3 +21,7 @@ pub mod objects;
 pub mod load_data;
 
 pub mod reference;
+
+pub mod load_server;
+
+pub mod child;

@@ -1,0 +1,97 @@
+//! The `kindex` command as a child of a load program, so that memory and processor time are
+//! measured where a user would: in a process of its own. The load program's own binary is the
+//! child: it becomes `kindex` where an environment variable says so.
+
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::Duration;
+
+use kindex::Platform;
+
+const ROLE: &str = "KINDEX_BENCH_CHILD";
+
+/// To be called first in `main`: in a child, runs the command and gives its exit code.
+pub fn become_kindex() -> Option<ExitCode> {
+    std::env::var_os(ROLE)?;
+    Some(kindex::run(&Platform {
+        registry: kindex_generated::registry(),
+        samples: &[],
+    }))
+}
+
+/// A running `kindex`.
+pub struct Kindex {
+    child: Child,
+    usage: Usage,
+}
+
+/// What a process used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Largest resident memory.
+    pub resident_bytes_max: u64,
+    /// Time of processors, in user and in kernel mode.
+    pub processor: Duration,
+}
+
+impl Kindex {
+    /// Starts `kindex` with these arguments.
+    ///
+    /// # Panics
+    /// When the program cannot be started.
+    pub fn start(arguments: &[&str]) -> Self {
+        let program = std::env::current_exe().expect("a program knows where it is");
+        let child = Command::new(program)
+            .args(arguments)
+            .env(ROLE, "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts once more");
+        Self {
+            child,
+            usage: Usage::default(),
+        }
+    }
+
+    /// Whether it ended, and how. Takes note of what it used by then.
+    ///
+    /// # Panics
+    /// When the child is lost.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.usage = usage(self.child.id()).unwrap_or(self.usage);
+        self.child.try_wait().expect("the child is ours")
+    }
+
+    /// What it used, as of the last look.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+}
+
+impl Drop for Kindex {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+/// What a process used, from the kernel's books; `None` when it is gone.
+pub fn usage(process: u32) -> Option<Usage> {
+    /// Fields 14 and 15 of `/proc/PID/stat`, counted after the name in parentheses. See proc(5).
+    const USER_TICKS: usize = 11;
+    const TICKS_A_SECOND: u64 = 100;
+    let directory = Path::new("/proc").join(process.to_string());
+    let status = std::fs::read_to_string(directory.join("status")).ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = peak.split_whitespace().next()?.parse().ok()?;
+    let stat = std::fs::read_to_string(directory.join("stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    let ticks = ticks(USER_TICKS)? + ticks(USER_TICKS + 1)?;
+    Some(Usage {
+        resident_bytes_max: kibibytes * 1024,
+        processor: Duration::from_millis(ticks * 1000 / TICKS_A_SECOND),
+    })
+}
