@@ -96,7 +96,7 @@ pub struct UpArgs {
     #[arg(long, env = "KINDEX_API_ADDR", value_name = "ADDR", default_value = "127.0.0.1:6480")]
     pub api_addr: SocketAddr,
 
-    /// Address of /healthz and /readyz; port 0 takes a free one.
+    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one.
     #[arg(
         long,
         env = "KINDEX_HEALTH_ADDR",
@@ -145,7 +145,7 @@ pub struct IngesterArgs {
     #[arg(long, value_name = "PATH")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Address of /healthz and /readyz.
+    /// Address of /healthz, /readyz and /metrics.
     #[arg(
         long,
         env = "KINDEX_HEALTH_ADDR",

@@ -1,22 +1,28 @@
-//! /healthz and /readyz over HTTP: whether the process lives, and whether it does
-//! its work, with the reasons where it does not.
+//! /healthz, /readyz and /metrics over HTTP: whether the process lives, whether it does
+//! its work, with the reasons where it does not, and its figures.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use prometheus::{Registry, TEXT_FORMAT};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{CommandError, CommandResult};
+use crate::exposition::Exposition;
 
 /// What the endpoints ask.
-pub(crate) trait Readiness: Send + Sync + 'static {
+pub(crate) trait Health: Send + Sync + 'static {
     /// Why the process does not do its work now; empty when it does.
-    fn reasons(&self) -> Vec<String>;
+    fn not_ready(&self) -> Vec<String>;
+
+    /// What it counts; the same registry at every call.
+    fn figures(&self) -> Registry;
 }
 
 /// Binds the address, so that a port in use is an error at start.
@@ -29,12 +35,8 @@ pub(crate) async fn bind(address: SocketAddr, flag: &str) -> CommandResult<TcpLi
 }
 
 /// Serves until cancelled.
-pub(crate) async fn serve(listener: TcpListener, readiness: Arc<dyn Readiness>, stop: CancellationToken) {
-    let router = Router::new()
-        .route("/healthz", get(async || "ok\n"))
-        .route("/readyz", get(readyz))
-        .with_state(readiness);
-    let served = axum::serve(listener, router)
+pub(crate) async fn serve(listener: TcpListener, health: Arc<dyn Health>, stop: CancellationToken) {
+    let served = axum::serve(listener, router(health))
         .with_graceful_shutdown(stop.cancelled_owned())
         .await;
     if let Err(error) = served {
@@ -42,10 +44,33 @@ pub(crate) async fn serve(listener: TcpListener, readiness: Arc<dyn Readiness>, 
     }
 }
 
-async fn readyz(State(readiness): State<Arc<dyn Readiness>>) -> (StatusCode, String) {
-    let reasons = readiness.reasons();
+/// What the endpoints share.
+struct Served {
+    health: Arc<dyn Health>,
+    exposition: Exposition,
+}
+
+fn router(health: Arc<dyn Health>) -> Router {
+    let exposition = Exposition::new(health.figures());
+    Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .with_state(Arc::new(Served { health, exposition }))
+}
+
+async fn readyz(State(served): State<Arc<Served>>) -> (StatusCode, String) {
+    let reasons = served.health.not_ready();
     if reasons.is_empty() {
         return (StatusCode::OK, "ok\n".to_owned());
     }
     (StatusCode::SERVICE_UNAVAILABLE, reasons.join("\n") + "\n")
+}
+
+async fn metrics(State(served): State<Arc<Served>>) -> Response {
+    let ready = served.health.not_ready().is_empty();
+    match served.exposition.text(ready) {
+        Ok(text) => ([(header::CONTENT_TYPE, TEXT_FORMAT)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+    }
 }

@@ -16,7 +16,7 @@ use crate::cli::{IngesterArgs, UpArgs};
 use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
-use crate::health::{self, Readiness};
+use crate::health::{self, Health};
 use crate::{database, interrupt};
 
 /// What the command line and the configuration file ask for together.
@@ -108,6 +108,8 @@ pub(crate) enum Ingestion {
     Off {
         /// Which one.
         reason: String,
+        /// Nothing is counted.
+        figures: prometheus::Registry,
     },
 }
 
@@ -120,7 +122,10 @@ impl Ingestion {
         let (address, pool) = match &setup.storage {
             MetadataStorageChoice::Off { reason } => {
                 tracing::info!(reason, "Metadata storage not configured, skipping ingester setup");
-                return Ok(Self::Off { reason: reason.clone() });
+                return Ok(Self::Off {
+                    reason: reason.clone(),
+                    figures: prometheus::Registry::new(),
+                });
             }
             MetadataStorageChoice::On { address, pool } => (address, pool),
         };
@@ -156,12 +161,12 @@ impl Ingestion {
     pub(crate) fn mean_lag(&self, name: &str) -> Option<Duration> {
         let Self::On { ingester, .. } = self else { return None };
         let (_, metrics) = ingester.metrics().find(|(kind, _)| kind.name == name)?;
-        metrics.lag_micros.mean().map(Duration::from_micros)
+        metrics.mean_lag()
     }
 
     /// For who needs rows and has none.
     pub(crate) fn off_error(&self) -> CommandError {
-        CommandError::usage(format_args!("the ingester is off: {}", self.reasons().join(", ")))
+        CommandError::usage(format_args!("the ingester is off: {}", self.not_ready().join(", ")))
             .hint("see docs/src/reference/configuration.md for the two gates")
     }
 
@@ -174,11 +179,18 @@ impl Ingestion {
     }
 }
 
-impl Readiness for Ingestion {
-    fn reasons(&self) -> Vec<String> {
+impl Health for Ingestion {
+    fn not_ready(&self) -> Vec<String> {
         match self {
-            Self::Off { reason } => vec![reason.clone()],
+            Self::Off { reason, .. } => vec![reason.clone()],
             Self::On { ingester, .. } => ingester.status().not_ready(),
+        }
+    }
+
+    fn figures(&self) -> prometheus::Registry {
+        match self {
+            Self::Off { figures, .. } => figures.clone(),
+            Self::On { ingester, .. } => ingester.figures().clone(),
         }
     }
 }

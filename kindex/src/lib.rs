@@ -17,6 +17,8 @@ mod install;
 
 mod samples;
 
+mod exposition;
+
 mod health;
 
 mod database;
@@ -34,6 +36,8 @@ mod ingester;
 mod settled;
 
 mod up;
+
+mod telemetry;
 
 mod run;
 

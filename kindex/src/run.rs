@@ -1,44 +1,29 @@
-//! From the command line to a command: logging, the async runtime, exit codes.
+//! From the command line to a command: telemetry, the async runtime, exit codes.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use kindex_runtime::kind::Registry;
-use tracing_subscriber::EnvFilter;
 
-use crate::cli::{Cli, Command, DataDirArg, DatabaseArg, LogFormat};
+use crate::cli::{Cli, Command, DataDirArg, DatabaseArg};
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
+use crate::telemetry::Telemetry;
 use crate::{client, database, generate, get, ingester, status, up};
 
 /// Runs the command that the process was started with.
 pub fn run(platform: &Platform) -> ExitCode {
     let cli = Cli::parse();
-    match start_logging(&cli).and_then(|()| dispatch(platform, cli)) {
+    let done = Telemetry::start(&cli).and_then(|_until_the_end| dispatch(platform, cli));
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
             error.exit_code()
         }
     }
-}
-
-fn start_logging(cli: &Cli) -> CommandResult {
-    let filter = EnvFilter::try_new(&cli.log).map_err(|error| {
-        CommandError::usage(format_args!("--log {:?}: {error}", cli.log))
-            .hint("for example --log info,kindex_runtime=debug")
-    })?;
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal());
-    match cli.log_format {
-        LogFormat::Text => lines.init(),
-        LogFormat::Json => lines.json().init(),
-    }
-    Ok(())
 }
 
 fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {

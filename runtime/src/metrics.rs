@@ -1,193 +1,248 @@
-//! What one kind's ingester counts. Plain atomics that a controller moves and a
-//! reader copies; knows no exposition format.
+//! What one kind's ingester counts, each figure with the name and the help text under
+//! which a scrape shows it. Knows no HTTP, and no figure that is a state and not a count.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
 use std::time::Duration;
 
-/// Something that only grows, or is set anew.
-#[derive(Debug, Default)]
-pub struct Number(AtomicU64);
+use prometheus::core::Collector;
+use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts, Registry};
 
-impl Number {
-    /// Adds.
-    pub fn add(&self, count: u64) {
-        self.0.fetch_add(count, Ordering::Relaxed);
-    }
+use crate::store::Written;
 
-    /// Replaces.
-    pub fn set(&self, value: u64) {
-        self.0.store(value, Ordering::Relaxed);
-    }
-
-    /// Reads.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// Counts of observations under fixed upper bounds.
-#[derive(Debug)]
-pub struct Histogram {
-    bounds: &'static [u64],
-    counts: Vec<AtomicU64>,
-    sum: AtomicU64,
-}
-
-impl Histogram {
-    /// A histogram with these upper bounds, ascending, and one more bucket without any.
-    pub fn new(bounds: &'static [u64]) -> Self {
-        Self {
-            bounds,
-            counts: (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect(),
-            sum: AtomicU64::new(0),
-        }
-    }
-
-    /// Counts one observation.
-    pub fn observe(&self, value: u64) {
-        let bucket = self.bounds.partition_point(|bound| *bound < value);
-        self.counts[bucket].fetch_add(1, Ordering::Relaxed);
-        self.sum.fetch_add(value, Ordering::Relaxed);
-    }
-
-    /// Upper bounds with the number of observations at or below each; the last bound is
-    /// `None`, above which there is nothing.
-    pub fn cumulative(&self) -> Vec<(Option<u64>, u64)> {
-        let bounds = self.bounds.iter().copied().map(Some).chain([None]);
-        let mut total = 0;
-        let counts = self.counts.iter().map(|count| {
-            total += count.load(Ordering::Relaxed);
-            total
-        });
-        bounds.zip(counts).collect()
-    }
-
-    /// The mean of all observations; `None` before the first.
-    pub fn mean(&self) -> Option<u64> {
-        let count = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
-        self.sum().checked_div(count)
-    }
-
-    /// Sum of all observations.
-    pub fn sum(&self) -> u64 {
-        self.sum.load(Ordering::Relaxed)
-    }
-}
-
-const LAG_MICROS: &[u64] = &[
-    1_000,
-    2_000,
-    5_000,
-    10_000,
-    20_000,
-    50_000,
-    100_000,
-    200_000,
-    500_000,
-    1_000_000,
-    5_000_000,
-    30_000_000,
-    300_000_000,
+/// From the latency of one commit on a local disk to an outage.
+const LAG_SECONDS: &[f64] = &[
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0,
 ];
-const BATCH_ROWS: &[u64] = &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
+const BATCH_ROWS: &[f64] = &[
+    1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0,
+];
+/// Shown from the start, so that the first of them is seen as an increase.
+const COMMON_CAUSES: &[&str] = &["connection", "timeout", "deadlock", "conflict"];
 
 /// The figures of one kind.
 #[derive(Debug)]
 pub struct KindMetrics {
-    /// From the arrival of an event to its committed row, in microseconds.
-    pub lag_micros: Histogram,
+    /// From the arrival of an event to its committed row, in seconds.
+    pub lag: Histogram,
     /// Rows a batch.
     pub batch_rows: Histogram,
     /// Watch events received.
-    pub events: Number,
+    pub events: IntCounter,
     /// Events that a newer one of the same uid replaced before they were stored.
-    pub collapsed: Number,
+    pub collapsed: IntCounter,
     /// Rows inserted.
-    pub inserted: Number,
+    pub inserted: IntCounter,
     /// Rows changed.
-    pub updated: Number,
+    pub updated: IntCounter,
     /// Writes that found the row as it should be.
-    pub unchanged: Number,
+    pub unchanged: IntCounter,
     /// Writes that lost against a newer row.
-    pub superseded: Number,
-    /// Objects pending now.
-    pub queue_depth: Number,
-    /// Objects in quarantine, as far as this process put them there.
-    pub quarantined: Number,
+    pub superseded: IntCounter,
     /// Objects that left the cluster for SQL.
-    pub evicted: Number,
+    pub evicted: IntCounter,
     /// Deletions of which SQL never held the object.
-    pub lost: Number,
+    pub lost: IntCounter,
     /// Rows that were marked deleted while the cluster showed the object alive.
-    pub revived: Number,
+    pub revived: IntCounter,
     /// Stored objects that did not fit their typed projection.
-    pub problems: Number,
+    pub problems: IntCounter,
     /// Texts from the cluster that are no objects.
-    pub unreadable: Number,
+    pub unreadable: IntCounter,
     /// Full lists.
-    pub relists: Number,
+    pub relists: IntCounter,
     /// Live rows whose object a list did not show.
-    pub orphans: Number,
-    retries: Mutex<BTreeMap<&'static str, u64>>,
-}
-
-impl Default for KindMetrics {
-    fn default() -> Self {
-        Self {
-            lag_micros: Histogram::new(LAG_MICROS),
-            batch_rows: Histogram::new(BATCH_ROWS),
-            events: Number::default(),
-            collapsed: Number::default(),
-            inserted: Number::default(),
-            updated: Number::default(),
-            unchanged: Number::default(),
-            superseded: Number::default(),
-            queue_depth: Number::default(),
-            quarantined: Number::default(),
-            evicted: Number::default(),
-            lost: Number::default(),
-            revived: Number::default(),
-            problems: Number::default(),
-            unreadable: Number::default(),
-            relists: Number::default(),
-            orphans: Number::default(),
-            retries: Mutex::default(),
-        }
-    }
+    pub orphans: IntCounter,
+    retries: IntCounterVec,
 }
 
 impl KindMetrics {
-    /// Counts one more attempt for this cause.
-    pub fn retry(&self, cause: &'static str) {
-        let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
-        *retries.entry(cause).or_default() += 1;
+    /// The figures of a kind, shown by `registry`.
+    ///
+    /// # Panics
+    /// Where the registry shows a kind of this name already.
+    pub fn new(kind: &str, registry: &Registry) -> Self {
+        Self::build(&Family {
+            kind,
+            registry: Some(registry),
+        })
     }
 
-    /// Attempts by cause.
-    pub fn retries(&self) -> BTreeMap<&'static str, u64> {
-        self.retries.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn build(family: &Family<'_>) -> Self {
+        let written = |result| {
+            let help = "Writes by what became of the row.";
+            family.counter("kindex_ingester_written_total", help, Some(("result", result)))
+        };
+        let counter = |name, help| family.counter(name, help, None);
+        Self {
+            lag: family.histogram(
+                "kindex_ingester_lag_seconds",
+                "From the arrival of an event to its committed row.",
+                LAG_SECONDS,
+            ),
+            batch_rows: family.histogram("kindex_ingester_batch_rows", "Writes in one transaction.", BATCH_ROWS),
+            events: counter("kindex_ingester_events_total", "Watch events received."),
+            collapsed: counter(
+                "kindex_ingester_collapsed_total",
+                "Events of an object that was still pending: one write stands for several.",
+            ),
+            inserted: written("inserted"),
+            updated: written("updated"),
+            unchanged: written("unchanged"),
+            superseded: written("superseded"),
+            evicted: counter(
+                "kindex_ingester_evicted_total",
+                "Objects that left the cluster for SQL.",
+            ),
+            lost: counter(
+                "kindex_ingester_lost_total",
+                "Deletions of which SQL never held the object: it was released by somebody else before it was stored.",
+            ),
+            revived: counter(
+                "kindex_ingester_revived_total",
+                "Rows that said deleted while the cluster showed the object alive.",
+            ),
+            problems: counter(
+                "kindex_ingester_projection_problems_total",
+                "Stored objects of which not every column could be read.",
+            ),
+            unreadable: counter(
+                "kindex_ingester_unreadable_total",
+                "Items from the cluster that are no objects and are not stored.",
+            ),
+            relists: counter(
+                "kindex_ingester_relists_total",
+                "Full lists, after a first start or a gap in the watch.",
+            ),
+            orphans: counter(
+                "kindex_ingester_orphans_total",
+                "Live rows of which a full list did not show the object.",
+            ),
+            retries: family.retries(),
+        }
+    }
+
+    /// Counts what became of one write.
+    pub fn count_written(&self, written: Written) {
+        match written {
+            Written::Inserted => self.inserted.inc(),
+            Written::Updated => self.updated.inc(),
+            Written::Unchanged => self.unchanged.inc(),
+            Written::Superseded => self.superseded.inc(),
+        }
+    }
+
+    /// Counts one more attempt for this cause.
+    pub fn retry(&self, cause: &'static str) {
+        self.retries.with_label_values(&[cause]).inc();
+    }
+
+    /// Attempts for this cause.
+    pub fn retries(&self, cause: &'static str) -> u64 {
+        self.retries.with_label_values(&[cause]).get()
     }
 
     /// Counts the time from an event's arrival to its row.
     pub fn observe_lag(&self, lag: Duration) {
-        self.lag_micros
-            .observe(u64::try_from(lag.as_micros()).unwrap_or(u64::MAX));
+        self.lag.observe(lag.as_secs_f64());
+    }
+
+    /// The mean time from an event's arrival to its row; `None` before the first.
+    pub fn mean_lag(&self) -> Option<Duration> {
+        let count = self.lag.get_sample_count();
+        (count > 0).then(|| Duration::from_secs_f64(self.lag.get_sample_sum() / count as f64))
+    }
+}
+
+/// Figures that nobody shows.
+impl Default for KindMetrics {
+    fn default() -> Self {
+        Self::build(&Family {
+            kind: "",
+            registry: None,
+        })
+    }
+}
+
+/// Makes the metrics of one kind, which share the label `kind`.
+struct Family<'a> {
+    kind: &'a str,
+    registry: Option<&'a Registry>,
+}
+
+impl Family<'_> {
+    fn counter(&self, name: &str, help: &str, label: Option<(&str, &str)>) -> IntCounter {
+        let opts = Opts::new(name, help).const_labels(self.labels(label));
+        self.shown(IntCounter::with_opts(opts))
+    }
+
+    fn histogram(&self, name: &str, help: &str, bounds: &[f64]) -> Histogram {
+        let opts = HistogramOpts::new(name, help)
+            .const_labels(self.labels(None))
+            .buckets(bounds.to_vec());
+        self.shown(Histogram::with_opts(opts))
+    }
+
+    fn retries(&self) -> IntCounterVec {
+        let opts = Opts::new(
+            "kindex_ingester_retries_total",
+            "Attempts that failed and are made again, by cause.",
+        );
+        let retries = self.shown(IntCounterVec::new(opts.const_labels(self.labels(None)), &["cause"]));
+        for cause in COMMON_CAUSES {
+            retries.with_label_values(&[cause]);
+        }
+        retries
+    }
+
+    fn labels(&self, more: Option<(&str, &str)>) -> HashMap<String, String> {
+        let labels = more.into_iter().chain([("kind", self.kind)]);
+        labels
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    fn shown<M: Collector + Clone + 'static>(&self, metric: prometheus::Result<M>) -> M {
+        let metric = metric.expect("names and labels are valid");
+        if let Some(registry) = self.registry {
+            let registered = registry.register(Box::new(metric.clone()));
+            registered.expect("a kind is registered once");
+        }
+        metric
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use prometheus::TextEncoder;
+
     use super::*;
 
     #[test]
-    fn an_observation_counts_under_every_bound_that_holds_it() {
-        let histogram = Histogram::new(&[1, 5]);
-        for value in [1, 2, 5, 6] {
-            histogram.observe(value);
+    fn kinds_share_a_family_and_differ_in_a_label() {
+        let registry = Registry::new();
+        let [model, project] = ["Model", "Project"].map(|kind| KindMetrics::new(kind, &registry));
+        model.count_written(Written::Inserted);
+        project.retry("deadlock");
+        let text = TextEncoder::new()
+            .encode_to_string(&registry.gather())
+            .expect("encodable");
+        for line in [
+            r#"kindex_ingester_written_total{kind="Model",result="inserted"} 1"#,
+            r#"kindex_ingester_written_total{kind="Project",result="inserted"} 0"#,
+            r#"kindex_ingester_retries_total{cause="deadlock",kind="Project"} 1"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }
-        assert_eq!(histogram.cumulative(), [(Some(1), 1), (Some(5), 3), (None, 4)]);
-        assert_eq!(histogram.sum(), 14);
+        let families = text.matches("# TYPE kindex_ingester_written_total counter").count();
+        assert_eq!(families, 1, "{text}");
+    }
+
+    #[test]
+    fn lag_is_counted_in_seconds() {
+        let metrics = KindMetrics::default();
+        assert_eq!(metrics.mean_lag(), None);
+        metrics.observe_lag(Duration::from_millis(250));
+        metrics.observe_lag(Duration::from_millis(750));
+        assert_eq!(metrics.mean_lag(), Some(Duration::from_millis(500)));
     }
 }

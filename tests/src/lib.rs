@@ -9,6 +9,8 @@ pub mod mariadb;
 
 pub mod mysql;
 
+pub mod scrape;
+
 pub mod proxy;
 
 // The fixture `fixtures/traps`: what is generated from it, compiled like any platform's crate.

@@ -1,7 +1,10 @@
 //! `kindex up` as a user runs it: the real binary, a real kubectl, files in a
 //! temporary directory. Everything is observed from outside.
 
+mod metrics;
 mod process;
+mod readiness;
+mod traces;
 mod walk;
 
 use process::{Running, kubectl_is_there, wait_for};

@@ -1,10 +1,12 @@
-//! Starts and stops `kindex up` and talks to it with kubectl and `kindex get`.
+//! Starts and stops `kindex up` and talks to it with kubectl, `kindex get` and HTTP.
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use kindex_tests::scrape;
 use tempfile::TempDir;
 
 const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
@@ -30,7 +32,10 @@ pub(crate) struct Running {
     binary: PathBuf,
     directory: TempDir,
     flags: Vec<String>,
+    environment: Vec<(String, String)>,
     child: Option<Child>,
+    /// Known once the process says that it is up.
+    health: Option<SocketAddr>,
 }
 
 impl Running {
@@ -51,22 +56,63 @@ impl Running {
         Self::spawn(Path::new(KINDEX), flags)
     }
 
+    /// The same with more environment.
+    pub(crate) fn once_with(flags: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut run = Self::prepare(Path::new(KINDEX), flags);
+        let owned = environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        run.environment = owned.collect();
+        run.begin();
+        run
+    }
+
     fn spawn(binary: &Path, flags: &[&str]) -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let child = Some(spawn(binary, &directory.path().join("data"), &flags));
+        let mut run = Self::prepare(binary, flags);
+        run.begin();
+        run
+    }
+
+    fn prepare(binary: &Path, flags: &[&str]) -> Self {
         Self {
             binary: binary.to_owned(),
-            directory,
-            flags,
-            child,
+            directory: tempfile::tempdir().expect("a temporary directory"),
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            environment: Vec::new(),
+            child: None,
+            health: None,
         }
     }
 
     /// Starts again on the same files.
     pub(crate) fn restart(&mut self) {
-        self.child = Some(spawn(&self.binary, &self.data_dir(), &self.flags));
+        self.begin();
         self.wait_until_up();
+    }
+
+    fn begin(&mut self) {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(["up", "--data-dir"])
+            .arg(self.data_dir())
+            .args(&self.flags);
+        for address in ["--api-addr", "--health-addr"] {
+            if !self.flags.iter().any(|flag| flag == address) {
+                command.args([address, "127.0.0.1:0"]);
+            }
+        }
+        let child = command
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        self.child = Some(child.expect("kindex starts"));
+    }
+
+    /// What an endpoint of the health address answers: status code and text.
+    pub(crate) fn ask(&self, path: &str) -> (u16, String) {
+        let health = self.health.expect("the process is up");
+        scrape::get(health, path).expect("the health address answers")
     }
 
     /// SIGKILL.
@@ -125,7 +171,7 @@ impl Running {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    fn data_dir(&self) -> PathBuf {
+    pub(crate) fn data_dir(&self) -> PathBuf {
         self.directory.path().join("data")
     }
 
@@ -136,11 +182,15 @@ impl Running {
             .and_then(|child| child.stdout.take())
             .expect("piped");
         let mut lines = BufReader::new(stdout).lines();
-        let up = lines
-            .by_ref()
-            .map_while(Result::ok)
-            .any(|line| line.contains("kubectl"));
+        let mut health = None;
+        let up = lines.by_ref().map_while(Result::ok).any(|line| {
+            if let Some((_, address)) = line.split_once("readiness    http://") {
+                health = address.trim_end_matches("/readyz").parse().ok();
+            }
+            line.contains("kubectl")
+        });
         assert!(up, "kindex up ended early");
+        self.health = health;
         // Its later output must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
     }
@@ -154,19 +204,4 @@ impl Drop for Running {
             let _reaped = child.wait();
         }
     }
-}
-
-fn spawn(binary: &Path, data_dir: &Path, flags: &[String]) -> Child {
-    let mut command = Command::new(binary);
-    command.args(["up", "--data-dir"]).arg(data_dir).args(flags);
-    for address in ["--api-addr", "--health-addr"] {
-        if !flags.iter().any(|flag| flag == address) {
-            command.args([address, "127.0.0.1:0"]);
-        }
-    }
-    command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("kindex starts")
 }

@@ -111,6 +111,19 @@ pub enum Effect {
     Rewind,
 }
 
+impl Effect {
+    /// One word for traces.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Get(_) => "get",
+            Self::SetFinalizers { .. } => "set finalizers",
+            Self::Delete(_) => "delete",
+            Self::Quarantine { .. } => "quarantine",
+            Self::Rewind => "rewind",
+        }
+    }
+}
+
 /// What an earlier run left in the database.
 #[derive(Clone, Debug, Default)]
 pub struct Saved {
@@ -133,6 +146,20 @@ pub enum EffectDone {
     Quarantined(Result<(), StoreFailure>),
     /// [`Effect::Rewind`].
     Rewound(Result<(), StoreFailure>),
+}
+
+impl EffectDone {
+    /// Why it came to nothing, where it did.
+    pub fn error(&self) -> Option<String> {
+        match self {
+            Self::Got(answer) => answer.as_ref().err().map(ToString::to_string),
+            Self::FinalizersSet(answer) => answer.as_ref().err().map(ToString::to_string),
+            Self::Deleted(answer) => answer.as_ref().err().map(ToString::to_string),
+            Self::Quarantined(answer) | Self::Rewound(answer) => {
+                answer.as_ref().err().map(|failure| failure.message.clone())
+            }
+        }
+    }
 }
 
 /// What happened.

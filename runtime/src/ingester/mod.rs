@@ -14,6 +14,8 @@ pub mod settings;
 
 pub mod status;
 
+mod gauges;
+
 pub mod controller;
 
 pub mod driver;

@@ -1,7 +1,7 @@
 //! What can be said about the ingester at one moment, for readiness and for people.
 
+use jiff::Timestamp;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::object::{ResourceVersion, Uid};
 
@@ -22,8 +22,8 @@ pub struct KindStatus {
     pub position: ResourceVersion,
     /// The version up to which everything is settled.
     pub settled: ResourceVersion,
-    /// Age of the oldest pending object.
-    pub oldest_pending: Option<Duration>,
+    /// When the oldest pending object arrived, those within their `deletionDelay` left out.
+    pub oldest_arrival: Option<Timestamp>,
     /// Objects that the database refuses, with the reason.
     pub quarantined: BTreeMap<Uid, String>,
     /// Rows that a list would have closed, had they not been too many.
@@ -45,7 +45,7 @@ impl KindStatus {
             waiting: 0,
             position: ResourceVersion(0),
             settled: ResourceVersion(0),
-            oldest_pending: None,
+            oldest_arrival: None,
             quarantined: BTreeMap::new(),
             held_orphans: None,
             last_error: None,
@@ -59,7 +59,14 @@ impl KindStatus {
         if self.failing {
             return Some(format!("{}: {}: {trouble}", self.kind, self.phase));
         }
-        (!self.synced).then(|| format!("{}: {}, not yet synced", self.kind, self.phase))
+        if !self.synced {
+            return Some(format!("{}: {}, not yet synced", self.kind, self.phase));
+        }
+        let held = self.held_orphans?;
+        Some(format!(
+            "{}: {held} live rows have no object, too many to be believed: none is closed",
+            self.kind
+        ))
     }
 
     /// Whether every event received so far is settled.

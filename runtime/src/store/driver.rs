@@ -2,11 +2,13 @@
 //! out, transactions, and errors sorted into classes. Knows no table.
 
 use std::future::Future;
+use std::ops::Add;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::{Connection, Database, SqlStr, Transaction};
+use sqlx::{Connection, Database, Pool, SqlStr, Transaction};
 
+use super::PoolUse;
 use super::dialect::Dialect;
 use crate::kind::ColumnType;
 use crate::value::Value;
@@ -78,6 +80,28 @@ pub(super) enum Fault {
     Refused,
 }
 
+impl PoolUse {
+    pub(super) fn of<DB: Database>(pool: &Pool<DB>) -> Self {
+        Self {
+            open: pool.size(),
+            idle: u32::try_from(pool.num_idle()).unwrap_or(u32::MAX),
+            max: pool.options().get_max_connections(),
+        }
+    }
+}
+
+impl Add for PoolUse {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            open: self.open + other.open,
+            idle: self.idle + other.idle,
+            max: self.max + other.max,
+        }
+    }
+}
+
 /// A pooled connection of a driver.
 pub(super) type Pooled<D> = sqlx::pool::PoolConnection<<D as Driver>::Db>;
 /// The connection under a transaction or a pool's handle.
@@ -141,6 +165,8 @@ pub(super) trait Driver: Send + Sync + 'static {
 
     /// How many connections may be stale at once after the server went away.
     fn connections_max(&self) -> u32;
+
+    fn pool(&self) -> PoolUse;
 }
 
 /// Opens a writing transaction on a connection.

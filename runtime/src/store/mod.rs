@@ -278,6 +278,22 @@ pub trait MetadataStorage: Send + Sync {
 
     /// Closes all connections; further calls fail.
     async fn close(&self);
+
+    /// How many connections are open now, for a store that has any.
+    fn pool(&self) -> Option<PoolUse> {
+        None
+    }
+}
+
+/// The connections of a store at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolUse {
+    /// All that are open.
+    pub open: u32,
+    /// Those among them that nobody uses.
+    pub idle: u32,
+    /// Most that are opened.
+    pub max: u32,
 }
 
 /// Opens the store at an address: `sqlite:PATH`, `sqlite::memory:` or

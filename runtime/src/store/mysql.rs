@@ -15,7 +15,7 @@ use super::dialect::Dialect;
 use super::driver::{
     Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Statement, classify_common, parse_time, time_text,
 };
-use super::{PoolConfig, StoreError};
+use super::{PoolConfig, PoolUse, StoreError};
 use crate::kind::ColumnType;
 use crate::value::Value;
 
@@ -195,6 +195,10 @@ impl Driver for MySqlDriver {
 
     fn connections_max(&self) -> u32 {
         self.config.max_open
+    }
+
+    fn pool(&self) -> PoolUse {
+        PoolUse::of(&self.pool)
     }
 }
 

@@ -14,8 +14,8 @@ use super::select::Select;
 use super::sql::{self, KindSql, LIST_MAX, ListFilter};
 use super::write::{Work, padded_list};
 use super::{
-    Counts, Dialect, ListQuery, MetadataStorage, Page, RowState, RowWrite, StoreError, Stored, Written, bookkeeping,
-    page, schema,
+    Counts, Dialect, ListQuery, MetadataStorage, Page, PoolUse, RowState, RowWrite, StoreError, Stored, Written,
+    bookkeeping, page, schema,
 };
 use crate::kind::{Kind, Registry};
 use crate::object::{Object, ResourceVersion, Uid};
@@ -292,6 +292,10 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
 
     async fn close(&self) {
         self.connections.driver.close().await;
+    }
+
+    fn pool(&self) -> Option<PoolUse> {
+        Some(self.connections.driver.pool())
     }
 }
 

@@ -14,15 +14,15 @@ use super::dialect::Dialect;
 use super::driver::{
     Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Statement, classify_common, parse_time, time_text,
 };
-use super::{PoolConfig, SqlitePlace};
+use super::{PoolConfig, PoolUse, SqlitePlace};
 use crate::kind::ColumnType;
 use crate::value::Value;
 
 pub(super) struct SqliteDriver {
     /// One connection: writers wait for it in turn, instead of polling the file's lock.
     writer: SqlitePool,
-    /// The same pool as `writer` for a database in memory.
-    readers: SqlitePool,
+    /// `None` for a database in memory, which is that of one connection.
+    readers: Option<SqlitePool>,
     config: PoolConfig,
 }
 
@@ -32,8 +32,8 @@ impl SqliteDriver {
         let options = options(place, config);
         let writer = pool(1, config).connect_lazy_with(options.clone());
         let readers = match place {
-            SqlitePlace::Memory => writer.clone(),
-            SqlitePlace::File(_) => pool(config.max_open.clamp(1, 8), config).connect_lazy_with(options),
+            SqlitePlace::Memory => None,
+            SqlitePlace::File(_) => Some(pool(config.max_open.clamp(1, 8), config).connect_lazy_with(options)),
         };
         Self {
             writer,
@@ -82,7 +82,7 @@ impl Driver for SqliteDriver {
 
     async fn acquire(&self, purpose: Purpose) -> Result<Pooled<Self>, sqlx::Error> {
         match purpose {
-            Purpose::Read => self.readers.acquire().await,
+            Purpose::Read => self.readers.as_ref().unwrap_or(&self.writer).acquire().await,
             Purpose::Write => self.writer.acquire().await,
         }
     }
@@ -144,7 +144,9 @@ impl Driver for SqliteDriver {
     }
 
     async fn close(&self) {
-        self.readers.close().await;
+        if let Some(readers) = &self.readers {
+            readers.close().await;
+        }
         self.writer.close().await;
     }
 
@@ -154,6 +156,14 @@ impl Driver for SqliteDriver {
 
     fn connections_max(&self) -> u32 {
         self.config.max_open
+    }
+
+    fn pool(&self) -> PoolUse {
+        let writer = PoolUse::of(&self.writer);
+        match &self.readers {
+            Some(readers) => writer + PoolUse::of(readers),
+            None => writer,
+        }
     }
 }
 

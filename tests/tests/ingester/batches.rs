@@ -96,7 +96,7 @@ fn an_away_database_gets_the_whole_batch_again_with_pauses_up_to_the_requeue_per
         longest = longest.max(bench.elapsed - before);
     }
     assert!(longest > period / 2 && longest <= period, "{longest:?}");
-    assert_eq!(bench.metrics.retries()["connection"], 20);
+    assert_eq!(bench.metrics.retries("connection"), 20);
     assert!(
         bench
             .controller

@@ -90,8 +90,10 @@ fn a_list_that_lacks_too_much_closes_nothing_and_says_so() {
     let rows = (0..10).map(|n| live(&format!("u{n}"), 3)).collect();
     let outputs = bench.step(Input::Scanned(Ok(rows)));
     assert!(effects_of(&outputs).is_empty());
-    assert_eq!(bench.controller.status().held_orphans, Some(10));
-    assert_eq!(bench.metrics.orphans.get(), 10);
+    let status = bench.controller.status();
+    assert_eq!((status.held_orphans, bench.metrics.orphans.get()), (Some(10), 10));
+    let reason = status.not_ready().expect("held rows are a reason");
+    assert!(reason.contains("10 live rows have no object"), "{reason}");
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl Controller {
             }
         }
         if !writes.is_empty() {
-            self.metrics.batch_rows.observe(writes.len() as u64);
+            self.metrics.batch_rows.observe(writes.len() as f64);
             self.batches.insert(ticket, Batch::Writing(items));
             self.out.push(Output::Write(ticket, writes));
         }
@@ -173,7 +173,7 @@ impl Controller {
             asked: entry.asked,
         };
         if row.is_none() && matches!(observed, decide::Observed::Gone { last: Some(_) }) {
-            self.metrics.lost.add(1);
+            self.metrics.lost.inc();
         }
         decide::decide(&observed, row.as_ref(), &context)
     }
@@ -243,18 +243,13 @@ impl Controller {
     fn on_committed(&mut self, item: Item, outcome: Outcome) {
         let Item { uid, action, after } = item;
         let metrics = &self.metrics;
-        match outcome.written {
-            Written::Inserted => metrics.inserted.add(1),
-            Written::Updated => metrics.updated.add(1),
-            Written::Unchanged => metrics.unchanged.add(1),
-            Written::Superseded => {
-                metrics.superseded.add(1);
-                self.forget_row(&uid);
-                return self.retry(&uid, "superseded", Duration::ZERO, Resume::Decide);
-            }
+        metrics.count_written(outcome.written);
+        if outcome.written == Written::Superseded {
+            self.forget_row(&uid);
+            return self.retry(&uid, "superseded", Duration::ZERO, Resume::Decide);
         }
         if let Some(Write::Store { revive: true, .. }) = action.write {
-            metrics.revived.add(1);
+            metrics.revived.inc();
             let name = &self.entries[&uid].name;
             tracing::warn!(kind = self.kind.name, object = %name, %uid,
                 "The row was marked deleted while the object is alive; revived");

@@ -96,7 +96,6 @@ impl Controller {
             None => self.retry(uid, "refused", Duration::ZERO, Resume::Decide),
         }
         self.quarantined.insert(uid.clone(), reason.to_owned());
-        self.metrics.quarantined.set(self.quarantined.len() as u64);
     }
 
     /// The row of the object says what it should: an earlier refusal is over. The record of
@@ -104,7 +103,6 @@ impl Controller {
     pub(super) fn release_quarantine(&mut self, uid: &Uid) {
         let gone = matches!(self.entries[uid].newest, Observation::Gone(_));
         if !gone && self.quarantined.remove(uid).is_some() {
-            self.metrics.quarantined.set(self.quarantined.len() as u64);
             self.out.push(Output::ReleaseQuarantine(uid.clone()));
         }
     }
@@ -216,7 +214,7 @@ impl Controller {
     fn leave(&mut self, uid: &Uid, echoes: Option<ResourceVersion>) {
         let row = self.entries[uid].row.flatten();
         if row.is_some_and(|row| row.life == Life::Evicted) {
-            self.metrics.evicted.add(1);
+            self.metrics.evicted.inc();
         }
         match echoes {
             Some(version) => self.settle_leaving(uid, version),
@@ -270,7 +268,7 @@ impl Controller {
             self.reported.remove(uid);
             return;
         }
-        self.metrics.problems.add(1);
+        self.metrics.problems.inc();
         let lines: Vec<String> = outcome
             .problems
             .iter()

@@ -113,6 +113,11 @@ impl Entry {
         }
     }
 
+    /// Whether the object waits for its time, and not because something failed.
+    pub(super) fn waits_as_it_should(&self) -> bool {
+        self.attempts == 0 && matches!(self.state, State::Waiting(..))
+    }
+
     /// Replaces what is known; the decision that is under way, if any, is outdated.
     pub(super) fn replace(&mut self, newest: Observation) {
         self.newest = newest;

@@ -150,6 +150,12 @@ impl Controller {
         };
     }
 
+    /// Whether the last question to the cluster or the database failed. An attempt that is
+    /// under way does not change that; an open watch does.
+    pub(super) fn is_intake_failing(&self) -> bool {
+        self.intake_attempts > 0 && !matches!(self.phase, Phase::Watching { .. })
+    }
+
     pub(super) fn intake_deadline(&self) -> Option<Duration> {
         match &self.phase {
             Phase::Pausing { until, .. } if !self.stopping => Some(*until),
@@ -189,7 +195,6 @@ impl Controller {
         };
         self.intake_attempts = 0;
         self.quarantined = saved.quarantined.into_iter().collect();
-        self.metrics.quarantined.set(self.quarantined.len() as u64);
         match saved.position {
             Some(RESTORED) => {
                 self.restoring = true;
@@ -247,7 +252,7 @@ impl Controller {
         };
         *events += 1;
         self.intake_attempts = 0;
-        self.metrics.events.add(1);
+        self.metrics.events.inc();
         match event {
             WatchEvent::Applied(object) => {
                 let version = object.metadata.resource_version;
@@ -281,7 +286,7 @@ impl Controller {
     }
 
     pub(super) fn report_unreadable(&mut self, item: &Unreadable) {
-        self.metrics.unreadable.add(1);
+        self.metrics.unreadable.inc();
         tracing::error!(kind = self.kind.name, object = %item.name, "Not stored: {}", item.reason);
         self.last_error = Some(format!("{}: {}", item.name, item.reason));
     }

@@ -83,7 +83,7 @@ fn uids(page: &Page) -> Vec<Uid> {
 
 impl Controller {
     pub(super) fn begin_list(&mut self, restored: bool) {
-        self.metrics.relists.add(1);
+        self.metrics.relists.inc();
         self.leaving.clear();
         self.enter(Phase::Listing(Listing {
             restored: restored || self.checkpoints.marked(),

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -90,7 +91,7 @@ impl Controller {
             metrics,
             rng: StdRng::seed_from_u64(seed),
             now: Now {
-                wall: jiff::Timestamp::UNIX_EPOCH,
+                wall: Timestamp::UNIX_EPOCH,
                 elapsed: Duration::ZERO,
             },
             out: Vec::new(),
@@ -144,7 +145,6 @@ impl Controller {
         self.begin_effects();
         self.begin_batches();
         self.save_checkpoint();
-        self.metrics.queue_depth.set(self.active() as u64);
         std::mem::take(&mut self.out)
     }
 
@@ -185,11 +185,11 @@ impl Controller {
             waiting: self.timers.len(),
             position: self.position.seen(),
             settled: self.position.watermark(),
-            oldest_pending: self.oldest_pending(),
+            oldest_arrival: self.oldest_arrival(),
             quarantined: self.quarantined.clone(),
             held_orphans: self.held_orphans,
             last_error: self.last_error.clone(),
-            failing: matches!(self.phase, Phase::Pausing { .. }) || self.store_gate.is_closed(),
+            failing: self.is_intake_failing() || self.store_gate.is_closed(),
         }
     }
 
@@ -207,9 +207,13 @@ impl Controller {
         self.entries.len() - self.timers.len()
     }
 
-    fn oldest_pending(&self) -> Option<Duration> {
-        let arrived = self.entries.values().map(|entry| entry.arrived).min()?;
-        Some(self.now.elapsed.saturating_sub(arrived))
+    fn oldest_arrival(&self) -> Option<Timestamp> {
+        let pending = self.entries.values().filter(|entry| !entry.waits_as_it_should());
+        let age = self
+            .now
+            .elapsed
+            .saturating_sub(pending.map(|entry| entry.arrived).min()?);
+        self.now.wall.checked_sub(age).ok()
     }
 
     fn note_store_failure(&mut self, what: &str, failure: &StoreFailure) {

@@ -25,7 +25,7 @@ impl Controller {
             self.enqueue(uid);
             return;
         };
-        self.metrics.collapsed.add(1);
+        self.metrics.collapsed.inc();
         if !observation.supersedes(&entry.newest) {
             return;
         }

@@ -96,7 +96,7 @@ impl Controller {
 
     fn judge_orphans(&mut self, sweep: Sweep) {
         let found = sweep.orphans.len();
-        self.metrics.orphans.add(found as u64);
+        self.metrics.orphans.inc_by(found as u64);
         self.held_orphans = None;
         let mut orphans = sweep.orphans;
         if self.settings.orphan_guard.forbids(found, sweep.live) {

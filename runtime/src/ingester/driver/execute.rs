@@ -1,15 +1,19 @@
 //! Carrying out one output of a controller on the real cluster and database.
-//! Decides nothing; every failure goes back to the controller.
+//! Decides nothing; every failure goes back to the controller. Each piece of work is a
+//! span of a trace.
 
+use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use jiff::Timestamp;
+use tracing::field::Empty;
+use tracing::{Instrument, Span, debug_span};
 
 use super::super::message::{Effect, EffectDone, Input, Outcome, Output, PlannedWrite, Saved, StoreFailure, Ticket};
 use crate::cluster::{ClusterApi, Notice};
-use crate::kind::Kind;
+use crate::kind::{Kind, Problem};
 use crate::object::Uid;
 use crate::projection::Version;
 use crate::store::{MetadataStorage, RowWrite, StoreError};
@@ -25,6 +29,47 @@ pub(super) struct Place {
 impl Place {
     /// Does what was asked and answers; `None` where nobody waits for an answer.
     pub(super) async fn execute(self, output: Output) -> Option<Input> {
+        let span = self.span(&output);
+        self.perform(output).instrument(span).await
+    }
+
+    /// Where the work of an output shows in a trace.
+    fn span(&self, output: &Output) -> Span {
+        let kind = self.kind.name;
+        match output {
+            Output::List { continue_token, .. } => {
+                let first = continue_token.is_none();
+                debug_span!(
+                    "list page",
+                    kind,
+                    first,
+                    objects = Empty,
+                    otel.status_code = Empty,
+                    error = Empty
+                )
+            }
+            Output::Write(_, writes) => {
+                let rows = writes.len();
+                debug_span!("batch", kind, rows, otel.status_code = Empty, error = Empty)
+            }
+            Output::ReadRows(_, uids) => debug_span!("read rows", kind, rows = uids.len()),
+            Output::ReadPageRows(uids) => debug_span!("compare page", kind, rows = uids.len()),
+            Output::Scan { .. } => debug_span!("scan rows", kind),
+            Output::Effect(uid, effect) => {
+                let effect = effect.name();
+                debug_span!("effect", kind, effect, %uid, otel.status_code = Empty, error = Empty)
+            }
+            Output::Load
+            | Output::Probe
+            | Output::Watch(_)
+            | Output::StopWatch
+            | Output::SaveCheckpoint(_)
+            | Output::ReleaseQuarantine(_)
+            | Output::Notify(_) => Span::none(),
+        }
+    }
+
+    async fn perform(self, output: Output) -> Option<Input> {
         let Self { kind, cluster, storage } = &self;
         Some(match output {
             Output::Load => Input::Loaded(self.load().await.map_err(StoreFailure::from)),
@@ -33,7 +78,12 @@ impl Place {
                 Input::Probed(page.map(|page| page.resource_version))
             }
             Output::List { continue_token, limit } => {
-                Input::Page(cluster.list(kind, limit, continue_token.as_deref()).await)
+                let page = cluster.list(kind, limit, continue_token.as_deref()).await;
+                match &page {
+                    Ok(page) => drop(Span::current().record("objects", page.objects.len())),
+                    Err(error) => mark_failed(error),
+                }
+                Input::Page(page)
             }
             Output::ReadPageRows(uids) => Input::PageRows(storage.row_states(kind, &uids).await.map_err(Into::into)),
             Output::Scan { after, limit } => {
@@ -47,6 +97,9 @@ impl Place {
             Output::Write(ticket, writes) => self.write(ticket, writes).await,
             Output::Effect(uid, effect) => {
                 let done = self.effect(&uid, effect).await;
+                if let Some(error) = done.error() {
+                    mark_failed(&error);
+                }
                 Input::Effect(uid, done)
             }
             Output::SaveCheckpoint(version) => {
@@ -88,30 +141,32 @@ impl Place {
                 message: format!("panic: {message}"),
             })
         });
+        if let Err(failure) = &answer {
+            mark_failed(&failure.message);
+        }
         Input::Written(ticket, answer)
     }
 
     async fn project_and_write(&self, writes: Vec<PlannedWrite>) -> Result<Vec<Outcome>, StoreFailure> {
-        let mut problems = Vec::with_capacity(writes.len());
-        let mut batch = Vec::with_capacity(writes.len());
-        for write in writes {
-            match write {
-                PlannedWrite::Store { object, life, revive } => {
-                    let version = Version::project(self.kind, object);
-                    problems.push(version.problems.clone());
-                    batch.push(RowWrite::Store { version, life, revive });
-                }
-                PlannedWrite::SoftDelete(uid) => {
-                    problems.push(Vec::new());
-                    batch.push(RowWrite::SoftDelete { uid });
-                }
-            }
-        }
-        let written = self.storage.write(self.kind, &batch, Timestamp::now()).await?;
+        let (batch, problems) = debug_span!("projection").in_scope(|| self.project(writes));
+        let commit = self.storage.write(self.kind, &batch, Timestamp::now());
+        let written = commit.instrument(debug_span!("commit")).await?;
         let outcomes = written.into_iter().zip(problems);
         Ok(outcomes
             .map(|(written, problems)| Outcome { written, problems })
             .collect())
+    }
+
+    fn project(&self, writes: Vec<PlannedWrite>) -> (Vec<RowWrite>, Vec<Vec<Problem>>) {
+        let projected = writes.into_iter().map(|write| match write {
+            PlannedWrite::Store { object, life, revive } => {
+                let version = Version::project(self.kind, object);
+                let problems = version.problems.clone();
+                (RowWrite::Store { version, life, revive }, problems)
+            }
+            PlannedWrite::SoftDelete(uid) => (RowWrite::SoftDelete { uid }, Vec::new()),
+        });
+        projected.unzip()
     }
 
     async fn effect(&self, uid: &Uid, effect: Effect) -> EffectDone {
@@ -140,4 +195,11 @@ impl Place {
             tracing::warn!(kind = self.kind.name, %object, "The event was not recorded: {error}");
         }
     }
+}
+
+/// Says in the trace why the current piece of work came to nothing.
+fn mark_failed(error: &dyn Display) {
+    let span = Span::current();
+    span.record("otel.status_code", "ERROR");
+    span.record("error", tracing::field::display(error));
 }

@@ -11,6 +11,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::backoff;
 use super::controller::Controller;
 use super::controller_name;
+use super::gauges::StatusGauges;
 use super::settings::Settings;
 use super::status::{IngesterStatus, KindStatus};
 use crate::cluster::ClusterApi;
@@ -35,6 +36,8 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 /// A running ingester.
 pub struct Ingester {
     kinds: Vec<RunningKind>,
+    /// Shows the figures of all kinds and their status.
+    figures: prometheus::Registry,
     /// Why the database is not ready, while it is not.
     database: watch::Receiver<Option<String>>,
     stop: watch::Sender<bool>,
@@ -71,11 +74,12 @@ impl Ingester {
     ) -> Self {
         let (stop, stopped) = watch::channel(false);
         let (database_state, database) = watch::channel(Some("not yet reached".to_owned()));
+        let figures = prometheus::Registry::new();
         let mut kinds = Vec::new();
         let mut supervised = Vec::new();
         for kind in registry.kinds.iter().copied() {
             let (sender, status) = watch::channel(KindStatus::starting(kind.name));
-            let metrics = Arc::new(KindMetrics::default());
+            let metrics = Arc::new(KindMetrics::new(kind.name, &figures));
             tracing::info!(
                 kind = kind.name,
                 controller = controller_name(kind),
@@ -95,9 +99,11 @@ impl Ingester {
             });
             kinds.push(RunningKind { status, kind, metrics });
         }
+        show_status(&figures, &kinds, &database, &storage);
         let supervisor = tokio::spawn(supervise_all(storage, database_state, supervised, stopped));
         Self {
             kinds,
+            figures,
             database,
             stop,
             supervisor: Mutex::new(Some(supervisor)),
@@ -117,6 +123,11 @@ impl Ingester {
         self.kinds.iter().map(|kind| (kind.kind, &kind.metrics))
     }
 
+    /// What a scrape shows of the ingester: [`KindMetrics`] and the gauges of its status.
+    pub fn figures(&self) -> &prometheus::Registry {
+        &self.figures
+    }
+
     /// Begins nothing new, waits a while for what is under way, and saves the position.
     /// What is cut off is taken up again at the next start.
     pub async fn shutdown(&self) {
@@ -129,6 +140,18 @@ impl Ingester {
             supervisor.abort();
         }
     }
+}
+
+fn show_status(
+    figures: &prometheus::Registry,
+    kinds: &[RunningKind],
+    database: &watch::Receiver<Option<String>>,
+    storage: &Arc<dyn MetadataStorage>,
+) {
+    let statuses = kinds.iter().map(|kind| kind.status.clone()).collect();
+    let gauges = StatusGauges::new(statuses, database.clone(), storage.clone());
+    let registered = figures.register(Box::new(gauges));
+    registered.expect("the names of gauges are not those of counters");
 }
 
 async fn supervise_all(

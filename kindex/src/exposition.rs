@@ -1,0 +1,37 @@
+//! What `/metrics` shows: the ingester's figures, with those of the process beside them,
+//! in the text format of Prometheus. Counts nothing itself.
+
+use prometheus::process_collector::ProcessCollector;
+use prometheus::{IntGauge, Opts, Registry, TextEncoder};
+
+/// Everything that a scrape shows.
+pub(crate) struct Exposition {
+    figures: Registry,
+    ready: IntGauge,
+}
+
+impl Exposition {
+    /// These figures and those of the process.
+    pub(crate) fn new(figures: Registry) -> Self {
+        let ready = Opts::new("kindex_ready", "1 while /readyz says ok.");
+        let ready = IntGauge::with_opts(ready).expect("the name is valid");
+        let build = Opts::new("kindex_build_info", "Always 1; the labels say what runs.")
+            .const_label("version", env!("CARGO_PKG_VERSION"));
+        let build = IntGauge::with_opts(build).expect("names and labels are valid");
+        build.set(1);
+        for collector in [
+            Box::new(ready.clone()) as Box<dyn prometheus::core::Collector>,
+            Box::new(build),
+            Box::new(ProcessCollector::for_self()),
+        ] {
+            figures.register(collector).expect("each name is registered once");
+        }
+        Self { figures, ready }
+    }
+
+    /// The text of one scrape.
+    pub(crate) fn text(&self, ready: bool) -> Result<String, prometheus::Error> {
+        self.ready.set(ready.into());
+        TextEncoder::new().encode_to_string(&self.figures.gather())
+    }
+}

@@ -1,0 +1,95 @@
+//! Log lines on stderr and, where the environment names a collector, the spans of the
+//! work as OpenTelemetry traces. Knows what is logged nowhere.
+
+use std::env;
+use std::io::{self, IsTerminal};
+
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_otlp::{SpanExporter, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+use crate::cli::{Cli, LogFormat};
+use crate::error::{CommandError, CommandResult, chain};
+use sender::Sender;
+
+mod sender;
+
+/// Any of these names the collector; the exporter reads them itself.
+const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+
+/// What has to be ended with the process.
+pub(crate) struct Telemetry {
+    traces: Option<SdkTracerProvider>,
+}
+
+impl Telemetry {
+    /// Begins to log and to trace, as flags and environment say.
+    pub(crate) fn start(cli: &Cli) -> CommandResult<Self> {
+        let filter = EnvFilter::try_new(&cli.log).map_err(|error| {
+            CommandError::usage(format_args!("--log {:?}: {error}", cli.log))
+                .hint("for example --log info,kindex_runtime=debug")
+        })?;
+        let lines = tracing_subscriber::fmt::layer()
+            .with_writer(io::stderr)
+            .with_ansi(io::stderr().is_terminal());
+        let lines = match cli.log_format {
+            LogFormat::Text => lines.boxed(),
+            LogFormat::Json => lines.json().boxed(),
+        };
+        let traces = is_traced().then(provider).transpose()?;
+        let spans = traces.as_ref().map(|provider| {
+            tracing_opentelemetry::layer()
+                .with_tracer(provider.tracer("kindex"))
+                // Our own crates: the sender's libraries would trace their own sending.
+                .with_filter(Targets::new().with_target("kindex", LevelFilter::DEBUG))
+        });
+        tracing_subscriber::registry()
+            .with(lines.with_filter(filter))
+            .with(spans)
+            .init();
+        Ok(Self { traces })
+    }
+}
+
+/// Sends what is left.
+impl Drop for Telemetry {
+    fn drop(&mut self) {
+        if let Some(traces) = &self.traces
+            && let Err(error) = traces.shutdown()
+        {
+            eprintln!("The last traces were not sent: {error}");
+        }
+    }
+}
+
+fn is_traced() -> bool {
+    let says = |name: &str, value: &str| env::var(name).is_ok_and(|found| found.eq_ignore_ascii_case(value));
+    let named = ENDPOINTS
+        .iter()
+        .any(|name| env::var(name).is_ok_and(|value| !value.is_empty()));
+    named && !says("OTEL_SDK_DISABLED", "true") && !says("OTEL_TRACES_EXPORTER", "none")
+}
+
+fn provider() -> CommandResult<SdkTracerProvider> {
+    let unusable = |error: &dyn std::error::Error| {
+        CommandError::usage(format_args!("no traces can be sent: {}", chain(error)))
+            .hint("name the collector as OTEL_EXPORTER_OTLP_ENDPOINT=http://host:4318, or unset the variable")
+    };
+    let sender = Sender::new().map_err(|error| unusable(&error))?;
+    let exporter = SpanExporter::builder().with_http().with_http_client(sender).build();
+    let resource = Resource::builder();
+    let resource = match env::var_os("OTEL_SERVICE_NAME") {
+        Some(_) => resource,
+        None => resource.with_service_name("kindex"),
+    };
+    Ok(SdkTracerProvider::builder()
+        .with_batch_exporter(exporter.map_err(|error| unusable(&error))?)
+        .with_resource(resource.build())
+        .build())
+}

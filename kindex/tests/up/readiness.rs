@@ -1,0 +1,74 @@
+//! `/healthz` and `/readyz` of a running kindex: each reason for which it does not do its
+//! work is said, and taken back when it is over.
+
+use std::fs;
+use std::net::TcpListener;
+
+use sqlx::Connection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+
+use super::process::{Running, wait_for};
+
+#[test]
+fn a_process_that_does_its_work_is_alive_and_ready() {
+    let run = Running::start(&[]);
+    assert_eq!(run.ask("/healthz"), (200, "ok\n".to_owned()));
+    wait_for("readiness", || run.ask("/readyz") == (200, "ok\n".to_owned()));
+    assert!(run.ask("/metrics").1.contains("\nkindex_ready 1\n"));
+}
+
+#[test]
+fn a_closed_gate_is_a_reason_and_the_process_is_alive() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let config = directory.path().join("kindex.yaml");
+    fs::write(&config, "metadataStorage:\n  enableMetadataStorage: false\n").expect("writable");
+    let run = Running::start(&["--config", &config.display().to_string()]);
+    let (status, reason) = run.ask("/readyz");
+    assert!(
+        status == 503 && reason.contains("enableMetadataStorage"),
+        "{status}: {reason}"
+    );
+    assert_eq!(run.ask("/healthz").0, 200);
+    assert!(run.ask("/metrics").1.contains("\nkindex_ready 0\n"));
+}
+
+#[test]
+fn a_database_that_is_down_is_a_reason() {
+    let address = format!("mysql://root@127.0.0.1:{}/kindex", closed_port());
+    let run = Running::start(&["--database", &address]);
+    wait_for("the reason", || {
+        let (status, reason) = run.ask("/readyz");
+        status == 503 && reason.starts_with("database: ") && reason.contains("refused")
+    });
+    assert!(run.ask("/metrics").1.contains("\nkindex_database_ready 0\n"));
+}
+
+#[test]
+fn a_schema_of_another_version_is_a_reason() {
+    let mut run = Running::start(&[]);
+    wait_for("readiness", || run.ask("/readyz").0 == 200);
+    run.kill();
+    let database = run.data_dir().join("kindex.db");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let options = SqliteConnectOptions::new().filename(database);
+        let mut connection = SqliteConnection::connect_with(&options)
+            .await
+            .expect("the database opens");
+        let newer = "UPDATE kindex_schema SET version = 1000000";
+        let done = sqlx::query(newer).execute(&mut connection).await.expect("updated");
+        assert_eq!(done.rows_affected(), 1);
+        connection.close().await.expect("closed");
+    });
+    run.restart();
+    wait_for("the reason", || {
+        let (status, reason) = run.ask("/readyz");
+        status == 503 && reason.contains("schema") && reason.contains("1000000")
+    });
+}
+
+/// A port that was free a moment ago.
+fn closed_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    listener.local_addr().expect("bound").port()
+}

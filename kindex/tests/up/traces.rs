@@ -1,0 +1,115 @@
+//! Traces of a running kindex, received by a collector of the test's own that decodes
+//! what an OpenTelemetry collector would.
+
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message as _;
+
+use super::process::Running;
+
+/// Listens for exports; the requests come out of the channel.
+fn collector() -> (String, mpsc::Receiver<ExportTraceServiceRequest>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    let address = listener.local_addr().expect("bound");
+    let (sender, requests) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let request = receive(stream.expect("a connection"));
+            if sender.send(request).is_err() {
+                return;
+            }
+        }
+    });
+    (format!("http://{address}"), requests)
+}
+
+/// One HTTP exchange.
+fn receive(stream: TcpStream) -> ExportTraceServiceRequest {
+    let mut reader = BufReader::new(stream);
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("a line of the request");
+        if line.trim().is_empty() {
+            break;
+        }
+        head.push(line.trim().to_ascii_lowercase());
+    }
+    assert_eq!(head[0], "post /v1/traces http/1.1");
+    assert!(
+        head.contains(&"content-type: application/x-protobuf".to_owned()),
+        "{head:?}"
+    );
+    let length = head.iter().find_map(|line| line.strip_prefix("content-length: "));
+    let length = length.and_then(|length| length.parse().ok()).expect("a length");
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("the whole body");
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
+    reader.get_mut().write_all(answer).expect("the sender listens");
+    ExportTraceServiceRequest::decode(&*body).expect("an export")
+}
+
+fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
+    let found = attributes.iter().find(|attribute| attribute.key == key)?;
+    match &found.value {
+        Some(AnyValue {
+            value: Some(Value::StringValue(text)),
+        }) => Some(text),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_work_is_seen_as_spans_by_a_collector_that_the_environment_names() {
+    let (endpoint, requests) = collector();
+    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str())];
+    let output = Running::once_with(&["--samples", "--once"], &environment).finish();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    // The process has ended: whatever it had to say was received.
+    let exports: Vec<_> = requests.try_iter().flat_map(|request| request.resource_spans).collect();
+    for export in &exports {
+        let resource = export.resource.as_ref().expect("a resource");
+        assert_eq!(text(&resource.attributes, "service.name"), Some("kindex"));
+    }
+    let spans: Vec<&Span> = exports
+        .iter()
+        .flat_map(|export| &export.scope_spans)
+        .flat_map(|scope| &scope.spans)
+        .collect();
+    for name in ["list page", "batch", "projection", "commit", "effect"] {
+        assert!(spans.iter().any(|span| span.name == name), "no span {name:?}");
+    }
+    let batch = spans
+        .iter()
+        .find(|span| span.name == "batch" && text(&span.attributes, "kind") == Some("PipelineRun"))
+        .expect("a batch of the kind");
+    for name in ["projection", "commit"] {
+        let part = |span: &&&Span| span.name == name && span.parent_span_id == batch.span_id;
+        let part = spans.iter().find(part).expect("a part of the batch");
+        assert_eq!(part.trace_id, batch.trace_id);
+        assert!(part.start_time_unix_nano <= part.end_time_unix_nano, "{name}");
+    }
+}
+
+#[test]
+fn a_collector_that_is_away_is_no_reason_to_stop() {
+    let closed = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    let endpoint = format!("http://{}", closed.local_addr().expect("bound"));
+    drop(closed);
+    let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str())];
+    let output = Running::once_with(&["--samples", "--once"], &environment).finish();
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    assert!(
+        log.contains("BatchSpanProcessor"),
+        "the log says that traces are not sent: {log}"
+    );
+}
