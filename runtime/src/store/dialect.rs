@@ -35,6 +35,16 @@ impl Dialect {
         }
     }
 
+    /// A column has no value. Without statistics SQLite takes a key on a column that is NULL in nearly
+    /// every row for a selective one; the sign keeps it from looking.
+    /// <https://sqlite.org/optoverview.html>
+    pub(super) fn is_null(self, column: &str) -> String {
+        match self {
+            Self::MySql => format!("`{column}` IS NULL"),
+            Self::Sqlite => format!("+`{column}` IS NULL"),
+        }
+    }
+
     /// Names the key to walk. Without it InnoDB reads a small table from end to end, and
     /// waits for every row that another writer holds.
     pub(super) fn walk(self, key: &str) -> String {

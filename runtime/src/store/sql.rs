@@ -142,10 +142,11 @@ impl KindSql {
     pub(super) fn namesakes(&self, names: usize) -> Statement {
         let walk = self.names_key.map(|key| self.dialect.walk(key));
         kept(format!(
-            "SELECT `uid`, `namespace`, `name`, `res_version` FROM `{}`{} WHERE {} AND `delete_time` IS NULL{}",
+            "SELECT `uid`, `namespace`, `name`, `res_version` FROM `{}`{} WHERE {} AND {}{}",
             self.table,
             walk.unwrap_or_default(),
             self.dialect.pair_in("namespace", "name", names),
+            self.dialect.is_null("delete_time"),
             self.dialect.lock(),
         ))
     }
@@ -180,12 +181,15 @@ impl KindSql {
         ))
     }
 
-    /// Parameters: namespace, name.
+    /// Parameters: [`exact`] parameters of a namespace and of a name.
     pub(super) fn by_name(&self) -> Statement {
         kept(format!(
-            "SELECT {} FROM `{}` WHERE `namespace` = ? AND `name` = ? AND `delete_time` IS NULL \
-             ORDER BY `res_version` DESC LIMIT 1",
-            self.stored_columns, self.table,
+            "SELECT {} FROM `{}` WHERE {} AND {} AND {} ORDER BY `res_version` DESC LIMIT 1",
+            self.stored_columns,
+            self.table,
+            exactly("namespace"),
+            exactly("name"),
+            self.dialect.is_null("delete_time"),
         ))
     }
 
@@ -197,18 +201,18 @@ impl KindSql {
         ))
     }
 
-    /// Parameters: namespace and the uid after which to begin where asked for, then [`exact`]
-    /// parameters of a key and of a value for each label, then the limit.
+    /// Parameters: [`exact`] parameters of a namespace and the uid after which to begin where asked
+    /// for, then [`exact`] parameters of a key and of a value for each label, then the limit.
     pub(super) fn list(&self, filter: ListFilter) -> Statement {
         let mut conditions = Vec::new();
         if filter.namespace {
-            conditions.push("`namespace` = ?".to_owned());
+            conditions.push(exactly("namespace"));
         }
         if filter.after {
             conditions.push("`uid` > ?".to_owned());
         }
         if !filter.include_deleted {
-            conditions.push("`delete_time` IS NULL".to_owned());
+            conditions.push(self.dialect.is_null("delete_time"));
         }
         let exists = format!(
             "EXISTS (SELECT 1 FROM `{0}_labels` WHERE `obj_uid` = `{0}`.`uid` AND {1} AND {2})",

@@ -174,7 +174,7 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
     }
 
     async fn get_by_name(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Stored>, StoreError> {
-        let params = [Param::Text(namespace), Param::Text(name)];
+        let params = [namespace, name].map(sql::exact).concat();
         self.get(kind, self.texts(kind).by_name(), &params).await
     }
 
@@ -185,7 +185,7 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
 
     async fn list(&self, kind: &Kind, query: &ListQuery) -> Result<Vec<Stored>, StoreError> {
         let limit = if query.limit == 0 { PAGE_ROWS } else { query.limit };
-        let namespace = query.namespace.iter().map(|text| Param::Text(text));
+        let namespace = query.namespace.iter().flat_map(|text| sql::exact(text));
         let after = query.after.iter().map(|uid| Param::Text(&uid.0));
         let labels = query.labels.iter().flat_map(|(key, value)| [key, value]);
         let params: Vec<Param<'_>> = namespace

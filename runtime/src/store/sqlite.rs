@@ -239,7 +239,10 @@ impl Cells for SqliteRow {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sql::{KindSql, ListFilter};
     use super::*;
+    use crate::kind::{Encoded, Key, Kind, Scope};
+    use sqlx::{AssertSqlSafe, Executor};
 
     #[test]
     fn what_passes_by_itself_is_retried_and_what_does_not_is_refused() {
@@ -250,6 +253,52 @@ mod tests {
         // Constraint with its kinds, mismatch, too big, range.
         for code in [19, 275, 1299, 1555, 20, 18, 25] {
             assert_eq!(classify_code(code), Fault::Refused, "{code}");
+        }
+    }
+
+    /// Nearly every row is one that is not deleted: the key of `delete_time` finds nothing.
+    #[tokio::test]
+    async fn no_read_of_rows_that_are_not_deleted_walks_the_key_of_delete_time() {
+        const KEY: Key = Key {
+            name: "thing_namespace_name",
+            columns: &["namespace", "name"],
+        };
+        const TABLES: &str = "CREATE TABLE thing (uid TEXT NOT NULL PRIMARY KEY, namespace TEXT NOT NULL, \
+             name TEXT NOT NULL, res_version INTEGER NOT NULL, json TEXT NOT NULL, update_time TEXT, \
+             delete_time TEXT, evicted_time TEXT) STRICT; \
+             CREATE INDEX thing_delete_time ON thing (delete_time); \
+             CREATE INDEX thing_namespace_name ON thing (namespace, name)";
+        let kind = Kind {
+            name: "Thing",
+            group: "test",
+            version: "v1",
+            plural: "things",
+            singular: "thing",
+            scope: Scope::Namespaced,
+            table: "thing",
+            immutable: false,
+            columns: &[],
+            keys: &[KEY],
+            manifest: "",
+            encode: |_| Encoded::default(),
+        };
+        let memory = SqliteConnectOptions::new().in_memory(true);
+        let mut connection = memory.connect().await.expect("an empty database");
+        connection.execute(TABLES).await.expect("created");
+        let sql = KindSql::new(Dialect::Sqlite, &kind);
+        let filter = ListFilter {
+            namespace: true,
+            after: false,
+            include_deleted: false,
+            labels: 0,
+        };
+        for statement in [sql.list(filter), sql.by_name(), sql.namesakes(10)] {
+            let explain = format!("EXPLAIN QUERY PLAN {}", statement.text.as_str());
+            let plan = connection.fetch_all(AssertSqlSafe(explain)).await.expect("a plan");
+            let plan: Vec<String> = plan.iter().map(|step| step.get("detail")).collect();
+            let walked = plan.iter().find(|step| step.contains("thing"));
+            let walked = walked.unwrap_or_else(|| panic!("{plan:?}"));
+            assert!(walked.contains("INDEX thing_namespace_name (namespace=?"), "{plan:?}");
         }
     }
 }

@@ -20,7 +20,8 @@ CREATE TABLE IF NOT EXISTS `widget` (
     `content_hash` BINARY(32),
     PRIMARY KEY (`uid`),
     KEY `widget_namespace_name` (`namespace`, `name`),
-    KEY `widget_create_time` (`create_time`)
+    KEY `widget_create_time` (`create_time`),
+    KEY `widget_delete_time` (`delete_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `widget_labels` (
     `id` BIGINT NOT NULL AUTO_INCREMENT,

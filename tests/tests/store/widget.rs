@@ -45,6 +45,10 @@ pub(crate) static WIDGET: Kind = Kind {
             name: "widget_create_time",
             columns: &["create_time"],
         },
+        Key {
+            name: "widget_delete_time",
+            columns: &["delete_time"],
+        },
     ],
     manifest: "",
     encode,

@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS `widget` (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `widget_namespace_name` ON `widget` (`namespace`, `name`);
 CREATE INDEX IF NOT EXISTS `widget_create_time` ON `widget` (`create_time`);
+CREATE INDEX IF NOT EXISTS `widget_delete_time` ON `widget` (`delete_time`);
 CREATE TABLE IF NOT EXISTS `widget_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
     `obj_uid` TEXT NOT NULL,
