@@ -6,6 +6,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod healing;
+
+pub use healing::{Form, SidesArgs, VerifyArgs};
+
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
 #[derive(Debug, Parser)]
 #[command(name = "kindex", version, about, after_help = ROOT_EXAMPLES, propagate_version = true)]
@@ -56,6 +60,8 @@ pub enum Command {
     Get(GetArgs),
     /// Compare the number of objects in the cluster and in SQL, kind by kind.
     Status(StatusArgs),
+    /// Report every difference between the cluster and SQL.
+    Verify(VerifyArgs),
     /// Emit types, schemas and manifests from crds.toml, without a cargo build.
     Generate(GenerateArgs),
     /// Print a completion script for a shell.

@@ -86,7 +86,8 @@ impl Setup {
     }
 }
 
-fn read(registry: &Registry, path: &Path) -> CommandResult<Config> {
+/// The configuration file, with every mistake in it as one usage error.
+pub(crate) fn read(registry: &Registry, path: &Path) -> CommandResult<Config> {
     let wrong = |error: &dyn std::error::Error| {
         CommandError::usage(format_args!("{}: {}", path.display(), chain(error)))
             .hint("docs/src/reference/configuration.md lists every key")

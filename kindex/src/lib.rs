@@ -5,9 +5,9 @@ pub mod error;
 
 pub mod platform;
 
-mod output;
-
 pub mod cli;
+
+mod output;
 
 mod data_dir;
 
@@ -34,6 +34,12 @@ mod generate;
 mod ingester;
 
 mod settled;
+
+mod progress;
+
+mod sides;
+
+mod verify;
 
 mod up;
 

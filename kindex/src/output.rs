@@ -1,7 +1,20 @@
 //! Tables for people, in kubectl's manner: upper-case heads, three blanks
-//! between columns, no frames.
+//! between columns, no frames; and documents for programs.
 
 use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+
+use crate::cli::Form;
+use crate::error::{CommandError, CommandResult, chain};
+
+/// One document. A table is laid out by who knows its columns; as a document it is JSON.
+pub(crate) fn document(value: &impl Serialize, form: Form) -> CommandResult<String> {
+    let failed = |error: &dyn std::error::Error| CommandError::failure(chain(error));
+    match form {
+        Form::Json | Form::Table => Ok(serde_json::to_string_pretty(value).map_err(|error| failed(&error))? + "\n"),
+        Form::Yaml => serde_saphyr::to_string(value).map_err(|error| failed(&error)),
+    }
+}
 
 /// Lays out rows under heads.
 pub(crate) fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {

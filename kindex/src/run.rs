@@ -11,7 +11,7 @@ use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
-use crate::{client, database, generate, get, ingester, status, up};
+use crate::{client, database, generate, get, ingester, status, up, verify};
 
 /// Runs the command that the process was started with.
 pub fn run(platform: &Platform) -> ExitCode {
@@ -36,6 +36,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         }
         Command::Up(args) => block_on(up::run(platform, &args)),
         Command::Ingester(args) => block_on(ingester::run(&platform.registry, &args)),
+        Command::Verify(args) => block_on(verify::run(&platform.registry, &args)),
         Command::Get(args) => block_on(async {
             let store = open(&platform.registry, &args.data_dir, &args.database)?;
             let done = get::run(&platform.registry, &args, store.as_ref()).await;

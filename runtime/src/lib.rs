@@ -24,6 +24,14 @@ pub mod metrics;
 
 pub mod cluster;
 
+pub mod seen;
+
 pub mod ingester;
+
+pub mod patience;
+
+pub mod progress;
+
+pub mod verify;
 
 pub mod config;

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 use crate::kind::{Column, ColumnType, Kind, Problem};
-use crate::object::Object;
+use crate::object::{Metadata, Object};
 use crate::value::Value;
 
 /// Hashes of an object's parts, by which an unchanged part is recognised.
@@ -178,9 +178,16 @@ fn integer(json: &Json) -> Option<i64> {
     }
 }
 
+/// The value of `create_time`. The column takes no NULL; an object without a creation time that fits
+/// has the zero time.
+pub fn create_time(metadata: &Metadata) -> Timestamp {
+    let time = metadata.creation_timestamp;
+    time.filter(storable).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
 /// `DATETIME` holds the years 1000 to 9999.
 /// <https://dev.mysql.com/doc/refman/8.4/en/datetime.html>
-pub(crate) fn storable(time: &Timestamp) -> bool {
+fn storable(time: &Timestamp) -> bool {
     const YEAR_1000: i64 = -30_610_224_000;
     const YEAR_10000: i64 = 253_402_300_800;
     (YEAR_1000..YEAR_10000).contains(&time.as_second())

@@ -5,6 +5,7 @@ mod metrics;
 mod process;
 mod readiness;
 mod traces;
+mod verify;
 mod walk;
 
 use process::{Running, kubectl_is_there, wait_for};

@@ -7,6 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use kindex_tests::scrape;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
 
 const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
@@ -120,6 +122,47 @@ impl Running {
         let child = self.child.as_mut().expect("it was started");
         child.kill().expect("it runs");
         child.wait().expect("it was started");
+    }
+
+    /// Starts again on the same files with other flags.
+    pub(crate) fn restart_with(&mut self, flags: &[&str]) {
+        self.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        self.restart();
+    }
+
+    /// Stores the samples and goes on as a cluster alone: no ingester changes what is planted.
+    pub(crate) fn samples_without_ingester() -> Self {
+        let mut run = Self::once(&["--samples", "--once"]);
+        let child = run.child.take().expect("it was started");
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let config = run.directory.path().join("off.yaml");
+        std::fs::write(&config, "metadataStorage: {enableMetadataStorage: false}\n").expect("writable");
+        run.restart_with(&["--config", config.to_str().expect("a path of letters")]);
+        run
+    }
+
+    /// Any command of kindex on the run's files.
+    pub(crate) fn command(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(&self.binary);
+        command.args(args).arg("--data-dir").arg(self.data_dir());
+        command.output().expect("kindex runs")
+    }
+
+    /// Executes SQL on the run's database, as anybody could.
+    pub(crate) fn plant(&self, sql: &str) {
+        let options = SqliteConnectOptions::new()
+            .filename(self.data_dir().join("kindex.db"))
+            .busy_timeout(PATIENCE);
+        let planted = async {
+            let mut connection = options.connect().await?;
+            let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await?;
+            connection.close().await?;
+            Ok::<_, sqlx::Error>(done.rows_affected())
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let changed = runtime.expect("a runtime").block_on(planted).expect(sql);
+        assert!(changed > 0, "{sql} changed nothing");
     }
 
     /// Waits for the end.

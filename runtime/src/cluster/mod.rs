@@ -67,6 +67,20 @@ pub struct Page {
     pub resource_version: ResourceVersion,
     /// Where the next page begins; `None` on the last.
     pub continue_token: Option<String>,
+    /// How many objects the pages after this one have, where the cluster says.
+    pub remaining: Option<u64>,
+}
+
+impl Page {
+    /// How many items the page has, objects or not.
+    pub fn len(&self) -> usize {
+        self.objects.len() + self.unreadable.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// One event of a watch.

@@ -37,6 +37,7 @@ struct ListMetadata {
     resource_version: String,
     #[serde(default, rename = "continue")]
     continue_token: Option<String>,
+    remaining_item_count: Option<u64>,
 }
 
 /// As much of a broken object as can be read, for the report.
@@ -78,6 +79,7 @@ pub(super) fn read_page(text: &str) -> Result<Page, ClusterError> {
                 .map_err(|_| ClusterError::Refused(format!("a list of version {version:?}")))?,
         ),
         continue_token: list.metadata.continue_token.filter(|token| !token.is_empty()),
+        remaining: list.metadata.remaining_item_count,
         ..Page::default()
     };
     for raw in list.items.unwrap_or_default() {

@@ -33,6 +33,8 @@ mod connections;
 
 mod sql_store;
 
+mod maintenance;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -40,6 +42,7 @@ use jiff::Timestamp;
 
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
 pub use dialect::Dialect;
+pub use maintenance::{Maintenance, RowImage, SideRow};
 pub use page::Page;
 pub use select::{Direction, Select, Statement};
 
@@ -209,7 +212,7 @@ impl StoreError {
 /// (uid, res_version): an older version never overwrites a newer one, in any interleaving
 /// with other writers. Labels and annotations are those of the stored version, one row per key.
 #[async_trait]
-pub trait MetadataStorage: Send + Sync {
+pub trait MetadataStorage: Maintenance {
     /// Creates the database and the tables where they are missing, and checks that all columns that
     /// this program writes are there. Idempotent; nothing else creates anything.
     async fn prepare(&self) -> Result<(), StoreError>;

@@ -1,6 +1,7 @@
 //! MySQL and MariaDB: how to connect, bind, read and tell their errors apart.
 //! Same order of methods as `sqlite`. Knows no table and no statement.
 
+use std::str::FromStr;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 use sqlx::mysql::{
     MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlPool, MySqlPoolOptions, MySqlRow,
 };
-use sqlx::{Arguments, ConnectOptions, Connection, Executor, MySql, Row};
+use sqlx::{Arguments, ConnectOptions, Connection, Executor, MySql, Row, TypeInfo as _, ValueRef as _};
 
 use super::bookkeeping;
 use super::dialect::Dialect;
@@ -250,12 +251,26 @@ fn bind(params: &[Param<'_>]) -> Result<MySqlArguments, sqlx::Error> {
     Ok(arguments)
 }
 
+fn decimal_number<T: FromStr>(text: &str) -> Result<T, sqlx::Error> {
+    // `DECIMAL(20, 2)` may hold whole numbers, and says `5.00`.
+    let whole = text
+        .split_once('.')
+        .filter(|(_, zeros)| zeros.bytes().all(|digit| digit == b'0'));
+    let text = whole.map_or(text, |(whole, _)| whole);
+    text.parse()
+        .map_err(|_| sqlx::Error::Decode(format!("number {text:?}").into()))
+}
+
 impl Cells for MySqlRow {
     fn text(&self, index: usize) -> Result<String, sqlx::Error> {
         self.try_get_unchecked(index)
     }
 
     fn int(&self, index: usize) -> Result<i64, sqlx::Error> {
+        self.try_get_unchecked(index)
+    }
+
+    fn text_or_null(&self, index: usize) -> Result<Option<String>, sqlx::Error> {
         self.try_get_unchecked(index)
     }
 
@@ -269,15 +284,20 @@ impl Cells for MySqlRow {
     }
 
     fn value(&self, index: usize, ty: ColumnType) -> Result<Value, sqlx::Error> {
-        let value = match ty {
-            ColumnType::Text { .. } => self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Text),
-            ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool => {
-                self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Int)
-            }
-            ColumnType::Double => self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Double),
-            ColumnType::Time => self.time(index)?.map(Value::Time),
-        };
-        Ok(value.unwrap_or(Value::Null))
+        let raw = self.try_get_raw(index)?;
+        if raw.is_null() {
+            return Ok(Value::Null);
+        }
+        // The server sends a decimal as text, which the driver would take for the bytes of a number.
+        let decimal = raw.type_info().name() == "DECIMAL";
+        Ok(match ty {
+            ColumnType::Text { .. } => Value::Text(self.text(index)?),
+            ColumnType::Int32 | ColumnType::Int64 if decimal => Value::Int(decimal_number(&self.text(index)?)?),
+            ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool => Value::Int(self.int(index)?),
+            ColumnType::Double if decimal => Value::Double(decimal_number(&self.text(index)?)?),
+            ColumnType::Double => Value::Double(self.try_get_unchecked(index)?),
+            ColumnType::Time => self.time(index)?.map_or(Value::Null, Value::Time),
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use super::sql::Side;
 use super::{Life, StoreError, Stored};
 use crate::kind::Kind;
 use crate::object::{Object, ResourceVersion, Uid};
-use crate::projection::{ContentHash, Version, storable};
+use crate::projection::{ContentHash, Version, create_time};
 use crate::value::Value;
 
 /// Reads what `KindSql::states` and `KindSql::scan` select.
@@ -87,7 +87,7 @@ impl<'a> MainRow<'a> {
             Param::Text(&metadata.name),
             // Below 2^63 by construction.
             Param::Int(metadata.resource_version.0.cast_signed()),
-            Param::Time(create_time(version)),
+            Param::Time(create_time(metadata)),
             Param::Time(self.now),
             time_or_null(self.new.delete_time),
             version.proto.as_deref().map_or(Param::Null, Param::Bytes),
@@ -97,12 +97,6 @@ impl<'a> MainRow<'a> {
         params.extend([time_or_null(self.new.evicted_time), Param::Bytes(&self.hash)]);
         params
     }
-}
-
-/// The column takes no NULL; an object without a creation time that fits has the zero time.
-fn create_time(version: &Version) -> Timestamp {
-    let time = version.object.metadata.creation_timestamp;
-    time.filter(storable).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 fn time_or_null(time: Option<Timestamp>) -> Param<'static> {

@@ -25,6 +25,11 @@ impl Side {
             Self::Annotations => "annotations",
         }
     }
+
+    /// The side table's name.
+    pub(super) fn table(self, main: &str) -> String {
+        format!("{main}_{}", self.suffix())
+    }
 }
 
 /// The columns that precede the extracted ones in an insert; two follow them.

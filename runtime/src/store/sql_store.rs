@@ -26,7 +26,7 @@ const PAGE_ROWS: u32 = 500;
 const BOOKKEEPING: &str = "kindex";
 
 pub(super) struct SqlStore<D> {
-    connections: Connections<D>,
+    pub(super) connections: Connections<D>,
     registry: Registry,
     schema: &'static str,
     /// Texts by main table.

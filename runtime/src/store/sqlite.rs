@@ -215,6 +215,10 @@ impl Cells for SqliteRow {
         self.try_get_unchecked(index)
     }
 
+    fn text_or_null(&self, index: usize) -> Result<Option<String>, sqlx::Error> {
+        self.try_get_unchecked(index)
+    }
+
     fn bytes(&self, index: usize) -> Result<Option<Vec<u8>>, sqlx::Error> {
         self.try_get_unchecked(index)
     }

@@ -12,7 +12,8 @@ use kindex_runtime::ingester::message::PlannedWrite;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::store::{
-    self, Counts, Dialect, ListQuery, MetadataStorage, RowState, RowWrite, Select, StoreError, Stored, Written,
+    self, Counts, Dialect, ListQuery, Maintenance, MetadataStorage, RowImage, RowState, RowWrite, Select, StoreError,
+    Stored, Written,
 };
 use tokio::sync::watch;
 
@@ -129,6 +130,25 @@ impl FakeStorage {
             });
         }
         Ok(self.database.lock().expect("not poisoned"))
+    }
+}
+
+#[async_trait]
+impl Maintenance for FakeStorage {
+    async fn row_images(&self, _: &Kind, _: &[Uid]) -> Result<Vec<RowImage>, StoreError> {
+        unreachable!("the ingester compares no rows")
+    }
+
+    async fn side_owners(&self, _: &Kind, _: Option<&Uid>, _: u32) -> Result<Vec<Uid>, StoreError> {
+        unreachable!("the ingester compares no rows")
+    }
+
+    async fn strays(&self, _: &Kind, _: &[Uid]) -> Result<Vec<Uid>, StoreError> {
+        unreachable!("the ingester compares no rows")
+    }
+
+    async fn namesakes(&self, _: &Kind, _: &[Uid]) -> Result<Vec<Uid>, StoreError> {
+        unreachable!("the ingester compares no rows")
     }
 }
 

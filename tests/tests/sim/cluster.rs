@@ -235,6 +235,7 @@ impl SimCluster {
             unreadable: Vec::new(),
             resource_version: ResourceVersion(version),
             continue_token,
+            remaining: None,
         })
     }
 

@@ -2,6 +2,7 @@
 //! shipped, MariaDB with snapshot isolation and MySQL; then what is particular to a server.
 
 mod backend;
+mod shelf;
 mod widget;
 
 /// Runs each of the module's scenarios, `async fn(Backend)`, over every backend.
@@ -54,3 +55,4 @@ mod prepare;
 mod reads;
 mod statements;
 mod unchanged;
+mod verify;

@@ -86,6 +86,8 @@ pub(crate) struct Widget {
     pub(crate) annotations: Map<String, Value>,
     pub(crate) spec: Value,
     pub(crate) status: Value,
+    /// `deletionTimestamp`.
+    pub(crate) deletion: Option<String>,
 }
 
 pub(crate) fn widget(uid: &str, name: &str, version: u64) -> Widget {
@@ -97,6 +99,7 @@ pub(crate) fn widget(uid: &str, name: &str, version: u64) -> Widget {
         annotations: Map::new(),
         spec: json!({}),
         status: json!({}),
+        deletion: None,
     }
 }
 
@@ -122,7 +125,7 @@ impl Widget {
     }
 
     pub(crate) fn text(&self) -> String {
-        json!({
+        let mut object = json!({
             "apiVersion": "test.kindex/v1",
             "kind": "Widget",
             "metadata": {
@@ -136,8 +139,11 @@ impl Widget {
             },
             "spec": self.spec,
             "status": self.status,
-        })
-        .to_string()
+        });
+        if let Some(time) = &self.deletion {
+            object["metadata"]["deletionTimestamp"] = json!(time);
+        }
+        object.to_string()
     }
 
     pub(crate) fn project(&self) -> Arc<Version> {

@@ -2,7 +2,6 @@
 //! Differences are written like any event. Memory: one page, and eight bytes an object.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::super::decide::Row;
 use super::super::message::{Output, StoreFailure};
@@ -13,6 +12,7 @@ use super::intake::Phase;
 use super::sweep::Sweep;
 use crate::cluster::{ClusterError, ObjectName, Page};
 use crate::object::{Object, ResourceVersion, Uid};
+use crate::seen::Seeing;
 use crate::store::{Life, RowState};
 
 /// A list that is being read.
@@ -21,7 +21,7 @@ pub(super) struct Listing {
     continue_token: Option<String>,
     /// Of the list; known with the first page.
     version: Option<ResourceVersion>,
-    seen: Seen,
+    seen: Seeing,
     /// Something in the list has no identity: what is missing cannot be told.
     unidentified: bool,
     /// The cluster is older than SQL, and wins.
@@ -38,30 +38,6 @@ enum Step {
     Rows(Page),
     /// The next page waits for room.
     Room,
-}
-
-/// Hashes of the uids of a list. Two uids of one hash would hide an orphan, never make one.
-#[derive(Debug, Default)]
-pub(super) struct Seen(Vec<u64>);
-
-impl Seen {
-    pub(super) fn add(&mut self, uid: &Uid) {
-        self.0.push(hash(uid));
-    }
-
-    fn sort(&mut self) {
-        self.0.sort_unstable();
-    }
-
-    pub(super) fn contains(&self, uid: &Uid) -> bool {
-        self.0.binary_search(&hash(uid)).is_ok()
-    }
-}
-
-fn hash(uid: &Uid) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    uid.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl Listing {
@@ -217,12 +193,11 @@ impl Controller {
         }
         let Listing {
             version,
-            mut seen,
+            seen,
             unidentified,
             ..
         } = std::mem::take(listing);
         let version = version.expect("a page came before");
-        seen.sort();
         if unidentified {
             tracing::warn!(
                 kind = self.kind.name,
@@ -230,6 +205,6 @@ impl Controller {
             );
             return self.finish_sweep(version, Vec::new());
         }
-        self.enter(Phase::Sweeping(Sweep::new(version, seen)));
+        self.enter(Phase::Sweeping(Sweep::new(version, seen.finish())));
     }
 }

@@ -8,9 +8,9 @@ use super::super::settings::Settings;
 use super::Controller;
 use super::entry::{Entry, Observation, State};
 use super::intake::Phase;
-use super::listing::Seen;
 use crate::cluster::ObjectName;
 use crate::object::{ResourceVersion, Uid};
+use crate::seen::Seen;
 use crate::store::{Life, RowState};
 
 /// The walk over SQL's rows that follows a list.

@@ -1,0 +1,75 @@
+//! The cluster and the database of a command that needs both, found as its flags say.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kindex_runtime::cluster::kube_cluster::KubeCluster;
+use kindex_runtime::config::MetadataStorageChoice;
+use kindex_runtime::kind::{Kind, Registry};
+use kindex_runtime::verify::Sides;
+
+use crate::cli::SidesArgs;
+use crate::client::{self, Access};
+use crate::data_dir::DataDir;
+use crate::database::{self, Store};
+use crate::error::{CommandError, CommandResult, chain};
+
+/// Both sides. No connection is opened yet.
+pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult<Sides> {
+    let storage = store(registry, args)?;
+    let access = cluster(args).await?;
+    let cluster = KubeCluster::new(access.config).map_err(|error| CommandError::usage(chain(&error)))?;
+    Ok(Sides {
+        platform: registry.platform,
+        cluster: Arc::new(cluster),
+        storage,
+    })
+}
+
+/// The database alone: `--database`, else the configuration file's, else the data directory's.
+pub(crate) fn store(registry: &Registry, args: &SidesArgs) -> CommandResult<Store> {
+    let data_dir = DataDir::at(&args.data_dir.data_dir);
+    match (&args.database.database, &args.config) {
+        (None, Some(path)) => configured(registry, path),
+        (address, _) => database::open_existing(registry, address.as_deref(), &data_dir),
+    }
+}
+
+fn configured(registry: &Registry, path: &Path) -> CommandResult<Store> {
+    let config = crate::ingester::read(registry, path)?;
+    match config.metadata_storage_choice() {
+        MetadataStorageChoice::On { address, pool } => {
+            kindex_runtime::store::open(&address, *registry, &pool).map_err(|error| CommandError::usage(chain(&error)))
+        }
+        MetadataStorageChoice::Off { reason } => {
+            let message = format!("{}: {reason}", path.display());
+            Err(CommandError::usage(message).hint("name a database with --database"))
+        }
+    }
+}
+
+/// The cluster alone: `--kubeconfig`, else the data directory's, else the environment's.
+pub(crate) async fn cluster(args: &SidesArgs) -> CommandResult<Access> {
+    let own = DataDir::at(&args.data_dir.data_dir).kubeconfig();
+    match &args.kubeconfig {
+        Some(path) => client::from_file(path).await,
+        None if own.is_file() => client::from_file(&own).await,
+        None => client::from_environment().await,
+    }
+}
+
+/// The kinds of these names, or all where none is named.
+pub(crate) fn kinds(registry: &Registry, names: &[String]) -> CommandResult<Vec<&'static Kind>> {
+    if names.is_empty() {
+        return Ok(registry.kinds.to_vec());
+    }
+    names.iter().map(|name| kind(registry, name)).collect()
+}
+
+/// The kind of a name, as people write it.
+pub(crate) fn kind(registry: &Registry, name: &str) -> CommandResult<&'static Kind> {
+    registry.find(name).ok_or_else(|| {
+        let known: Vec<_> = registry.kinds.iter().map(|kind| kind.plural).collect();
+        CommandError::usage(format_args!("unknown kind {name:?}")).hint(format_args!("one of: {}", known.join(", ")))
+    })
+}

@@ -1,0 +1,108 @@
+//! `kindex verify`: every difference between the cluster and SQL, by kind and uid.
+
+use std::time::Duration;
+
+use kindex_runtime::kind::Registry;
+use kindex_runtime::verify::{Checked, Finding, Options, Report, verify};
+use serde::Serialize;
+
+use crate::cli::{Form, VerifyArgs};
+use crate::error::{CommandError, CommandResult, chain};
+use crate::output::{document, table};
+use crate::progress::Bar;
+use crate::sides;
+
+/// What is printed: what was counted, and the first of what was found.
+#[derive(Debug, Serialize)]
+struct Printed<'a> {
+    differing: u64,
+    findings: &'a [Finding],
+    kinds: &'a [Checked],
+}
+
+/// Compares and prints; a difference is a failure.
+pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult {
+    let kinds = sides::kinds(registry, &args.kinds)?;
+    let settle = Duration::try_from_secs_f64(args.settle)
+        .map_err(|error| CommandError::usage(format_args!("--settle {}: {error}", args.settle)))?;
+    let options = Options {
+        namespace: args.namespace.clone(),
+        settle,
+        ..Options::default()
+    };
+    let sides = sides::open(registry, &args.sides).await?;
+    let bar = Bar::new();
+    let mut findings = Vec::new();
+    let mut report = Report::default();
+    for kind in kinds {
+        let mut found = |finding| {
+            if findings.len() < args.limit {
+                findings.push(finding);
+            }
+        };
+        let checked = verify(&sides, kind, &options, &bar, &mut found).await;
+        let checked = checked.map_err(|error| {
+            CommandError::failure(chain(&error)).hint("are cluster and database the ones of one ingester?")
+        })?;
+        report.kinds.push(checked);
+    }
+    sides.storage.close().await;
+    print!("{}", render(&report, &findings, args.output)?);
+    judge(&report, findings.len())
+}
+
+fn render(report: &Report, findings: &[Finding], form: Form) -> CommandResult<String> {
+    let printed = Printed {
+        differing: report.differing(),
+        findings,
+        kinds: &report.kinds,
+    };
+    match form {
+        Form::Json | Form::Yaml => document(&printed, form),
+        Form::Table => Ok(as_tables(report, findings)),
+    }
+}
+
+fn as_tables(report: &Report, findings: &[Finding]) -> String {
+    let lines = findings.iter().flat_map(|finding| {
+        finding.differences.iter().map(|difference| {
+            let refused = finding.quarantined.as_ref();
+            let refused = refused.map_or_else(String::new, |reason| format!(" (in quarantine: {reason})"));
+            vec![
+                finding.kind.to_owned(),
+                finding.namespace.clone(),
+                finding.name.clone(),
+                finding.uid.clone(),
+                difference.class.to_string(),
+                difference.detail.clone() + &refused,
+            ]
+        })
+    });
+    let mut text = String::new();
+    if !findings.is_empty() {
+        text = table(&["kind", "namespace", "name", "uid", "difference", "detail"], lines);
+        text.push('\n');
+    }
+    let counts = report.kinds.iter().map(|kind| {
+        let numbers = [kind.objects, kind.rows, kind.differing, kind.unsettled];
+        std::iter::once(kind.kind.to_owned())
+            .chain(numbers.map(|number| number.to_string()))
+            .collect()
+    });
+    text + &table(&["kind", "objects", "rows", "differing", "unsettled"], counts)
+}
+
+fn judge(report: &Report, printed: usize) -> CommandResult {
+    let differing = report.differing();
+    if report.is_clean() {
+        return Ok(());
+    }
+    let more = match usize::try_from(differing) {
+        Ok(differing) if differing > printed => format!(", {printed} of them printed"),
+        _ => String::new(),
+    };
+    Err(
+        CommandError::failure(format_args!("{differing} objects or rows differ{more}"))
+            .hint("docs/src/how-to/heal.md says what to do about each difference"),
+    )
+}

@@ -1,0 +1,40 @@
+//! Which uids a list has shown, in eight bytes each, so that a list of any length can be
+//! held against SQL's rows. Knows no list and no rows.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::object::Uid;
+
+/// A set of uids that is being filled.
+#[derive(Debug, Default)]
+pub struct Seeing(Vec<u64>);
+
+impl Seeing {
+    /// Takes up one more uid.
+    pub fn add(&mut self, uid: &Uid) {
+        self.0.push(hash(uid));
+    }
+
+    /// The set, once it is complete.
+    pub fn finish(mut self) -> Seen {
+        self.0.sort_unstable();
+        Seen(self.0)
+    }
+}
+
+/// A set of uids. Two uids of one hash would hide a uid that is absent, never one that is there.
+#[derive(Debug, Default)]
+pub struct Seen(Vec<u64>);
+
+impl Seen {
+    /// Whether the uid was added.
+    pub fn contains(&self, uid: &Uid) -> bool {
+        self.0.binary_search(&hash(uid)).is_ok()
+    }
+}
+
+fn hash(uid: &Uid) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    uid.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,83 @@
+//! The SQL text of checking and healing. Names come from the static tables of kinds
+//! and are always quoted; values are always parameters. Executes nothing.
+
+use super::super::dialect::{Dialect, marks};
+use super::super::driver::Statement;
+use super::super::sql::{Side, kept, quoted};
+use crate::kind::{ColumnType, Kind};
+
+/// The columns of [`image`] before the extracted ones.
+pub(super) const IMAGE_LEADING: [&str; 8] = [
+    "uid",
+    "group_ver",
+    "namespace",
+    "name",
+    "res_version",
+    "proto",
+    "json",
+    "content_hash",
+];
+/// The columns of [`image`] after those, and before the extracted ones.
+pub(super) const IMAGE_TIMES: [&str; 4] = ["create_time", "update_time", "delete_time", "evicted_time"];
+
+/// Whole rows of the main table. Parameters: so many uids.
+pub(super) fn image(dialect: Dialect, kind: &Kind, uids: usize) -> Statement {
+    let times = IMAGE_TIMES.map(|column| dialect.time_text(column));
+    let extracted = kind.columns.iter().map(|column| match column.ty {
+        ColumnType::Time => dialect.time_text(column.name),
+        ColumnType::Text { .. } | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool | ColumnType::Double => {
+            format!("`{}`", column.name)
+        }
+    });
+    let selected: Vec<String> = std::iter::once(quoted(&IMAGE_LEADING))
+        .chain(times)
+        .chain(extracted)
+        .collect();
+    kept(format!(
+        "SELECT {} FROM `{}`{} WHERE `uid` IN ({})",
+        selected.join(", "),
+        kind.table,
+        dialect.walk("PRIMARY"),
+        marks("?", uids),
+    ))
+}
+
+/// Rows of a side table. Parameters: so many uids.
+pub(super) fn sides(kind: &Kind, side: Side, uids: usize) -> Statement {
+    kept(format!(
+        "SELECT `obj_uid`, `key`, `value` FROM `{}` WHERE `obj_uid` IN ({}) ORDER BY `obj_uid`, `key`",
+        side.table(kind.table),
+        marks("?", uids),
+    ))
+}
+
+/// Parameters: the uid after which to begin unless `first`, then the limit.
+pub(super) fn side_owners(kind: &Kind, side: Side, first: bool) -> Statement {
+    let after = if first { "" } else { " WHERE `obj_uid` > ?" };
+    kept(format!(
+        "SELECT DISTINCT `obj_uid` FROM `{}`{after} ORDER BY `obj_uid` LIMIT ?",
+        side.table(kind.table),
+    ))
+}
+
+/// Uids with side rows and without a row. Parameters: so many uids.
+pub(super) fn strays(kind: &Kind, side: Side, uids: usize) -> Statement {
+    kept(format!(
+        "SELECT DISTINCT `obj_uid` FROM `{}` WHERE `obj_uid` IN ({}) \
+         AND NOT EXISTS (SELECT 1 FROM `{}` WHERE `uid` = `obj_uid`)",
+        side.table(kind.table),
+        marks("?", uids),
+        kind.table,
+    ))
+}
+
+/// Rows that share their name with another one, neither deleted. Parameters: so many uids.
+pub(super) fn namesakes(kind: &Kind, uids: usize) -> Statement {
+    kept(format!(
+        "SELECT one.`uid` FROM `{0}` AS one WHERE one.`uid` IN ({1}) AND one.`delete_time` IS NULL AND EXISTS (\
+         SELECT 1 FROM `{0}` AS other WHERE other.`namespace` = one.`namespace` AND other.`name` = one.`name` \
+         AND other.`delete_time` IS NULL AND other.`uid` <> one.`uid`)",
+        kind.table,
+        marks("?", uids),
+    ))
+}

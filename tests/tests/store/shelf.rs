@@ -1,0 +1,100 @@
+//! A cluster that lists and gets what a test puts into it, and does nothing by itself:
+//! for what is compared with a store.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use kindex_runtime::cluster::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::{Object, ResourceVersion};
+
+use super::widget::Widget;
+
+/// Something that happens to a shelf.
+type Act = Box<dyn FnOnce(&Shelf) + Send>;
+
+/// Objects by name. A list shows what was there when its first page was asked for.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    objects: Mutex<BTreeMap<ObjectName, Object>>,
+    lists: Mutex<Vec<Vec<Object>>>,
+    /// How many pages are refused as expired before one is given.
+    pub(crate) expired: Mutex<u32>,
+    gets: Mutex<Vec<Act>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no test panics with a shelf in hand")
+}
+
+impl Shelf {
+    pub(crate) fn put(&self, widget: &Widget) {
+        let object = Object::parse_str(&widget.text()).expect("the test's object is one");
+        locked(&self.objects).insert(ObjectName::of(&object), object);
+    }
+
+    pub(crate) fn take(&self, name: &str) {
+        locked(&self.objects).retain(|key, _| key.name != name);
+    }
+
+    /// Happens right before the next object is got.
+    pub(crate) fn before_get(&self, act: impl FnOnce(&Shelf) + Send + 'static) {
+        locked(&self.gets).push(Box::new(act));
+    }
+}
+
+#[async_trait]
+impl ClusterApi for Shelf {
+    async fn list(&self, _: &Kind, limit: u32, token: Option<&str>) -> Result<Page, ClusterError> {
+        let mut lists = locked(&self.lists);
+        let (list, from) = match token {
+            None => {
+                lists.push(locked(&self.objects).values().cloned().collect());
+                (lists.len() - 1, 0)
+            }
+            Some(token) => {
+                let mut expired = locked(&self.expired);
+                if *expired > 0 {
+                    *expired -= 1;
+                    return Err(ClusterError::Expired("the continue token is too old".to_owned()));
+                }
+                let (list, from) = token.split_once('/').expect("a token of ours");
+                (list.parse().unwrap(), from.parse().unwrap())
+            }
+        };
+        let end = lists[list].len().min(from + limit as usize);
+        let rest = lists[list].len() - end;
+        Ok(Page {
+            objects: lists[list][from..end].to_vec(),
+            resource_version: ResourceVersion(1_000),
+            continue_token: (rest > 0).then(|| format!("{list}/{end}")),
+            remaining: Some(rest as u64),
+            ..Page::default()
+        })
+    }
+
+    async fn get(&self, _: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
+        let act = locked(&self.gets).pop();
+        if let Some(act) = act {
+            act(self);
+        }
+        Ok(locked(&self.objects).get(name).cloned())
+    }
+
+    async fn watch(&self, _: &Kind, _: ResourceVersion) -> Result<WatchStream, ClusterError> {
+        unreachable!("nobody watches a shelf")
+    }
+
+    async fn delete(&self, _: &Kind, _: &Target) -> Result<Option<Object>, ClusterError> {
+        unreachable!("nobody deletes from a shelf")
+    }
+
+    async fn set_finalizers(&self, _: &Kind, _: &Target, _: &[String]) -> Result<Object, ClusterError> {
+        unreachable!("nobody guards a shelf")
+    }
+
+    async fn create_event(&self, _: &Kind, _: &Notice) -> Result<(), ClusterError> {
+        unreachable!("nobody writes events on a shelf")
+    }
+}
