@@ -81,6 +81,15 @@ impl LoadServer {
         config.to_string()
     }
 
+    /// The way here for a client in this process.
+    ///
+    /// # Panics
+    /// Never: the address of a server is one of the web.
+    pub fn config(&self) -> kube::Config {
+        let address = format!("http://{}", self.address);
+        kube::Config::new(address.parse().expect("an address of the web"))
+    }
+
     /// How many watches are open on the loaded kind.
     pub fn watches(&self) -> usize {
         self.load.events.receiver_count()
