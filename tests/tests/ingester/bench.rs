@@ -12,7 +12,8 @@ use kindex_runtime::ingester::message::{
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
-use kindex_runtime::store::{RowState, Written};
+use kindex_runtime::projection::Version;
+use kindex_runtime::store::{Life, RowState, Written};
 use serde_json::json;
 
 use crate::sim::{FINALIZER, PLATFORM, THING};
@@ -153,6 +154,19 @@ impl Bench {
             ..Page::default()
         };
         self.step(Input::Page(Ok(page)))
+    }
+}
+
+/// A live row of ours that holds this version.
+pub fn live(uid: &str, version: u64) -> RowState {
+    let object = thing(uid, version).object();
+    RowState {
+        uid: object.metadata.uid.clone(),
+        namespace: object.metadata.namespace.clone(),
+        name: object.metadata.name.clone(),
+        res_version: ResourceVersion(version),
+        hash: Some(Version::project(&THING, object).hash),
+        life: Life::Live,
     }
 }
 

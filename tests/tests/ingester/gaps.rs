@@ -6,19 +6,7 @@ use kindex_runtime::ingester::settings::{OrphanGuard, Settings};
 use kindex_runtime::object::{ResourceVersion, Uid};
 use kindex_runtime::store::{Life, RowState};
 
-use super::bench::{Bench, effects_of, thing, write_of};
-
-fn live(uid: &str, version: u64) -> RowState {
-    let object = thing(uid, version).object();
-    RowState {
-        uid: object.metadata.uid.clone(),
-        namespace: object.metadata.namespace.clone(),
-        name: object.metadata.name.clone(),
-        res_version: ResourceVersion(version),
-        hash: Some(kindex_runtime::projection::Version::project(&crate::sim::THING, object).hash),
-        life: Life::Live,
-    }
-}
+use super::bench::{Bench, effects_of, live, thing, write_of};
 
 /// A first start up to the point where the list is asked for.
 fn listing(settings: Settings) -> Bench {

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use kindex_runtime::cluster::ClusterError;
-use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output};
+use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, PlannedWrite};
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::object::Uid;
+use kindex_runtime::store::{Life, RowState};
 
-use super::bench::{Bench, Thing, away, effects_of, thing, write_of};
+use super::bench::{Bench, Thing, away, effects_of, live, thing, write_of};
 use crate::sim::{DELETING, FINALIZER, IMMUTABLE};
 
 fn leaving(annotation: &'static str) -> Thing {
@@ -102,6 +103,54 @@ fn a_write_in_between_makes_the_delete_fail_and_is_stored_before_the_next() {
     let write = bench.no_rows(&read);
     let (_, writes) = write_of(&write).expect("the write in between is stored");
     assert_eq!(writes, [(Uid::from("a"), 6)]);
+}
+
+/// The deletion that a refused delete of ours met: what the row says in the end.
+fn life_after_a_refused_delete(row: Option<RowState>) -> Life {
+    let mut bench = Bench::watching(Settings::default());
+    let marked = leaving(IMMUTABLE);
+    let read = bench.applied(&marked);
+    let mut delete = bench.rows(&read, row.clone().into_iter().collect());
+    if let Some((ticket, _)) = write_of(&delete) {
+        delete = bench.written(ticket, 1);
+    }
+    assert!(matches!(effects_of(&delete)[..], [Effect::Delete(_)]), "{delete:?}");
+    let conflict = ClusterError::Conflict("it is at 6".to_owned());
+    done(&mut bench, EffectDone::Deleted(Err(conflict)));
+    bench.wait();
+    let terminating = Thing {
+        version: 6,
+        deleted: true,
+        ..marked
+    };
+    let read = done(&mut bench, EffectDone::Got(Ok(Some(terminating.object()))));
+    let evicted = RowState {
+        life: Life::Evicted,
+        ..live("a", 5)
+    };
+    let outputs = bench.rows(&read, vec![row.unwrap_or(evicted)]);
+    let life = outputs.iter().find_map(|output| match output {
+        Output::Write(_, writes) => match writes[..] {
+            [PlannedWrite::Store { life, .. }] => Some(life),
+            _ => None,
+        },
+        _ => None,
+    });
+    life.expect("the final version is stored")
+}
+
+#[test]
+fn an_eviction_that_an_earlier_life_began_is_not_taken_for_somebodys_deletion() {
+    let evicted = RowState {
+        life: Life::Evicted,
+        ..live("a", 5)
+    };
+    assert_eq!(life_after_a_refused_delete(Some(evicted)), Life::Evicted);
+    assert_eq!(
+        life_after_a_refused_delete(None),
+        Life::Deleted,
+        "whoever was faster than our first delete was not us"
+    );
 }
 
 #[test]

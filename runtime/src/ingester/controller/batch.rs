@@ -244,6 +244,7 @@ impl Controller {
         let Item { uid, action, after } = item;
         let metrics = &self.metrics;
         metrics.count_written(outcome.written);
+        let changed = matches!(outcome.written, Written::Inserted | Written::Updated);
         if outcome.written == Written::Superseded {
             self.forget_row(&uid);
             return self.retry(&uid, "superseded", Duration::ZERO, Resume::Decide);
@@ -259,6 +260,7 @@ impl Controller {
         self.release_quarantine(&uid);
         let now = self.now.elapsed;
         let entry = self.entries.get_mut(&uid).expect("entries in a batch exist");
+        entry.evicted_here |= changed && after.life == Life::Evicted;
         self.metrics.observe_lag(now - entry.arrived);
         entry.row = Some(Some(after));
         if entry.overtaken {

@@ -222,8 +222,9 @@ impl Controller {
         }
     }
 
-    /// Whether a later deletion can be ours is known only while no delete of ours has an
-    /// unknown outcome.
+    /// A later deletion is known not to be ours only while no delete of ours has an unknown
+    /// outcome, and no earlier life of the ingester can have sent one: it may have died
+    /// between its delete and the release.
     fn on_delete_failed(&mut self, uid: &Uid, error: &ClusterError) {
         let entry = self.entries.get_mut(uid).expect("entries with effects exist");
         match error {
@@ -231,7 +232,7 @@ impl Controller {
                 entry.delete_unsure = true;
                 entry.asked = Asked::Unknown;
             }
-            ClusterError::Conflict(_) if !entry.delete_unsure => entry.asked = Asked::Refused,
+            ClusterError::Conflict(_) if entry.evicted_here && !entry.delete_unsure => entry.asked = Asked::Refused,
             ClusterError::Conflict(_)
             | ClusterError::NotFound(_)
             | ClusterError::Expired(_)

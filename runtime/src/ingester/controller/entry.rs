@@ -83,6 +83,9 @@ pub(super) struct Entry {
     pub(super) asked: Asked,
     /// A delete of ours had an unknown outcome.
     pub(super) delete_unsure: bool,
+    /// A write of this process made the row an evicted one: nobody before it can have asked
+    /// for the deletion that evicts.
+    pub(super) evicted_here: bool,
     /// Position of the oldest event that is not settled.
     pub(super) oldest: ResourceVersion,
     /// Arrival of the oldest observation that is not stored.
@@ -104,6 +107,7 @@ impl Entry {
             asking: None,
             asked: Asked::Unknown,
             delete_unsure: false,
+            evicted_here: false,
             oldest,
             arrived,
             leaving_since: None,
