@@ -7,7 +7,8 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::mpsc as blocking;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, mpsc as blocking};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,7 @@ pub enum Mode {
 pub struct Proxy {
     /// The loopback port to connect to; 0 where the proxy listens on a local socket.
     pub port: u16,
+    server_port: Arc<AtomicU16>,
     orders: Option<mpsc::UnboundedSender<Order>>,
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -77,21 +79,29 @@ impl Proxy {
 
     fn run(port: u16, server_port: u16, door: impl FnOnce() -> io::Result<Door> + Send + 'static) -> Self {
         let (orders, received) = mpsc::unbounded_channel();
+        let server_port = Arc::new(AtomicU16::new(server_port));
+        let led_to = Arc::clone(&server_port);
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.expect("a thread can have a runtime");
             runtime.block_on(async {
                 let door = door().expect("the runtime takes the listener");
-                accept(door, server_port, received).await;
+                accept(door, led_to, received).await;
             });
             // A precise sleeper may be under way; nobody waits for it.
             runtime.shutdown_background();
         });
         Self {
             port,
+            server_port,
             orders: Some(orders),
             thread: Some(thread),
         }
+    }
+
+    /// Leads connections that begin after this call to another server.
+    pub fn lead_to(&self, server_port: u16) {
+        self.server_port.store(server_port, Ordering::Relaxed);
     }
 
     /// Changes the mode. Connections that begin after this call are under the new mode.
@@ -158,7 +168,7 @@ impl Door {
     }
 }
 
-async fn accept(mut door: Door, server_port: u16, mut orders: mpsc::UnboundedReceiver<Order>) {
+async fn accept(mut door: Door, server_port: Arc<AtomicU16>, mut orders: mpsc::UnboundedReceiver<Order>) {
     let (modes, _) = watch::channel(Mode::Pass);
     loop {
         tokio::select! {
@@ -172,6 +182,7 @@ async fn accept(mut door: Door, server_port: u16, mut orders: mpsc::UnboundedRec
             }
             client = door.accept() => {
                 let modes = modes.subscribe();
+                let server_port = server_port.load(Ordering::Relaxed);
                 match client {
                     Ok(Client::Tcp(client)) => drop(tokio::spawn(serve(client, server_port, modes))),
                     Ok(Client::Local(client)) => drop(tokio::spawn(serve(client, server_port, modes))),

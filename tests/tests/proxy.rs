@@ -164,3 +164,19 @@ fn a_server_that_is_not_there_is_a_reset() {
     drop(listener);
     expect_reset(&mut connect(&Proxy::start(nobody)));
 }
+
+#[test]
+fn new_connections_go_where_they_are_led_and_open_ones_stay() {
+    let [first, second] = [echo(), echo()];
+    let proxy = Proxy::start(first.port);
+    let mut open = connect(&proxy);
+    answer(&mut open, b"one").expect("answered");
+    proxy.lead_to(second.port);
+    let mut new = connect(&proxy);
+    answer(&mut new, b"two").expect("answered");
+    drop(new);
+    assert_eq!(second.ends.recv().expect("an end").expect("a clean one"), 0);
+    answer(&mut open, b"three").expect("answered");
+    drop(open);
+    assert_eq!(first.ends.recv().expect("an end").expect("a clean one"), 0);
+}

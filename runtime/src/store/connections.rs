@@ -18,7 +18,8 @@ pub(super) struct Connections<D> {
 }
 
 impl<D: Driver> Connections<D> {
-    /// Keeps an answer, and never again uses a connection that is broken or gave none in time.
+    /// Keeps an answer, and never again uses a connection that is broken, gave none in time or
+    /// leads to a server that cannot serve.
     fn settle<T>(
         &self,
         connection: Pooled<D>,
@@ -31,7 +32,11 @@ impl<D: Driver> Connections<D> {
         });
         if let Err(error) = &answer {
             match D::classify(error) {
-                Fault::Connection(_) | Fault::Retryable("timeout") => D::discard(connection),
+                Fault::Connection(_) => D::discard(connection),
+                Fault::Elsewhere(_) => {
+                    D::discard(connection);
+                    self.driver.discard_idle();
+                }
                 Fault::Conflict(_) | Fault::Retryable(_) | Fault::Schema | Fault::Refused => {}
             }
         }
@@ -135,7 +140,7 @@ pub(super) fn failure<D: Driver>(kind: &str, source: sqlx::Error) -> StoreError 
     match D::classify(&source) {
         // A row that is there and was not found under its lock will not be found next time either.
         Fault::Conflict("duplicate") | Fault::Refused => StoreError::Refused { kind, source },
-        Fault::Conflict(cause) | Fault::Connection(cause) | Fault::Retryable(cause) => {
+        Fault::Conflict(cause) | Fault::Connection(cause) | Fault::Elsewhere(cause) | Fault::Retryable(cause) => {
             StoreError::Retryable { kind, cause, source }
         }
         Fault::Schema => StoreError::Schema(format!("{kind}: {source}")),

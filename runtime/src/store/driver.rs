@@ -73,6 +73,9 @@ pub(super) enum Fault {
     Conflict(&'static str),
     /// The connection is of no use any more; the next one may be.
     Connection(&'static str),
+    /// This server cannot do it now: it hangs, only reads or has lost its cluster. A new
+    /// connection may lead to another server behind the same address.
+    Elsewhere(&'static str),
     /// The database cannot do it now.
     Retryable(&'static str),
     /// A table, a column or the database itself is not there.
@@ -134,6 +137,9 @@ pub(super) trait Driver: Send + Sync + 'static {
     where
         Self: Sized;
 
+    /// Gets rid of the connections that nobody uses.
+    fn discard_idle(&self);
+
     fn limits(&self, connection: &mut Raw<Self>) -> impl Future<Output = Result<Limits, sqlx::Error>> + Send
     where
         Self: Sized;
@@ -178,7 +184,7 @@ pub(super) async fn begin<D: Driver>(connection: &mut Raw<D>) -> Result<Transact
 /// Faults that every driver reports in the same words.
 pub(super) fn classify_common(error: &sqlx::Error) -> Fault {
     match error {
-        sqlx::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => Fault::Retryable("timeout"),
+        sqlx::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => Fault::Elsewhere("timeout"),
         sqlx::Error::Io(_)
         | sqlx::Error::Protocol(_)
         | sqlx::Error::Tls(_)

@@ -125,6 +125,12 @@ impl Driver for MySqlDriver {
         drop(connection.detach());
     }
 
+    fn discard_idle(&self) {
+        while let Some(connection) = self.pool.try_acquire() {
+            Self::discard(connection);
+        }
+    }
+
     async fn limits(&self, connection: &mut MySqlConnection) -> Result<Limits, sqlx::Error> {
         if let Some(limits) = self.limits.get() {
             return Ok(*limits);
@@ -216,9 +222,9 @@ fn classify_number(number: u16) -> Fault {
         1053 | 1927 | 3169 | 2006 | 2013 | 4031 | 1152 | 1158..=1161 => Fault::Connection("connection"),
         1040 | 1203 | 1226 => Fault::Retryable("too_many_connections"),
         1205 => Fault::Retryable("lock_wait"),
-        1290 | 1792 | 1836 | 3989 => Fault::Retryable("read_only"),
+        1290 | 1792 | 1836 | 3989 => Fault::Elsewhere("read_only"),
         // A Galera node without its cluster, or not synchronized.
-        1047 => Fault::Retryable("not_ready"),
+        1047 => Fault::Elsewhere("not_ready"),
         // A commit that the cluster or the log turned down, a cancelled or too long statement.
         1180 | 1181 | 1637 | 1317 | 1969 | 3024 | 3101 => Fault::Retryable("aborted"),
         // Disk, temporary space, memory, lock table.
@@ -313,7 +319,10 @@ mod tests {
         for number in [1053, 2006, 2013, 1927] {
             assert!(matches!(classify_number(number), Fault::Connection(_)), "{number}");
         }
-        for number in [1040, 1203, 1205, 1290, 1047, 1180, 1181, 1836, 1021, 1114, 1045] {
+        for number in [1290, 1047, 1836] {
+            assert!(matches!(classify_number(number), Fault::Elsewhere(_)), "{number}");
+        }
+        for number in [1040, 1203, 1205, 1180, 1181, 1021, 1114, 1045] {
             assert!(matches!(classify_number(number), Fault::Retryable(_)), "{number}");
         }
         for number in [1049, 1054, 1146] {

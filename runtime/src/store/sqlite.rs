@@ -92,6 +92,9 @@ impl Driver for SqliteDriver {
         drop(connection);
     }
 
+    /// All connections lead to the one file.
+    fn discard_idle(&self) {}
+
     async fn limits(&self, _connection: &mut SqliteConnection) -> Result<Limits, sqlx::Error> {
         Ok(Limits {
             // SQLITE_MAX_LENGTH: <https://sqlite.org/limits.html>

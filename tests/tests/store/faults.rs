@@ -7,7 +7,8 @@ use kindex_runtime::store::{
     self, Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, StoreError, Written,
 };
 use kindex_tests::mariadb::MariaDb;
-use sqlx::mysql::MySqlConnection;
+use kindex_tests::proxy::Proxy;
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
 use std::sync::Arc;
@@ -49,6 +50,44 @@ async fn cause(store: &Arc<dyn MetadataStorage>, uid: &str) -> &'static str {
 async fn write(store: &Arc<dyn MetadataStorage>, uid: &str) -> Written {
     let batch = [widget(uid, uid, 3).label("l", "1").live()];
     store.write(&WIDGET, &batch, at(2)).await.expect("written")[0]
+}
+
+/// As after a failover: the address leads to another server, and open connections to one that only reads.
+#[tokio::test]
+async fn a_server_that_only_reads_is_left_for_the_one_behind_the_same_address() {
+    if !available() {
+        return;
+    }
+    let servers = [MariaDb::start(&[]), MariaDb::start(&[])];
+    let address = Proxy::start(servers[0].port);
+    let fields = |port, user: &str| MySqlFields {
+        host: "127.0.0.1".to_owned(),
+        port,
+        user: user.to_owned(),
+        database: "k".to_owned(),
+        ..MySqlFields::default()
+    };
+    let mut former = None;
+    for server in servers.iter().rev() {
+        let store = open(&fields(server.port, "root"), &impatient()).await;
+        store.prepare().await.expect("prepared");
+        let options = MySqlConnectOptions::new().host("127.0.0.1").port(server.port);
+        let mut root = options.username("root").connect().await.expect("the server is up");
+        root.execute("CREATE USER app@'127.0.0.1'").await.expect("created");
+        let grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON k.* TO app@'127.0.0.1'";
+        root.execute(grant).await.expect("granted");
+        former = Some(root);
+    }
+    let store = open(&fields(address.port, "app"), &impatient()).await;
+    let fill = (0..5).map(|_| store.count(&WIDGET));
+    futures::future::join_all(fill).await;
+    assert_eq!(write(&store, "u1").await, Written::Inserted);
+
+    let mut former = former.expect("the first server is the last");
+    former.execute("SET GLOBAL read_only = ON").await.expect("set");
+    address.lead_to(servers[1].port);
+    assert_eq!(cause(&store, "u2").await, "read_only");
+    assert_eq!(write(&store, "u2").await, Written::Inserted, "on the other server");
 }
 
 #[tokio::test]
