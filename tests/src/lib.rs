@@ -9,6 +9,8 @@ pub mod mariadb;
 
 pub mod mysql;
 
+pub mod galera;
+
 pub mod scrape;
 
 pub mod proxy;

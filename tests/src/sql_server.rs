@@ -75,6 +75,11 @@ impl SqlServer {
         self.directory.path().join("socket")
     }
 
+    /// Changes the options with which the server starts [again](Self::resume).
+    pub fn set_options(&mut self, options: &[String]) {
+        self.options = options.to_vec();
+    }
+
     /// Starts the server again after [`kill`](Self::kill), on the same data and port.
     ///
     /// # Panics
@@ -197,7 +202,7 @@ fn is_root() -> bool {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
     let address = listener.local_addr().expect("a bound socket has an address");
     address.port()

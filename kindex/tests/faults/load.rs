@@ -1,0 +1,223 @@
+//! Load on the cluster: objects are created, changed, labelled, deleted and declared final,
+//! each by one worker, which keeps in a ledger what the cluster has confirmed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kindex_runtime::kind::{Kind, Registry};
+use kindex_runtime::object::Uid;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
+
+const WORKERS: u64 = 3;
+/// Between two calls of a worker: enough load to have a batch under way at any moment.
+const PERIOD: Duration = Duration::from_millis(8);
+/// Objects that a worker keeps alive.
+const ALIVE_MAX: usize = 60;
+/// The kinds that are used; others stay quiet.
+const KINDS: [&str; 3] = ["Project", "Model", "PipelineRun"];
+
+/// What a worker has done to an object in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nothing yet.
+    Alive,
+    /// Deleted, by a call or by the annotation.
+    Deleted,
+    /// Declared final.
+    Evicted,
+}
+
+/// One line of the ledger: the last that the cluster has confirmed.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) kind: &'static Kind,
+    pub(crate) name: String,
+    pub(crate) uid: Uid,
+    pub(crate) spec: Value,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) end: End,
+}
+
+/// Running load.
+pub(crate) struct Load {
+    stop: Arc<AtomicBool>,
+    workers: Vec<JoinHandle<Vec<Line>>>,
+}
+
+impl Load {
+    pub(crate) fn start(runtime: &Runtime, client: &Client, registry: &Registry) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let kinds: Vec<&'static Kind> = KINDS.map(|name| find(registry, name)).to_vec();
+        let workers = (0..WORKERS).map(|number| {
+            let worker = Worker {
+                number,
+                client: client.clone(),
+                kinds: kinds.clone(),
+                rng: StdRng::seed_from_u64(number),
+                ledger: Vec::new(),
+            };
+            runtime.spawn(worker.run(stop.clone()))
+        });
+        Self {
+            workers: workers.collect(),
+            stop,
+        }
+    }
+
+    /// Ends it; what the cluster has confirmed.
+    pub(crate) fn stop(self, runtime: &Runtime) -> Vec<Line> {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.workers.into_iter().map(|worker| runtime.block_on(worker));
+        ended
+            .flat_map(|ledger| ledger.expect("no call to the cluster fails"))
+            .collect()
+    }
+}
+
+fn find(registry: &Registry, name: &str) -> &'static Kind {
+    let found = registry.kinds.iter().find(|kind| kind.name == name);
+    found.expect("the kind is declared")
+}
+
+/// Access to the objects of a kind in the scenario's namespace.
+pub(crate) fn api(client: &Client, kind: &Kind) -> Api<DynamicObject> {
+    let resource = ApiResource {
+        group: kind.group.to_owned(),
+        version: kind.version.to_owned(),
+        api_version: kind.api_version(),
+        kind: kind.name.to_owned(),
+        plural: kind.plural.to_owned(),
+    };
+    Api::namespaced_with(client.clone(), "default", &resource)
+}
+
+/// An object that the ingester's finalizer holds from its first moment.
+pub(crate) fn guarded(kind: &Kind, name: &str, round: u64) -> DynamicObject {
+    let object = json!({
+        "apiVersion": kind.api_version(),
+        "kind": kind.name,
+        "metadata": {
+            "name": name,
+            "finalizers": [kindex_generated::registry().platform.finalizer],
+            "labels": {"round": round.to_string(), "origin": "load"},
+            "annotations": {"note": "first"},
+        },
+        "spec": {"owner": {"name": "ada"}, "description": format!("in round {round}")},
+    });
+    serde_json::from_value(object).expect("an object")
+}
+
+struct Worker {
+    number: u64,
+    client: Client,
+    kinds: Vec<&'static Kind>,
+    rng: StdRng,
+    ledger: Vec<Line>,
+}
+
+impl Worker {
+    async fn run(mut self, stop: Arc<AtomicBool>) -> Vec<Line> {
+        let mut ticks = interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while !stop.load(Ordering::Relaxed) {
+            ticks.tick().await;
+            let alive: Vec<usize> = self.alive();
+            match self.rng.random_range(0..100) {
+                _ if alive.is_empty() => self.create().await,
+                0..25 if alive.len() < ALIVE_MAX => self.create().await,
+                choice => {
+                    let line = alive[self.rng.random_range(0..alive.len())];
+                    self.touch(line, choice).await;
+                }
+            }
+        }
+        self.ledger
+    }
+
+    fn alive(&self) -> Vec<usize> {
+        let lines = self.ledger.iter().enumerate();
+        let alive = lines.filter(|(_, line)| line.end == End::Alive);
+        alive.map(|(number, _)| number).collect()
+    }
+
+    async fn create(&mut self) {
+        let kind = self.kinds[self.rng.random_range(0..self.kinds.len())];
+        let name = format!("load-{}-{}", self.number, self.ledger.len());
+        let object = guarded(kind, &name, 0);
+        let created = api(&self.client, kind).create(&PostParams::default(), &object).await;
+        let created = created.expect("the cluster creates");
+        let mut line = Line {
+            kind,
+            name,
+            uid: Uid::from(created.metadata.uid.as_deref().expect("the cluster gives uids")),
+            spec: Value::Null,
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            end: End::Alive,
+        };
+        line.confirm(created);
+        self.ledger.push(line);
+    }
+
+    async fn touch(&mut self, line: usize, choice: u32) {
+        let round = self.rng.random::<u32>();
+        let platform = kindex_generated::registry().platform;
+        let (change, end) = match choice {
+            0..60 => (
+                json!({"spec": {"description": format!("in round {round}")}}),
+                End::Alive,
+            ),
+            60..72 => (
+                json!({"metadata": {"labels": {"round": round.to_string()}}}),
+                End::Alive,
+            ),
+            72..80 => (
+                json!({"metadata": {"annotations": {"note": null, "n": round.to_string()}}}),
+                End::Alive,
+            ),
+            80..84 => (
+                json!({"metadata": {"annotations": {platform.immutable: "true"}}}),
+                End::Evicted,
+            ),
+            84..88 => (
+                json!({"metadata": {"annotations": {platform.deleting: "true"}}}),
+                End::Deleted,
+            ),
+            _ => return self.delete(line).await,
+        };
+        let line = &mut self.ledger[line];
+        let api = api(&self.client, line.kind);
+        let patched = api
+            .patch(&line.name, &PatchParams::default(), &Patch::Merge(change))
+            .await;
+        line.confirm(patched.expect("the cluster patches"));
+        line.end = end;
+    }
+
+    async fn delete(&mut self, line: usize) {
+        let line = &mut self.ledger[line];
+        let deleted = api(&self.client, line.kind)
+            .delete(&line.name, &DeleteParams::default())
+            .await;
+        deleted.expect("the cluster deletes");
+        line.end = End::Deleted;
+    }
+}
+
+impl Line {
+    fn confirm(&mut self, object: DynamicObject) {
+        self.spec = object.data["spec"].clone();
+        self.labels = object.metadata.labels.unwrap_or_default();
+        self.annotations = object.metadata.annotations.unwrap_or_default();
+    }
+}

@@ -1,0 +1,24 @@
+//! Real faults: the ingester's own process, real databases and a real network between
+//! them, broken under load. After each fault SQL equals the cluster, nothing is lost, and
+//! the time until rows come again is reported. `KINDEX_FAULTS=full` makes each fault as
+//! often as a release deserves; otherwise each is made a few times.
+
+mod database;
+mod galera;
+mod ingester;
+mod judge;
+mod kills;
+mod load;
+mod network;
+mod planted;
+mod report;
+mod server;
+mod stage;
+
+/// How often a fault is made: this often where everything is wanted, else so often.
+fn times(full: usize, quick: usize) -> usize {
+    match std::env::var("KINDEX_FAULTS").as_deref() {
+        Ok("full") => full,
+        Ok(_) | Err(_) => quick,
+    }
+}

@@ -1,0 +1,120 @@
+//! A Galera cluster of MariaDB servers on loopback, whose nodes can be killed and brought
+//! back one by one. Knows nothing of schemas and stores.
+
+use std::path::Path;
+
+use crate::mariadb::MariaDb;
+use crate::sql_server::free_port;
+
+/// Where Debian's package puts the replication library.
+const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
+
+/// Servers that hold the same rows. A commit on one is on all of them.
+pub struct Galera {
+    nodes: Vec<MariaDb>,
+    ports: Vec<Ports>,
+}
+
+/// What a node listens on beside its SQL port.
+#[derive(Clone, Copy)]
+struct Ports {
+    group: u16,
+    increments: u16,
+    snapshots: u16,
+}
+
+impl Ports {
+    fn free() -> Self {
+        Self {
+            group: free_port(),
+            increments: free_port(),
+            snapshots: free_port(),
+        }
+    }
+}
+
+impl Galera {
+    /// Whether the programs and the library are there.
+    pub fn installed() -> bool {
+        MariaDb::installed() && Path::new(PROVIDER).exists()
+    }
+
+    /// Starts so many nodes, one after the other, with more options for each.
+    ///
+    /// # Panics
+    /// When a node does not come up; the message holds its log.
+    pub fn start(nodes: usize, options: &[&str]) -> Self {
+        let ports: Vec<Ports> = (0..nodes).map(|_| Ports::free()).collect();
+        let mut galera = Self {
+            nodes: Vec::new(),
+            ports,
+        };
+        for number in 0..nodes {
+            let founding = number == 0;
+            let first = galera.options(number, founding, options);
+            let first: Vec<&str> = first.iter().map(String::as_str).collect();
+            let mut node = MariaDb::start(&first);
+            // Whoever comes back joins, the founder too.
+            node.set_options(&galera.options(number, false, options));
+            galera.nodes.push(node);
+        }
+        galera
+    }
+
+    fn options(&self, number: usize, founding: bool, more: &[&str]) -> Vec<String> {
+        let Ports {
+            group,
+            increments,
+            snapshots,
+        } = self.ports[number];
+        let others = self.ports.iter().enumerate().filter(|(other, _)| *other != number);
+        let others: Vec<String> = others
+            .filter(|_| !founding)
+            .map(|(_, ports)| format!("127.0.0.1:{}", ports.group))
+            .collect();
+        let provider = [
+            format!("gmcast.listen_addr=tcp://127.0.0.1:{group}"),
+            format!("ist.recv_addr=127.0.0.1:{increments}"),
+            // A dead node is given up after three seconds, a busy one is not.
+            "evs.keepalive_period=PT0.5S".to_owned(),
+            "evs.inactive_check_period=PT0.5S".to_owned(),
+            "evs.suspect_timeout=PT3S".to_owned(),
+            "evs.inactive_timeout=PT10S".to_owned(),
+            "gcache.size=32M".to_owned(),
+        ];
+        let own = [
+            "--wsrep-on=ON".to_owned(),
+            format!("--wsrep-provider={PROVIDER}"),
+            format!("--wsrep-cluster-address=gcomm://{}", others.join(",")),
+            "--wsrep-cluster-name=kindex".to_owned(),
+            format!("--wsrep-node-name=node{number}"),
+            "--wsrep-node-address=127.0.0.1".to_owned(),
+            "--wsrep-sst-method=rsync".to_owned(),
+            format!("--wsrep-sst-receive-address=127.0.0.1:{snapshots}"),
+            format!("--wsrep-provider-options={}", provider.join(";")),
+            "--binlog-format=ROW".to_owned(),
+            "--innodb-autoinc-lock-mode=2".to_owned(),
+        ];
+        own.into_iter()
+            .chain(more.iter().map(|&option| option.to_owned()))
+            .collect()
+    }
+
+    /// The SQL port of a node.
+    pub fn port(&self, node: usize) -> u16 {
+        self.nodes[node].port
+    }
+
+    /// Ends a node at once, as a crash would.
+    pub fn kill(&mut self, node: usize) {
+        self.nodes[node].kill();
+    }
+
+    /// Brings a node back; returns once it has the cluster's data and takes users.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    pub fn resume(&mut self, node: usize) {
+        self.nodes[node].resume();
+    }
+}
