@@ -2,7 +2,7 @@
 --
 -- Kindex's tables on MySQL and MariaDB, in the database that the connection is in.
 --
--- 13 kinds, 39 tables of theirs, 3 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 5 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -155,6 +155,17 @@ CREATE TABLE IF NOT EXISTS `model_annotations` (
     `value` MEDIUMTEXT,
     PRIMARY KEY (`id`),
     KEY `model_annotations_uid` (`obj_uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `model_history` (
+    `obj_uid` VARCHAR(64) NOT NULL,
+    `branch` BIGINT NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `seen_time` DATETIME(6) NOT NULL,
+    `encoding` TINYINT NOT NULL,
+    `payload` LONGBLOB NOT NULL,
+    PRIMARY KEY (`obj_uid`, `branch`, `res_version`),
+    KEY `model_history_seen_time` (`seen_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- -----------------------------------------------------------------------------
@@ -580,6 +591,17 @@ CREATE TABLE IF NOT EXISTS `deployment_annotations` (
     `value` MEDIUMTEXT,
     PRIMARY KEY (`id`),
     KEY `deployment_annotations_uid` (`obj_uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `deployment_history` (
+    `obj_uid` VARCHAR(64) NOT NULL,
+    `branch` BIGINT NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `seen_time` DATETIME(6) NOT NULL,
+    `encoding` TINYINT NOT NULL,
+    `payload` LONGBLOB NOT NULL,
+    PRIMARY KEY (`obj_uid`, `branch`, `res_version`),
+    KEY `deployment_history_seen_time` (`seen_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- -----------------------------------------------------------------------------

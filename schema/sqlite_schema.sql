@@ -3,7 +3,7 @@
 -- Kindex's tables on SQLite.
 -- Times are text in UTC with six digits of a second, such as 2026-01-31T12:00:00.000000Z.
 --
--- 13 kinds, 39 tables of theirs, 3 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 5 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -151,6 +151,17 @@ CREATE TABLE IF NOT EXISTS `model_annotations` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `model_annotations_uid` ON `model_annotations` (`obj_uid`);
+
+CREATE TABLE IF NOT EXISTS `model_history` (
+    `obj_uid` TEXT NOT NULL,
+    `branch` INTEGER NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `seen_time` TEXT NOT NULL,
+    `encoding` INTEGER NOT NULL,
+    `payload` BLOB NOT NULL,
+    PRIMARY KEY (`obj_uid`, `branch`, `res_version`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `model_history_seen_time` ON `model_history` (`seen_time`);
 
 -- -----------------------------------------------------------------------------
 -- Pipeline
@@ -558,6 +569,17 @@ CREATE TABLE IF NOT EXISTS `deployment_annotations` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `deployment_annotations_uid` ON `deployment_annotations` (`obj_uid`);
+
+CREATE TABLE IF NOT EXISTS `deployment_history` (
+    `obj_uid` TEXT NOT NULL,
+    `branch` INTEGER NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `seen_time` TEXT NOT NULL,
+    `encoding` INTEGER NOT NULL,
+    `payload` BLOB NOT NULL,
+    PRIMARY KEY (`obj_uid`, `branch`, `res_version`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `deployment_history_seen_time` ON `deployment_history` (`seen_time`);
 
 -- -----------------------------------------------------------------------------
 -- SparkJob

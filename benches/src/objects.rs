@@ -37,6 +37,7 @@ pub static RUN: Kind = Kind {
     scope: Scope::Namespaced,
     table: "run",
     immutable: false,
+    history: false,
     columns: &[
         column("pipeline_namespace", &["spec", "pipeline", "namespace"], NAME),
         column("pipeline_name", &["spec", "pipeline", "name"], NAME),

@@ -207,7 +207,7 @@ pub static KIND: Section = Section {
         key(
             "history",
             Sort::Flag,
-            "Whether every stored version of an object is kept, not only the last. Default: false.",
+            "Whether every version of an object is kept, compressed, in a table `<table>_history`. Default: false.",
         ),
         key(
             "columns",

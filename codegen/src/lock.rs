@@ -22,6 +22,8 @@ pub struct Lock {
     pub columns: BTreeMap<(String, String), LockedColumn>,
     /// `key <table> <key> <columns>`
     pub keys: BTreeMap<(String, String), String>,
+    /// `history <table>`, of kinds that keep their versions.
+    pub histories: BTreeSet<String>,
     /// `tag <message> <field> <number> <type>`, of made messages, also of fields that are gone.
     tags: BTreeMap<(String, String), LockedTag>,
     /// `value <enum> <value> <number>`, of made enums, also of values that are gone.
@@ -111,6 +113,9 @@ impl Lock {
             }
             ("key", [table, key, columns]) => {
                 self.keys.insert(pair(table, key), (*columns).to_owned());
+            }
+            ("history", [table]) => {
+                self.histories.insert((*table).to_owned());
             }
             ("tag", [message, field, number, ty]) => {
                 let tag = LockedTag {
@@ -250,6 +255,9 @@ impl Lock {
                 let columns: Vec<&str> = key.columns.iter().map(AsRef::as_ref).collect();
                 self.keys.insert(pair(&table, key.name.as_str()), columns.join(","));
             }
+            if kind.history {
+                self.histories.insert(table.clone());
+            }
             let hash = kind.storage_version_hash.clone();
             self.versions.insert((name.clone(), kind.api_version(), hash));
             let locked = LockedKind {
@@ -269,6 +277,9 @@ impl Lock {
         }
         for ((table, key), columns) in &self.keys {
             lines.push(format!("key {table} {key} {columns}"));
+        }
+        for table in &self.histories {
+            lines.push(format!("history {table}"));
         }
         for (kind, locked) in &self.kinds {
             let LockedKind {
@@ -323,6 +334,7 @@ mod tests {
         lock.assign_tag("a.ExperimentSpec", "owner", "string").expect("new");
         lock.assign_value("a.ExperimentStatus.Phase", "DRAFT");
         lock.keys.insert(pair("model", "model_owner"), "owner".to_owned());
+        lock.histories.insert("model".to_owned());
         let column = LockedColumn {
             path: "spec.size".to_owned(),
             sql: "DECIMAL(20, 6)".to_owned(),

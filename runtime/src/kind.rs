@@ -106,6 +106,8 @@ pub struct Kind {
     pub table: &'static str,
     /// Every object is final at birth and is evicted once stored.
     pub immutable: bool,
+    /// Every version is kept, in the table `<table>_history`.
+    pub history: bool,
     /// Extracted columns in table order.
     pub columns: &'static [Column],
     /// Secondary keys of the main table.

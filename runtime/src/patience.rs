@@ -42,9 +42,12 @@ impl Passing for StoreError {
     fn passes_after(&self) -> Option<Duration> {
         match self {
             Self::Retryable { .. } => Some(Duration::ZERO),
-            Self::Refused { .. } | Self::Schema(_) | Self::Corrupt { .. } | Self::Address(_) | Self::Continue(_) => {
-                None
-            }
+            Self::Refused { .. }
+            | Self::Schema(_)
+            | Self::Corrupt { .. }
+            | Self::Address(_)
+            | Self::Continue(_)
+            | Self::NoHistory(_) => None,
         }
     }
 }

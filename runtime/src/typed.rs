@@ -75,6 +75,7 @@ impl Kind {
             scope,
             table: K::TABLE,
             immutable: false,
+            history: false,
             columns: K::COLUMNS,
             keys: K::KEYS,
             manifest,

@@ -4,9 +4,11 @@
 pub mod mysql;
 pub mod sqlite;
 
-use crate::model::{BaseColumn, ColumnName, Key, Kind, Model, SideColumn, SideTable, SqlType, TableName};
+use crate::model::{
+    BaseColumn, ColumnName, HistoryColumn, Key, Kind, Model, SideColumn, SideTable, SqlType, TableName,
+};
 
-/// Main table, labels, annotations.
+/// Main table, labels, annotations. A history is Kindex's own addition.
 pub const TABLES_OF_A_KIND: usize = 1 + SideTable::ALL.len();
 
 /// One table.
@@ -60,7 +62,7 @@ pub struct Section {
     pub tables: Vec<Table>,
 }
 
-/// Everything a database of this model holds: three tables for each kind in the model's order, then Kindex's own.
+/// Everything a database of this model holds: the tables of each kind in the model's order, then Kindex's own.
 pub fn sections(model: &Model) -> Vec<Section> {
     let mut sections: Vec<Section> = model.kinds.iter().map(kind_section).collect();
     sections.push(bookkeeping_section());
@@ -72,7 +74,11 @@ fn kind_section(kind: &Kind) -> Section {
     Section {
         heading: kind.name.to_string(),
         doc: kind.doc.clone(),
-        tables: [main_table(kind)].into_iter().chain(sides).collect(),
+        tables: [main_table(kind)]
+            .into_iter()
+            .chain(sides)
+            .chain(history_table(kind))
+            .collect(),
     }
 }
 
@@ -109,6 +115,40 @@ pub fn side_table(kind: &Kind, side: SideTable) -> Table {
         primary_key: vec![side_column_name(SideColumn::Id)],
         keys,
     }
+}
+
+/// The table with one row for each version of each object, where the kind keeps them. Versions of an object lie side by
+/// side, the last one at the end; the key by time is for those who ask what happened when, and for cleaning up.
+pub fn history_table(kind: &Kind) -> Option<Table> {
+    let name = kind.history_table()?;
+    let time = Key {
+        name: name.key("seen_time").expect("lower leaves room for the history's key"),
+        columns: vec![fixed_name(HistoryColumn::SeenTime.name())],
+    };
+    Some(Table {
+        name,
+        columns: history_columns().into(),
+        primary_key: HistoryColumn::PRIMARY_KEY
+            .map(|column| fixed_name(column.name()))
+            .into(),
+        keys: vec![time],
+    })
+}
+
+/// The columns of a history table, the same for every kind.
+pub fn history_columns() -> [TableColumn; 6] {
+    HistoryColumn::ALL.map(|column| TableColumn {
+        name: fixed_name(column.name()),
+        ty: match column {
+            HistoryColumn::ObjUid => UID,
+            HistoryColumn::Branch => StorageType::Sql(SqlType::BigInt),
+            HistoryColumn::ResVersion => RESOURCE_VERSION,
+            HistoryColumn::SeenTime => TIME,
+            HistoryColumn::Encoding => StorageType::Sql(SqlType::TinyInt),
+            HistoryColumn::Payload => StorageType::Bytes,
+        },
+        required: true,
+    })
 }
 
 /// The columns of a side table, the same for every kind.

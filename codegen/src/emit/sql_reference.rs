@@ -5,7 +5,9 @@ use askama::Template;
 
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::dialect::{self, TableColumn, mysql, sqlite};
-use crate::model::{BaseColumn, Column, ColumnName, ColumnType, Kind, Model, Reference, ReferenceTarget, SideTable};
+use crate::model::{
+    BaseColumn, Column, ColumnName, ColumnType, HistoryColumn, Kind, Model, Reference, ReferenceTarget, SideTable,
+};
 
 /// The page.
 pub(super) fn emit(model: &Model) -> Artifacts {
@@ -17,6 +19,8 @@ pub(super) fn emit(model: &Model) -> Artifacts {
         extracted: model.kinds.iter().map(|kind| kind.columns.len()).sum(),
         base: BaseColumn::all().map(base_row).collect(),
         sides: SideTable::ALL.map(side_rows),
+        histories: model.kinds.iter().filter(|kind| kind.history).collect(),
+        history: history_rows(),
         sections: model.kinds.iter().map(section).collect(),
         relationships: model.kinds.iter().flat_map(relationships).collect(),
         examples: examples(model),
@@ -36,6 +40,9 @@ struct Page<'a> {
     extracted: usize,
     base: Vec<Row>,
     sides: [Side; 2],
+    /// The kinds that keep their versions.
+    histories: Vec<&'a Kind>,
+    history: Vec<Row>,
     sections: Vec<KindSection<'a>>,
     relationships: Vec<Relationship>,
     examples: Option<Examples<'a>>,
@@ -95,6 +102,17 @@ fn side_rows(side: SideTable) -> Side {
         suffix: side.suffix(),
         rows: rows.collect(),
     }
+}
+
+fn history_rows() -> Vec<Row> {
+    let columns = dialect::history_columns().into_iter().zip(HistoryColumn::ALL);
+    let rows = columns.map(|(TableColumn { name, ty, required }, column)| Row {
+        name: name.to_string(),
+        mysql: nullability(mysql::column_type(ty), required),
+        sqlite: nullability(sqlite::column_type(ty), required),
+        doc: column.doc().to_owned(),
+    });
+    rows.collect()
 }
 
 fn nullability(ty: String, required: bool) -> String {

@@ -8,8 +8,8 @@ use super::messages::Messages;
 use super::{columns, keys, references, storage_version};
 use crate::diag::{Collector, messages as mistakes};
 use crate::model::{
-    Cardinality, FieldType, Kind, KindName, Message, MessageName, Path, PrinterColumn, PrinterType, QualifiedName as _,
-    Scope, Segment, Shape, SideTable, SubresourceStatus,
+    Cardinality, FieldType, HistoryColumn, Kind, KindName, Message, MessageName, Path, PrinterColumn, PrinterType,
+    QualifiedName as _, Scope, Segment, Shape, SideTable, SubresourceStatus,
 };
 use crate::source::Place;
 use crate::spec::ColumnSpec;
@@ -108,6 +108,11 @@ fn sql_objects(drafts: &[Draft<'_>]) -> SqlObjects {
         objects.entry(draft.table.to_string()).or_insert(place);
         for side in SideTable::ALL {
             let name = format!("{}_{}", draft.table, side.suffix());
+            objects.entry(name).or_insert(place);
+        }
+        if draft.spec.history {
+            let name = format!("{}_{}", draft.table, HistoryColumn::SUFFIX);
+            objects.entry(format!("{name}_seen_time")).or_insert(place);
             objects.entry(name).or_insert(place);
         }
     }

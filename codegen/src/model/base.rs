@@ -1,5 +1,6 @@
 //! The part of the storage contract that every kind has: the columns that precede the extracted ones, Kindex's own
-//! columns after them, and the two side tables. Names, order and meaning only; the SQL types are the dialects' choice.
+//! columns after them, and the two side tables; and the history that a kind may have. Names, order and meaning only;
+//! the SQL types are the dialects' choice.
 
 /// A column that every main table has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -155,6 +156,65 @@ impl SideColumn {
             Self::ObjUid => "obj_uid",
             Self::Key => "key",
             Self::Value => "value",
+        }
+    }
+}
+
+/// A column of a history table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HistoryColumn {
+    /// The `uid` of the row in the main table.
+    ObjUid,
+    /// Versions that a restored cluster took back are told from those it wrote under the same numbers.
+    Branch,
+    /// Resource version.
+    ResVersion,
+    /// When the version was first seen.
+    SeenTime,
+    /// How the payload is written.
+    Encoding,
+    /// The text of the version.
+    Payload,
+}
+
+impl HistoryColumn {
+    /// All columns in table order.
+    pub const ALL: [Self; 6] = [
+        Self::ObjUid,
+        Self::Branch,
+        Self::ResVersion,
+        Self::SeenTime,
+        Self::Encoding,
+        Self::Payload,
+    ];
+
+    /// The primary key in order.
+    pub const PRIMARY_KEY: [Self; 3] = [Self::ObjUid, Self::Branch, Self::ResVersion];
+
+    /// What is appended to the main table's name after an underscore.
+    pub const SUFFIX: &'static str = "history";
+
+    /// The SQL name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ObjUid => "obj_uid",
+            Self::Branch => "branch",
+            Self::ResVersion => "res_version",
+            Self::SeenTime => "seen_time",
+            Self::Encoding => "encoding",
+            Self::Payload => "payload",
+        }
+    }
+
+    /// One sentence for documentation.
+    pub const fn doc(self) -> &'static str {
+        match self {
+            Self::ObjUid => "The `uid` of the object's row in the main table.",
+            Self::Branch => "0; below 0 for versions that the cluster lost when it was restored from a backup.",
+            Self::ResVersion => "Resource version of this text.",
+            Self::SeenTime => "When Kindex first saw the version.",
+            Self::Encoding => "1: the form that MySQL's `UNCOMPRESS()` reads.",
+            Self::Payload => "The exact JSON text, compressed.",
         }
     }
 }

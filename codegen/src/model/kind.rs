@@ -2,7 +2,8 @@
 //! detail is in `column` and `message`.
 
 use super::{
-    ApiVersion, BaseColumn, Column, ColumnName, GroupName, KeyName, KindName, MessageName, Path, SideTable, TableName,
+    ApiVersion, BaseColumn, Column, ColumnName, GroupName, HistoryColumn, KeyName, KindName, MessageName, Path,
+    SideTable, TableName,
 };
 
 /// What all kinds share.
@@ -47,7 +48,7 @@ pub struct Kind {
     pub scope: Scope,
     /// Whether every object of this kind is evicted from etcd as soon as it is stored.
     pub immutable: bool,
-    /// Whether every stored version is kept.
+    /// Whether every version is kept, in a table of its own.
     pub history: bool,
     /// Rust module: `pipeline_run`.
     pub module: String,
@@ -78,6 +79,13 @@ impl Kind {
     pub fn side_table(&self, side: SideTable) -> TableName {
         TableName::parse(&format!("{}_{}", self.table, side.suffix()))
             .expect("lower leaves room for the side tables' names")
+    }
+
+    /// The table of versions, `pipelinerun_history`, where the kind has one.
+    pub fn history_table(&self) -> Option<TableName> {
+        let name = format!("{}_{}", self.table, HistoryColumn::SUFFIX);
+        self.history
+            .then(|| TableName::parse(&name).expect("lower leaves room for longer names"))
     }
 
     /// `michelangelo.api/v2`.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use prost_types::FileDescriptorSet;
 
-pub use base::{BaseColumn, SideColumn, SideTable};
+pub use base::{BaseColumn, HistoryColumn, SideColumn, SideTable};
 pub use column::{Column, ColumnType, Group, Part, Path, Segment};
 pub use kind::{
     Key, Kind, OnDelete, Platform, PrinterColumn, PrinterType, Reference, ReferenceTarget, Scope, Shape,

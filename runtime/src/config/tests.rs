@@ -13,6 +13,7 @@ const fn kind(name: &'static str, table: &'static str) -> Kind {
         scope: Scope::Namespaced,
         table,
         immutable: false,
+        history: false,
         columns: &[],
         keys: &[],
         manifest: "",

@@ -39,6 +39,7 @@ impl From<StoreError> for StoreFailure {
             StoreError::Refused { .. } => (false, "refused"),
             StoreError::Corrupt { .. } => (false, "corrupt"),
             StoreError::Continue(_) => (false, "continue"),
+            StoreError::NoHistory(_) => (false, "no_history"),
         };
         Self {
             retryable,

@@ -19,6 +19,7 @@ static KIND: Kind = Kind {
     scope: Scope::Namespaced,
     table: "run",
     immutable: false,
+    history: false,
     columns: &[],
     keys: &[],
     manifest: "",

@@ -62,6 +62,14 @@ impl Dialect {
         }
     }
 
+    /// Ends an insert that leaves rows as they are whose key is there already.
+    pub(super) fn or_leave(self, column: &str, key: &str) -> String {
+        match self {
+            Self::MySql => format!(" ON DUPLICATE KEY UPDATE `{column}` = `{column}`"),
+            Self::Sqlite => format!(" ON CONFLICT ({key}) DO NOTHING"),
+        }
+    }
+
     /// The value that the insert came with. MySQL prefers a row alias since 8.0.20, which
     /// MariaDB does not know; both know this.
     pub(super) fn inserted(self, column: &str) -> String {

@@ -21,6 +21,8 @@ mod sqlite;
 
 mod schema;
 
+mod history;
+
 mod plan;
 
 mod rows;
@@ -29,9 +31,13 @@ mod page;
 
 mod write;
 
+mod write_history;
+
 mod connections;
 
 mod sql_store;
+
+mod past;
 
 mod maintenance;
 
@@ -44,6 +50,7 @@ pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
 pub use dialect::Dialect;
 pub use maintenance::{Maintenance, RowImage, SideRow};
 pub use page::Page;
+pub use past::{AsOf, History, Past};
 pub use select::{Direction, Select, Statement};
 
 use crate::kind::{Kind, Registry};
@@ -98,14 +105,31 @@ pub enum RowWrite {
         /// The row.
         uid: Uid,
     },
+    /// Keeps a version in the history, where the kind has one, and changes no row: it was replaced
+    /// before it could be stored, or is late.
+    Record {
+        /// The version.
+        object: Object,
+        /// When it was seen.
+        seen: Timestamp,
+    },
 }
 
 impl RowWrite {
-    /// The row that the write is for.
+    /// The object that the write is about.
     pub fn uid(&self) -> &Uid {
         match self {
             Self::Store { version, .. } => &version.object.metadata.uid,
             Self::SoftDelete { uid } => uid,
+            Self::Record { object, .. } => &object.metadata.uid,
+        }
+    }
+
+    /// Whether the write may change a row.
+    fn is_of_a_row(&self) -> bool {
+        match self {
+            Self::Store { .. } | Self::SoftDelete { .. } => true,
+            Self::Record { .. } => false,
         }
     }
 }
@@ -193,6 +217,9 @@ pub enum StoreError {
     /// The address of the database is wrong.
     #[error("database address: {0}")]
     Address(String),
+    /// The kind keeps no history.
+    #[error("{0}: keeps no history: `history = true` in crds.toml makes it keep one from then on")]
+    NoHistory(String),
     /// A continue token cannot be used with this query.
     #[error("continue token: {0}")]
     Continue(String),
@@ -211,8 +238,10 @@ impl StoreError {
 /// A batch of writes is one transaction: all of it is stored or nothing. A write is guarded by
 /// (uid, res_version): an older version never overwrites a newer one, in any interleaving
 /// with other writers. Labels and annotations are those of the stored version, one row per key.
+/// A kind that keeps a history has every version of a batch in it, once, also one that is superseded,
+/// and the version that a row held before the history began.
 #[async_trait]
-pub trait MetadataStorage: Maintenance {
+pub trait MetadataStorage: Maintenance + History {
     /// Creates the database and the tables where they are missing, and checks that all columns that
     /// this program writes are there. Idempotent; nothing else creates anything.
     async fn prepare(&self) -> Result<(), StoreError>;
@@ -221,7 +250,7 @@ pub trait MetadataStorage: Maintenance {
     async fn row_states(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowState>, StoreError>;
 
     /// Applies a batch in one transaction and says what became of each write, in order.
-    /// A batch holds at most one write per uid, in any order.
+    /// A batch holds at most one write per row and any number of [`RowWrite::Record`]s, in any order.
     ///
     /// When a row appears as live or evicted, or is revived, then of all rows of its namespace and
     /// name that are not deleted only the one with the highest version stays so. The others are closed,

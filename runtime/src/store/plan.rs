@@ -76,6 +76,7 @@ pub(super) struct NewRow<'a> {
 /// Decides one write.
 pub(super) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, now: Timestamp) -> Plan<'a> {
     match (write, row) {
+        (RowWrite::Record { .. }, _) => Plan::Nothing(Written::Unchanged),
         (RowWrite::SoftDelete { .. }, None) => Plan::Nothing(Written::Unchanged),
         (RowWrite::SoftDelete { uid }, Some(row)) => match row.life() {
             Life::Deleted => Plan::Nothing(Written::Unchanged),

@@ -198,6 +198,17 @@ impl KindSql {
         ))
     }
 
+    /// All rows of a name. Parameters: [`exact`] parameters of a namespace and of a name.
+    pub(super) fn incarnations(&self) -> Statement {
+        kept(format!(
+            "SELECT {} FROM `{}` WHERE {} AND {} ORDER BY `delete_time` IS NOT NULL, `res_version` DESC",
+            self.stored_columns,
+            self.table,
+            exactly("namespace"),
+            exactly("name"),
+        ))
+    }
+
     /// Parameter: uid.
     pub(super) fn by_id(&self) -> Statement {
         kept(format!(
@@ -258,12 +269,12 @@ pub(super) struct ListFilter {
 }
 
 /// The tables of a kind with the columns that the store writes, in order.
-pub(super) fn tables(kind: &Kind) -> [(String, Vec<&'static str>); 3] {
+pub(super) fn tables(kind: &Kind) -> Vec<(String, Vec<&'static str>)> {
     let side = |side: Side| {
         let name = format!("{}_{}", kind.table, side.suffix());
         (name, vec!["obj_uid", "key", "value"])
     };
-    [
+    vec![
         (kind.table.to_owned(), main_columns(kind)),
         side(Side::Labels),
         side(Side::Annotations),

@@ -9,6 +9,8 @@ use jiff::Timestamp;
 
 use super::connections::{Connections, failure};
 use super::driver::{Cells, Driver, Fault, Param, Statement};
+use super::history::sql::{self as history_sql, HistorySql};
+use super::history::{Keeping, lost_branch};
 use super::rows::{found_row, param, res_version, stored};
 use super::select::Select;
 use super::sql::{self, KindSql, LIST_MAX, ListFilter};
@@ -43,7 +45,7 @@ impl<D: Driver> SqlStore<D> {
         }
     }
 
-    fn texts(&self, kind: &Kind) -> Arc<KindSql> {
+    pub(super) fn texts(&self, kind: &Kind) -> Arc<KindSql> {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let found = texts
             .entry(kind.table)
@@ -63,7 +65,8 @@ impl<D: Driver> SqlStore<D> {
     /// Whether all tables have the columns that this program writes.
     async fn probe_tables(&self) -> Result<(), StoreError> {
         for kind in self.registry.kinds {
-            for (table, columns) in sql::tables(kind) {
+            let history = kind.history.then(|| history_sql::table_and_columns(kind));
+            for (table, columns) in sql::tables(kind).into_iter().chain(history) {
                 let probed = self.connections.query(bookkeeping::probe(&table, &columns), &[]).await;
                 probed.map_err(|error| match D::classify(&error) {
                     Fault::Schema => StoreError::Schema(format!(
@@ -146,6 +149,7 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
             sql: &self.texts(kind),
             kind,
             now,
+            keeping: kind.history.then(|| Keeping::new(self.history_sql(kind), batch, now)),
         };
         let written = self.connections.write(&work, batch).await;
         written.map_err(|error| failure::<D>(kind.name, error))
@@ -156,6 +160,12 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
         names.sort_unstable();
         for chunk in names.chunks(LIST_MAX) {
             let params = padded_list(chunk);
+            if kind.history {
+                // First: a row whose history was not taken back would hide what follows.
+                let branch = [Param::Int(lost_branch(Timestamp::now()))];
+                let statement = self.history_sql(kind).branch_off(params.len());
+                self.change(kind, statement, &[&branch[..], &params].concat()).await?;
+            }
             let statement = self.texts(kind).rewind(params.len());
             self.change(kind, statement, &params).await?;
         }
@@ -300,6 +310,13 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
 }
 
 impl<D: Driver> SqlStore<D> {
+    pub(super) fn history_sql(&self, kind: &Kind) -> HistorySql {
+        HistorySql {
+            dialect: self.dialect(),
+            main_table: kind.table,
+        }
+    }
+
     async fn get(&self, kind: &Kind, statement: Statement, params: &[Param<'_>]) -> Result<Option<Stored>, StoreError> {
         let rows = self.connections.query(statement, params).await;
         let rows = rows.map_err(|error| failure::<D>(kind.name, error))?;

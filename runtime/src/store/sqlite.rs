@@ -284,6 +284,7 @@ mod tests {
             scope: Scope::Namespaced,
             table: "thing",
             immutable: false,
+            history: false,
             columns: &[],
             keys: &[KEY],
             manifest: "",

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 
 use super::driver::{Cells, Driver, Limits, Param, Raw, Statement};
+use super::history::Keeping;
 use super::plan::{FoundRow, NewRow, Plan, plan};
 use super::rows::{MainRow, found_row, res_version, side_rows};
 use super::sql::{KindSql, LIST_MAX, Side, padded};
@@ -33,6 +34,8 @@ pub(super) struct Work<'a> {
     pub(super) sql: &'a KindSql,
     pub(super) kind: &'a Kind,
     pub(super) now: Timestamp,
+    /// Where the kind keeps a history.
+    pub(super) keeping: Option<Keeping>,
 }
 
 /// The decisions of a batch by sort, each in order of uid.
@@ -50,7 +53,7 @@ struct Sorted<'a> {
 impl<D: Driver> Batch<'_, D> {
     /// Applies all writes and says what became of each.
     pub(super) async fn apply(&mut self, writes: &[RowWrite]) -> Result<Vec<Written>, sqlx::Error> {
-        let mut order: Vec<usize> = (0..writes.len()).collect();
+        let mut order: Vec<usize> = (0..writes.len()).filter(|&i| writes[i].is_of_a_row()).collect();
         // One order for all writers: two of them never wait for each other.
         order.sort_unstable_by_key(|&index| writes[index].uid());
         let uids: Vec<&str> = order.iter().map(|&i| &*writes[i].uid().0).collect();
@@ -66,6 +69,15 @@ impl<D: Driver> Batch<'_, D> {
             let write = &writes[index];
             let decision = plan(write, found.get(write.uid()), self.work.now);
             written[index] = sorted.add(decision);
+        }
+        if let Some(keeping) = &self.work.keeping {
+            let replaced: Vec<&str> = sorted
+                .updates
+                .iter()
+                .map(|row| &*row.version.object.metadata.uid.0)
+                .collect();
+            self.keep_replaced(keeping.sql, &replaced).await?;
+            self.write_history(keeping).await?;
         }
         self.write_main(&sorted).await?;
         self.write_side(Side::Labels, &sorted).await?;
@@ -116,7 +128,7 @@ impl<D: Driver> Batch<'_, D> {
     }
 
     /// Sends rows in statements of sizes that come again, within the limits of the server.
-    async fn execute_rows<'p, R: AsRef<[Param<'p>]>>(
+    pub(super) async fn execute_rows<'p, R: AsRef<[Param<'p>]>>(
         &mut self,
         rows: &[R],
         statement: impl Fn(&KindSql, usize) -> Statement,

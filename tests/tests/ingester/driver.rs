@@ -58,6 +58,7 @@ const THING_PARTS: Kind = Kind {
     scope: Scope::Namespaced,
     table: "thing",
     immutable: false,
+    history: false,
     columns: &[],
     keys: &[],
     manifest: "",

@@ -12,8 +12,8 @@ use kindex_runtime::ingester::message::PlannedWrite;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::store::{
-    self, Counts, Dialect, ListQuery, Maintenance, MetadataStorage, RowImage, RowState, RowWrite, Select, StoreError,
-    Stored, Written,
+    self, AsOf, Counts, Dialect, History, ListQuery, Maintenance, MetadataStorage, Past, RowImage, RowState, RowWrite,
+    Select, StoreError, Stored, Written,
 };
 use tokio::sync::watch;
 
@@ -134,6 +134,25 @@ impl FakeStorage {
 }
 
 #[async_trait]
+impl History for FakeStorage {
+    async fn incarnations(&self, _: &Kind, _: &str, _: &str) -> Result<Vec<Stored>, StoreError> {
+        unreachable!("the ingester reads no objects back")
+    }
+
+    async fn history(&self, _: &Kind, _: &Uid, _: Option<&Past>, _: u32) -> Result<Vec<Past>, StoreError> {
+        unreachable!("the ingester reads no history")
+    }
+
+    async fn version(&self, _: &Kind, _: &Uid, _: ResourceVersion) -> Result<Option<Past>, StoreError> {
+        unreachable!("the ingester reads no history")
+    }
+
+    async fn version_at(&self, _: &Kind, _: &str, _: &str, _: Timestamp) -> Result<AsOf, StoreError> {
+        unreachable!("the ingester reads no history")
+    }
+}
+
+#[async_trait]
 impl Maintenance for FakeStorage {
     async fn row_images(&self, _: &Kind, _: &[Uid]) -> Result<Vec<RowImage>, StoreError> {
         unreachable!("the ingester compares no rows")
@@ -170,6 +189,7 @@ impl MetadataStorage for FakeStorage {
                 revive: *revive,
             },
             RowWrite::SoftDelete { uid } => PlannedWrite::SoftDelete(uid.clone()),
+            RowWrite::Record { .. } => unreachable!("no kind of these tests keeps a history"),
         };
         let planned: Vec<PlannedWrite> = batch.iter().map(plan).collect();
         let outcomes = self

@@ -55,6 +55,7 @@ pub static THING: Kind = Kind {
     scope: Scope::Namespaced,
     table: "thing",
     immutable: false,
+    history: false,
     columns: &[Column {
         name: "value",
         path: &["spec", "value"],

@@ -49,6 +49,7 @@ mod concurrent;
 mod faults;
 mod fidelity;
 mod guards;
+mod history;
 mod names;
 mod pages;
 mod prepare;

@@ -6,7 +6,7 @@ use kindex_runtime::kind::{Column, ColumnType, Kind, Registry};
 use kindex_runtime::store::{self, Address, MetadataStorage, PoolConfig, StoreError};
 
 use super::backend::Backend;
-use super::widget::{REGISTRY, WIDGET, at, widget};
+use super::widget::{PARTS, REGISTRY, WIDGET, at, widget};
 
 scenarios!(
     preparing_twice_changes_nothing,
@@ -57,17 +57,7 @@ async fn a_table_without_a_column_is_refused_by_name(backend: Backend) {
             .concat()
             .into_boxed_slice(),
         ),
-        name: WIDGET.name,
-        group: WIDGET.group,
-        version: WIDGET.version,
-        plural: WIDGET.plural,
-        singular: WIDGET.singular,
-        scope: WIDGET.scope,
-        table: WIDGET.table,
-        immutable: WIDGET.immutable,
-        keys: WIDGET.keys,
-        manifest: WIDGET.manifest,
-        encode: WIDGET.encode,
+        ..PARTS
     }));
     let registry = Registry {
         kinds: Box::leak(Box::new([wider])),

@@ -1,4 +1,4 @@
--- The tables of one kind; see `widget.sqlite.sql` for the same in SQLite.
+-- The tables of two kinds, the second of which keeps its versions; see `widget.sqlite.sql` for the same in SQLite.
 CREATE TABLE IF NOT EXISTS `widget` (
     `uid` VARCHAR(64) NOT NULL,
     `group_ver` VARCHAR(255) NOT NULL,
@@ -39,6 +39,55 @@ CREATE TABLE IF NOT EXISTS `widget_annotations` (
     `value` MEDIUMTEXT,
     PRIMARY KEY (`id`),
     KEY `widget_annotations_uid` (`obj_uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `keepsake` (
+    `uid` VARCHAR(64) NOT NULL,
+    `group_ver` VARCHAR(255) NOT NULL,
+    `namespace` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `create_time` DATETIME(6) NOT NULL,
+    `update_time` DATETIME(6),
+    `delete_time` DATETIME(6),
+    `proto` LONGBLOB,
+    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `group` VARCHAR(64),
+    `order` INT,
+    `key` BIGINT,
+    `rank` DOUBLE,
+    `ready` BOOLEAN,
+    `end_time` DATETIME(6),
+    `evicted_time` DATETIME(6),
+    `content_hash` BINARY(32),
+    PRIMARY KEY (`uid`),
+    KEY `keepsake_namespace_name` (`namespace`, `name`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `keepsake_labels` (
+    `id` BIGINT NOT NULL AUTO_INCREMENT,
+    `obj_uid` VARCHAR(64) NOT NULL,
+    `key` VARCHAR(317) NOT NULL,
+    `value` VARCHAR(63),
+    PRIMARY KEY (`id`),
+    KEY `keepsake_labels_uid` (`obj_uid`),
+    KEY `keepsake_labels_key_value` (`key`, `value`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `keepsake_annotations` (
+    `id` BIGINT NOT NULL AUTO_INCREMENT,
+    `obj_uid` VARCHAR(64) NOT NULL,
+    `key` VARCHAR(317) NOT NULL,
+    `value` MEDIUMTEXT,
+    PRIMARY KEY (`id`),
+    KEY `keepsake_annotations_uid` (`obj_uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `keepsake_history` (
+    `obj_uid` VARCHAR(64) NOT NULL,
+    `branch` BIGINT NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `seen_time` DATETIME(6) NOT NULL,
+    `encoding` TINYINT NOT NULL,
+    `payload` LONGBLOB NOT NULL,
+    PRIMARY KEY (`obj_uid`, `branch`, `res_version`),
+    KEY `keepsake_history_seen_time` (`seen_time`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
     `version` INT NOT NULL,

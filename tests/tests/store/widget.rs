@@ -19,7 +19,7 @@ const fn column(name: &'static str, path: &'static [&'static str], ty: ColumnTyp
     }
 }
 
-pub(crate) static WIDGET: Kind = Kind {
+pub(crate) const PARTS: Kind = Kind {
     name: "Widget",
     group: "test.kindex",
     version: "v1",
@@ -28,6 +28,7 @@ pub(crate) static WIDGET: Kind = Kind {
     scope: Scope::Namespaced,
     table: "widget",
     immutable: false,
+    history: false,
     columns: &[
         column("group", &["spec", "group"], ColumnType::Text { chars: 64 }),
         column("order", &["spec", "order"], ColumnType::Int32),
@@ -54,6 +55,22 @@ pub(crate) static WIDGET: Kind = Kind {
     encode,
 };
 
+pub(crate) static WIDGET: Kind = PARTS;
+
+/// As a widget, and every version is kept.
+pub(crate) static KEEPSAKE: Kind = Kind {
+    name: "Keepsake",
+    plural: "keepsakes",
+    singular: "keepsake",
+    table: "keepsake",
+    history: true,
+    keys: &[Key {
+        name: "keepsake_namespace_name",
+        columns: &["namespace", "name"],
+    }],
+    ..PARTS
+};
+
 pub(crate) static REGISTRY: Registry = Registry {
     platform: Platform {
         group: "test.kindex",
@@ -62,7 +79,7 @@ pub(crate) static REGISTRY: Registry = Registry {
         deleting: "test/Deleting",
         immutable: "test/Immutable",
     },
-    kinds: &[&WIDGET],
+    kinds: &[&WIDGET, &KEEPSAKE],
     mysql_schema: include_str!("widget.mysql.sql"),
     sqlite_schema: include_str!("widget.sqlite.sql"),
 };

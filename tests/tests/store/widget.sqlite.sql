@@ -1,4 +1,4 @@
--- The tables of one kind; see `widget.mysql.sql` for the same in MySQL.
+-- The tables of two kinds, the second of which keeps its versions; see `widget.mysql.sql` for the same in MySQL.
 CREATE TABLE IF NOT EXISTS `widget` (
     `uid` TEXT NOT NULL,
     `group_ver` TEXT NOT NULL,
@@ -38,6 +38,53 @@ CREATE TABLE IF NOT EXISTS `widget_annotations` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `widget_annotations_uid` ON `widget_annotations` (`obj_uid`);
+CREATE TABLE IF NOT EXISTS `keepsake` (
+    `uid` TEXT NOT NULL,
+    `group_ver` TEXT NOT NULL,
+    `namespace` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `create_time` TEXT NOT NULL,
+    `update_time` TEXT,
+    `delete_time` TEXT,
+    `proto` BLOB,
+    `json` TEXT NOT NULL CHECK (json_valid(`json`)),
+    `group` TEXT,
+    `order` INTEGER,
+    `key` INTEGER,
+    `rank` REAL,
+    `ready` INTEGER,
+    `end_time` TEXT,
+    `evicted_time` TEXT,
+    `content_hash` BLOB,
+    PRIMARY KEY (`uid`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `keepsake_namespace_name` ON `keepsake` (`namespace`, `name`);
+CREATE TABLE IF NOT EXISTS `keepsake_labels` (
+    `id` INTEGER NOT NULL PRIMARY KEY,
+    `obj_uid` TEXT NOT NULL,
+    `key` TEXT NOT NULL,
+    `value` TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS `keepsake_labels_uid` ON `keepsake_labels` (`obj_uid`);
+CREATE INDEX IF NOT EXISTS `keepsake_labels_key_value` ON `keepsake_labels` (`key`, `value`);
+CREATE TABLE IF NOT EXISTS `keepsake_annotations` (
+    `id` INTEGER NOT NULL PRIMARY KEY,
+    `obj_uid` TEXT NOT NULL,
+    `key` TEXT NOT NULL,
+    `value` TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS `keepsake_annotations_uid` ON `keepsake_annotations` (`obj_uid`);
+CREATE TABLE IF NOT EXISTS `keepsake_history` (
+    `obj_uid` TEXT NOT NULL,
+    `branch` INTEGER NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `seen_time` TEXT NOT NULL,
+    `encoding` INTEGER NOT NULL,
+    `payload` BLOB NOT NULL,
+    PRIMARY KEY (`obj_uid`, `branch`, `res_version`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `keepsake_history_seen_time` ON `keepsake_history` (`seen_time`);
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
     `version` INTEGER NOT NULL,
     `checksum` TEXT NOT NULL,

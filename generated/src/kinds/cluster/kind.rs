@@ -14,6 +14,7 @@ pub static KIND: Kind = Kind {
     scope: Scope::Namespaced,
     table: "cluster",
     immutable: false,
+    history: false,
     columns: COLUMNS,
     keys: KEYS,
     manifest: include_str!("../../../../schema/crds/clusters.yaml"),

@@ -14,6 +14,7 @@ pub static KIND: Kind = Kind {
     scope: Scope::Namespaced,
     table: "deployment",
     immutable: false,
+    history: true,
     columns: COLUMNS,
     keys: KEYS,
     manifest: include_str!("../../../../schema/crds/deployments.yaml"),

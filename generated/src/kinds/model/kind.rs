@@ -14,6 +14,7 @@ pub static KIND: Kind = Kind {
     scope: Scope::Namespaced,
     table: "model",
     immutable: false,
+    history: true,
     columns: COLUMNS,
     keys: KEYS,
     manifest: include_str!("../../../../schema/crds/models.yaml"),

@@ -14,6 +14,7 @@ pub static KIND: Kind = Kind {
     scope: Scope::Namespaced,
     table: "project",
     immutable: false,
+    history: false,
     columns: COLUMNS,
     keys: KEYS,
     manifest: include_str!("../../../../schema/crds/projects.yaml"),
