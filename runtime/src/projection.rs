@@ -68,6 +68,7 @@ impl Version {
         let encoded = (kind.encode)(object.text());
         let mut problems = encoded.problems;
         let columns = extract(kind.columns, &object, &mut problems);
+        problems.extend(unstorable_creation(&object));
         let hash = hash(&object);
         Arc::new(Self {
             object,
@@ -77,6 +78,15 @@ impl Version {
             problems,
         })
     }
+}
+
+/// The column of the creation time takes no NULL: a store writes 1970 instead.
+fn unstorable_creation(object: &Object) -> Option<Problem> {
+    let time = object.metadata.creation_timestamp.filter(|time| !storable(time))?;
+    Some(Problem {
+        path: "metadata.creationTimestamp".to_owned(),
+        message: format!("{time} does not fit DATETIME; 1970 is stored"),
+    })
 }
 
 fn hash(object: &Object) -> ContentHash {

@@ -25,9 +25,10 @@ pub(super) fn found_row(row: &impl Cells) -> Result<FoundRow, sqlx::Error> {
     })
 }
 
-/// Reads a version, which the column's type allows to be larger than any that is written.
+/// Reads a version. Other programs may have written larger ones than ours, up to the 64 bits of the
+/// column's type: they come as negative numbers.
 pub(super) fn res_version(row: &impl Cells, index: usize) -> Result<ResourceVersion, sqlx::Error> {
-    Ok(ResourceVersion(row.int(index)?.unsigned_abs()))
+    Ok(ResourceVersion(row.int(index)?.cast_unsigned()))
 }
 
 /// Reads what `KindSql::by_name`, `by_id` and `list` select.

@@ -46,6 +46,7 @@ macro_rules! scenarios {
 }
 
 mod concurrent;
+mod extremes;
 mod faults;
 mod fidelity;
 mod guards;
