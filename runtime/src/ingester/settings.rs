@@ -24,7 +24,8 @@ pub struct Settings {
     pub pending_max: usize,
     /// Most objects a page of a list.
     pub page_rows: u32,
-    /// How often the position is saved.
+    /// How often the position is saved: what happened since is seen again by the next life,
+    /// and a process that is killed again and again must get further each time.
     pub checkpoint_period: Duration,
     /// When a relist may close rows.
     pub orphan_guard: OrphanGuard,
@@ -68,7 +69,7 @@ impl Default for Settings {
             linger: Duration::from_millis(3),
             pending_max: 10_000,
             page_rows: 500,
-            checkpoint_period: Duration::from_secs(5),
+            checkpoint_period: Duration::from_secs(1),
             orphan_guard: OrphanGuard {
                 rows_max: 100,
                 percent_max: 50,

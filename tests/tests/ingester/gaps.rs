@@ -1,5 +1,7 @@
 //! Starts, gaps, restorations, and lists that are not to be believed.
 
+use std::time::Duration;
+
 use kindex_runtime::cluster::{ClusterError, ObjectName, Page, Unreadable, WatchEvent};
 use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, Saved};
 use kindex_runtime::ingester::settings::{OrphanGuard, Settings};
@@ -189,4 +191,17 @@ fn the_saved_position_stays_below_what_is_not_settled() {
     let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
     bench.written(ticket, 1);
     assert_eq!(bench.controller.status().settled, ResourceVersion(30));
+}
+
+/// A process that dies every few seconds would otherwise replay more each time.
+#[test]
+fn the_position_is_saved_every_second_while_it_moves() {
+    let mut bench = Bench::watching(Settings::default());
+    for version in 2..6 {
+        bench.elapsed += Duration::from_secs(1);
+        let read = bench.applied(&thing(&format!("u{version}"), version));
+        let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+        bench.written(ticket, 1);
+    }
+    assert_eq!(bench.checkpoints, [2, 3, 4, 5]);
 }
