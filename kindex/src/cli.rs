@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod healing;
+mod past;
 
 pub use healing::{Form, SidesArgs, VerifyArgs};
+pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
 #[derive(Debug, Parser)]
@@ -38,6 +40,7 @@ Examples:
   kindex                                  everything on embedded defaults, until Ctrl-C
   kindex up --samples --once              try it: apply one object of each kind, store it, exit
   kindex get pipelineruns -n prod         what SQL holds, live and evicted
+  kindex diff model/fraud -n prod         what the last change of an object was
   kindex generate --check                 are the emitted files those of crds.toml?";
 
 /// Form of log lines on stderr.
@@ -58,6 +61,10 @@ pub enum Command {
     Ingester(IngesterArgs),
     /// Show what SQL holds.
     Get(GetArgs),
+    /// Show the versions that an object had, and what each of them changed.
+    History(HistoryArgs),
+    /// Show what changed in an object between two versions or two moments.
+    Diff(DiffArgs),
     /// Compare the number of objects in the cluster and in SQL, kind by kind.
     Status(StatusArgs),
     /// Report every difference between the cluster and SQL.
@@ -182,6 +189,10 @@ pub struct GetArgs {
     #[arg(long)]
     pub deleted: bool,
 
+    /// A moment in the past.
+    #[command(flatten)]
+    pub at: AtArg,
+
     /// At most this many rows.
     #[arg(long, default_value_t = 500)]
     pub limit: u32,
@@ -202,7 +213,8 @@ const GET_EXAMPLES: &str = "\
 Examples:
   kindex get models
   kindex get pipelineruns -n prod -l team=fraud -o wide
-  kindex get pipelinerun/nightly -n prod -o yaml --deleted";
+  kindex get pipelinerun/nightly -n prod -o yaml --deleted
+  kindex get model/fraud -n prod --at 2026-11-01T12:00:00Z -o yaml";
 
 /// Form of a command's answer on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,19 +5,32 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::projection::extract;
-use kindex_runtime::store::{Life, ListQuery, MetadataStorage, Stored};
+use kindex_runtime::store::{AsOf, Life, ListQuery, MetadataStorage, Stored};
 use kindex_runtime::value::Value;
 use serde_json::value::RawValue;
 
 use crate::cli::{GetArgs, Output};
 use crate::error::{CommandError, CommandResult, chain};
+use crate::moment::Time;
 use crate::output::{age, table};
+use crate::target::{Target, kind_and_name, with_history};
 
 /// Reads the rows and prints them.
 pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn MetadataStorage) -> CommandResult {
-    let (kind, name) = target(registry, args)?;
-    let rows = match &name {
-        Some(name) => vec![one(kind, name, args, store).await?],
+    let (kind, name) = kind_and_name(registry, &args.kind, args.name.as_deref())?;
+    if args.at.at.is_some() {
+        with_history(registry, kind)?;
+    }
+    let rows = match name {
+        Some(name) => {
+            let namespace = args.namespace.as_deref().unwrap_or("default");
+            vec![one(&Target::new(kind, namespace, name), args, store).await?]
+        }
+        None if args.at.at.is_some() => {
+            return Err(
+                CommandError::usage("--at shows one object").hint(format_args!("name it: {}/NAME", kind.singular))
+            );
+        }
         None => many(kind, args, store).await?,
     };
     print!(
@@ -27,28 +40,44 @@ pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn Metadat
     Ok(())
 }
 
-fn target(registry: &Registry, args: &GetArgs) -> CommandResult<(&'static Kind, Option<String>)> {
-    let (kind, name) = match args.kind.split_once('/') {
-        Some((kind, name)) => (kind, Some(name.to_owned())),
-        None => (args.kind.as_str(), args.name.clone()),
+async fn one(target: &Target<'_>, args: &GetArgs, store: &dyn MetadataStorage) -> CommandResult<Stored> {
+    let Target { kind, namespace, name } = *target;
+    if let Some(Time(time)) = args.at.at {
+        let found = store.version_at(kind, namespace, name, time).await;
+        return stored_as_of(target, found.map_err(|error| failed(&error))?, time);
+    }
+    let found = if args.deleted {
+        let rows = store.incarnations(kind, namespace, name).await;
+        rows.map(|rows| rows.into_iter().next())
+    } else {
+        store.get_by_name(kind, namespace, name).await
     };
-    let found = registry.find(kind).ok_or_else(|| {
-        let known: Vec<_> = registry.kinds.iter().map(|kind| kind.plural).collect();
-        CommandError::usage(format_args!("unknown kind {kind:?}")).hint(format_args!("one of: {}", known.join(", ")))
-    })?;
-    Ok((found, name))
+    found.map_err(|error| failed(&error))?.ok_or_else(|| {
+        CommandError::failure(format_args!("{target}: not stored"))
+            .hint("another namespace? name it with -n; a deleted object is shown with --deleted")
+    })
 }
 
-async fn one(kind: &Kind, name: &str, args: &GetArgs, store: &dyn MetadataStorage) -> CommandResult<Stored> {
-    let namespace = args.namespace.as_deref().unwrap_or("default");
-    let found = store
-        .get_by_name(kind, namespace, name)
-        .await
-        .map_err(|error| failed(&error))?;
-    found.ok_or_else(|| {
-        CommandError::failure(format_args!("{} {namespace}/{name}: not stored", kind.name))
-            .hint("another namespace? name it with -n; a deleted object is listed with --deleted")
-    })
+/// What stood under the name then; the reason where nothing did.
+pub(crate) fn stored_as_of(target: &Target<'_>, found: AsOf, time: Timestamp) -> CommandResult<Stored> {
+    match found {
+        AsOf::Stored(stored) => Ok(stored),
+        AsOf::NotYet { first } => Err(
+            CommandError::failure(format_args!("{target}: not stored yet at {time}"))
+                .hint(format_args!("the first version that is kept was seen at {first}")),
+        ),
+        AsOf::Deleted { at, last } => {
+            let version = last.object.metadata.resource_version;
+            let deleted = CommandError::failure(format_args!("{target}: deleted at {at}, and not there at {time}"));
+            Err(deleted.hint(format_args!(
+                "its last version was {version}; ask for a time before its deletion"
+            )))
+        }
+        AsOf::Unknown => {
+            Err(CommandError::failure(format_args!("{target}: never stored"))
+                .hint("another namespace? name it with -n"))
+        }
+    }
 }
 
 async fn many(kind: &Kind, args: &GetArgs, store: &dyn MetadataStorage) -> CommandResult<Vec<Stored>> {

@@ -5,6 +5,8 @@ pub mod error;
 
 pub mod platform;
 
+pub mod moment;
+
 pub mod cli;
 
 mod output;
@@ -25,7 +27,15 @@ mod database;
 
 mod interrupt;
 
+mod target;
+
 mod get;
+
+mod changes;
+
+mod history;
+
+mod diff;
 
 mod status;
 

@@ -11,7 +11,7 @@ use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
-use crate::{client, database, generate, get, ingester, status, up, verify};
+use crate::{client, database, diff, generate, get, history, ingester, status, up, verify};
 
 /// Runs the command that the process was started with.
 pub fn run(platform: &Platform) -> ExitCode {
@@ -40,6 +40,18 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Get(args) => block_on(async {
             let store = open(&platform.registry, &args.data_dir, &args.database)?;
             let done = get::run(&platform.registry, &args, store.as_ref()).await;
+            store.close().await;
+            done
+        }),
+        Command::History(args) => block_on(async {
+            let store = open(&platform.registry, &args.object.data_dir, &args.object.database)?;
+            let done = history::run(&platform.registry, &args, store.as_ref()).await;
+            store.close().await;
+            done
+        }),
+        Command::Diff(args) => block_on(async {
+            let store = open(&platform.registry, &args.object.data_dir, &args.object.database)?;
+            let done = diff::run(&platform.registry, &args, store.as_ref()).await;
             store.close().await;
             done
         }),

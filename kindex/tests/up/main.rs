@@ -1,6 +1,7 @@
 //! `kindex up` as a user runs it: the real binary, a real kubectl, files in a
 //! temporary directory. Everything is observed from outside.
 
+mod history;
 mod metrics;
 mod process;
 mod readiness;
@@ -16,6 +17,10 @@ kind: Model
 metadata: {name: fraud, namespace: default, labels: {team: risk}}
 spec: {algorithm: xgboost, trainingFramework: sklearn, owner: {name: ada}}
 "#;
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
 
 #[test]
 fn samples_once_stores_all_kinds_and_exits() {

@@ -1,0 +1,75 @@
+//! What a person means by `model/fraud -n prod`: kind, namespace and name.
+
+use kindex_runtime::kind::{Kind, Registry, Scope};
+
+use crate::error::{CommandError, CommandResult};
+
+/// One name of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) kind: &'static Kind,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+}
+
+impl std::fmt::Display for Target<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kind, namespace, name } = self;
+        match kind.scope {
+            Scope::Namespaced => write!(f, "{} {namespace}/{name}", kind.name),
+            Scope::Cluster => write!(f, "{} {name}", kind.name),
+        }
+    }
+}
+
+impl<'a> Target<'a> {
+    /// The name in a namespace; a kind of the whole cluster has none.
+    pub(crate) fn new(kind: &'static Kind, namespace: &'a str, name: &'a str) -> Self {
+        let namespace = match kind.scope {
+            Scope::Namespaced => namespace,
+            Scope::Cluster => "",
+        };
+        Self { kind, namespace, name }
+    }
+}
+
+/// A kind, and a name where one follows it: after a slash or as a word of its own.
+pub(crate) fn kind_and_name<'a>(
+    registry: &Registry,
+    kind: &'a str,
+    name: Option<&'a str>,
+) -> CommandResult<(&'static Kind, Option<&'a str>)> {
+    let (kind, name) = match kind.split_once('/') {
+        Some((kind, name)) => (kind, Some(name)),
+        None => (kind, name),
+    };
+    let found = registry.find(kind).ok_or_else(|| {
+        let known: Vec<_> = registry.kinds.iter().map(|kind| kind.plural).collect();
+        CommandError::usage(format_args!("unknown kind {kind:?}")).hint(format_args!("one of: {}", known.join(", ")))
+    })?;
+    Ok((found, name))
+}
+
+/// Refuses a kind that keeps no history.
+pub(crate) fn with_history(registry: &Registry, kind: &Kind) -> CommandResult {
+    if kind.history {
+        return Ok(());
+    }
+    let kept: Vec<_> = registry
+        .kinds
+        .iter()
+        .filter(|kind| kind.history)
+        .map(|kind| kind.plural)
+        .collect();
+    let others = if kept.is_empty() {
+        "none".to_owned()
+    } else {
+        kept.join(", ")
+    };
+    Err(
+        CommandError::usage(format_args!("{} keeps no history", kind.name)).hint(format_args!(
+            "`history = true` under [kinds.{}] in crds.toml makes it keep one from then on; kinds that do: {others}",
+            kind.name
+        )),
+    )
+}
