@@ -63,13 +63,20 @@ pub enum PlannedWrite {
     },
     /// See [`RowWrite::SoftDelete`](crate::store::RowWrite::SoftDelete).
     SoftDelete(Uid),
+    /// See [`RowWrite::Record`](crate::store::RowWrite::Record).
+    Record {
+        /// The version.
+        object: Object,
+        /// When it was received.
+        seen: Timestamp,
+    },
 }
 
 impl PlannedWrite {
-    /// The row that the write is for.
+    /// The object that the write is about.
     pub fn uid(&self) -> &Uid {
         match self {
-            Self::Store { object, .. } => &object.metadata.uid,
+            Self::Store { object, .. } | Self::Record { object, .. } => &object.metadata.uid,
             Self::SoftDelete(uid) => uid,
         }
     }

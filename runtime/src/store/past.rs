@@ -145,7 +145,11 @@ impl<D: Driver> Reader<'_, D> {
         let mut first: Option<Timestamp> = None;
         for row in rows {
             let uid = &row.object.metadata.uid;
-            let params = [Param::Text(&uid.0), Param::Time(time)];
+            let params = [
+                Param::Text(&uid.0),
+                Param::Time(time),
+                Param::Int(newest_at(&row, time)),
+            ];
             let Some(stored) = stood(&row, self.read_one(self.sql.at(), &params).await?, time) else {
                 let began = self.first_seen(&row).await?;
                 first = began.into_iter().chain(first).min();
@@ -178,6 +182,15 @@ impl<D: Driver> Reader<'_, D> {
         let rows = self.connections.query(statement, params).await;
         let rows = rows.map_err(|error| failure::<D>(self.kind.name, error))?;
         rows.iter().map(|row| past(self.kind, row)).collect()
+    }
+}
+
+/// The newest version that a row can have stood for at a time. One that was evicted stands for what it
+/// holds, and not for what its way out of the cluster made of it.
+fn newest_at(row: &Stored, time: Timestamp) -> i64 {
+    match row.evicted_time {
+        Some(evicted) if evicted <= time => row.object.metadata.resource_version.0.cast_signed(),
+        Some(_) | None => i64::MAX,
     }
 }
 

@@ -10,6 +10,7 @@ use kindex_runtime::ingester::message::{
     Effect, Input, Now, Outcome, Output, PlannedWrite, Saved, StoreFailure, Ticket,
 };
 use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::kind::Kind;
 use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::projection::Version;
@@ -73,8 +74,12 @@ impl Thing {
 impl Bench {
     /// A controller that has not begun.
     pub fn new(settings: Settings) -> Self {
+        Self::of(&THING, settings)
+    }
+
+    fn of(kind: &'static Kind, settings: Settings) -> Self {
         let metrics = Arc::new(KindMetrics::default());
-        let controller = Controller::new(&THING, PLATFORM, settings, metrics.clone(), 7);
+        let controller = Controller::new(kind, PLATFORM, settings, metrics.clone(), 7);
         Self {
             controller,
             metrics,
@@ -85,7 +90,12 @@ impl Bench {
 
     /// A controller that watches from version 1.
     pub fn watching(settings: Settings) -> Self {
-        let mut bench = Self::new(settings);
+        Self::watching_kind(&THING, settings)
+    }
+
+    /// The same for another kind.
+    pub fn watching_kind(kind: &'static Kind, settings: Settings) -> Self {
+        let mut bench = Self::of(kind, settings);
         bench.step(Input::Start);
         let saved = Saved {
             position: Some(ResourceVersion(1)),
@@ -175,7 +185,9 @@ pub fn write_of(outputs: &[Output]) -> Option<(Ticket, Vec<(Uid, u64)>)> {
     outputs.iter().find_map(|output| match output {
         Output::Write(ticket, writes) => {
             let version = |write: &PlannedWrite| match write {
-                PlannedWrite::Store { object, .. } => object.metadata.resource_version.0,
+                PlannedWrite::Store { object, .. } | PlannedWrite::Record { object, .. } => {
+                    object.metadata.resource_version.0
+                }
                 PlannedWrite::SoftDelete(_) => 0,
             };
             let writes = writes.iter().map(|write| (write.uid().clone(), version(write)));

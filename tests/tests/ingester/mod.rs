@@ -6,4 +6,5 @@ mod bench;
 mod driver;
 mod fakes;
 mod gaps;
+mod history;
 mod leaving;

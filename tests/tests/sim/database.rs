@@ -68,7 +68,7 @@ impl SimDatabase {
     pub fn write(&mut self, kind: &Kind, batch: &[PlannedWrite]) -> Result<Vec<Outcome>, StoreFailure> {
         let poisoned = batch.iter().any(|write| match write {
             PlannedWrite::Store { object, .. } => object.text().contains(POISON),
-            PlannedWrite::SoftDelete(_) => false,
+            PlannedWrite::SoftDelete(_) | PlannedWrite::Record { .. } => false,
         });
         if poisoned {
             let message = "simulated refusal".to_owned();
@@ -98,6 +98,7 @@ impl SimDatabase {
                     problems: Vec::new(),
                 }
             }
+            PlannedWrite::Record { .. } => unreachable!("things keep no history"),
             PlannedWrite::Store { object, life, revive } => {
                 let version = Version::project(kind, object.clone());
                 let written = self.store(&version, *life, *revive);

@@ -134,6 +134,7 @@ pub fn summary(output: &Output) -> String {
                         format!("{object:?} {life:?}{}", if *revive { " revive" } else { "" })
                     }
                     PlannedWrite::SoftDelete(uid) => format!("soft-delete {uid}"),
+                    PlannedWrite::Record { object, .. } => format!("record {object:?}"),
                 })
                 .collect();
             format!("write #{ticket}: {}", writes.join(", "))

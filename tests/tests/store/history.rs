@@ -132,6 +132,8 @@ async fn a_name_stands_for_what_it_did_at_that_moment(backend: Backend) {
     write(&backend, &[widget("u1", "a", 10).live()], at(10)).await;
     write(&backend, &[widget("u1", "a", 20).live()], at(20)).await;
     write(&backend, &[widget("u1", "a", 20).store(Life::Evicted, false)], at(30)).await;
+    let leaving = widget("u1", "a", 21).label("leaving", "yes");
+    write(&backend, &[record(&leaving, at(31))], at(31)).await;
     write(&backend, &[soft_delete("u1")], at(40)).await;
     write(&backend, &[widget("u2", "a", 50).live()], at(50)).await;
 

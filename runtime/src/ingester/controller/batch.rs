@@ -10,6 +10,7 @@ use super::super::decide::{self, Action, Context, Row, Then, Write};
 use super::super::message::{Outcome, Output, PlannedWrite, StoreFailure, Ticket};
 use super::Controller;
 use super::entry::{Observation, Resume, State};
+use super::records::Taken;
 use crate::object::{ResourceVersion, Uid};
 use crate::store::{Life, RowState, Written};
 
@@ -17,7 +18,8 @@ use crate::store::{Life, RowState, Written};
 #[derive(Debug)]
 pub(super) enum Batch {
     Reading(Vec<Uid>),
-    Writing(Vec<Item>),
+    /// Rows, and the versions that go into the history with them.
+    Writing(Vec<Item>, Taken),
 }
 
 /// One write of a batch.
@@ -49,20 +51,25 @@ impl Controller {
             && self.store_gate.until <= self.now.elapsed
         {
             let uids = self.next_batch();
-            if uids.is_empty() {
+            if uids.is_empty() && !self.may_record_alone() {
                 return;
             }
             self.begin_batch(uids);
         }
     }
 
+    /// Whether versions wait for the history that no row takes along.
+    fn may_record_alone(&self) -> bool {
+        self.batches.is_empty() && self.records.pending()
+    }
+
     /// When a batch could begin that may not begin now.
     pub(super) fn batch_deadline(&self) -> Option<Duration> {
         let pending = !self.queue.is_empty() || !self.groups.is_empty();
         let free = self.batches.len() < self.settings.concurrent_reconciles;
-        (pending && free && !self.is_paused()).then(|| {
+        (free && !self.is_paused() && (pending || self.may_record_alone())).then(|| {
             let lingered = self.queue_since + self.settings.linger;
-            if self.groups.is_empty() {
+            if pending && self.groups.is_empty() {
                 self.store_gate.until.max(lingered)
             } else {
                 self.store_gate.until
@@ -109,7 +116,7 @@ impl Controller {
         };
         let states = match answer {
             Ok(states) => states,
-            Err(failure) => return self.on_batch_failure(uids, false, &failure),
+            Err(failure) => return self.on_batch_failure(uids, false, false, &failure),
         };
         let rows: HashMap<Uid, Row> = states
             .iter()
@@ -141,9 +148,12 @@ impl Controller {
                 None => self.apply_then(&uid, action.then),
             }
         }
+        let records = self.plan_records(&mut writes);
         if !writes.is_empty() {
-            self.metrics.batch_rows.observe(writes.len() as f64);
-            self.batches.insert(ticket, Batch::Writing(items));
+            if !items.is_empty() {
+                self.metrics.batch_rows.observe(items.len() as f64);
+            }
+            self.batches.insert(ticket, Batch::Writing(items, records));
             self.out.push(Output::Write(ticket, writes));
         }
     }
@@ -222,20 +232,23 @@ impl Controller {
     }
 
     pub(super) fn on_written(&mut self, ticket: Ticket, answer: Result<Vec<Outcome>, StoreFailure>) {
-        let Some(Batch::Writing(items)) = self.batches.remove(&ticket) else {
+        let Some(Batch::Writing(items, records)) = self.batches.remove(&ticket) else {
             return;
         };
         match answer {
             Ok(outcomes) => {
                 self.store_gate = StoreGate::default();
+                self.records.on_committed(&records, !items.is_empty());
                 for (item, outcome) in items.into_iter().zip(outcomes) {
                     self.on_committed(item, outcome);
                 }
             }
             Err(failure) => {
                 let deletes = items.iter().any(|item| item.after.life == Life::Deleted);
-                let uids = items.into_iter().map(|item| item.uid).collect();
-                self.on_batch_failure(uids, deletes, &failure);
+                let uids: Vec<Uid> = items.into_iter().map(|item| item.uid).collect();
+                let rows = !uids.is_empty();
+                self.on_batch_failure(uids, deletes, records.has_others(), &failure);
+                self.on_records_failure(&records, rows, &failure);
             }
         }
     }
@@ -273,7 +286,7 @@ impl Controller {
 
     /// After a failure that may pass, the batch goes back to the head of the queue and
     /// the database is left alone for a while. Whether it was written is unknown.
-    fn on_batch_failure(&mut self, uids: Vec<Uid>, deletes: bool, failure: &StoreFailure) {
+    fn on_batch_failure(&mut self, uids: Vec<Uid>, deletes: bool, with_others: bool, failure: &StoreFailure) {
         let what = if deletes {
             "Failed to delete from metadata storage"
         } else {
@@ -286,7 +299,7 @@ impl Controller {
             entry.row = None;
         }
         if !failure.retryable {
-            return self.divide(uids, failure);
+            return self.divide(uids, with_others, failure);
         }
         let gate = &mut self.store_gate;
         gate.attempts = gate.attempts.saturating_add(1);
@@ -304,12 +317,16 @@ impl Controller {
         }
     }
 
-    fn divide(&mut self, mut uids: Vec<Uid>, failure: &StoreFailure) {
-        if let [uid] = uids.as_slice() {
-            return self.quarantine(&uid.clone(), &failure.message);
-        }
-        let second = uids.split_off(uids.len() / 2);
-        for half in [second, uids] {
+    /// Halves the rows of a refused batch. Where versions for the history were with them, the rows
+    /// may not be to blame, and go together once more, without those.
+    fn divide(&mut self, mut uids: Vec<Uid>, with_others: bool, failure: &StoreFailure) {
+        let halves = match uids.as_slice() {
+            [] => return,
+            [uid] if !with_others => return self.quarantine(&uid.clone(), &failure.message),
+            _ if with_others => vec![uids],
+            _ => vec![uids.split_off(uids.len() / 2), uids],
+        };
+        for half in halves {
             for uid in &half {
                 let entry = self.entries.get_mut(uid).expect("entries in a batch exist");
                 entry.state = State::Grouped;

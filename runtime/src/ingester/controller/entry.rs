@@ -148,7 +148,7 @@ pub(super) struct Position {
 
 impl Position {
     /// No position is below: 0 is no version.
-    const FIRST: ResourceVersion = ResourceVersion(1);
+    pub(super) const FIRST: ResourceVersion = ResourceVersion(1);
 
     /// The newest version received.
     pub(super) fn seen(&self) -> ResourceVersion {

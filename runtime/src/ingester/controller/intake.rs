@@ -299,7 +299,7 @@ impl Controller {
     /// A position worth saving that is not the saved one.
     fn unsaved_position(&self) -> Option<ResourceVersion> {
         let watching = matches!(self.phase, Phase::Watching { .. });
-        let watermark = self.position.watermark();
+        let watermark = self.watermark();
         let checkpoints = &self.checkpoints;
         let worth = !checkpoints.saving() && checkpoints.saved != Some(watermark) && watermark >= checkpoints.least;
         (watching && worth).then_some(watermark)

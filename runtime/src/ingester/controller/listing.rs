@@ -72,6 +72,7 @@ impl Controller {
         self.entries.clear();
         self.queue.clear();
         self.groups.clear();
+        self.records.clear();
         self.timers.clear();
         self.effects.clear();
         self.leaving.clear();
@@ -166,7 +167,9 @@ impl Controller {
             return;
         }
         let name = ObjectName::of(&object);
-        let mut entry = Entry::new(Observation::Present(object), name, version, self.now.elapsed);
+        let observation = Observation::Present(object);
+        self.sight(&uid, &observation);
+        let mut entry = Entry::new(observation, name, version, self.now.elapsed);
         entry.row = Some(row);
         self.position.begin(version, &uid);
         self.entries.insert(uid.clone(), entry);

@@ -1,8 +1,8 @@
 //! The controller of one kind: a deterministic machine without I/O. Time, randomness
 //! and everything that happens come in through [`Controller::step`]; what is to be done
 //! comes out of it. Which of its modules does what: `intake` follows the cluster, `listing`
-//! and `sweep` compare it with SQL after a gap, `queue` holds what is pending, `batch` writes it and
-//! `effects` lets objects leave the cluster.
+//! and `sweep` compare it with SQL after a gap, `queue` holds what is pending, `records` what the history
+//! waits for, `batch` writes both and `effects` lets objects leave the cluster.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -26,11 +26,13 @@ mod entry;
 mod intake;
 mod listing;
 mod queue;
+mod records;
 mod sweep;
 
 use batch::{Batch, StoreGate};
 use entry::{Entry, Position};
 use intake::{Checkpoints, Phase};
+use records::Records;
 
 /// See the module.
 pub struct Controller {
@@ -59,6 +61,7 @@ pub struct Controller {
     queue_since: Duration,
     groups: VecDeque<Vec<Uid>>,
     timers: BTreeSet<(Duration, Uid)>,
+    records: Records,
     batches: BTreeMap<Ticket, Batch>,
     next_ticket: Ticket,
     store_gate: StoreGate,
@@ -108,6 +111,7 @@ impl Controller {
             queue_since: Duration::ZERO,
             groups: VecDeque::new(),
             timers: BTreeSet::new(),
+            records: Records::default(),
             batches: BTreeMap::new(),
             next_ticket: 0,
             store_gate: StoreGate::default(),
@@ -167,7 +171,8 @@ impl Controller {
 
     /// Whether there is room for another event of the watch.
     pub fn wants_events(&self) -> bool {
-        !self.stopping && self.active() < self.settings.pending_max
+        let room = |pending| pending < self.settings.pending_max;
+        !self.stopping && room(self.active()) && room(self.records.len())
     }
 
     /// After [`Input::Stop`]: whether nothing is under way any more.
@@ -184,7 +189,7 @@ impl Controller {
             pending: self.entries.len(),
             waiting: self.timers.len(),
             position: self.position.seen(),
-            settled: self.position.watermark(),
+            settled: self.watermark(),
             oldest_arrival: self.oldest_arrival(),
             quarantined: self.quarantined.clone(),
             held_orphans: self.held_orphans,
@@ -200,6 +205,17 @@ impl Controller {
 
     fn head(&self, object: &Object) -> Head {
         Head::of(object, self.kind, &self.platform)
+    }
+
+    /// Where a watch may resume after a crash without missing a row or a version.
+    fn watermark(&self) -> ResourceVersion {
+        let settled = self.position.watermark();
+        match self.records.oldest() {
+            Some(oldest) => settled
+                .min(ResourceVersion(oldest.0.saturating_sub(1)))
+                .max(Position::FIRST),
+            None => settled,
+        }
     }
 
     /// Entries that wait for nothing but us and the database.

@@ -14,6 +14,7 @@ use crate::store::Life;
 impl Controller {
     /// Takes up what the cluster shows of a uid, from a stream at this position.
     pub(super) fn observe(&mut self, uid: &Uid, name: ObjectName, observation: Observation, at: ResourceVersion) {
+        self.sight(uid, &observation);
         if self.is_settled_already(uid, &observation) {
             return;
         }

@@ -165,6 +165,7 @@ impl Place {
                 (RowWrite::Store { version, life, revive }, problems)
             }
             PlannedWrite::SoftDelete(uid) => (RowWrite::SoftDelete { uid }, Vec::new()),
+            PlannedWrite::Record { object, seen } => (RowWrite::Record { object, seen }, Vec::new()),
         });
         projected.unzip()
     }

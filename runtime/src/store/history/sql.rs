@@ -62,9 +62,13 @@ impl HistorySql {
         ))
     }
 
-    /// The version that an object had at a time. Parameters: uid, time.
+    /// The version that an object had at a time, up to one in the present branch. Parameters: uid, time, version.
     pub(in crate::store) fn at(self) -> Statement {
-        self.select("AND `seen_time` <= ?", "DESC", "1")
+        self.select(
+            "AND `seen_time` <= ? AND (`branch` < 0 OR `res_version` <= ?)",
+            "DESC",
+            "1",
+        )
     }
 
     /// A version by its number. Parameters: uid, version.
