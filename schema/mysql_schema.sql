@@ -2,7 +2,7 @@
 --
 -- Kindex's tables on MySQL and MariaDB, in the database that the connection is in.
 --
--- 13 kinds, 39 tables of theirs, 5 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 6 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -649,7 +649,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version, how far each kind is stored, refused objects.
+-- What Kindex itself remembers: the schema's version, how far each kind is stored, refused objects, and the state of work that goes on for longer than a process.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -678,4 +678,12 @@ CREATE TABLE IF NOT EXISTS `kindex_quarantine` (
     `last_time` DATETIME(6) NOT NULL,
     `attempts` INT NOT NULL,
     PRIMARY KEY (`kind`, `uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_state` (
+    `kind` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `value` MEDIUMTEXT NOT NULL,
+    `update_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `name`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

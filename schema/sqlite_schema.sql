@@ -3,7 +3,7 @@
 -- Kindex's tables on SQLite.
 -- Times are text in UTC with six digits of a second, such as 2026-01-31T12:00:00.000000Z.
 --
--- 13 kinds, 39 tables of theirs, 5 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 6 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -624,7 +624,7 @@ CREATE INDEX IF NOT EXISTS `sparkjob_annotations_uid` ON `sparkjob_annotations` 
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version, how far each kind is stored, refused objects.
+-- What Kindex itself remembers: the schema's version, how far each kind is stored, refused objects, and the state of work that goes on for longer than a process.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -653,4 +653,12 @@ CREATE TABLE IF NOT EXISTS `kindex_quarantine` (
     `last_time` TEXT NOT NULL,
     `attempts` INTEGER NOT NULL,
     PRIMARY KEY (`kind`, `uid`)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS `kindex_state` (
+    `kind` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `value` TEXT NOT NULL,
+    `update_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `name`)
 ) STRICT;

@@ -48,6 +48,7 @@ pub static RUN: Kind = Kind {
         name: "run_namespace_name",
         columns: &["namespace", "name"],
     }],
+    retention: None,
     manifest: "",
     encode,
 };
@@ -60,6 +61,7 @@ pub static REGISTRY: Registry = Registry {
         finalizer: "bench/Ingester",
         deleting: "bench/Deleting",
         immutable: "bench/Immutable",
+        restored_from: "test/RestoredFrom",
     },
     kinds: &[&RUN],
     mysql_schema: include_str!("run.sql"),

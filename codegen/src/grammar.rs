@@ -139,6 +139,12 @@ pub static PLATFORM: Section = Section {
              name.",
         ),
         key(
+            "restored_from",
+            Sort::Text,
+            "Annotation that `kindex restore` gives to an object that it creates anew, with the uid that the object \
+             had. A qualified name. Default: `RestoredFrom` with the prefix of `immutable`.",
+        ),
+        key(
             "database",
             Sort::Text,
             "Name of the SQL database in the schema files. Default: `michelangelo`.",
@@ -210,6 +216,11 @@ pub static KIND: Section = Section {
             "Whether every version of an object is kept, compressed, in a table `<table>_history`. Default: false.",
         ),
         key(
+            "retention",
+            Sort::Table(&RETENTION),
+            "Which rows `kindex purge` removes for good. Default: none.",
+        ),
+        key(
             "columns",
             Sort::Each {
                 section: &COLUMN,
@@ -226,6 +237,44 @@ pub static KIND: Section = Section {
                 names: SNAKE_CASE,
             },
             "Fields that name objects of other kinds.",
+        ),
+    ],
+};
+
+/// `[kinds.<Kind>.retention]`.
+pub static RETENTION: Section = Section {
+    name: "retention",
+    doc: "Which rows may be removed for good, labels, annotations and history included. The row of an object that is in \
+          the cluster never is. At least one of `keep_days` and `keep_last_per_namespace` is given; with both, a row \
+          goes only where both let it go.",
+    keys: &[
+        key(
+            "keep_days",
+            Sort::Count,
+            "Days for which a row is kept after its object was deleted or evicted, by the database's clock. Default: \
+             age does not matter.",
+        ),
+        key(
+            "keep_last_per_namespace",
+            Sort::Count,
+            "Of the rows that may go, so many of each namespace are kept, those of the objects that went last. \
+             Default: none.",
+        ),
+        key(
+            "states",
+            Sort::Texts,
+            "Only rows whose `state_column` holds one of these values may go. Default: all.",
+        ),
+        key(
+            "state_column",
+            Sort::Text,
+            "The column that `states` is about. Default: `state`.",
+        ),
+        key(
+            "evicted",
+            Sort::Flag,
+            "Whether rows of evicted objects may go as well; such a row is the only copy of an object that nobody \
+             deleted. Default: false.",
         ),
     ],
 };

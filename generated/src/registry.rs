@@ -38,4 +38,5 @@ pub const PLATFORM: Platform = Platform {
     finalizer: "michelangelo/Ingester",
     deleting: "michelangelo/Deleting",
     immutable: "michelangelo/Immutable",
+    restored_from: "michelangelo/RestoredFrom",
 };

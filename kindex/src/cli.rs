@@ -9,7 +9,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod healing;
 mod past;
 
-pub use healing::{Form, SidesArgs, VerifyArgs};
+pub use healing::{
+    BackfillArgs, DropArgs, Form, QuarantineArgs, QuarantineCommand, RecordsArgs, SidesArgs, VerifyArgs,
+};
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
@@ -69,6 +71,10 @@ pub enum Command {
     Status(StatusArgs),
     /// Report every difference between the cluster and SQL.
     Verify(VerifyArgs),
+    /// Store what the cluster lists and SQL lacks.
+    Backfill(BackfillArgs),
+    /// List, show, retry and drop objects that the database refused.
+    Quarantine(QuarantineArgs),
     /// Emit types, schemas and manifests from crds.toml, without a cargo build.
     Generate(GenerateArgs),
     /// Print a completion script for a shell.

@@ -51,6 +51,10 @@ mod sides;
 
 mod verify;
 
+mod backfill;
+
+mod quarantine;
+
 mod up;
 
 mod telemetry;

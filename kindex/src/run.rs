@@ -11,7 +11,7 @@ use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
-use crate::{client, database, diff, generate, get, history, ingester, status, up, verify};
+use crate::{backfill, client, database, diff, generate, get, history, ingester, quarantine, status, up, verify};
 
 /// Runs the command that the process was started with.
 pub fn run(platform: &Platform) -> ExitCode {
@@ -36,6 +36,8 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         }
         Command::Up(args) => block_on(up::run(platform, &args)),
         Command::Ingester(args) => block_on(ingester::run(&platform.registry, &args)),
+        Command::Backfill(args) => block_on(backfill::run(&platform.registry, &args)),
+        Command::Quarantine(args) => block_on(quarantine::run(&platform.registry, &args.command)),
         Command::Verify(args) => block_on(verify::run(&platform.registry, &args)),
         Command::Get(args) => block_on(async {
             let store = open(&platform.registry, &args.data_dir, &args.database)?;

@@ -2,7 +2,7 @@
 //! and a registry of them. One reconciler runs over these values; there is no
 //! code per kind below this line.
 
-/// The three words with which a platform guards and steers its objects.
+/// The words with which a platform guards and steers its objects.
 #[derive(Clone, Copy, Debug)]
 pub struct Platform {
     /// API group of all generated kinds.
@@ -15,6 +15,8 @@ pub struct Platform {
     pub deleting: &'static str,
     /// Annotation that says the object is final and may leave etcd when `"true"`.
     pub immutable: &'static str,
+    /// Annotation of an object that was restored from SQL: the uid that it had.
+    pub restored_from: &'static str,
 }
 
 /// Whether objects of a kind live in namespaces.
@@ -69,6 +71,21 @@ pub struct Key {
     pub columns: &'static [&'static str],
 }
 
+/// Which rows of objects that are no longer in the cluster may be removed for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Days for which a row is kept after its object went; `None`: age does not matter.
+    pub keep_days: Option<u32>,
+    /// Of the rows that may go, so many of each namespace are kept, those that went last.
+    pub keep_last_per_namespace: Option<u32>,
+    /// The column that [`Retention::states`] is about.
+    pub state_column: Option<&'static str>,
+    /// The only values of that column that may go; empty where all may.
+    pub states: &'static [&'static str],
+    /// Whether rows of evicted objects may go as well as those of deleted ones.
+    pub evicted: bool,
+}
+
 /// Where the typed projection of an object does not agree with its JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -112,6 +129,8 @@ pub struct Kind {
     pub columns: &'static [Column],
     /// Secondary keys of the main table.
     pub keys: &'static [Key],
+    /// Which rows may be removed for good; `None`: none.
+    pub retention: Option<Retention>,
     /// The CRD to install, as YAML; empty for a kind whose CRD others own.
     pub manifest: &'static str,
     /// Encodes an object's JSON text as its message.

@@ -34,4 +34,8 @@ pub mod progress;
 
 pub mod verify;
 
+pub mod backfill;
+
+pub mod quarantine;
+
 pub mod config;

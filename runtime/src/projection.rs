@@ -69,7 +69,7 @@ impl Version {
         let mut problems = encoded.problems;
         let columns = extract(kind.columns, &object, &mut problems);
         problems.extend(unstorable_creation(&object));
-        let hash = hash(&object);
+        let hash = content_hash(&object);
         Arc::new(Self {
             object,
             columns,
@@ -89,7 +89,8 @@ fn unstorable_creation(object: &Object) -> Option<Problem> {
     })
 }
 
-fn hash(object: &Object) -> ContentHash {
+/// The hashes of an object's parts, without its projection.
+pub fn content_hash(object: &Object) -> ContentHash {
     let mut hash = ContentHash {
         payload: [0; 16],
         labels: [0; 8],

@@ -78,6 +78,7 @@ impl Kind {
             history: false,
             columns: K::COLUMNS,
             keys: K::KEYS,
+            retention: None,
             manifest,
             encode: encode::<K>,
         }

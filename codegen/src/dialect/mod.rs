@@ -160,13 +160,16 @@ pub fn side_columns(side: SideTable) -> [TableColumn; 4] {
     })
 }
 
-/// Kindex's own tables: which schema this is, how far each kind is stored, and what the database refused.
+/// Kindex's own tables: which schema this is, how far each kind is stored, what the database refused, and what work
+/// was under way.
 fn bookkeeping_section() -> Section {
     Section {
         heading: "Kindex".to_owned(),
-        doc: "What Kindex itself remembers: the schema's version, how far each kind is stored, refused objects."
-            .to_owned(),
-        tables: vec![schema_table(), checkpoint_table(), quarantine_table()],
+        doc:
+            "What Kindex itself remembers: the schema's version, how far each kind is stored, refused objects, and the \
+              state of work that goes on for longer than a process."
+                .to_owned(),
+        tables: vec![schema_table(), checkpoint_table(), quarantine_table(), state_table()],
     }
 }
 
@@ -210,6 +213,19 @@ fn quarantine_table() -> Table {
             ("first_time", TIME, true),
             ("last_time", TIME, true),
             ("attempts", StorageType::Sql(SqlType::Int), true),
+        ],
+    )
+}
+
+fn state_table() -> Table {
+    own_table(
+        "kindex_state",
+        &["kind", "name"],
+        &[
+            ("kind", NAME, true),
+            ("name", NAME, true),
+            ("value", StorageType::Sql(SqlType::MediumText), true),
+            ("update_time", TIME, true),
         ],
     )
 }

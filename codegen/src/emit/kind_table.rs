@@ -6,7 +6,9 @@ use askama::Template;
 use super::crd;
 use super::rust_types::placement::Placement;
 use crate::artifact::HEADER;
-use crate::model::{Column, ColumnName, ColumnType, Key, Kind, Part, QualifiedName, Scope, SqlType, SubresourceStatus};
+use crate::model::{
+    Column, ColumnName, ColumnType, Key, Kind, Part, QualifiedName, Retention, Scope, SqlType, SubresourceStatus,
+};
 
 /// Longest line, as prettyplease has it, which lays out the other files.
 const WIDTH: usize = 89;
@@ -27,6 +29,7 @@ pub(super) fn file(kind: &Kind, placement: &Placement, root: &str) -> String {
         encode: encode(kind, placement),
         columns: kind.columns.iter().map(table_column).collect(),
         keys: kind.keys.iter().map(table_key).collect(),
+        retention: kind.retention.as_ref().map(table_retention),
     };
     let mut text = table.render().expect("the template writes into a string");
     text.push('\n');
@@ -43,6 +46,7 @@ struct KindTable<'a> {
     encode: String,
     columns: Vec<TableColumn<'a>>,
     keys: Vec<TableKey>,
+    retention: Option<TableRetention>,
 }
 
 /// One entry of `COLUMNS`.
@@ -57,6 +61,15 @@ struct TableColumn<'a> {
 struct TableKey {
     name: String,
     columns: String,
+}
+
+/// The rule of `retention`.
+struct TableRetention {
+    keep_days: String,
+    keep_last_per_namespace: String,
+    state_column: String,
+    states: String,
+    evicted: bool,
 }
 
 fn encode(kind: &Kind, placement: &Placement) -> String {
@@ -118,6 +131,18 @@ fn table_key(key: &Key) -> TableKey {
     TableKey {
         name: key.name.to_string(),
         columns: texts("        columns: ", key.columns.iter().map(ColumnName::as_str)),
+    }
+}
+
+fn table_retention(rule: &Retention) -> TableRetention {
+    let states = rule.states.as_ref();
+    let values = states.into_iter().flat_map(|states| &states.values);
+    TableRetention {
+        keep_days: format!("{:?}", rule.keep_days),
+        keep_last_per_namespace: format!("{:?}", rule.keep_last_per_namespace),
+        state_column: format!("{:?}", states.map(|states| states.column.as_str())),
+        states: texts("        states: ", values.map(String::as_str)),
+        evicted: rule.evicted,
     }
 }
 

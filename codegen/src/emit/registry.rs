@@ -49,6 +49,7 @@ fn platform(platform: &Platform) -> TokenStream {
         finalizer,
         deleting,
         immutable,
+        restored_from,
         ..
     } = platform;
     quote! {
@@ -59,6 +60,7 @@ fn platform(platform: &Platform) -> TokenStream {
             finalizer: #finalizer,
             deleting: #deleting,
             immutable: #immutable,
+            restored_from: #restored_from,
         };
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::draft::{self, Draft};
 use super::made::Made;
-use super::messages::Messages;
-use super::{columns, keys, references, storage_version};
+use super::messages::{Enums, Messages};
+use super::{columns, keys, references, retention, storage_version};
 use crate::diag::{Collector, messages as mistakes};
 use crate::model::{
     Cardinality, FieldType, HistoryColumn, Kind, KindName, Message, MessageName, Path, PrinterColumn, PrinterType,
@@ -19,7 +19,7 @@ use crate::spec::ColumnSpec;
 pub(super) fn lower(
     drafts: &[Draft<'_>],
     made: &Made,
-    messages: &Messages,
+    (messages, enums): (&Messages, &Enums),
     complete: bool,
     found: &mut Collector,
 ) -> Vec<Kind> {
@@ -27,6 +27,7 @@ pub(super) fn lower(
         declared: draft::declared(drafts),
         made,
         messages,
+        enums,
         complete,
     };
     let mut objects = sql_objects(drafts);
@@ -45,6 +46,7 @@ struct Context<'a> {
     declared: BTreeSet<KindName>,
     made: &'a Made,
     messages: &'a Messages,
+    enums: &'a Enums,
     complete: bool,
 }
 
@@ -126,6 +128,8 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
     let whole = root.filter(|_| parts.is_some());
     let columns = columns::lower(spec, &draft.table, whole, context.messages, found);
     let (root, parts) = (root?, parts?);
+    let retention = spec.retention.as_ref();
+    let retention = retention.and_then(|rule| retention::lower(rule, &columns.columns, context.enums, found));
     let references = references::lower(spec, &columns.columns, &context.declared, found);
     let mut keys = keys::base(&draft.table);
     keys.extend(columns.keys);
@@ -145,6 +149,7 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
         scope: scope(draft),
         immutable: spec.immutable,
         history: spec.history,
+        retention,
         module: draft.module.clone(),
         table: draft.table.clone(),
         shape: shape(draft, context.made),

@@ -23,6 +23,7 @@ mod path;
 
 mod columns;
 mod references;
+mod retention;
 
 mod kinds;
 
@@ -69,7 +70,7 @@ pub fn lower(
     let descriptors = protos.descriptors();
     let (mut messages, enums) = messages::read(&descriptors);
     recursion::mark(&mut messages);
-    let kinds = kinds::lower(&drafts, &made, &messages, protos.complete, found);
+    let kinds = kinds::lower(&drafts, &made, (&messages, &enums), protos.complete, found);
     references::refuse_cycles(&kinds, spec, found);
     let declared = draft::declared(&drafts);
     let queries = queries::lower(&spec.queries, &kinds, &declared, &enums, found);

@@ -19,6 +19,10 @@ pub(super) fn platform(spec: Option<&PlatformSpec>, found: &mut Collector) -> Pl
     let finalizer = annotation(spec.and_then(|spec| spec.finalizer.as_ref()));
     let deleting = annotation(spec.and_then(|spec| spec.deleting.as_ref()));
     let immutable = annotation(spec.and_then(|spec| spec.immutable.as_ref()));
+    let restored_from = match spec.and_then(|spec| spec.restored_from.as_ref()) {
+        Some(text) => annotation(Some(text)),
+        None => beside(&immutable, "RestoredFrom"),
+    };
     let database = spec.and_then(|spec| spec.database.as_ref());
     Platform {
         group: api_group(group, found),
@@ -26,8 +30,15 @@ pub(super) fn platform(spec: Option<&PlatformSpec>, found: &mut Collector) -> Pl
         finalizer,
         deleting,
         immutable,
+        restored_from,
         database: database_name(database, found),
     }
+}
+
+/// A name with the prefix of another one.
+fn beside(qualified: &str, name: &str) -> String {
+    let prefix = qualified.split('/').next().unwrap_or_default();
+    format!("{prefix}/{name}")
 }
 
 /// The group that `text` names; a placeholder where it is absent or wrong.

@@ -225,6 +225,29 @@ fn references_name_a_kind_or_the_column_that_holds_it() {
 }
 
 #[test]
+fn a_retention_rule_names_its_states_and_their_column() {
+    let model = lower_reference().model;
+    let rule = kind(&model, "Trial").retention.as_ref().expect("declared");
+    assert_eq!(
+        (rule.keep_days, rule.keep_last_per_namespace, rule.evicted),
+        (Some(90), Some(100), false)
+    );
+    let states = rule.states.as_ref().expect("declared");
+    assert_eq!(
+        (states.column.as_str(), &*states.values),
+        ("state", &["STATE_DONE".to_owned()][..])
+    );
+    assert!(kind(&model, "Experiment").retention.is_none());
+}
+
+#[test]
+fn the_annotation_of_restored_objects_has_the_prefix_of_the_others() {
+    let text = REFERENCE.replace("restored_from =", "# restored_from =");
+    let model = lower_text(&text, None).expect("no mistake").model;
+    assert_eq!(model.platform.restored_from, "michelangelo/RestoredFrom");
+}
+
+#[test]
 fn printer_columns_end_with_the_age() {
     let model = lower_reference().model;
     let headings: Vec<&str> = kind(&model, "Trial")

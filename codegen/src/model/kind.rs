@@ -19,6 +19,8 @@ pub struct Platform {
     pub deleting: String,
     /// Annotation that marks an object as final: `michelangelo/Immutable`.
     pub immutable: String,
+    /// Annotation with the uid that a restored object had: `michelangelo/RestoredFrom`.
+    pub restored_from: String,
     /// Name of the SQL database: `michelangelo`.
     pub database: TableName,
 }
@@ -50,6 +52,8 @@ pub struct Kind {
     pub immutable: bool,
     /// Whether every version is kept, in a table of its own.
     pub history: bool,
+    /// Which rows may be removed for good; `None`: none.
+    pub retention: Option<Retention>,
     /// Rust module: `pipeline_run`.
     pub module: String,
     /// Main table: `pipelinerun`.
@@ -179,6 +183,28 @@ pub struct Key {
     pub name: KeyName,
     /// The columns in key order, never empty.
     pub columns: Vec<ColumnName>,
+}
+
+/// Which rows of objects that are no longer in the cluster may be removed for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retention {
+    /// Days for which a row is kept.
+    pub keep_days: Option<u32>,
+    /// Rows of each namespace that are kept.
+    pub keep_last_per_namespace: Option<u32>,
+    /// The only states that may go; `None`: all.
+    pub states: Option<RetentionStates>,
+    /// Whether rows of evicted objects may go as well.
+    pub evicted: bool,
+}
+
+/// Values of a column by which rows may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetentionStates {
+    /// The column, of text or an enum.
+    pub column: ColumnName,
+    /// In the order of the file, never empty.
+    pub values: Vec<String>,
 }
 
 /// A field that names an object of another kind.

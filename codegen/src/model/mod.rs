@@ -19,8 +19,8 @@ use prost_types::FileDescriptorSet;
 pub use base::{BaseColumn, HistoryColumn, SideColumn, SideTable};
 pub use column::{Column, ColumnType, Group, Part, Path, Segment};
 pub use kind::{
-    Key, Kind, OnDelete, Platform, PrinterColumn, PrinterType, Reference, ReferenceTarget, Scope, Shape,
-    SubresourceStatus,
+    Key, Kind, OnDelete, Platform, PrinterColumn, PrinterType, Reference, ReferenceTarget, Retention, RetentionStates,
+    Scope, Shape, SubresourceStatus,
 };
 pub use message::{
     Cardinality, Enum, EnumValue, Field, FieldType, KubernetesType, MapKey, Message, Oneof, Scalar, WellKnown,

@@ -41,6 +41,8 @@ pub struct PlatformSpec {
     pub deleting: Option<Text>,
     /// Annotation for final objects.
     pub immutable: Option<Text>,
+    /// Annotation with the uid that a restored object had.
+    pub restored_from: Option<Text>,
     /// SQL database.
     pub database: Option<Text>,
 }
@@ -74,10 +76,29 @@ pub struct KindSpec {
     pub immutable: bool,
     /// Whether versions are kept.
     pub history: bool,
+    /// Which rows may be removed.
+    pub retention: Option<RetentionSpec>,
     /// Columns in file order.
     pub columns: Vec<ColumnSpec>,
     /// References in file order.
     pub references: Vec<ReferenceSpec>,
+}
+
+/// `[kinds.<Kind>.retention]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetentionSpec {
+    /// Where the table begins.
+    pub place: Place,
+    /// Days since the object went.
+    pub keep_days: Option<Placed<u32>>,
+    /// Rows of each namespace that stay.
+    pub keep_last_per_namespace: Option<Placed<u32>>,
+    /// States that may go, and where the list stands.
+    pub states: Option<Placed<Vec<Text>>>,
+    /// Column of the states.
+    pub state_column: Option<Text>,
+    /// Evicted rows too.
+    pub evicted: bool,
 }
 
 /// An entry of `[kinds.<Kind>.columns]`.

@@ -5,9 +5,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::table::{Reader, Table};
-use super::{ColumnSpec, FieldShape, FieldSpec, FieldsSpec, KindSpec, PlatformSpec, QuerySpec, ReferenceSpec, Spec};
+use super::{
+    ColumnSpec, FieldShape, FieldSpec, FieldsSpec, KindSpec, Placed, PlatformSpec, QuerySpec, ReferenceSpec,
+    RetentionSpec, Spec,
+};
 use crate::diag::{Collector, messages};
-use crate::grammar::{COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, Section};
+use crate::grammar::{COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, RETENTION, Section};
 use crate::source::{Place, Sources, Text};
 
 /// Reads the declaration. Syntax errors are reported and what is legible around them is still read.
@@ -91,6 +94,7 @@ fn platform(reader: &mut Reader<'_>, place: Place, table: &DeTable<'_>) -> Platf
         finalizer: table.text("finalizer", reader),
         deleting: table.text("deleting", reader),
         immutable: table.text("immutable", reader),
+        restored_from: table.text("restored_from", reader),
         database: table.text("database", reader),
     }
 }
@@ -112,6 +116,10 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
         references.push(reference(reader, name, &table));
     });
     shape_is_given_once(reader, &name, &table);
+    let retention = table.value("retention").and_then(|value| {
+        let place = reader.place(value);
+        Some(retention(reader, place, value.get_ref().as_table()?))
+    });
     let flag = |key| table.flag(key, reader).is_some_and(|flag| flag.value);
     KindSpec {
         doc: table.text("doc", reader),
@@ -125,10 +133,26 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
         scope: table.text("scope", reader),
         immutable: flag("immutable"),
         history: flag("history"),
+        retention,
         fields: table.table("fields").map(|fields| inline_fields(reader, &name, fields)),
         columns,
         references,
         name,
+    }
+}
+
+fn retention(reader: &mut Reader<'_>, place: Place, table: &DeTable<'_>) -> RetentionSpec {
+    let table = reader.open(&RETENTION, place, table);
+    RetentionSpec {
+        place,
+        keep_days: table.count("keep_days", reader),
+        keep_last_per_namespace: table.count("keep_last_per_namespace", reader),
+        states: table.value("states").map(|value| Placed {
+            value: table.texts("states", reader),
+            place: reader.place(value),
+        }),
+        state_column: table.text("state_column", reader),
+        evicted: table.flag("evicted", reader).is_some_and(|flag| flag.value),
     }
 }
 

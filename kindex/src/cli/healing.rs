@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{DataDirArg, DatabaseArg};
 
@@ -72,3 +72,97 @@ Examples:
   kindex verify
   kindex verify --kind pipelineruns --namespace prod
   kindex verify --kubeconfig ~/.kube/config --config /etc/kindex/config.yaml --output json";
+
+/// Flags of `kindex backfill`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = BACKFILL_EXAMPLES)]
+pub struct BackfillArgs {
+    /// Only this kind; may be repeated.
+    #[arg(short, long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
+
+    /// At most so many objects a second; default: as fast as the database takes them.
+    #[arg(long, value_name = "NUMBER")]
+    pub objects_per_second: Option<f64>,
+
+    /// Begin at the beginning, even where an earlier backfill was interrupted.
+    #[arg(long)]
+    pub restart: bool,
+
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    pub output: Form,
+
+    /// Both sides.
+    #[command(flatten)]
+    pub sides: SidesArgs,
+}
+
+const BACKFILL_EXAMPLES: &str = "\
+Goes on where it was interrupted, and writes nothing that is there already.
+
+Examples:
+  kindex backfill
+  kindex backfill --kind pipelineruns --objects-per-second 500
+  kindex backfill --kubeconfig ~/.kube/config --database mysql://…";
+
+/// Flags of `kindex quarantine`.
+#[derive(Clone, Debug, Args)]
+pub struct QuarantineArgs {
+    /// What to do with the records.
+    #[command(subcommand)]
+    pub command: QuarantineCommand,
+}
+
+/// What can be done with objects that the database refused.
+#[derive(Clone, Debug, Subcommand)]
+pub enum QuarantineCommand {
+    /// List refused objects with the reason, the attempts and their times.
+    #[command(after_help = "Example:\n  kindex quarantine list --kind models --output json")]
+    List(RecordsArgs),
+    /// Print the text of a refused object.
+    #[command(after_help = "Example:\n  kindex quarantine show 6f1c… | jq .spec")]
+    Show(RecordsArgs),
+    /// Try again to store refused objects, as the cluster has them now.
+    #[command(after_help = "Examples:\n  kindex quarantine retry 6f1c…\n  kindex quarantine retry --all")]
+    Retry(RecordsArgs),
+    /// Remove records for good. Of an object that is gone, the record may be the only copy.
+    #[command(after_help = "Example:\n  kindex quarantine drop 6f1c… --yes")]
+    Drop(DropArgs),
+}
+
+/// Which records.
+#[derive(Clone, Debug, Args)]
+pub struct RecordsArgs {
+    /// Only records with these uids.
+    #[arg(value_name = "UID")]
+    pub uids: Vec<String>,
+
+    /// Every record: for `retry` and `drop`, which do nothing unasked.
+    #[arg(long, conflicts_with = "uids")]
+    pub all: bool,
+
+    /// Only this kind; may be repeated.
+    #[arg(short, long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
+
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    pub output: Form,
+
+    /// Both sides; only `retry` asks the cluster.
+    #[command(flatten)]
+    pub sides: SidesArgs,
+}
+
+/// Flags of `kindex quarantine drop`.
+#[derive(Clone, Debug, Args)]
+pub struct DropArgs {
+    /// Which.
+    #[command(flatten)]
+    pub records: RecordsArgs,
+
+    /// Do it; without this flag the command only says what it would remove.
+    #[arg(long)]
+    pub yes: bool,
+}

@@ -1,9 +1,11 @@
 //! `kindex up` as a user runs it: the real binary, a real kubectl, files in a
 //! temporary directory. Everything is observed from outside.
 
+mod backfill;
 mod history;
 mod metrics;
 mod process;
+mod quarantine;
 mod readiness;
 mod traces;
 mod verify;

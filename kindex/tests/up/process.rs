@@ -151,6 +151,11 @@ impl Running {
 
     /// Executes SQL on the run's database, as anybody could.
     pub(crate) fn plant(&self, sql: &str) {
+        assert!(self.execute(sql) > 0, "{sql} changed nothing");
+    }
+
+    /// The same of what changes no row; how many were changed.
+    pub(crate) fn execute(&self, sql: &str) -> u64 {
         let options = SqliteConnectOptions::new()
             .filename(self.data_dir().join("kindex.db"))
             .busy_timeout(PATIENCE);
@@ -161,8 +166,7 @@ impl Running {
             Ok::<_, sqlx::Error>(done.rows_affected())
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let changed = runtime.expect("a runtime").block_on(planted).expect(sql);
-        assert!(changed > 0, "{sql} changed nothing");
+        runtime.expect("a runtime").block_on(planted).expect(sql)
     }
 
     /// Waits for the end.

@@ -16,6 +16,7 @@ const fn kind(name: &'static str, table: &'static str) -> Kind {
         history: false,
         columns: &[],
         keys: &[],
+        retention: None,
         manifest: "",
         encode: |_| Encoded {
             proto: None,
@@ -34,6 +35,7 @@ static REGISTRY: Registry = Registry {
         finalizer: "f",
         deleting: "d",
         immutable: "i",
+        restored_from: "test/RestoredFrom",
     },
     kinds: &[&MODEL, &PIPELINE_RUN],
     mysql_schema: "",

@@ -22,6 +22,7 @@ static KIND: Kind = Kind {
     history: false,
     columns: &[],
     keys: &[],
+    retention: None,
     manifest: "",
     encode: |_| Encoded::default(),
 };

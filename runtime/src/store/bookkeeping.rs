@@ -100,7 +100,22 @@ pub(super) fn schema_statement(text: &str) -> Statement {
     }
 }
 
-fn replacing(dialect: Dialect, table: &str, columns: &[&str], key: &str, replaced: &[&str], more: &str) -> Statement {
+/// Leaves a checkpoint alone that is there. Parameters: kind, version, now.
+pub(super) fn checkpoint_if_absent(dialect: Dialect) -> Statement {
+    kept(format!(
+        "INSERT INTO `kindex_checkpoint` (`kind`, `res_version`, `update_time`) VALUES (?, ?, ?){}",
+        dialect.or_leave("kind", "`kind`"),
+    ))
+}
+
+pub(super) fn replacing(
+    dialect: Dialect,
+    table: &str,
+    columns: &[&str],
+    key: &str,
+    replaced: &[&str],
+    more: &str,
+) -> Statement {
     let assignments: Vec<String> = replaced
         .iter()
         .map(|column| format!("`{column}` = {}", dialect.inserted(column)))

@@ -10,7 +10,7 @@ use super::write::{Batch, Work};
 use super::{RowWrite, StoreError, Written};
 
 /// How often a transaction is repeated that lost against another writer.
-const CONFLICTS_MAX: u32 = 10;
+pub(super) const CONFLICTS_MAX: u32 = 10;
 
 /// The connections of one driver.
 pub(super) struct Connections<D> {
@@ -20,7 +20,7 @@ pub(super) struct Connections<D> {
 impl<D: Driver> Connections<D> {
     /// Keeps an answer, and never again uses a connection that is broken, gave none in time or
     /// leads to a server that cannot serve.
-    fn settle<T>(
+    pub(super) fn settle<T>(
         &self,
         connection: Pooled<D>,
         answer: Result<Result<T, sqlx::Error>, Elapsed>,
@@ -148,7 +148,7 @@ pub(super) fn failure<D: Driver>(kind: &str, source: sqlx::Error) -> StoreError 
 }
 
 /// Losers of the same conflict do not meet again at once.
-fn pause(conflicts: u32) -> Duration {
+pub(super) fn pause(conflicts: u32) -> Duration {
     let longest_ms = 1_u64 << conflicts.min(6);
     Duration::from_micros(rand::random_range(0..=longest_ms * 1_000))
 }

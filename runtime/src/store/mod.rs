@@ -48,7 +48,7 @@ use jiff::Timestamp;
 
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
 pub use dialect::Dialect;
-pub use maintenance::{Maintenance, RowImage, SideRow};
+pub use maintenance::{Gone, GoneRow, Maintenance, Quarantined, RowImage, SideRow};
 pub use page::Page;
 pub use past::{AsOf, History, Past};
 pub use select::{Direction, Select, Statement};

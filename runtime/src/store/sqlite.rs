@@ -287,6 +287,7 @@ mod tests {
             history: false,
             columns: &[],
             keys: &[KEY],
+            retention: None,
             manifest: "",
             encode: |_| Encoded::default(),
         };

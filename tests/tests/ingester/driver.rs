@@ -61,6 +61,7 @@ const THING_PARTS: Kind = Kind {
     history: false,
     columns: &[],
     keys: &[],
+    retention: None,
     manifest: "",
     encode: |_| Encoded {
         proto: None,

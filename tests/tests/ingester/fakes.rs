@@ -12,8 +12,8 @@ use kindex_runtime::ingester::message::PlannedWrite;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::store::{
-    self, AsOf, Counts, Dialect, History, ListQuery, Maintenance, MetadataStorage, Past, RowImage, RowState, RowWrite,
-    Select, StoreError, Stored, Written,
+    self, AsOf, Counts, Dialect, History, ListQuery, MetadataStorage, Past, RowState, RowWrite, Select, StoreError,
+    Stored, Written,
 };
 use tokio::sync::watch;
 
@@ -149,25 +149,6 @@ impl History for FakeStorage {
 
     async fn version_at(&self, _: &Kind, _: &str, _: &str, _: Timestamp) -> Result<AsOf, StoreError> {
         unreachable!("the ingester reads no history")
-    }
-}
-
-#[async_trait]
-impl Maintenance for FakeStorage {
-    async fn row_images(&self, _: &Kind, _: &[Uid]) -> Result<Vec<RowImage>, StoreError> {
-        unreachable!("the ingester compares no rows")
-    }
-
-    async fn side_owners(&self, _: &Kind, _: Option<&Uid>, _: u32) -> Result<Vec<Uid>, StoreError> {
-        unreachable!("the ingester compares no rows")
-    }
-
-    async fn strays(&self, _: &Kind, _: &[Uid]) -> Result<Vec<Uid>, StoreError> {
-        unreachable!("the ingester compares no rows")
-    }
-
-    async fn namesakes(&self, _: &Kind, _: &[Uid]) -> Result<Vec<Uid>, StoreError> {
-        unreachable!("the ingester compares no rows")
     }
 }
 

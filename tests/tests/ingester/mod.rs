@@ -8,3 +8,4 @@ mod fakes;
 mod gaps;
 mod history;
 mod leaving;
+mod maintenance;

@@ -44,6 +44,7 @@ pub static PLATFORM: Platform = Platform {
     finalizer: FINALIZER,
     deleting: DELETING,
     immutable: IMMUTABLE,
+    restored_from: "test/RestoredFrom",
 };
 
 pub static THING: Kind = Kind {
@@ -63,6 +64,7 @@ pub static THING: Kind = Kind {
         own_namespace: false,
     }],
     keys: &[],
+    retention: None,
     manifest: "",
     encode: |_| Encoded {
         proto: None,

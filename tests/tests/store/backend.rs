@@ -85,6 +85,29 @@ impl Backend {
         self.state(uid).await.map(|state| state.life)
     }
 
+    /// Makes the database refuse every row of this name; false where nobody else can open it.
+    pub(crate) async fn poison(&self, name: &str) -> bool {
+        let sql = match &self.address {
+            Address::Sqlite(_) => format!(
+                "CREATE TRIGGER poison BEFORE INSERT ON widget WHEN NEW.name = '{name}' \
+                 BEGIN SELECT RAISE(ABORT, 'poisonous'); END"
+            ),
+            Address::MySql(_) => {
+                format!("ALTER TABLE `widget` ADD CONSTRAINT `poison` CHECK (`name` <> '{name}')")
+            }
+        };
+        self.rows(&sql).await.is_some()
+    }
+
+    /// Ends what [`poison`](Self::poison) began.
+    pub(crate) async fn antidote(&self) {
+        let sql = match &self.address {
+            Address::Sqlite(_) => "DROP TRIGGER poison",
+            Address::MySql(_) => "ALTER TABLE `widget` DROP CONSTRAINT `poison`",
+        };
+        self.rows(sql).await;
+    }
+
     /// Runs a query beside the store; `None` for a database in memory, which no one else can open.
     pub(crate) async fn rows(&self, sql: &str) -> Option<Vec<Vec<Option<String>>>> {
         match &self.address {

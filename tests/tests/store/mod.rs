@@ -45,15 +45,18 @@ macro_rules! scenarios {
     };
 }
 
+mod backfill;
 mod concurrent;
 mod extremes;
 mod faults;
 mod fidelity;
+mod gone;
 mod guards;
 mod history;
 mod names;
 mod pages;
 mod prepare;
+mod quarantine;
 mod reads;
 mod statements;
 mod unchanged;

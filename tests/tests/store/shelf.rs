@@ -21,6 +21,8 @@ pub(crate) struct Shelf {
     lists: Mutex<Vec<Vec<Object>>>,
     /// How many pages are refused as expired before one is given.
     pub(crate) expired: Mutex<u32>,
+    /// After how many more pages the list is refused for good.
+    pub(crate) pages_left: Mutex<Option<u32>>,
     gets: Mutex<Vec<Act>>,
 }
 
@@ -47,6 +49,11 @@ impl Shelf {
 #[async_trait]
 impl ClusterApi for Shelf {
     async fn list(&self, _: &Kind, limit: u32, token: Option<&str>) -> Result<Page, ClusterError> {
+        if let Some(left) = locked(&self.pages_left).as_mut() {
+            *left = left
+                .checked_sub(1)
+                .ok_or_else(|| ClusterError::Refused("the test's cluster went away".to_owned()))?;
+        }
         let mut lists = locked(&self.lists);
         let (list, from) = match token {
             None => {

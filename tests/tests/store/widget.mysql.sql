@@ -114,3 +114,10 @@ CREATE TABLE IF NOT EXISTS `kindex_quarantine` (
     `attempts` INT NOT NULL,
     PRIMARY KEY (`kind`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_state` (
+    `kind` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `value` MEDIUMTEXT NOT NULL,
+    `update_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `name`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -51,6 +51,7 @@ pub(crate) const PARTS: Kind = Kind {
             columns: &["delete_time"],
         },
     ],
+    retention: None,
     manifest: "",
     encode,
 };
@@ -78,6 +79,7 @@ pub(crate) static REGISTRY: Registry = Registry {
         finalizer: "test/Ingester",
         deleting: "test/Deleting",
         immutable: "test/Immutable",
+        restored_from: "test/RestoredFrom",
     },
     kinds: &[&WIDGET, &KEEPSAKE],
     mysql_schema: include_str!("widget.mysql.sql"),

@@ -4,12 +4,14 @@
 mod columns;
 mod names;
 mod references;
+mod retention;
 mod shapes;
 mod written;
 
 pub(crate) use columns::*;
 pub(crate) use names::*;
 pub(crate) use references::*;
+pub(crate) use retention::*;
 pub(crate) use shapes::*;
 pub(crate) use written::*;
 

@@ -17,6 +17,7 @@ pub static KIND: Kind = Kind {
     history: false,
     columns: COLUMNS,
     keys: KEYS,
+    retention: None,
     manifest: include_str!("../../../../schema/crds/rayjobs.yaml"),
     encode: kindex_runtime::wire::encode_root::<
         crate::types::ray_job::RayJobSpec,

@@ -17,6 +17,7 @@ pub static KIND: Kind = Kind {
     history: false,
     columns: COLUMNS,
     keys: KEYS,
+    retention: None,
     manifest: include_str!("../../../../schema/crds/triggerruns.yaml"),
     encode: kindex_runtime::wire::encode_root::<
         crate::types::trigger_run::TriggerRunSpec,

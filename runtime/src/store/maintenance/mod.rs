@@ -1,8 +1,11 @@
 //! What the commands that check and heal ask of a database, beside what the ingester
 //! asks of it: whole rows as they stand, to be compared and never to be served.
 
+mod gone;
 mod images;
 mod sql;
+mod sql_gone;
+mod state;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -12,7 +15,7 @@ use super::sql::Side;
 use super::sql_store::SqlStore;
 use super::{Life, StoreError};
 use crate::kind::Kind;
-use crate::object::Uid;
+use crate::object::{ResourceVersion, Uid};
 use crate::value::Value;
 
 /// Everything that SQL holds of one object, cell by cell.
@@ -90,6 +93,115 @@ pub trait Maintenance: Send + Sync {
     /// Of these rows, those that are not deleted and share their name with another row that is not
     /// deleted. The writer closes all but the newest of a name, so there are none.
     async fn namesakes(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError>;
+
+    /// A page of rows whose objects are no longer in the cluster, in order of uid.
+    async fn gone_rows(
+        &self,
+        kind: &'static Kind,
+        gone: &Gone,
+        after: Option<&Uid>,
+        limit: u32,
+    ) -> Result<Vec<GoneRow>, StoreError>;
+
+    /// Of the rows that the filter finds, in each namespace the one in this place, counted from 1
+    /// for the row whose object went last; namespaces with fewer rows have none.
+    async fn nth_newest_gone(&self, kind: &'static Kind, gone: &Gone, place: u32) -> Result<Vec<GoneRow>, StoreError>;
+
+    /// Removes rows for good with all their parts, those among `uids` that the filter still finds
+    /// when they are locked. Gives back which.
+    ///
+    /// # Guarantees
+    /// Never removes a live row. All parts of a row go in one transaction.
+    async fn remove(&self, kind: &'static Kind, gone: &Gone, uids: &[Uid]) -> Result<Vec<Uid>, StoreError>;
+
+    /// A page of what is recorded of refused objects, without their texts, in order of uid.
+    async fn quarantine_page(
+        &self,
+        kind: &Kind,
+        after: Option<&Uid>,
+        limit: u32,
+    ) -> Result<Vec<Quarantined>, StoreError>;
+
+    /// The text of a refused object.
+    async fn quarantined_text(&self, kind: &Kind, uid: &Uid) -> Result<Option<String>, StoreError>;
+
+    /// Saves a checkpoint where the kind has none: everything up to this version is stored, and an
+    /// ingester that starts goes on from there. Leaves a checkpoint alone that is there.
+    async fn save_first_checkpoint(
+        &self,
+        kind: &Kind,
+        version: ResourceVersion,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// What was last saved under this name for this kind.
+    async fn state(&self, kind: &Kind, name: &str) -> Result<Option<String>, StoreError>;
+
+    /// Remembers something for this kind beyond the life of this process; replaces what was there.
+    async fn save_state(&self, kind: &Kind, name: &str, value: &str, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Forgets it.
+    async fn forget_state(&self, kind: &Kind, name: &str) -> Result<(), StoreError>;
+
+    /// What time it is in the database.
+    async fn clock(&self) -> Result<Timestamp, StoreError>;
+}
+
+/// Which rows of objects that are no longer in the cluster. A row is found where all of it holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gone {
+    /// Rows of deleted objects.
+    pub deleted: bool,
+    /// Rows of evicted objects that were not deleted since.
+    pub evicted: bool,
+    /// Only of this namespace.
+    pub namespace: Option<String>,
+    /// Only of this name.
+    pub name: Option<String>,
+    /// Only of objects that went then or later.
+    pub since: Option<Timestamp>,
+    /// Only of objects that went before.
+    pub before: Option<Timestamp>,
+    /// Only where this column holds one of these values.
+    pub states: Option<(&'static str, &'static [&'static str])>,
+}
+
+/// The row of an object that is no longer in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoneRow {
+    /// The object's uid.
+    pub uid: Uid,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Version of the stored text.
+    pub res_version: ResourceVersion,
+    /// Evicted or deleted.
+    pub life: Life,
+    /// When it was deleted, or else evicted.
+    pub gone_time: Timestamp,
+}
+
+/// What is recorded of an object that the database refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantined {
+    /// The object's uid.
+    pub uid: Uid,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The version that was refused last.
+    pub res_version: ResourceVersion,
+    /// As the database says it.
+    pub reason: String,
+    /// How often it was refused.
+    pub attempts: u64,
+    /// When it was refused first.
+    pub first_time: Timestamp,
+    /// When it was refused last.
+    pub last_time: Timestamp,
 }
 
 #[async_trait]
@@ -118,6 +230,66 @@ impl<D: Driver> Maintenance for SqlStore<D> {
     }
 
     async fn namesakes(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {
-        images::among(&self.connections, kind, uids, sql::namesakes).await
+        let dialect = self.connections.driver.dialect();
+        images::among(&self.connections, kind, uids, |kind, uids| {
+            sql::namesakes(dialect, kind, uids)
+        })
+        .await
+    }
+
+    async fn gone_rows(
+        &self,
+        kind: &'static Kind,
+        gone: &Gone,
+        after: Option<&Uid>,
+        limit: u32,
+    ) -> Result<Vec<GoneRow>, StoreError> {
+        gone::page(&self.connections, kind, gone, after, limit).await
+    }
+
+    async fn nth_newest_gone(&self, kind: &'static Kind, gone: &Gone, place: u32) -> Result<Vec<GoneRow>, StoreError> {
+        gone::nth_newest(&self.connections, kind, gone, place).await
+    }
+
+    async fn remove(&self, kind: &'static Kind, gone: &Gone, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {
+        gone::remove(&self.connections, kind, gone, uids).await
+    }
+
+    async fn quarantine_page(
+        &self,
+        kind: &Kind,
+        after: Option<&Uid>,
+        limit: u32,
+    ) -> Result<Vec<Quarantined>, StoreError> {
+        state::quarantine_page(&self.connections, kind, after, limit).await
+    }
+
+    async fn quarantined_text(&self, kind: &Kind, uid: &Uid) -> Result<Option<String>, StoreError> {
+        state::quarantined_text(&self.connections, kind, uid).await
+    }
+
+    async fn save_first_checkpoint(
+        &self,
+        kind: &Kind,
+        version: ResourceVersion,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        state::save_first_checkpoint(&self.connections, kind, version, now).await
+    }
+
+    async fn state(&self, kind: &Kind, name: &str) -> Result<Option<String>, StoreError> {
+        state::state(&self.connections, kind, name).await
+    }
+
+    async fn save_state(&self, kind: &Kind, name: &str, value: &str, now: Timestamp) -> Result<(), StoreError> {
+        state::save_state(&self.connections, kind, name, value, now).await
+    }
+
+    async fn forget_state(&self, kind: &Kind, name: &str) -> Result<(), StoreError> {
+        state::forget_state(&self.connections, kind, name).await
+    }
+
+    async fn clock(&self) -> Result<Timestamp, StoreError> {
+        state::clock(&self.connections).await
     }
 }

@@ -3,7 +3,7 @@
 
 use super::super::dialect::{Dialect, marks};
 use super::super::driver::Statement;
-use super::super::sql::{Side, kept, quoted};
+use super::super::sql::{Side, fixed, kept, quoted};
 use crate::kind::{ColumnType, Kind};
 
 /// The columns of [`image`] before the extracted ones.
@@ -72,12 +72,31 @@ pub(super) fn strays(kind: &Kind, side: Side, uids: usize) -> Statement {
 }
 
 /// Rows that share their name with another one, neither deleted. Parameters: so many uids.
-pub(super) fn namesakes(kind: &Kind, uids: usize) -> Statement {
+pub(super) fn namesakes(dialect: Dialect, kind: &Kind, uids: usize) -> Statement {
     kept(format!(
-        "SELECT one.`uid` FROM `{0}` AS one WHERE one.`uid` IN ({1}) AND one.`delete_time` IS NULL AND EXISTS (\
-         SELECT 1 FROM `{0}` AS other WHERE other.`namespace` = one.`namespace` AND other.`name` = one.`name` \
-         AND other.`delete_time` IS NULL AND other.`uid` <> one.`uid`)",
+        "SELECT `uid` FROM `{0}` AS one WHERE `uid` IN ({1}) AND {2} AND EXISTS (\
+         SELECT 1 FROM `{0}` WHERE `namespace` = one.`namespace` AND `name` = one.`name` AND {2} \
+         AND `uid` <> one.`uid`)",
         kind.table,
         marks("?", uids),
+        dialect.is_null("delete_time"),
     ))
+}
+
+/// Parameters: kind, the uid after which to begin, the limit.
+pub(super) fn quarantine_page(dialect: Dialect) -> Statement {
+    kept(format!(
+        "SELECT `uid`, `namespace`, `name`, `res_version`, `reason`, `attempts`, {}, {} FROM `kindex_quarantine` \
+         WHERE `kind` = ? AND `uid` > ? ORDER BY `uid` LIMIT ?",
+        dialect.time_text("first_time"),
+        dialect.time_text("last_time"),
+    ))
+}
+
+/// What time it is where the rows are.
+pub(super) fn clock(dialect: Dialect) -> Statement {
+    match dialect {
+        Dialect::MySql => fixed("SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)"),
+        Dialect::Sqlite => fixed("SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now')"),
+    }
 }

@@ -1,0 +1,19 @@
+//! Fills SQL from the cluster's list: what an ingester does at its first start, as a
+//! command that shows how far it is, goes on where it was interrupted, and writes nothing
+//! that is there already.
+//!
+//! `plan` decides and is pure, `pace` and `resume` say how fast and from where, `run` lists
+//! and `fill` writes.
+
+mod pace;
+
+mod plan;
+
+mod resume;
+
+mod fill;
+
+mod run;
+
+pub use fill::Filled;
+pub use run::{BackfillError, Options, backfill};
