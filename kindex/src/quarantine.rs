@@ -236,7 +236,7 @@ async fn drop_all(registry: &Registry, args: &DropArgs) -> CommandResult {
         ));
     }
     for record in &records {
-        let release = || store.release_quarantine(record.kind, &record.of.uid);
+        let release = || store.release_quarantine(record.kind, &record.of.uid, record.of.res_version);
         let released = patiently(Patience::default(), release).await;
         released.map_err(|error| failed(&error))?;
     }

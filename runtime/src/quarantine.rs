@@ -86,13 +86,17 @@ pub async fn retry(
             plan_gone(object.metadata.resource_version, row).map(|life| (object, life))
         }
     };
+    // A record that the ingester makes meanwhile, of a version beyond these, stays.
+    let planned = plan.as_ref().ok().map(|(object, _)| object.metadata.resource_version);
+    let held = row.map(|row| row.res_version);
+    let over = planned.max(held).unwrap_or_default().max(record.res_version);
     let retried = match plan {
         Err(outcome) => outcome,
         Ok((object, life)) => write(sides, kind, object, life, patience).await?,
     };
     match retried {
         Retried::Stored | Retried::StoredAsGone | Retried::Current => {
-            patiently(patience, || storage.release_quarantine(kind, uid)).await?;
+            patiently(patience, || storage.release_quarantine(kind, uid, over)).await?;
         }
         Retried::Refused { .. } | Retried::Left => {}
     }

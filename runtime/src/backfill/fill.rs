@@ -145,7 +145,7 @@ impl Filler {
                             let name = ObjectName::of(object_of(write));
                             inserted.push((write.uid().clone(), name));
                         }
-                        self.release(write.uid()).await?;
+                        self.release(object_of(write)).await?;
                     }
                 }
                 Err(StoreError::Refused { source, .. }) if batch.len() == 1 => {
@@ -178,9 +178,11 @@ impl Filler {
         Ok(())
     }
 
-    async fn release(&self, uid: &Uid) -> Result<(), BackfillError> {
+    async fn release(&self, stored: &Object) -> Result<(), BackfillError> {
+        let (uid, version) = (&stored.metadata.uid, stored.metadata.resource_version);
         if self.refused.contains(uid) {
-            patiently(self.patience, || self.sides.storage.release_quarantine(self.kind, uid)).await?;
+            let release = || self.sides.storage.release_quarantine(self.kind, uid, version);
+            patiently(self.patience, release).await?;
         }
         Ok(())
     }

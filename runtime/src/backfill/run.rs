@@ -111,7 +111,7 @@ pub async fn backfill(
         kind,
         patience: options.patience,
         may_have_company: !fresh,
-        refused: quarantined.into_iter().map(|(uid, _)| uid).collect(),
+        refused: quarantined.into_iter().map(|record| record.uid).collect(),
     });
     let mut filled = Filled {
         kind: kind.name,

@@ -38,7 +38,7 @@ impl KubeCluster {
     pub fn new(mut config: kube::Config) -> Result<Self, ClusterError> {
         config.default_retry = false;
         let client = kube::Client::try_from(config).map_err(|error| classify(&error))?;
-        Ok(Self { client })
+        Ok(Self::from(client))
     }
 
     async fn answer(&self, call: impl Future<Output = kube::Result<String>>) -> Result<String, ClusterError> {
@@ -46,6 +46,13 @@ impl KubeCluster {
             Ok(answer) => answer.map_err(|error| classify(&error)),
             Err(_) => Err(silence(CALL_TIMEOUT)),
         }
+    }
+}
+
+impl From<kube::Client> for KubeCluster {
+    /// Sends through a client that stands already and repeats nothing by itself.
+    fn from(client: kube::Client) -> Self {
+        Self { client }
     }
 }
 

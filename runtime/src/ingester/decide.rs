@@ -115,6 +115,8 @@ pub struct Context {
     pub confirmed: Option<Row>,
     /// See [`Asked`].
     pub asked: Asked,
+    /// A write of ours had an unknown outcome: a row that is not there may still appear.
+    pub unsure: bool,
 }
 
 /// What happens to the row.
@@ -187,7 +189,7 @@ impl Action {
 /// unless SQL holds it or a version that differs only by our own delete.
 pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Action {
     let head = match observed {
-        Observed::Gone { last } => return decide_gone(*last, row),
+        Observed::Gone { last } => return decide_gone(*last, row, context),
         Observed::Present(head) => head,
     };
     if let Some(row) = row
@@ -210,14 +212,14 @@ pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Acti
     }
 }
 
-fn decide_gone(last: Option<ResourceVersion>, row: Option<&Row>) -> Action {
-    let write = row.filter(|row| row.life == Life::Live).map(|row| {
-        if last.is_some_and(|last| last > row.version) {
-            store(Life::Deleted)
-        } else {
-            Write::SoftDelete
-        }
-    });
+/// A soft delete waits for a transaction that still holds the row, where a read does not.
+fn decide_gone(last: Option<ResourceVersion>, row: Option<&Row>, context: &Context) -> Action {
+    let write = match row {
+        None => context.unsure.then_some(Write::SoftDelete),
+        Some(row) if row.life != Life::Live => None,
+        Some(row) if last.is_some_and(|last| last > row.version) => Some(store(Life::Deleted)),
+        Some(_) => Some(Write::SoftDelete),
+    };
     Action {
         write,
         then: Then::Nothing,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::cluster::{ClusterError, Notice, ObjectName, Page, Target, WatchEvent};
 use crate::kind::Problem;
 use crate::object::{Object, ResourceVersion, Uid};
-use crate::store::{Life, RowState, StoreError, Written};
+use crate::store::{Life, QuarantineRecord, RowState, StoreError, Written};
 
 /// Both clocks, read together.
 #[derive(Clone, Copy, Debug)]
@@ -137,8 +137,8 @@ impl Effect {
 pub struct Saved {
     /// Up to where everything is settled; `None` before the first list.
     pub position: Option<ResourceVersion>,
-    /// Objects that the database refused, with the reason.
-    pub quarantined: Vec<(Uid, String)>,
+    /// Objects that the database refused.
+    pub quarantined: Vec<QuarantineRecord>,
 }
 
 /// How an effect ended.
@@ -157,6 +157,19 @@ pub enum EffectDone {
 }
 
 impl EffectDone {
+    /// The object that the cluster answered with.
+    pub fn object(&self) -> Option<&Object> {
+        match self {
+            Self::Got(Ok(object)) | Self::Deleted(Ok(object)) => object.as_ref(),
+            Self::FinalizersSet(Ok(object)) => Some(object),
+            Self::Got(Err(_))
+            | Self::Deleted(Err(_))
+            | Self::FinalizersSet(Err(_))
+            | Self::Quarantined(_)
+            | Self::Rewound(_) => None,
+        }
+    }
+
     /// Why it came to nothing, where it did.
     pub fn error(&self) -> Option<String> {
         match self {
@@ -189,6 +202,8 @@ pub enum Input {
     PageRows(Result<Vec<RowState>, StoreFailure>),
     /// Answer to [`Output::Scan`].
     Scanned(Result<Vec<RowState>, StoreFailure>),
+    /// Answer to [`Output::Rewind`].
+    Rewound(Result<(), StoreFailure>),
     /// From the watch; nothing follows an error.
     Watch(Result<WatchEvent, ClusterError>),
     /// The watch ended in peace.
@@ -202,7 +217,7 @@ pub enum Input {
     /// Answer to [`Output::SaveCheckpoint`].
     CheckpointSaved(Result<(), StoreFailure>),
     /// Answer to [`Output::ReleaseQuarantine`].
-    QuarantineReleased(Uid, Result<(), StoreFailure>),
+    QuarantineReleased(Uid, ResourceVersion, Result<(), StoreFailure>),
 }
 
 /// What is to be done.
@@ -228,6 +243,8 @@ pub enum Output {
         /// Most rows.
         limit: u32,
     },
+    /// Forget the versions of these rows.
+    Rewind(Vec<Uid>),
     /// Begin to watch after this version; replaces a watch that is still open.
     Watch(ResourceVersion),
     /// Close the watch.
@@ -240,8 +257,8 @@ pub enum Output {
     Effect(Uid, Effect),
     /// Save the position.
     SaveCheckpoint(ResourceVersion),
-    /// Remove the record of an object that is stored now.
-    ReleaseQuarantine(Uid),
+    /// Remove the record of an object that is stored now, unless it is of a newer version.
+    ReleaseQuarantine(Uid, ResourceVersion),
     /// Record a Kubernetes event; nobody waits for it.
     Notify(Notice),
 }

@@ -46,14 +46,14 @@ pub(super) fn quarantine(dialect: Dialect) -> Statement {
     )
 }
 
-/// Uid and reason of all recorded objects. Parameters: kind.
+/// Uid, version and reason of all recorded objects. Parameters: kind.
 pub(super) fn quarantined() -> Statement {
-    fixed("SELECT `uid`, `reason` FROM `kindex_quarantine` WHERE `kind` = ? ORDER BY `uid`")
+    fixed("SELECT `uid`, `res_version`, `reason` FROM `kindex_quarantine` WHERE `kind` = ? ORDER BY `uid`")
 }
 
-/// Parameters: kind, uid.
+/// Parameters: kind, uid, the newest version whose record goes.
 pub(super) fn release_quarantine() -> Statement {
-    fixed("DELETE FROM `kindex_quarantine` WHERE `kind` = ? AND `uid` = ?")
+    fixed("DELETE FROM `kindex_quarantine` WHERE `kind` = ? AND `uid` = ? AND `res_version` <= ?")
 }
 
 /// The highest recorded schema version with its checksum.

@@ -162,6 +162,17 @@ pub struct Stored {
     pub evicted_time: Option<Timestamp>,
 }
 
+/// An object that the database refused, as far as an ingester has to know of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuarantineRecord {
+    /// The object.
+    pub uid: Uid,
+    /// The version that was refused.
+    pub version: ResourceVersion,
+    /// Why.
+    pub reason: String,
+}
+
 /// Which stored objects a list returns.
 #[derive(Clone, Debug, Default)]
 pub struct ListQuery {
@@ -302,11 +313,12 @@ pub trait MetadataStorage: Maintenance + History {
     /// replaced; it keeps its first time, and the attempts are counted.
     async fn quarantine(&self, kind: &Kind, object: &Object, reason: &str, now: Timestamp) -> Result<(), StoreError>;
 
-    /// The objects of a kind that are recorded so, with their reasons.
-    async fn quarantined(&self, kind: &Kind) -> Result<Vec<(Uid, String)>, StoreError>;
+    /// The objects of a kind that are recorded so, in order of uid.
+    async fn quarantined(&self, kind: &Kind) -> Result<Vec<QuarantineRecord>, StoreError>;
 
-    /// Removes the record, after the object was stored.
-    async fn release_quarantine(&self, kind: &Kind, uid: &Uid) -> Result<(), StoreError>;
+    /// Removes the record, after the object was stored in this version. A record of a newer
+    /// version stays: it may overtake the call.
+    async fn release_quarantine(&self, kind: &Kind, uid: &Uid, stored: ResourceVersion) -> Result<(), StoreError>;
 
     /// Closes all connections; further calls fail.
     async fn close(&self);

@@ -16,8 +16,8 @@ use super::select::Select;
 use super::sql::{self, KindSql, LIST_MAX, ListFilter};
 use super::write::{Work, padded_list};
 use super::{
-    Counts, Dialect, ListQuery, MetadataStorage, Page, PoolUse, RowState, RowWrite, StoreError, Stored, Written,
-    bookkeeping, page, schema,
+    Counts, Dialect, ListQuery, MetadataStorage, Page, PoolUse, QuarantineRecord, RowState, RowWrite, StoreError,
+    Stored, Written, bookkeeping, page, schema,
 };
 use crate::kind::{Kind, Registry};
 use crate::object::{Object, ResourceVersion, Uid};
@@ -283,7 +283,7 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
         self.change(kind, statement, &params).await
     }
 
-    async fn quarantined(&self, kind: &Kind) -> Result<Vec<(Uid, String)>, StoreError> {
+    async fn quarantined(&self, kind: &Kind) -> Result<Vec<QuarantineRecord>, StoreError> {
         let failed = |error| failure::<D>(kind.name, error);
         let params = [Param::Text(kind.name)];
         let rows = self
@@ -291,12 +291,22 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
             .query(bookkeeping::quarantined(), &params)
             .await
             .map_err(failed)?;
-        let record = |row: &D::Row| Ok((Uid::from(row.text(0)?.as_str()), row.text(1)?));
+        let record = |row: &D::Row| {
+            Ok(QuarantineRecord {
+                uid: Uid::from(row.text(0)?.as_str()),
+                version: res_version(row, 1)?,
+                reason: row.text(2)?,
+            })
+        };
         rows.iter().map(record).collect::<Result<_, _>>().map_err(failed)
     }
 
-    async fn release_quarantine(&self, kind: &Kind, uid: &Uid) -> Result<(), StoreError> {
-        let params = [Param::Text(kind.name), Param::Text(&uid.0)];
+    async fn release_quarantine(&self, kind: &Kind, uid: &Uid, stored: ResourceVersion) -> Result<(), StoreError> {
+        let params = [
+            Param::Text(kind.name),
+            Param::Text(&uid.0),
+            Param::Int(stored.0.cast_signed()),
+        ];
         self.change(kind, bookkeeping::release_quarantine(), &params).await
     }
 

@@ -90,14 +90,14 @@ pub async fn verify(
     progress: &dyn Progress,
     found: &mut (dyn FnMut(Finding) + Send),
 ) -> Result<Checked, VerifyError> {
-    let quarantined = patiently(options.patience, || sides.storage.quarantined(kind)).await?;
+    let records = patiently(options.patience, || sides.storage.quarantined(kind)).await?;
     let mut run = Run {
         sides,
         kind,
         options,
         progress,
         found,
-        quarantined: quarantined.into_iter().collect(),
+        quarantined: records.into_iter().map(|record| (record.uid, record.reason)).collect(),
         checked: Checked {
             kind: kind.name,
             ..Checked::default()

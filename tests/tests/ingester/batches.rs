@@ -5,7 +5,7 @@ use std::time::Duration;
 use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Outcome, Output};
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::kind::Problem;
-use kindex_runtime::object::Uid;
+use kindex_runtime::object::{ResourceVersion, Uid};
 use kindex_runtime::store::Written;
 
 use super::bench::{Bench, away, effects_of, refused, thing, write_of};
@@ -150,7 +150,7 @@ fn a_poison_object_is_found_by_halving_and_the_others_are_stored() {
     let read = bench.applied(&thing("u05", 99));
     let (ticket, _) = write_of(&bench.no_rows(&read)).expect("tried again when it changes");
     let released = bench.written(ticket, 1);
-    assert!(matches!(&released[..], [Output::ReleaseQuarantine(uid)] if *uid == poison));
+    assert!(matches!(&released[..], [Output::ReleaseQuarantine(uid, ResourceVersion(99))] if *uid == poison));
 }
 
 #[test]
@@ -206,12 +206,8 @@ fn the_version_cache_spares_the_read_of_what_is_known() {
         let read = bench.applied(&thing("a", 5));
         let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
         bench.written(ticket, 1);
-        let again = bench.applied(&thing("a", 5));
-        assert_eq!(again.is_empty(), cached, "an event that brings nothing new: {again:?}");
-        if cached {
-            let newer = bench.applied(&thing("a", 6));
-            assert!(write_of(&newer).is_some(), "written without a read: {newer:?}");
-        }
+        let newer = bench.applied(&thing("a", 6));
+        assert_eq!(write_of(&newer).is_some(), cached, "written without a read: {newer:?}");
     }
 }
 

@@ -15,9 +15,8 @@ use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::projection::Version;
 use kindex_runtime::store::{Life, RowState, Written};
+use kindex_sim::thing::{FINALIZER, PLATFORM, THING};
 use serde_json::json;
-
-use crate::sim::{FINALIZER, PLATFORM, THING};
 
 pub const START: i64 = 1_800_000_000;
 

@@ -1,7 +1,6 @@
 //! The driver: real tasks and the real clock over clusters and databases in memory.
 
 use std::io;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -11,10 +10,12 @@ use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::kind::{Column, ColumnType, Encoded, Kind, Registry, Scope};
 use kindex_runtime::object::Uid;
 use kindex_runtime::store::Life;
+use kindex_sim::database::SimRow;
+use kindex_sim::storage::SimStorage;
+use kindex_sim::thing::{DELETING, PLATFORM, THING};
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::fakes::{FakeCluster, FakeStorage};
-use crate::sim::{DELETING, PLATFORM, THING};
+use super::fakes::FakeCluster;
 
 /// A kind whose projection panics on the value 13.
 static FRAGILE: Kind = Kind {
@@ -71,7 +72,7 @@ const THING_PARTS: Kind = Kind {
 
 struct Stage {
     cluster: FakeCluster,
-    storage: Arc<FakeStorage>,
+    storage: Arc<SimStorage>,
 }
 
 impl Stage {
@@ -97,8 +98,8 @@ impl Stage {
     }
 
     fn life(&self, uid: &str) -> Option<Life> {
-        let database = self.storage.database.lock().expect("not poisoned");
-        database.rows.get(&Uid::from(uid)).map(|row| row.life)
+        let database = self.storage.database();
+        database.rows.get(&Uid::from(uid)).map(SimRow::life)
     }
 }
 
@@ -134,12 +135,12 @@ async fn an_object_is_stored_and_leaves_the_cluster_once_its_row_is_closed() {
 #[tokio::test]
 async fn a_database_that_is_down_at_the_start_is_a_reason_and_heals() {
     let stage = Stage::new(&[&THING]);
-    stage.storage.down.store(true, Ordering::Relaxed);
+    stage.storage.set_down(true);
     stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
     let ingester = stage.start(THINGS);
     let reason = || ingester.status().not_ready().join("\n");
     eventually("a reason", || reason().contains("cannot answer now")).await;
-    stage.storage.down.store(false, Ordering::Relaxed);
+    stage.storage.set_down(false);
     eventually("ready", || ingester.status().not_ready().is_empty()).await;
     eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
     ingester.shutdown().await;
@@ -207,7 +208,7 @@ async fn a_restart_goes_on_where_the_shutdown_left_off() {
     eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
     eventually("caught up", || ingester.status().is_caught_up()).await;
     ingester.shutdown().await;
-    let saved = stage.storage.database.lock().expect("not poisoned").checkpoint;
+    let saved = stage.storage.database().checkpoint;
     assert_eq!(saved.map(|version| version.0), Some(2));
 
     stage.cluster.with(&THING, |cluster| {

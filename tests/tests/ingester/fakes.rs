@@ -1,24 +1,16 @@
-//! The simulated cluster and database behind the real traits, for the driver.
+//! The simulated cluster with watches that wait for events, for the driver.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kindex_runtime::cluster::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
-use kindex_runtime::ingester::message::PlannedWrite;
 use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{Object, ResourceVersion, Uid};
-use kindex_runtime::store::{
-    self, AsOf, Counts, Dialect, History, ListQuery, MetadataStorage, Past, RowState, RowWrite, Select, StoreError,
-    Stored, Written,
-};
+use kindex_runtime::object::{Object, ResourceVersion};
+use kindex_sim::cluster::{SimCluster, version_of};
 use tokio::sync::watch;
-
-use crate::sim::cluster::SimCluster;
-use crate::sim::database::SimDatabase;
 
 /// One simulated cluster for each kind; a kind without one is refused. Clones are the
 /// same cluster.
@@ -74,12 +66,14 @@ impl ClusterApi for FakeCluster {
             loop {
                 let event = {
                     let cluster = fake.0.kinds[name].lock().expect("not poisoned");
-                    cluster.next_event(position)
+                    cluster
+                        .next_change(position)
+                        .map(|change| change.map(|change| change.event()))
                 };
                 match event {
                     Ok(None) => changed.changed().await.ok()?,
                     Ok(Some(event)) => {
-                        let version = crate::sim::version_of(&event);
+                        let version = version_of(&event);
                         return Some((Ok(event), (fake, changed, version)));
                     }
                     Err(error) => return Some((Err(error), (fake, changed, position))),
@@ -110,136 +104,4 @@ impl ClusterApi for FakeCluster {
         self.0.notices.lock().expect("not poisoned").push(notice.clone());
         Ok(())
     }
-}
-
-/// One simulated database for all kinds, that can be down.
-#[derive(Default)]
-pub struct FakeStorage {
-    pub database: Mutex<SimDatabase>,
-    pub down: AtomicBool,
-}
-
-impl FakeStorage {
-    fn open(&self, kind: &str) -> Result<MutexGuard<'_, SimDatabase>, StoreError> {
-        if self.down.load(Ordering::Relaxed) {
-            let source = sqlx::Error::PoolTimedOut;
-            return Err(StoreError::Retryable {
-                kind: kind.to_owned(),
-                cause: "connection",
-                source,
-            });
-        }
-        Ok(self.database.lock().expect("not poisoned"))
-    }
-}
-
-#[async_trait]
-impl History for FakeStorage {
-    async fn incarnations(&self, _: &Kind, _: &str, _: &str) -> Result<Vec<Stored>, StoreError> {
-        unreachable!("the ingester reads no objects back")
-    }
-
-    async fn history(&self, _: &Kind, _: &Uid, _: Option<&Past>, _: u32) -> Result<Vec<Past>, StoreError> {
-        unreachable!("the ingester reads no history")
-    }
-
-    async fn version(&self, _: &Kind, _: &Uid, _: ResourceVersion) -> Result<Option<Past>, StoreError> {
-        unreachable!("the ingester reads no history")
-    }
-
-    async fn version_at(&self, _: &Kind, _: &str, _: &str, _: Timestamp) -> Result<AsOf, StoreError> {
-        unreachable!("the ingester reads no history")
-    }
-}
-
-#[async_trait]
-impl MetadataStorage for FakeStorage {
-    async fn prepare(&self) -> Result<(), StoreError> {
-        self.open("").map(drop)
-    }
-
-    async fn row_states(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowState>, StoreError> {
-        Ok(self.open(kind.name)?.row_states(uids))
-    }
-
-    async fn write(&self, kind: &Kind, batch: &[RowWrite], _: Timestamp) -> Result<Vec<Written>, StoreError> {
-        let plan = |write: &RowWrite| match write {
-            RowWrite::Store { version, life, revive } => PlannedWrite::Store {
-                object: version.object.clone(),
-                life: *life,
-                revive: *revive,
-            },
-            RowWrite::SoftDelete { uid } => PlannedWrite::SoftDelete(uid.clone()),
-            RowWrite::Record { .. } => unreachable!("no kind of these tests keeps a history"),
-        };
-        let planned: Vec<PlannedWrite> = batch.iter().map(plan).collect();
-        let outcomes = self
-            .open(kind.name)?
-            .write(kind, &planned)
-            .map_err(|failure| StoreError::Refused {
-                kind: kind.name.to_owned(),
-                source: sqlx::Error::Protocol(failure.message),
-            })?;
-        Ok(outcomes.into_iter().map(|outcome| outcome.written).collect())
-    }
-
-    async fn rewind(&self, kind: &Kind, uids: &[Uid]) -> Result<(), StoreError> {
-        let mut database = self.open(kind.name)?;
-        uids.iter().for_each(|uid| database.rewind(uid));
-        Ok(())
-    }
-
-    async fn scan(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<RowState>, StoreError> {
-        Ok(self.open(kind.name)?.scan(after, limit as usize))
-    }
-
-    async fn get_by_name(&self, _: &Kind, _: &str, _: &str) -> Result<Option<Stored>, StoreError> {
-        unreachable!("the ingester reads no objects back")
-    }
-
-    async fn get_by_id(&self, _: &Kind, _: &Uid) -> Result<Option<Stored>, StoreError> {
-        unreachable!("the ingester reads no objects back")
-    }
-
-    async fn list(&self, _: &Kind, _: &ListQuery) -> Result<Vec<Stored>, StoreError> {
-        unreachable!("the ingester reads no objects back")
-    }
-
-    async fn select(&self, _: &Select, _: Option<&str>) -> Result<store::Page, StoreError> {
-        unreachable!("the ingester reads no objects back")
-    }
-
-    fn dialect(&self) -> Dialect {
-        unreachable!("the ingester writes no SQL")
-    }
-
-    async fn count(&self, _: &Kind) -> Result<Counts, StoreError> {
-        unreachable!("the ingester counts no rows")
-    }
-
-    async fn checkpoint(&self, kind: &Kind) -> Result<Option<ResourceVersion>, StoreError> {
-        Ok(self.open(kind.name)?.checkpoint)
-    }
-
-    async fn save_checkpoint(&self, kind: &Kind, version: ResourceVersion, _: Timestamp) -> Result<(), StoreError> {
-        self.open(kind.name)?.checkpoint = Some(version);
-        Ok(())
-    }
-
-    async fn quarantine(&self, kind: &Kind, object: &Object, reason: &str, _: Timestamp) -> Result<(), StoreError> {
-        let uid = object.metadata.uid.clone();
-        self.open(kind.name)?.quarantine.insert(uid, reason.to_owned());
-        Ok(())
-    }
-
-    async fn quarantined(&self, kind: &Kind) -> Result<Vec<(Uid, String)>, StoreError> {
-        Ok(self.open(kind.name)?.load().quarantined)
-    }
-
-    async fn release_quarantine(&self, kind: &Kind, uid: &Uid) -> Result<(), StoreError> {
-        self.open(kind.name)?.quarantine.remove(uid);
-        Ok(())
-    }
-
-    async fn close(&self) {}
 }

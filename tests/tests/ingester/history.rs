@@ -10,7 +10,7 @@ use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::kind::Kind;
 
 use super::bench::{Bench, START, Thing, away, effects_of, live, refused, thing};
-use crate::sim::THING;
+use kindex_sim::thing::THING;
 
 static REMEMBERED: Kind = Kind { history: true, ..THING };
 

@@ -7,9 +7,9 @@ use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, Plann
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::object::Uid;
 use kindex_runtime::store::{Life, RowState};
+use kindex_sim::thing::{DELETING, FINALIZER, IMMUTABLE};
 
 use super::bench::{Bench, Thing, away, effects_of, live, thing, write_of};
-use crate::sim::{DELETING, FINALIZER, IMMUTABLE};
 
 fn leaving(annotation: &'static str) -> Thing {
     Thing {

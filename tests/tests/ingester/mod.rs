@@ -8,4 +8,5 @@ mod fakes;
 mod gaps;
 mod history;
 mod leaving;
-mod maintenance;
+mod races;
+mod restoration;

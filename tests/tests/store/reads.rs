@@ -126,12 +126,16 @@ async fn the_quarantine_counts_attempts_and_forgets_on_release(backend: Backend)
         let wanted = ["Widget", "u1", "3", "still too long", "2", "1"];
         assert_eq!(found, [wanted.map(|cell| Some(cell.to_owned())).to_vec()]);
     }
-    for _ in 0..2 {
-        let released = backend.store.release_quarantine(&WIDGET, &Uid::from("u1")).await;
+    for (stored, records) in [(2, 1), (3, 0), (3, 0)] {
+        let stored = ResourceVersion(stored);
+        let released = backend
+            .store
+            .release_quarantine(&WIDGET, &Uid::from("u1"), stored)
+            .await;
         released.expect("released");
-    }
-    if let Some(found) = backend.rows(read).await {
-        assert!(found.is_empty());
+        if let Some(found) = backend.rows(read).await {
+            assert_eq!(found.len(), records, "a record of a newer version stays: {stored}");
+        }
     }
 }
 

@@ -100,6 +100,7 @@ impl Controller {
             let entry = self.entries.get_mut(uid).expect("queued entries exist");
             entry.state = State::Batch;
             if entry.row.is_none() {
+                entry.overtaken = false;
                 unknown.push(uid.clone());
             }
         }
@@ -122,13 +123,17 @@ impl Controller {
             .iter()
             .map(|state| (state.uid.clone(), Row::from(state)))
             .collect();
-        for uid in &uids {
-            let entry = self.entries.get_mut(uid).expect("entries in a batch exist");
-            if entry.row.is_none() {
-                entry.row = Some(rows.get(uid).copied());
+        let mut known = Vec::with_capacity(uids.len());
+        for uid in uids {
+            let entry = self.entries.get_mut(&uid).expect("entries in a batch exist");
+            if entry.row.is_none() && entry.outdates_rows() {
+                self.enqueue(&uid);
+                continue;
             }
+            entry.row.get_or_insert_with(|| rows.get(&uid).copied());
+            known.push(uid);
         }
-        self.write_batch(ticket, uids);
+        self.write_batch(ticket, known);
         // A database that answers reads may still refuse every write.
         if !self.batches.contains_key(&ticket) {
             self.store_gate = StoreGate::default();
@@ -181,6 +186,7 @@ impl Controller {
             adopt_finalizers: self.settings.adopt_finalizers,
             confirmed: entry.confirmed,
             asked: entry.asked,
+            unsure: entry.write_unsure,
         };
         if row.is_none() && matches!(observed, decide::Observed::Gone { last: Some(_) }) {
             self.metrics.lost.inc();
@@ -245,6 +251,10 @@ impl Controller {
             }
             Err(failure) => {
                 let deletes = items.iter().any(|item| item.after.life == Life::Deleted);
+                for item in &items {
+                    let entry = self.entries.get_mut(&item.uid).expect("entries in a batch exist");
+                    entry.write_unsure |= failure.retryable;
+                }
                 let uids: Vec<Uid> = items.into_iter().map(|item| item.uid).collect();
                 let rows = !uids.is_empty();
                 self.on_batch_failure(uids, deletes, records.has_others(), &failure);
@@ -270,14 +280,15 @@ impl Controller {
         }
         self.remember_row(&uid, after);
         self.report_problems(&uid, outcome);
-        self.release_quarantine(&uid);
         let now = self.now.elapsed;
         let entry = self.entries.get_mut(&uid).expect("entries in a batch exist");
         entry.evicted_here |= changed && after.life == Life::Evicted;
         self.metrics.observe_lag(now - entry.arrived);
         entry.row = Some(Some(after));
+        entry.write_unsure = false;
         if entry.overtaken {
             entry.arrived = now;
+            self.release_quarantine(&uid);
             self.enqueue(&uid);
         } else {
             self.apply_then(&uid, action.then);
@@ -337,11 +348,9 @@ impl Controller {
 
     /// Carries out what follows the write, or the absence of one.
     pub(super) fn apply_then(&mut self, uid: &Uid, then: Then) {
+        self.release_quarantine(uid);
         match then {
-            Then::Nothing => {
-                self.release_quarantine(uid);
-                self.settle(uid);
-            }
+            Then::Nothing => self.settle(uid),
             Then::Wait(pause) => self.wait(uid, pause, Resume::Decide),
             Then::Confirm => {
                 let row = self.entries[uid].row.flatten();

@@ -11,10 +11,12 @@ use super::Controller;
 use super::entry::{Observation, Resume, State};
 use crate::cluster::{ClusterError, Notice, Target};
 use crate::object::{Object, ResourceVersion, Uid};
-use crate::store::Life;
+use crate::store::{Life, QuarantineRecord};
 
 /// Most uids whose reported problems are remembered; beyond it a report may repeat.
 const REPORTED_MAX: usize = 10_000;
+/// No column holds a later version.
+const VERSION_MAX: ResourceVersion = ResourceVersion(i64::MAX.cast_unsigned());
 
 impl Controller {
     pub(super) fn begin_effects(&mut self) {
@@ -95,27 +97,52 @@ impl Controller {
             ),
             None => self.retry(uid, "refused", Duration::ZERO, Resume::Decide),
         }
-        self.quarantined.insert(uid.clone(), reason.to_owned());
+        let record = QuarantineRecord {
+            uid: uid.clone(),
+            version: self.entries[uid].newest.version().unwrap_or_default(),
+            reason: reason.to_owned(),
+        };
+        self.quarantined.insert(uid.clone(), record);
     }
 
-    /// The row of the object says what it should: an earlier refusal is over. The record of
-    /// an object that is gone stays, for it holds the only copy of the last text.
+    /// Where the row holds what was refused, or something newer, the refusal is over. The record
+    /// of an object that is gone stays, for it holds the only copy of the last text.
     pub(super) fn release_quarantine(&mut self, uid: &Uid) {
-        let gone = matches!(self.entries[uid].newest, Observation::Gone(_));
-        if !gone && self.quarantined.remove(uid).is_some() {
-            self.out.push(Output::ReleaseQuarantine(uid.clone()));
+        let entry = &self.entries[uid];
+        let (Observation::Present(object), Some(row)) = (&entry.newest, entry.row.flatten()) else {
+            return;
+        };
+        // Versions of a cluster that is no more say nothing.
+        let current = row.version >= object.metadata.resource_version;
+        let stored = if current && self.checkpoints.marked() {
+            VERSION_MAX
+        } else {
+            row.version
+        };
+        let over = self.quarantined.get(uid).is_some_and(|record| record.version <= stored);
+        if over {
+            self.quarantined.remove(uid);
+            self.out.push(Output::ReleaseQuarantine(uid.clone(), stored));
         }
     }
 
-    pub(super) fn on_quarantine_released(&mut self, uid: Uid, answer: Result<(), StoreFailure>) {
+    pub(super) fn on_quarantine_released(
+        &mut self,
+        uid: Uid,
+        stored: ResourceVersion,
+        answer: Result<(), StoreFailure>,
+    ) {
         if let Err(failure) = answer {
             self.note_store_failure("release from quarantine", &failure);
-            self.checkpoints.unreleased.push(uid);
+            self.checkpoints.unreleased.push((uid, stored));
         }
     }
 
     pub(super) fn on_effect(&mut self, uid: &Uid, done: EffectDone) {
         self.effects_under_way -= 1;
+        if let Some(object) = done.object() {
+            self.note_version(object.metadata.resource_version);
+        }
         match done {
             EffectDone::Got(Ok(Some(object))) if object.metadata.uid == *uid => {
                 self.on_answer(uid, Observation::Present(object));

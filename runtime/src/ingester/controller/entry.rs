@@ -86,6 +86,8 @@ pub(super) struct Entry {
     /// A write of this process made the row an evicted one: nobody before it can have asked
     /// for the deletion that evicts.
     pub(super) evicted_here: bool,
+    /// A write of ours had an unknown outcome, and none was committed since.
+    pub(super) write_unsure: bool,
     /// Position of the oldest event that is not settled.
     pub(super) oldest: ResourceVersion,
     /// Arrival of the oldest observation that is not stored.
@@ -108,6 +110,7 @@ impl Entry {
             asked: Asked::Unknown,
             delete_unsure: false,
             evicted_here: false,
+            write_unsure: false,
             oldest,
             arrived,
             leaving_since: None,
@@ -122,11 +125,20 @@ impl Entry {
         self.attempts == 0 && matches!(self.state, State::Waiting(..))
     }
 
-    /// Replaces what is known; the decision that is under way, if any, is outdated.
+    /// Replaces what is known; the decision that is under way, if any, is outdated. The row of
+    /// an object that is gone is read once more: another process may have stored it meanwhile.
     pub(super) fn replace(&mut self, newest: Observation) {
+        if matches!(newest, Observation::Gone(_)) {
+            self.row = None;
+        }
         self.newest = newest;
         self.confirmed = None;
         self.overtaken = true;
+    }
+
+    /// Whether a row that was asked for before the object went must be asked for again.
+    pub(super) fn outdates_rows(&self) -> bool {
+        self.overtaken && matches!(self.newest, Observation::Gone(_))
     }
 
     pub(super) fn observed(&self, head: impl Fn(&Object) -> super::super::decide::Head) -> Observed {
@@ -174,13 +186,13 @@ impl Position {
     }
 
     /// The highest version up to which every event is settled: where a watch may resume
-    /// after a crash without missing anything.
-    pub(super) fn watermark(&self) -> ResourceVersion {
+    /// after a crash without missing anything. `None` where there is no such version yet.
+    pub(super) fn watermark(&self) -> Option<ResourceVersion> {
         let settled = match self.outstanding.first() {
             Some((oldest, _)) => ResourceVersion(oldest.0.saturating_sub(1)).min(self.seen),
             None => self.seen,
         };
-        settled.max(Self::FIRST)
+        (settled >= Self::FIRST).then_some(settled)
     }
 }
 
@@ -196,12 +208,22 @@ mod tests {
             position.advance(ResourceVersion(version));
         }
         position.settle(ResourceVersion(6), &Uid::from("a"));
-        assert_eq!(position.watermark(), ResourceVersion(4));
+        assert_eq!(position.watermark(), Some(ResourceVersion(4)));
         position.settle(ResourceVersion(5), &Uid::from("a"));
-        assert_eq!(position.watermark(), ResourceVersion(6));
+        assert_eq!(position.watermark(), Some(ResourceVersion(6)));
         for version in 7..=8 {
             position.settle(ResourceVersion(version), &Uid::from("a"));
         }
-        assert_eq!(position.watermark(), ResourceVersion(8));
+        assert_eq!(position.watermark(), Some(ResourceVersion(8)));
+    }
+
+    #[test]
+    fn there_is_no_watermark_below_the_first_version() {
+        let mut position = Position::default();
+        position.begin(ResourceVersion(1), &Uid::from("a"));
+        position.advance(ResourceVersion(1));
+        assert_eq!(position.watermark(), None, "0 is no version to resume from");
+        position.settle(ResourceVersion(1), &Uid::from("a"));
+        assert_eq!(position.watermark(), Some(ResourceVersion(1)));
     }
 }

@@ -8,16 +8,13 @@ use super::super::message::{Output, Saved, StoreFailure};
 use super::Controller;
 use super::entry::Observation;
 use super::listing::Listing;
+use super::restoration::{Restoration, marked};
 use super::sweep::{Closing, Sweep};
 use crate::cluster::{ClusterError, ObjectName, Unreadable, WatchEvent};
-use crate::object::{ResourceVersion, Uid};
+use crate::object::{Object, ResourceVersion, Uid};
 
 /// A watch that ends sooner, without an event, has failed.
 const WATCH_LEAST: Duration = Duration::from_secs(1);
-
-/// Saved as position from the moment a restored cluster is found until it has been listed,
-/// for its versions may have grown beyond ours by then. No list has this version.
-const RESTORED: ResourceVersion = ResourceVersion(0);
 
 /// What the intake does.
 #[derive(Debug)]
@@ -25,12 +22,12 @@ pub(super) enum Phase {
     Idle,
     /// The saved position is being read.
     Loading,
-    /// The cluster's version is being compared with our position.
-    Probing,
-    /// The cluster was restored: what is under way ends before everything is listed.
-    Draining,
-    /// [`RESTORED`] is being saved.
-    Marking,
+    /// The cluster's version is being compared with the newest that it ever told, as it was
+    /// when the question went out. No watch is opened without: from a version that the
+    /// cluster has not reached it would wait in silence.
+    Probing(ResourceVersion),
+    /// The cluster was restored; see `restoration`.
+    Restoring(Restoration),
     Listing(Listing),
     Sweeping(Sweep),
     Closing(Closing),
@@ -49,8 +46,8 @@ impl Phase {
         match self {
             Self::Idle => "starting",
             Self::Loading => "reading the saved position",
-            Self::Probing => "asking the cluster for its version",
-            Self::Draining | Self::Marking => "making ready for a restored cluster",
+            Self::Probing(_) => "asking the cluster for its version",
+            Self::Restoring(_) => "making ready for a restored cluster",
             Self::Listing(_) => "listing",
             Self::Sweeping(_) => "comparing",
             Self::Closing(_) => "closing orphans",
@@ -63,25 +60,25 @@ impl Phase {
 /// The position as the database holds it.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
-    saved: Option<ResourceVersion>,
-    under_way: Option<ResourceVersion>,
+    pub(super) saved: Option<ResourceVersion>,
+    pub(super) under_way: Option<ResourceVersion>,
     /// Nothing below is saved: the list that ended a restoration is not settled yet.
     least: ResourceVersion,
     due: Duration,
     /// Quarantine records whose removal failed; tried again with the next checkpoint.
-    pub(super) unreleased: Vec<Uid>,
+    pub(super) unreleased: Vec<(Uid, ResourceVersion)>,
 }
 
 impl Checkpoints {
     /// A restoration was found and is not known to be settled.
     pub(super) fn marked(&self) -> bool {
-        self.saved == Some(RESTORED)
+        self.saved.is_some_and(|position| marked(position).is_some())
     }
 
     /// A list has ended at this version. Orphans of a restored cluster are in no watch: the
     /// mark stays until they are settled.
     pub(super) fn on_listed(&mut self, version: ResourceVersion) {
-        self.least = if self.marked() { version } else { RESTORED };
+        self.least = if self.marked() { version } else { ResourceVersion(0) };
     }
 
     pub(super) fn saving(&self) -> bool {
@@ -92,7 +89,7 @@ impl Checkpoints {
 impl Controller {
     /// Whether nothing new begins.
     pub(super) fn is_paused(&self) -> bool {
-        self.stopping || self.restoring
+        self.stopping || self.restoring.is_some()
     }
 
     pub(super) fn start(&mut self) {
@@ -102,12 +99,12 @@ impl Controller {
     /// Begins a phase with the question that it waits for.
     pub(super) fn enter(&mut self, phase: Phase) {
         match &phase {
-            Phase::Idle | Phase::Draining | Phase::Closing(_) | Phase::Pausing { .. } => {}
+            Phase::Idle | Phase::Closing(_) | Phase::Pausing { .. } => {}
             Phase::Loading => self.out.push(Output::Load),
-            Phase::Probing => self.out.push(Output::Probe),
-            Phase::Marking => {
-                self.checkpoints.under_way = Some(RESTORED);
-                self.out.push(Output::SaveCheckpoint(RESTORED));
+            Phase::Probing(_) => self.out.push(Output::Probe),
+            Phase::Restoring(restoration) => {
+                let question = restoration.request(&self.settings, &mut self.checkpoints);
+                self.out.extend(question);
             }
             Phase::Listing(listing) => self.out.push(listing.request(&self.settings)),
             Phase::Sweeping(sweep) => self.out.push(sweep.request(&self.settings)),
@@ -174,14 +171,17 @@ impl Controller {
                 let next = std::mem::replace(&mut **next, Phase::Idle);
                 self.enter(next);
             }
-            Phase::Draining if at_rest => self.enter(Phase::Marking),
+            Phase::Restoring(restoration) if at_rest => {
+                if let Some(next) = restoration.drained() {
+                    self.enter(Phase::Restoring(next));
+                }
+            }
             Phase::Listing(_) => self.continue_listing(),
             Phase::Closing(_) => self.close_orphans(),
             Phase::Idle
             | Phase::Loading
-            | Phase::Probing
-            | Phase::Draining
-            | Phase::Marking
+            | Phase::Probing(_)
+            | Phase::Restoring(_)
             | Phase::Sweeping(_)
             | Phase::Watching { .. }
             | Phase::Pausing { .. } => {}
@@ -194,40 +194,47 @@ impl Controller {
             Err(failure) => return self.enter_later_for_store(Phase::Loading, &failure),
         };
         self.intake_attempts = 0;
-        self.quarantined = saved.quarantined.into_iter().collect();
+        let records = saved.quarantined.into_iter();
+        self.quarantined = records.map(|record| (record.uid.clone(), record)).collect();
         match saved.position {
-            Some(RESTORED) => {
-                self.restoring = true;
-                self.enter(Phase::Draining);
+            Some(mark) if marked(mark).is_some() => {
+                self.restoring = marked(mark);
+                self.probe();
             }
             Some(version) => {
                 self.position.restart(version);
                 self.checkpoints.saved = Some(version);
-                self.enter(Phase::Probing);
+                self.note_version(version);
+                self.probe();
             }
             None => self.begin_list(false),
         }
     }
 
+    /// The cluster told this version of itself.
+    pub(super) fn note_version(&mut self, version: ResourceVersion) {
+        self.newest = self.newest.max(version);
+    }
+
+    pub(super) fn probe(&mut self) {
+        self.enter(Phase::Probing(self.newest));
+    }
+
     pub(super) fn on_probed(&mut self, answer: Result<ResourceVersion, ClusterError>) {
+        let Phase::Probing(newest) = self.phase else {
+            return;
+        };
         match answer {
-            Ok(version) if version < self.position.seen() => {
-                tracing::error!(
-                    kind = self.kind.name,
-                    cluster = %version,
-                    stored = %self.position.seen(),
-                    "The cluster is older than SQL: it was restored from a backup. \
-                     Everything is listed once and the cluster wins"
-                );
-                self.restoring = true;
-                self.enter(Phase::Draining);
+            Ok(version) if self.restoring.is_some() || version < newest => self.begin_restoration(version),
+            Ok(version) => {
+                self.note_version(version);
+                self.begin_watch();
             }
-            Ok(_) => self.begin_watch(),
-            Err(error) => self.enter_later(Phase::Probing, "ask for the version", &error),
+            Err(error) => self.enter_later(Phase::Probing(newest), "ask for the version", &error),
         }
     }
 
-    pub(super) fn begin_watch(&mut self) {
+    fn begin_watch(&mut self) {
         self.synced = true;
         self.enter(Phase::Watching {
             since: self.now.elapsed,
@@ -248,26 +255,39 @@ impl Controller {
                 tracing::info!(kind = self.kind.name, "The watch expired: {reason}");
                 return self.begin_list(false);
             }
-            Err(error) => return self.enter_later(Phase::Probing, "watch", &error),
+            Err(error) => return self.enter_later(Phase::Probing(self.newest), "watch", &error),
         };
         *events += 1;
         self.intake_attempts = 0;
         self.metrics.events.inc();
         match event {
-            WatchEvent::Applied(object) => {
-                let version = object.metadata.resource_version;
-                self.observe_present(object, version);
-                self.position.advance(version);
-            }
-            WatchEvent::Deleted(object) => {
-                let version = object.metadata.resource_version;
-                let (uid, name) = (object.metadata.uid.clone(), ObjectName::of(&object));
-                self.observe(&uid, name, Observation::Gone(Some(object)), version);
-                self.position.advance(version);
-            }
-            WatchEvent::Bookmark(version) => self.position.advance(version),
+            WatchEvent::Applied(object) => self.on_change(object, false),
+            WatchEvent::Deleted(object) => self.on_change(object, true),
+            WatchEvent::Bookmark(version) => self.advance(version),
             WatchEvent::Unreadable(item) => self.report_unreadable(&item),
         }
+    }
+
+    /// Takes up what a watch tells. What it tells again is settled, or pending; to store it now
+    /// would put a row there that no later event closes.
+    fn on_change(&mut self, object: Object, gone: bool) {
+        let version = object.metadata.resource_version;
+        if version <= self.position.seen() {
+            return self.metrics.collapsed.inc();
+        }
+        let (uid, name) = (object.metadata.uid.clone(), ObjectName::of(&object));
+        let observation = if gone {
+            Observation::Gone(Some(object))
+        } else {
+            Observation::Present(object)
+        };
+        self.observe(&uid, name, observation, version);
+        self.advance(version);
+    }
+
+    fn advance(&mut self, version: ResourceVersion) {
+        self.note_version(version);
+        self.position.advance(version);
     }
 
     pub(super) fn on_watch_ended(&mut self) {
@@ -280,9 +300,9 @@ impl Controller {
                 retry_after: None,
                 message: "the server closed the watch at once".to_owned(),
             };
-            return self.enter_later(Phase::Probing, "watch", &error);
+            return self.enter_later(Phase::Probing(self.newest), "watch", &error);
         }
-        self.begin_watch();
+        self.probe();
     }
 
     pub(super) fn report_unreadable(&mut self, item: &Unreadable) {
@@ -299,7 +319,7 @@ impl Controller {
     /// A position worth saving that is not the saved one.
     fn unsaved_position(&self) -> Option<ResourceVersion> {
         let watching = matches!(self.phase, Phase::Watching { .. });
-        let watermark = self.watermark();
+        let watermark = self.watermark()?;
         let checkpoints = &self.checkpoints;
         let worth = !checkpoints.saving() && checkpoints.saved != Some(watermark) && watermark >= checkpoints.least;
         (watching && worth).then_some(watermark)
@@ -320,22 +340,19 @@ impl Controller {
         self.checkpoints.due = self.now.elapsed + self.settings.checkpoint_period;
         self.checkpoints.under_way = Some(watermark);
         self.out.push(Output::SaveCheckpoint(watermark));
-        for uid in std::mem::take(&mut self.checkpoints.unreleased) {
-            self.out.push(Output::ReleaseQuarantine(uid));
+        for (uid, stored) in std::mem::take(&mut self.checkpoints.unreleased) {
+            self.out.push(Output::ReleaseQuarantine(uid, stored));
         }
     }
 
     pub(super) fn on_checkpoint_saved(&mut self, answer: Result<(), StoreFailure>) {
         let saved = self.checkpoints.under_way.take();
-        let marking = matches!(self.phase, Phase::Marking);
+        if let Phase::Restoring(restoration) = &self.phase
+            && restoration.is_marking()
+        {
+            return self.on_marked(answer);
+        }
         match answer {
-            Ok(()) if marking => {
-                self.checkpoints.saved = saved;
-                self.restoring = false;
-                self.forget_everything();
-                self.begin_list(true);
-            }
-            Err(failure) if marking => self.enter_later_for_store(Phase::Marking, &failure),
             Ok(()) => self.checkpoints.saved = saved,
             Err(failure) => {
                 self.note_store_failure("save the position", &failure);

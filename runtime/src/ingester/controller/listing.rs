@@ -9,7 +9,6 @@ use super::super::settings::Settings;
 use super::Controller;
 use super::entry::{Entry, Observation, Position};
 use super::intake::Phase;
-use super::sweep::Sweep;
 use crate::cluster::{ClusterError, ObjectName, Page};
 use crate::object::{Object, ResourceVersion, Uid};
 use crate::seen::Seeing;
@@ -26,6 +25,8 @@ pub(super) struct Listing {
     unidentified: bool,
     /// The cluster is older than SQL, and wins.
     restored: bool,
+    /// The newest version that the cluster had told when the list began.
+    newest: ResourceVersion,
     step: Step,
 }
 
@@ -63,6 +64,7 @@ impl Controller {
         self.leaving.clear();
         self.enter(Phase::Listing(Listing {
             restored: restored || self.checkpoints.marked(),
+            newest: self.newest,
             ..Listing::default()
         }));
     }
@@ -96,6 +98,10 @@ impl Controller {
             Err(error) => return self.enter_later(Phase::Listing(listing), "list", &error),
         };
         self.intake_attempts = 0;
+        if listing.version.is_none() && page.resource_version < listing.newest {
+            return self.begin_restoration(page.resource_version);
+        }
+        self.note_version(page.resource_version);
         listing.version.get_or_insert(page.resource_version);
         listing.continue_token.clone_from(&page.continue_token);
         for item in &page.unreadable {
@@ -120,6 +126,7 @@ impl Controller {
     fn list_anew(&mut self, listing: &Listing, error: &ClusterError) {
         let anew = Listing {
             restored: listing.restored,
+            newest: self.newest,
             ..Listing::default()
         };
         self.enter_later(Phase::Listing(anew), "list", error);
@@ -208,6 +215,6 @@ impl Controller {
             );
             return self.finish_sweep(version, Vec::new());
         }
-        self.enter(Phase::Sweeping(Sweep::new(version, seen.finish())));
+        self.begin_sweep(version, seen.finish());
     }
 }

@@ -1,8 +1,9 @@
 //! The controller of one kind: a deterministic machine without I/O. Time, randomness
 //! and everything that happens come in through [`Controller::step`]; what is to be done
 //! comes out of it. Which of its modules does what: `intake` follows the cluster, `listing`
-//! and `sweep` compare it with SQL after a gap, `queue` holds what is pending, `records` what the history
-//! waits for, `batch` writes both and `effects` lets objects leave the cluster.
+//! and `sweep` compare it with SQL after a gap, `restoration` makes ready for a cluster that came
+//! back from a backup, `queue` holds what is pending, `records` what the history waits for,
+//! `batch` writes both and `effects` lets objects leave the cluster.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use super::status::KindStatus;
 use crate::kind::{Kind, Platform};
 use crate::metrics::KindMetrics;
 use crate::object::{Object, ResourceVersion, Uid};
+use crate::store::QuarantineRecord;
 
 mod batch;
 mod effects;
@@ -27,6 +29,7 @@ mod intake;
 mod listing;
 mod queue;
 mod records;
+mod restoration;
 mod sweep;
 
 use batch::{Batch, StoreGate};
@@ -47,9 +50,13 @@ pub struct Controller {
 
     phase: Phase,
     position: Position,
+    /// The newest version that the cluster ever told: one that it falls below tells that it
+    /// was restored.
+    newest: ResourceVersion,
     checkpoints: Checkpoints,
-    /// The cluster was found to be restored from a backup and is not being listed yet.
-    restoring: bool,
+    /// The version at which the cluster was found to be restored from a backup, until it is
+    /// being listed.
+    restoring: Option<ResourceVersion>,
     /// Failures of the intake in a row.
     intake_attempts: u32,
     /// The first comparison or resumption is done.
@@ -71,7 +78,7 @@ pub struct Controller {
     /// Objects that left on our word, with the last version that we know to be settled.
     leaving: BTreeMap<Uid, ResourceVersion>,
     rows: Option<BTreeMap<Uid, Row>>,
-    quarantined: BTreeMap<Uid, String>,
+    quarantined: BTreeMap<Uid, QuarantineRecord>,
     /// Hash of the problems that were last reported for a uid.
     reported: BTreeMap<Uid, u64>,
     last_error: Option<String>,
@@ -101,8 +108,9 @@ impl Controller {
             stopping: false,
             phase: Phase::Idle,
             position: Position::default(),
+            newest: ResourceVersion::default(),
             checkpoints: Checkpoints::default(),
-            restoring: false,
+            restoring: None,
             intake_attempts: 0,
             synced: false,
             held_orphans: None,
@@ -136,13 +144,14 @@ impl Controller {
             Input::Page(answer) => self.on_page(answer),
             Input::PageRows(answer) => self.on_page_rows(answer),
             Input::Scanned(answer) => self.on_scanned(answer),
+            Input::Rewound(answer) => self.on_rewound(answer),
             Input::Watch(answer) => self.on_watch(answer),
             Input::WatchEnded => self.on_watch_ended(),
             Input::Rows(ticket, answer) => self.on_rows(ticket, answer),
             Input::Written(ticket, answer) => self.on_written(ticket, answer),
             Input::Effect(uid, done) => self.on_effect(&uid, done),
             Input::CheckpointSaved(answer) => self.on_checkpoint_saved(answer),
-            Input::QuarantineReleased(uid, answer) => self.on_quarantine_released(uid, answer),
+            Input::QuarantineReleased(uid, stored, answer) => self.on_quarantine_released(uid, stored, answer),
         }
         self.fire_timers();
         self.continue_intake();
@@ -189,13 +198,20 @@ impl Controller {
             pending: self.entries.len(),
             waiting: self.timers.len(),
             position: self.position.seen(),
-            settled: self.watermark(),
+            settled: self.watermark().unwrap_or_default(),
             oldest_arrival: self.oldest_arrival(),
-            quarantined: self.quarantined.clone(),
+            quarantined: self.quarantine_reasons(),
             held_orphans: self.held_orphans,
             last_error: self.last_error.clone(),
             failing: self.is_intake_failing() || self.store_gate.is_closed(),
         }
+    }
+
+    fn quarantine_reasons(&self) -> BTreeMap<Uid, String> {
+        let records = self.quarantined.values();
+        records
+            .map(|record| (record.uid.clone(), record.reason.clone()))
+            .collect()
     }
 
     fn stop(&mut self) {
@@ -207,15 +223,15 @@ impl Controller {
         Head::of(object, self.kind, &self.platform)
     }
 
-    /// Where a watch may resume after a crash without missing a row or a version.
-    fn watermark(&self) -> ResourceVersion {
-        let settled = self.position.watermark();
-        match self.records.oldest() {
-            Some(oldest) => settled
-                .min(ResourceVersion(oldest.0.saturating_sub(1)))
-                .max(Position::FIRST),
+    /// Where a watch may resume after a crash without missing a row or a version, if there is
+    /// such a place yet.
+    fn watermark(&self) -> Option<ResourceVersion> {
+        let settled = self.position.watermark()?;
+        let kept = match self.records.oldest() {
+            Some(oldest) => settled.min(ResourceVersion(oldest.0.saturating_sub(1))),
             None => settled,
-        }
+        };
+        (kept >= Position::FIRST).then_some(kept)
     }
 
     /// Entries that wait for nothing but us and the database.

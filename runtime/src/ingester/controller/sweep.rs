@@ -1,7 +1,7 @@
 //! After a gap, second half: a walk over SQL's rows. A live row whose object was not in
 //! the list is asked for in the cluster, and closed if it is gone there too.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::super::message::{Output, StoreFailure};
 use super::super::settings::Settings;
@@ -21,6 +21,9 @@ pub(super) struct Sweep {
     seen: Seen,
     live: usize,
     orphans: Vec<Orphan>,
+    /// Objects that the list did not show and that were pending when it ended: their rows may
+    /// be written behind the walk.
+    pending: Vec<Orphan>,
 }
 
 /// What a list did not show.
@@ -39,13 +42,14 @@ pub(super) struct Closing {
 }
 
 impl Sweep {
-    pub(super) fn new(version: ResourceVersion, seen: Seen) -> Self {
+    fn new(version: ResourceVersion, seen: Seen) -> Self {
         Self {
             after: None,
             version,
             seen,
             live: 0,
             orphans: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -58,9 +62,26 @@ impl Sweep {
 }
 
 impl Controller {
+    pub(super) fn begin_sweep(&mut self, version: ResourceVersion, seen: Seen) {
+        let mut sweep = Sweep::new(version, seen);
+        for (uid, entry) in &self.entries {
+            let present = matches!(entry.newest, Observation::Present(_));
+            if present && !sweep.seen.contains(uid) {
+                sweep.pending.push(Orphan {
+                    uid: uid.clone(),
+                    name: entry.name.clone(),
+                    version: entry.oldest,
+                });
+            }
+        }
+        self.enter(Phase::Sweeping(sweep));
+    }
+
     pub(super) fn on_scanned(&mut self, answer: Result<Vec<RowState>, StoreFailure>) {
-        let Phase::Sweeping(mut sweep) = std::mem::replace(&mut self.phase, Phase::Idle) else {
-            return;
+        let mut sweep = match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Sweeping(sweep) => sweep,
+            Phase::Restoring(restoration) => return self.on_scanned_for_restoration(restoration, answer),
+            other => return self.phase = other,
         };
         let states = match answer {
             Ok(states) => states,
@@ -109,18 +130,9 @@ impl Controller {
             self.held_orphans = Some(found);
             orphans.clear();
         }
-        // What is pending and not in the list went while nobody watched.
-        for (uid, entry) in &self.entries {
-            let present = matches!(entry.newest, Observation::Present(_));
-            let known = orphans.iter().any(|orphan| orphan.uid == *uid);
-            if present && !known && !sweep.seen.contains(uid) {
-                orphans.push(Orphan {
-                    uid: uid.clone(),
-                    name: entry.name.clone(),
-                    version: entry.oldest,
-                });
-            }
-        }
+        // What was pending and not in the list went while nobody watched.
+        let known: BTreeSet<Uid> = orphans.iter().map(|orphan| orphan.uid.clone()).collect();
+        orphans.extend(sweep.pending.into_iter().filter(|orphan| !known.contains(&orphan.uid)));
         self.finish_sweep(sweep.version, orphans);
     }
 
@@ -149,7 +161,7 @@ impl Controller {
         if closing.orphans.is_empty() {
             self.position.restart(closing.version);
             self.checkpoints.on_listed(closing.version);
-            self.begin_watch();
+            self.probe();
         } else {
             self.phase = Phase::Closing(closing);
         }

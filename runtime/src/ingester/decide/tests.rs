@@ -17,6 +17,7 @@ pub(super) fn context() -> Context {
         adopt_finalizers: false,
         confirmed: None,
         asked: Asked::Unknown,
+        unsure: false,
     }
 }
 
@@ -71,6 +72,19 @@ pub(super) fn revived(life: Life) -> Option<Write> {
 #[test]
 fn gone_without_row_is_nothing() {
     assert_eq!(gone(Some(7), None), Action::NOTHING);
+}
+
+#[test]
+fn gone_without_row_is_soft_deleted_while_a_write_may_still_land() {
+    let unsure = Context {
+        unsure: true,
+        ..context()
+    };
+    let gone = Observed::Gone { last: Some(at(7)) };
+    assert_eq!(
+        decide(&gone, None, &unsure),
+        action(Some(Write::SoftDelete), Then::Nothing)
+    );
 }
 
 #[test]

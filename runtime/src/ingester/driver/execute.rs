@@ -1,6 +1,6 @@
-//! Carrying out one output of a controller on the real cluster and database.
-//! Decides nothing; every failure goes back to the controller. Each piece of work is a
-//! span of a trace.
+//! Carrying out one output of a controller on a cluster and a database, whichever stand
+//! behind the two traits. Decides nothing and reads no clock; every failure goes back to
+//! the controller. Each piece of work is a span of a trace.
 
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
@@ -20,17 +20,24 @@ use crate::store::{MetadataStorage, RowWrite, StoreError};
 
 /// Where outputs are carried out.
 #[derive(Clone)]
-pub(super) struct Place {
-    pub(super) kind: &'static Kind,
-    pub(super) cluster: Arc<dyn ClusterApi>,
-    pub(super) storage: Arc<dyn MetadataStorage>,
+pub struct Place {
+    /// The kind whose objects these are.
+    pub kind: &'static Kind,
+    /// Where the objects are.
+    pub cluster: Arc<dyn ClusterApi>,
+    /// Where their rows are.
+    pub storage: Arc<dyn MetadataStorage>,
 }
 
 impl Place {
-    /// Does what was asked and answers; `None` where nobody waits for an answer.
-    pub(super) async fn execute(self, output: Output) -> Option<Input> {
+    /// Does what was asked and answers; `None` where nobody waits for an answer. Rows that
+    /// change are dated `now`.
+    ///
+    /// # Assumptions
+    /// Watches are kept by the caller: [`Output::Watch`] and [`Output::StopWatch`] never come here.
+    pub async fn execute(self, output: Output, now: Timestamp) -> Option<Input> {
         let span = self.span(&output);
-        self.perform(output).instrument(span).await
+        self.perform(output, now).instrument(span).await
     }
 
     /// Where the work of an output shows in a trace.
@@ -55,6 +62,7 @@ impl Place {
             Output::ReadRows(_, uids) => debug_span!("read rows", kind, rows = uids.len()),
             Output::ReadPageRows(uids) => debug_span!("compare page", kind, rows = uids.len()),
             Output::Scan { .. } => debug_span!("scan rows", kind),
+            Output::Rewind(uids) => debug_span!("rewind rows", kind, rows = uids.len()),
             Output::Effect(uid, effect) => {
                 let effect = effect.name();
                 debug_span!("effect", kind, effect, %uid, otel.status_code = Empty, error = Empty)
@@ -64,12 +72,12 @@ impl Place {
             | Output::Watch(_)
             | Output::StopWatch
             | Output::SaveCheckpoint(_)
-            | Output::ReleaseQuarantine(_)
+            | Output::ReleaseQuarantine(..)
             | Output::Notify(_) => Span::none(),
         }
     }
 
-    async fn perform(self, output: Output) -> Option<Input> {
+    async fn perform(self, output: Output, now: Timestamp) -> Option<Input> {
         let Self { kind, cluster, storage } = &self;
         Some(match output {
             Output::Load => Input::Loaded(self.load().await.map_err(StoreFailure::from)),
@@ -90,25 +98,26 @@ impl Place {
                 let rows = storage.scan(kind, after.as_ref(), limit).await;
                 Input::Scanned(rows.map_err(Into::into))
             }
+            Output::Rewind(uids) => Input::Rewound(storage.rewind(kind, &uids).await.map_err(Into::into)),
             Output::ReadRows(ticket, uids) => {
                 let rows = storage.row_states(kind, &uids).await;
                 Input::Rows(ticket, rows.map_err(Into::into))
             }
-            Output::Write(ticket, writes) => self.write(ticket, writes).await,
+            Output::Write(ticket, writes) => self.write(ticket, writes, now).await,
             Output::Effect(uid, effect) => {
-                let done = self.effect(&uid, effect).await;
+                let done = self.effect(&uid, effect, now).await;
                 if let Some(error) = done.error() {
                     mark_failed(&error);
                 }
                 Input::Effect(uid, done)
             }
             Output::SaveCheckpoint(version) => {
-                let saved = storage.save_checkpoint(kind, version, Timestamp::now()).await;
+                let saved = storage.save_checkpoint(kind, version, now).await;
                 Input::CheckpointSaved(saved.map_err(Into::into))
             }
-            Output::ReleaseQuarantine(uid) => {
-                let released = storage.release_quarantine(kind, &uid).await;
-                Input::QuarantineReleased(uid, released.map_err(Into::into))
+            Output::ReleaseQuarantine(uid, stored) => {
+                let released = storage.release_quarantine(kind, &uid, stored).await;
+                Input::QuarantineReleased(uid, stored, released.map_err(Into::into))
             }
             Output::Notify(notice) => {
                 self.notify(&notice).await;
@@ -127,8 +136,10 @@ impl Place {
 
     /// Projects and writes a batch. A projection that panics is a property of the object:
     /// it is found by halving the batch, like any text that the database refuses.
-    async fn write(&self, ticket: Ticket, writes: Vec<PlannedWrite>) -> Input {
-        let attempt = AssertUnwindSafe(self.project_and_write(writes)).catch_unwind().await;
+    async fn write(&self, ticket: Ticket, writes: Vec<PlannedWrite>, now: Timestamp) -> Input {
+        let attempt = AssertUnwindSafe(self.project_and_write(writes, now))
+            .catch_unwind()
+            .await;
         let answer = attempt.unwrap_or_else(|panic| {
             let message = panic
                 .downcast_ref::<&str>()
@@ -147,9 +158,9 @@ impl Place {
         Input::Written(ticket, answer)
     }
 
-    async fn project_and_write(&self, writes: Vec<PlannedWrite>) -> Result<Vec<Outcome>, StoreFailure> {
+    async fn project_and_write(&self, writes: Vec<PlannedWrite>, now: Timestamp) -> Result<Vec<Outcome>, StoreFailure> {
         let (batch, problems) = debug_span!("projection").in_scope(|| self.project(writes));
-        let commit = self.storage.write(self.kind, &batch, Timestamp::now());
+        let commit = self.storage.write(self.kind, &batch, now);
         let written = commit.instrument(debug_span!("commit")).await?;
         let outcomes = written.into_iter().zip(problems);
         Ok(outcomes
@@ -170,7 +181,7 @@ impl Place {
         projected.unzip()
     }
 
-    async fn effect(&self, uid: &Uid, effect: Effect) -> EffectDone {
+    async fn effect(&self, uid: &Uid, effect: Effect, now: Timestamp) -> EffectDone {
         let Self { kind, cluster, storage } = self;
         match effect {
             Effect::Get(name) => EffectDone::Got(cluster.get(kind, &name).await),
@@ -179,7 +190,6 @@ impl Place {
             }
             Effect::Delete(target) => EffectDone::Deleted(cluster.delete(kind, &target).await),
             Effect::Quarantine { object, reason } => {
-                let now = Timestamp::now();
                 let recorded = storage.quarantine(kind, &object, &reason, now).await;
                 EffectDone::Quarantined(recorded.map_err(Into::into))
             }

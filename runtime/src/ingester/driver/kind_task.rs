@@ -102,7 +102,7 @@ impl KindTask {
                     self.watch = None;
                 }
                 output => {
-                    let answer = self.place.clone().execute(output);
+                    let answer = self.place.clone().execute(output, now.wall);
                     self.work
                         .spawn(async { answer.await.map_or(Done::Nothing, Done::Answer) });
                 }

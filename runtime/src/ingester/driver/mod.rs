@@ -19,7 +19,8 @@ use crate::kind::{Kind, Registry};
 use crate::metrics::KindMetrics;
 use crate::store::MetadataStorage;
 
-mod execute;
+pub mod execute;
+
 mod kind_task;
 
 use execute::Place;

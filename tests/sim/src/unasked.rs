@@ -1,15 +1,36 @@
-//! What the ingester never asks of its database: the fake of it has no answers.
+//! What the ingester never asks of its database: the simulated one has no answers.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Gone, GoneRow, Maintenance, Quarantined, RowImage, StoreError};
+use kindex_runtime::store::{
+    AsOf, Gone, GoneRow, History, Maintenance, Past, Quarantined, RowImage, StoreError, Stored,
+};
 
-use super::fakes::FakeStorage;
+use super::storage::SimStorage;
 
 #[async_trait]
-impl Maintenance for FakeStorage {
+impl History for SimStorage {
+    async fn incarnations(&self, _: &Kind, _: &str, _: &str) -> Result<Vec<Stored>, StoreError> {
+        unreachable!("the ingester reads no objects back")
+    }
+
+    async fn history(&self, _: &Kind, _: &Uid, _: Option<&Past>, _: u32) -> Result<Vec<Past>, StoreError> {
+        unreachable!("the ingester reads no history")
+    }
+
+    async fn version(&self, _: &Kind, _: &Uid, _: ResourceVersion) -> Result<Option<Past>, StoreError> {
+        unreachable!("the ingester reads no history")
+    }
+
+    async fn version_at(&self, _: &Kind, _: &str, _: &str, _: Timestamp) -> Result<AsOf, StoreError> {
+        unreachable!("the ingester reads no history")
+    }
+}
+
+#[async_trait]
+impl Maintenance for SimStorage {
     async fn row_images(&self, _: &Kind, _: &[Uid]) -> Result<Vec<RowImage>, StoreError> {
         unreachable!("the ingester compares no rows")
     }

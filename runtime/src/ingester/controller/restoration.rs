@@ -1,0 +1,159 @@
+//! A cluster that came back from a backup: what is under way ends, the fact is marked in the
+//! database, and rows of the time that never was lose their version, so that they stand in
+//! nobody's way. Then everything is listed, which is the business of `listing`.
+
+use super::super::message::{Output, StoreFailure};
+use super::super::settings::Settings;
+use super::Controller;
+use super::intake::{Checkpoints, Phase};
+use crate::object::{ResourceVersion, Uid};
+use crate::store::RowState;
+
+/// Added to the version of a restored cluster, and saved as position from the moment it is
+/// found until it has been listed: its versions may have grown beyond ours by then. No
+/// cluster comes so far.
+const MARK: u64 = 1 << 62;
+
+/// The version at which a restored cluster was found, if a saved position is the mark of it.
+pub(super) fn marked(position: ResourceVersion) -> Option<ResourceVersion> {
+    (position.0 >= MARK).then(|| ResourceVersion(position.0 - MARK))
+}
+
+/// How far the restoration is.
+#[derive(Clone, Debug)]
+pub(super) struct Restoration {
+    /// What the cluster said when it was found: rows beyond are of another time.
+    version: ResourceVersion,
+    step: Step,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// What is under way ends.
+    Draining,
+    /// The mark is being saved.
+    Marking,
+    /// A page of rows is being read.
+    Scanning { after: Option<Uid> },
+    /// Rows of that page are being rewound; then the page after it comes, if there is one.
+    Rewinding { uids: Vec<Uid>, next: Option<Uid> },
+}
+
+impl Restoration {
+    /// The question that the step waits for.
+    pub(super) fn request(&self, settings: &Settings, checkpoints: &mut Checkpoints) -> Option<Output> {
+        Some(match &self.step {
+            Step::Draining => return None,
+            Step::Marking => {
+                let mark = self.mark();
+                checkpoints.under_way = Some(mark);
+                Output::SaveCheckpoint(mark)
+            }
+            Step::Scanning { after } => Output::Scan {
+                after: after.clone(),
+                limit: settings.page_rows,
+            },
+            Step::Rewinding { uids, .. } => Output::Rewind(uids.clone()),
+        })
+    }
+
+    fn mark(&self) -> ResourceVersion {
+        ResourceVersion(MARK + self.version.0)
+    }
+
+    pub(super) fn is_marking(&self) -> bool {
+        matches!(self.step, Step::Marking)
+    }
+
+    /// The step that follows when nothing is under way any more.
+    pub(super) fn drained(&self) -> Option<Self> {
+        let marking = Self {
+            step: Step::Marking,
+            ..self.clone()
+        };
+        matches!(self.step, Step::Draining).then_some(marking)
+    }
+}
+
+impl Controller {
+    pub(super) fn begin_restoration(&mut self, version: ResourceVersion) {
+        tracing::error!(
+            kind = self.kind.name,
+            cluster = %version,
+            stored = %self.position.seen(),
+            "The cluster is older than SQL: it was restored from a backup. \
+             Everything is listed once and the cluster wins"
+        );
+        // A mark that was found at the start says when time split, and the cluster has gone on since.
+        let version = self.restoring.map_or(version, |marked| marked.min(version));
+        self.restoring = Some(version);
+        let step = Step::Draining;
+        self.enter(Phase::Restoring(Restoration { version, step }));
+    }
+
+    pub(super) fn on_marked(&mut self, answer: Result<(), StoreFailure>) {
+        let Phase::Restoring(restoration) = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
+        if let Err(failure) = answer {
+            return self.enter_later_for_store(Phase::Restoring(restoration), &failure);
+        }
+        self.intake_attempts = 0;
+        self.checkpoints.saved = Some(restoration.mark());
+        self.newest = restoration.version;
+        self.forget_everything();
+        self.scan_for_restoration(restoration.version, None);
+    }
+
+    fn scan_for_restoration(&mut self, version: ResourceVersion, after: Option<Uid>) {
+        let step = Step::Scanning { after };
+        self.enter(Phase::Restoring(Restoration { version, step }));
+    }
+
+    pub(super) fn on_scanned_for_restoration(
+        &mut self,
+        restoration: Restoration,
+        answer: Result<Vec<RowState>, StoreFailure>,
+    ) {
+        let states = match answer {
+            Ok(states) => states,
+            Err(failure) => return self.enter_later_for_store(Phase::Restoring(restoration), &failure),
+        };
+        self.intake_attempts = 0;
+        let version = restoration.version;
+        let full = states.len() >= self.settings.page_rows as usize;
+        let next = states.last().filter(|_| full).map(|state| state.uid.clone());
+        let beyond = states.into_iter().filter(|state| state.res_version > version);
+        let uids: Vec<Uid> = beyond.map(|state| state.uid).collect();
+        if uids.is_empty() {
+            return self.rewind_next_page(version, next);
+        }
+        let step = Step::Rewinding { uids, next };
+        self.enter(Phase::Restoring(Restoration { version, step }));
+    }
+
+    pub(super) fn on_rewound(&mut self, answer: Result<(), StoreFailure>) {
+        let Phase::Restoring(restoration) = std::mem::replace(&mut self.phase, Phase::Idle) else {
+            return;
+        };
+        match (answer, restoration) {
+            (Err(failure), restoration) => self.enter_later_for_store(Phase::Restoring(restoration), &failure),
+            (Ok(()), Restoration { version, step }) => {
+                self.intake_attempts = 0;
+                if let Step::Rewinding { next, .. } = step {
+                    self.rewind_next_page(version, next);
+                }
+            }
+        }
+    }
+
+    fn rewind_next_page(&mut self, version: ResourceVersion, next: Option<Uid>) {
+        match next {
+            Some(after) => self.scan_for_restoration(version, Some(after)),
+            None => {
+                self.restoring = None;
+                self.begin_list(true);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The simulated cluster behind the interface that ingesters use, and the trouble that a
+//! request may meet on its way. Knows no scheduler.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kindex_runtime::cluster::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::{Object, ResourceVersion};
+
+use super::cluster::SimCluster;
+
+/// What the next request to the cluster meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It is not carried out, and nobody answers.
+    Silence,
+    /// It is carried out, and nobody answers.
+    LostAnswer,
+    /// It is turned away for a while.
+    Throttled,
+    /// The server fails.
+    ServerError,
+}
+
+/// The seconds that a server that throttles asks for.
+pub(crate) const RETRY_AFTER_S: u32 = 1;
+
+/// A simulated cluster that requests reach, or do not.
+#[derive(Debug, Default)]
+pub struct SimApi {
+    cluster: Mutex<SimCluster>,
+    trouble: Mutex<Option<Trouble>>,
+}
+
+impl SimApi {
+    /// The cluster itself.
+    pub fn cluster(&self) -> MutexGuard<'_, SimCluster> {
+        self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets what the next request meets.
+    pub fn set_trouble(&self, trouble: Option<Trouble>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+
+    pub(crate) fn take_trouble(&self) -> Option<Trouble> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn request<T>(&self, act: impl FnOnce(&mut SimCluster) -> Result<T, ClusterError>) -> Result<T, ClusterError> {
+        match self.take_trouble() {
+            None => act(&mut self.cluster()),
+            Some(Trouble::LostAnswer) => {
+                let _lost = act(&mut self.cluster());
+                Err(failure(Trouble::LostAnswer))
+            }
+            Some(trouble) => Err(failure(trouble)),
+        }
+    }
+}
+
+/// What the sender of a request hears of its trouble.
+pub(crate) fn failure(trouble: Trouble) -> ClusterError {
+    let (cause, retry_after) = match trouble {
+        Trouble::Silence | Trouble::LostAnswer => ("timeout", None),
+        Trouble::Throttled => ("too_many_requests", Some(Duration::from_secs(RETRY_AFTER_S.into()))),
+        Trouble::ServerError => ("server_error", None),
+    };
+    ClusterError::Retryable {
+        cause,
+        retry_after,
+        message: "simulated".to_owned(),
+    }
+}
+
+#[async_trait]
+impl ClusterApi for SimApi {
+    async fn list(&self, _: &Kind, limit: u32, continue_token: Option<&str>) -> Result<Page, ClusterError> {
+        self.request(|cluster| cluster.list(limit as usize, continue_token))
+    }
+
+    async fn watch(&self, _: &Kind, _: ResourceVersion) -> Result<WatchStream, ClusterError> {
+        unreachable!("the scheduler hands events over itself")
+    }
+
+    async fn get(&self, _: &Kind, name: &ObjectName) -> Result<Option<Object>, ClusterError> {
+        self.request(|cluster| Ok(cluster.get(&name.name)))
+    }
+
+    async fn delete(&self, _: &Kind, target: &Target) -> Result<Option<Object>, ClusterError> {
+        self.request(|cluster| cluster.delete_if(target, cluster.now))
+    }
+
+    async fn set_finalizers(&self, _: &Kind, target: &Target, finalizers: &[String]) -> Result<Object, ClusterError> {
+        self.request(|cluster| cluster.set_finalizers(target, finalizers))
+    }
+
+    async fn create_event(&self, _: &Kind, _: &Notice) -> Result<(), ClusterError> {
+        unreachable!("nobody waits for a notice, so none is sent")
+    }
+}

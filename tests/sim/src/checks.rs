@@ -1,0 +1,249 @@
+//! The rules that hold after every turn. Looks at the cluster and at SQL, never into an
+//! ingester.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::{ResourceVersion, Uid};
+use kindex_runtime::store::Life;
+
+use super::cluster::{Departure, SimCluster};
+use super::database::{MARK, SimDatabase, SimRow, Transition};
+use super::object::Revision;
+
+/// What the rules depend on, and what they have to remember.
+#[derive(Debug, Default)]
+pub struct Checks {
+    /// Whether the kind is declared immutable.
+    pub kind_immutable: bool,
+    /// Whether objects are given our finalizer.
+    pub adopt_finalizers: bool,
+    /// How long a soft delete waits; zero once a wall clock was wrong.
+    pub deletion_delay: Duration,
+    /// Whether there is one ingester.
+    pub alone: bool,
+    /// The saved position is one of a cluster that is no more.
+    pub position_is_old: bool,
+    /// Objects that left by another hand before SQL had a row of them.
+    pub planted_losses: u64,
+    /// Records that were committed after their process had died: no process knows of them.
+    pub late_records: BTreeSet<Uid>,
+    /// The turn in which a row was marked deleted.
+    closed_in: BTreeMap<Uid, u64>,
+    checkpoint: Option<ResourceVersion>,
+}
+
+impl Checks {
+    /// The rules of a kind under these settings.
+    pub fn of(kind: &Kind, settings: &Settings, processes: usize) -> Self {
+        Self {
+            alone: processes == 1,
+            kind_immutable: kind.immutable,
+            adopt_finalizers: settings.adopt_finalizers,
+            deletion_delay: settings.deletion_delay,
+            ..Self::default()
+        }
+    }
+
+    /// What has happened since the last look.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn after_turn(&mut self, cluster: &mut SimCluster, database: &mut SimDatabase) -> Result<(), String> {
+        let transitions = std::mem::take(&mut database.transitions);
+        for transition in &transitions {
+            self.look_at_row(transition, cluster, database)?;
+        }
+        for departure in std::mem::take(&mut cluster.departures) {
+            self.nothing_leaves_unstored(&departure, cluster, database)?;
+        }
+        if !transitions.is_empty() || self.checkpoint != database.checkpoint {
+            self.checkpoint = database.checkpoint;
+            self.the_position_is_settled(cluster, database)?;
+        }
+        Ok(())
+    }
+
+    fn look_at_row(
+        &mut self,
+        transition: &Transition,
+        cluster: &SimCluster,
+        database: &SimDatabase,
+    ) -> Result<(), String> {
+        let uid = &transition.uid;
+        let row = &database.rows[uid];
+        if stored_revision(row, cluster).is_none() {
+            let text = row.object().text();
+            return Err(format!("the row of {uid} holds what the cluster never said: {text}"));
+        }
+        no_row_goes_back(transition, database)?;
+        self.no_late_write_revives(transition, cluster)?;
+        one_row_of_a_name_is_open(row, database)?;
+        if transition.after.1 == Life::Deleted {
+            let first = self.closed_in.insert(uid.clone(), cluster.turn).is_none();
+            if first {
+                self.no_row_closes_early(uid, cluster)
+            } else {
+                Ok(())
+            }
+        } else {
+            self.closed_in.remove(uid);
+            Ok(())
+        }
+    }
+
+    /// Only the cluster showing the uid alive revives a row.
+    fn no_late_write_revives(&self, transition: &Transition, cluster: &SimCluster) -> Result<(), String> {
+        let revived = matches!(transition.before, Some((_, Life::Deleted))) && transition.after.1 != Life::Deleted;
+        let (Some(closed), Some(gone)) = (
+            self.closed_in.get(&transition.uid),
+            cluster.gone.get(&*transition.uid.0),
+        ) else {
+            return Ok(());
+        };
+        if revived && gone.turn < *closed {
+            return Err(format!(
+                "a row was revived whose object had left before it was closed: {transition:?}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// A soft delete waits for `deletionDelay`.
+    fn no_row_closes_early(&self, uid: &Uid, cluster: &SimCluster) -> Result<(), String> {
+        let (Some(object), Some(since)) = (cluster.find_uid(&uid.0), cluster.leaving.get(&*uid.0)) else {
+            return Ok(());
+        };
+        let waited = cluster.now.duration_since(*since);
+        if Duration::try_from(waited).unwrap_or_default() < self.deletion_delay {
+            return Err(format!("{} was closed after {waited:#} already", object.uid));
+        }
+        Ok(())
+    }
+
+    /// Nothing leaves etcd by our hand before SQL holds its final version.
+    fn nothing_leaves_unstored(
+        &mut self,
+        departure: &Departure,
+        cluster: &SimCluster,
+        database: &SimDatabase,
+    ) -> Result<(), String> {
+        let Departure { object, by_ingester } = departure;
+        let row = database.rows.get(&Uid::from(object.uid.as_str()));
+        if !by_ingester {
+            self.planted_losses += u64::from(row.is_none());
+            return Ok(());
+        }
+        match row {
+            Some(row) if row.life() == Life::Live => Err(format!("{} left and its row is live", object.uid)),
+            Some(row) if holds(row, object, cluster) => Ok(()),
+            Some(row) => Err(format!(
+                "{} left before SQL held it: {:?}",
+                object.object.text(),
+                row.object().text()
+            )),
+            None => Err(format!("{} left and has no row", object.object.text())),
+        }
+    }
+
+    /// What a start from the saved position would not see again is settled.
+    fn the_position_is_settled(&self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
+        let trusted = self.alone && !self.position_is_old;
+        let Some(position) = self.checkpoint.filter(|position| position.0 < MARK && trusted) else {
+            return Ok(());
+        };
+        for object in cluster.objects.values().filter(|object| object.version <= position.0) {
+            if let Some(reason) = self.unsettled(object, cluster, database) {
+                return Err(format!(
+                    "{position} is saved and {} is not settled: {reason}",
+                    object.uid
+                ));
+            }
+        }
+        for (uid, gone) in cluster.gone.iter().filter(|(_, gone)| gone.version <= position.0) {
+            let row = database.rows.get(&Uid::from(uid.as_str()));
+            if row.is_some_and(|row| row.life() == Life::Live) {
+                return Err(format!(
+                    "{position} is saved, {uid} left at {} and its row is live",
+                    gone.version
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What an ingester still has to do for a present object, if anything.
+    pub fn unsettled(&self, object: &Revision, cluster: &SimCluster, database: &SimDatabase) -> Option<&'static str> {
+        let uid = Uid::from(object.uid.as_str());
+        let row = database.rows.get(&uid);
+        // Of two ingesters that find a restored cluster, the second may rewind what the first stored.
+        let version = |row: &SimRow| row.version.0 == object.version || (row.version.0 == 0 && !self.alone);
+        let current = row.is_some_and(|row| version(row) && row.object().text() == object.object.text());
+        let record = database.quarantine.get(&uid);
+        // Of two ingesters, the one that is behind may record an older text last.
+        let recorded = record.is_some_and(|(known, _)| !self.alone || known.text() == object.object.text());
+        if object.is_poison() && recorded {
+            return None;
+        }
+        let Some(row) = row else {
+            return Some("it has no row");
+        };
+        match (object.deleted_at.is_some(), object.guarded()) {
+            (true, true) => Some("our finalizer holds it"),
+            (true, false) => {
+                let enough = match row.life() {
+                    Life::Live => current,
+                    // Our own delete and release add nothing that a user wrote.
+                    Life::Evicted => holds(row, object, cluster),
+                    Life::Deleted => true,
+                };
+                (!enough).then_some("its row holds another version")
+            }
+            (false, _) if object.is_final(self.kind_immutable) => Some("it has to leave and is not deleted"),
+            (false, guarded) => match row.life() {
+                Life::Live if !current => Some("its row holds another version"),
+                Life::Live if self.adopt_finalizers && !guarded => Some("it lacks our finalizer"),
+                Life::Live => None,
+                Life::Evicted | Life::Deleted => Some("its row is not live"),
+            },
+        }
+    }
+}
+
+/// The version in the cluster's history that a row holds, to the byte.
+pub(crate) fn stored_revision<'a>(row: &SimRow, cluster: &'a SimCluster) -> Option<&'a Revision> {
+    let known = cluster.revisions.get(&*row.object().metadata.uid.0)?;
+    let text = row.object().text();
+    let found = known.iter().rev().find(|revision| revision.object.text() == text);
+    found.map(|revision| &**revision)
+}
+
+fn holds(row: &SimRow, object: &Revision, cluster: &SimCluster) -> bool {
+    stored_revision(row, cluster).is_some_and(|stored| stored.content() == object.content())
+}
+
+/// Versions of a row only grow, but where the cluster was restored and won.
+fn no_row_goes_back(transition: &Transition, database: &SimDatabase) -> Result<(), String> {
+    let Some((before, _)) = transition.before else {
+        return Ok(());
+    };
+    if transition.after.0 < before && !database.rewound.contains(&transition.uid) {
+        return Err(format!("a row went back: {transition:?}"));
+    }
+    Ok(())
+}
+
+/// A recreated object is a new row, and the old one is closed.
+fn one_row_of_a_name_is_open(row: &SimRow, database: &SimDatabase) -> Result<(), String> {
+    let name = |row: &SimRow| row.object().metadata.name.clone();
+    let wanted = name(row);
+    let open = database.rows.values().filter(|row| row.life() != Life::Deleted);
+    let open: Vec<&SimRow> = open.filter(|row| name(row) == wanted).collect();
+    if open.len() > 1 {
+        let uids: Vec<String> = open.iter().map(|row| row.object().metadata.uid.to_string()).collect();
+        return Err(format!("rows of one name are open at once: {}", uids.join(", ")));
+    }
+    Ok(())
+}

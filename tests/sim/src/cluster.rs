@@ -1,0 +1,354 @@
+//! A Kubernetes API of one kind, as far as an ingester can tell: versions, uids,
+//! preconditions, finalizers, a watch that forgets, and restoration from a backup.
+//! Remembers all that it ever held, for the checks; knows no fault.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kindex_runtime::cluster::{ClusterError, Page, Target, WatchEvent};
+use kindex_runtime::object::{Object, ResourceVersion};
+
+use super::object::{Revision, SimObject};
+use super::thing::{DELETING, FINALIZER};
+
+/// What a watch tells of one change.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// When.
+    pub version: u64,
+    /// Whether the object is gone since.
+    pub gone: bool,
+    /// The object, in its last text if it is gone.
+    pub object: Arc<Revision>,
+}
+
+impl Change {
+    /// As an event of a watch.
+    pub fn event(&self) -> WatchEvent {
+        let object = self.object.object.clone();
+        if self.gone {
+            WatchEvent::Deleted(object)
+        } else {
+            WatchEvent::Applied(object)
+        }
+    }
+}
+
+/// An object that left etcd, or that an ingester lets go while others hold it, as it was then.
+#[derive(Clone, Debug)]
+pub struct Departure {
+    /// Its last text.
+    pub object: Arc<Revision>,
+    /// Whether an ingester's request made it go.
+    pub by_ingester: bool,
+}
+
+/// The moment at which an object left.
+#[derive(Clone, Copy, Debug)]
+pub struct Gone {
+    /// Version of the deletion.
+    pub version: u64,
+    /// By the count of turns.
+    pub turn: u64,
+}
+
+/// The version that an event brings.
+pub fn version_of(event: &WatchEvent) -> u64 {
+    match event {
+        WatchEvent::Applied(object) | WatchEvent::Deleted(object) => object.metadata.resource_version.0,
+        WatchEvent::Bookmark(version) => version.0,
+        WatchEvent::Unreadable(_) => unreachable!("the simulated cluster is readable"),
+    }
+}
+
+type Objects = BTreeMap<String, Arc<Revision>>;
+
+/// The cluster.
+#[derive(Clone, Debug)]
+pub struct SimCluster {
+    /// What is there, by name.
+    pub objects: Objects,
+    /// Of the last change.
+    pub version: u64,
+    /// The turn that is being played; dates departures.
+    pub turn: u64,
+    /// Its clock.
+    pub now: Timestamp,
+    /// Since when uids are leaving: deleted, or marked for it.
+    pub leaving: BTreeMap<String, Timestamp>,
+    /// Since the last look.
+    pub departures: Vec<Departure>,
+    /// Every version of every uid, of all timelines.
+    pub revisions: BTreeMap<String, Vec<Arc<Revision>>>,
+    /// Uids that left.
+    pub gone: BTreeMap<String, Gone>,
+    uids: u64,
+    changes: Vec<Change>,
+    /// Changes up to here are forgotten.
+    floor: u64,
+    backup: Option<Box<(Objects, u64)>>,
+    /// Lists under way: their items, by version.
+    lists: BTreeMap<u64, Vec<Arc<Revision>>>,
+}
+
+impl Default for SimCluster {
+    /// Empty, at version 1, as etcd is: no list has the version 0.
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            version: 1,
+            turn: 0,
+            now: Timestamp::UNIX_EPOCH,
+            leaving: BTreeMap::new(),
+            departures: Vec::new(),
+            revisions: BTreeMap::new(),
+            gone: BTreeMap::new(),
+            uids: 0,
+            changes: Vec::new(),
+            floor: 1,
+            backup: None,
+            lists: BTreeMap::new(),
+        }
+    }
+}
+
+impl SimCluster {
+    /// Creates an object of this name, where there is none. Says whether it did.
+    pub fn create(&mut self, name: &str, value: u64, guarded: bool) -> bool {
+        if self.objects.contains_key(name) {
+            return false;
+        }
+        self.uids += 1;
+        let object = SimObject {
+            uid: format!("uid-{:03}", self.uids),
+            name: name.to_owned(),
+            version: 0,
+            value,
+            labels: BTreeMap::from([("app".to_owned(), name.to_owned())]),
+            annotations: BTreeMap::new(),
+            finalizers: guarded.then(|| FINALIZER.to_owned()).into_iter().collect(),
+            deleted_at: None,
+        };
+        self.put(object);
+        true
+    }
+
+    /// Changes an object; one that is terminating goes with its last finalizer.
+    pub fn update(&mut self, name: &str, by_ingester: bool, change: impl FnOnce(&mut SimObject)) {
+        let Some(before) = self.objects.get(name) else {
+            return;
+        };
+        let mut object = before.state.clone();
+        change(&mut object);
+        if object == before.state {
+            return;
+        }
+        if object.deleted_at.is_some() && object.finalizers.is_empty() {
+            self.remove(object, by_ingester);
+        } else {
+            self.put(object);
+        }
+    }
+
+    /// A delete as any client sends it. Gives back what finalizers still hold.
+    pub fn delete(&mut self, name: &str, now: Timestamp, by_ingester: bool) -> Option<Arc<Revision>> {
+        let found = self.objects.get(name)?;
+        if found.deleted_at.is_some() {
+            return Some(found.clone());
+        }
+        let mut object = found.state.clone();
+        if object.finalizers.is_empty() {
+            self.remove(object, by_ingester);
+            return None;
+        }
+        // Kubernetes writes whole seconds.
+        object.deleted_at = Some(Timestamp::from_second(now.as_second()).expect("in range"));
+        Some(self.put(object))
+    }
+
+    fn put(&mut self, mut object: SimObject) -> Arc<Revision> {
+        self.version += 1;
+        object.version = self.version;
+        let revision = Revision::new(object);
+        if revision.says(DELETING) || revision.deleted_at.is_some() {
+            let since = revision.deleted_at.unwrap_or(self.now);
+            let known = self.leaving.entry(revision.uid.clone()).or_insert(since);
+            *known = since.min(*known);
+        }
+        self.objects.insert(revision.name.clone(), revision.clone());
+        self.record(revision.clone(), false);
+        revision
+    }
+
+    fn remove(&mut self, mut object: SimObject, by_ingester: bool) {
+        self.version += 1;
+        object.version = self.version;
+        self.objects.remove(&object.name);
+        let revision = Revision::new(object);
+        let (version, turn) = (self.version, self.turn);
+        self.gone.insert(revision.uid.clone(), Gone { version, turn });
+        self.departures.push(Departure {
+            object: revision.clone(),
+            by_ingester,
+        });
+        self.record(revision, true);
+    }
+
+    fn record(&mut self, object: Arc<Revision>, gone: bool) {
+        let known = self.revisions.entry(object.uid.clone()).or_default();
+        known.push(object.clone());
+        self.changes.push(Change {
+            version: object.version,
+            gone,
+            object,
+        });
+    }
+
+    fn find(&self, target: &Target) -> Result<Arc<Revision>, ClusterError> {
+        let name = &target.name.name;
+        let found = self.objects.get(name);
+        let object = found.ok_or_else(|| ClusterError::NotFound(name.clone()))?;
+        if *object.uid != *target.uid.0 || object.version != target.resource_version.0 {
+            return Err(ClusterError::Conflict(format!("{name} is at {}", object.version)));
+        }
+        Ok(object.clone())
+    }
+
+    /// An ingester's delete.
+    ///
+    /// # Errors
+    /// Where the target is another one by now, or gone.
+    pub fn delete_if(&mut self, target: &Target, now: Timestamp) -> Result<Option<Object>, ClusterError> {
+        self.find(target)?;
+        let left = self.delete(&target.name.name, now, true);
+        Ok(left.map(|revision| revision.object.clone()))
+    }
+
+    /// An ingester's change of finalizers.
+    ///
+    /// # Errors
+    /// Where the target is another one by now, or gone.
+    pub fn set_finalizers(&mut self, target: &Target, finalizers: &[String]) -> Result<Object, ClusterError> {
+        let before = self.find(target)?;
+        Ok(self.replace_finalizers(&before, finalizers))
+    }
+
+    /// The same without any condition.
+    pub fn replace_finalizers(&mut self, before: &Revision, finalizers: &[String]) -> Object {
+        self.update(&before.name, true, |object| object.finalizers = finalizers.to_vec());
+        let Some(after) = self.objects.get(&before.name).cloned() else {
+            let mut last = before.state.clone();
+            last.finalizers = finalizers.to_vec();
+            return Revision::new(last).object.clone();
+        };
+        if before.guarded() && !after.guarded() {
+            self.departures.push(Departure {
+                object: after.clone(),
+                by_ingester: true,
+            });
+        }
+        after.object.clone()
+    }
+
+    /// The object of this name.
+    pub fn get(&self, name: &str) -> Option<Object> {
+        self.objects.get(name).map(|revision| revision.object.clone())
+    }
+
+    /// One page of a list. A token says at which version the list began, and where it goes on.
+    ///
+    /// # Errors
+    /// Where the list is no longer kept.
+    pub fn list(&mut self, limit: usize, token: Option<&str>) -> Result<Page, ClusterError> {
+        let (version, start) = match token.and_then(|token| token.split_once('.')) {
+            None => {
+                let items = self.objects.values().cloned().collect();
+                self.lists.insert(self.version, items);
+                (self.version, 0)
+            }
+            Some((version, start)) => {
+                let number = |text: &str| text.parse().expect("a token of ours");
+                (number(version), usize::try_from(number(start)).expect("small"))
+            }
+        };
+        let items = self.lists.get(&version);
+        let items = items.ok_or_else(|| ClusterError::Expired("the list is no longer kept".to_owned()))?;
+        let end = items.len().min(start + limit);
+        Ok(Page {
+            objects: items[start..end]
+                .iter()
+                .map(|revision| revision.object.clone())
+                .collect(),
+            unreadable: Vec::new(),
+            resource_version: ResourceVersion(version),
+            continue_token: (end < items.len()).then(|| format!("{version}.{end}")),
+            remaining: None,
+        })
+    }
+
+    /// The first change after this version.
+    ///
+    /// # Errors
+    /// Where changes were forgotten.
+    pub fn next_change(&self, after: u64) -> Result<Option<&Change>, ClusterError> {
+        if after < self.floor {
+            return Err(ClusterError::Expired(format!("{after} is too old")));
+        }
+        let index = self.changes.partition_point(|change| change.version <= after);
+        Ok(self.changes.get(index))
+    }
+
+    /// Where a watch at this version has to go back to in order to tell so many changes again.
+    pub fn rewound(&self, from: u64, changes: usize) -> u64 {
+        let index = self.changes.partition_point(|change| change.version <= from);
+        let earlier = self.changes.get(index.saturating_sub(changes + 1));
+        earlier
+            .map_or(from, |change| change.version)
+            .clamp(self.floor.min(from), from)
+    }
+
+    /// Forgets all changes so far, and the lists that are being read.
+    pub fn compact(&mut self) {
+        self.floor = self.version;
+        self.lists.clear();
+    }
+
+    /// Takes a backup.
+    pub fn back_up(&mut self) {
+        self.backup = Some(Box::new((self.objects.clone(), self.version)));
+    }
+
+    /// The version of the backup, where there is one.
+    pub fn backup_version(&self) -> Option<u64> {
+        self.backup.as_ref().map(|backup| backup.1)
+    }
+
+    /// Returns to the backup, if there is one; etcd begins anew with its version.
+    pub fn restore(&mut self) {
+        let Some(backup) = self.backup.take() else {
+            return;
+        };
+        let before = std::mem::take(&mut self.objects);
+        (self.objects, self.version) = *backup;
+        let (version, turn) = (self.version, self.turn);
+        // What was made in a time that never was is gone as of now.
+        for object in before.values() {
+            self.gone.insert(object.uid.clone(), Gone { version, turn });
+        }
+        for gone in self.gone.values_mut() {
+            gone.version = gone.version.min(version);
+        }
+        for object in self.objects.values() {
+            self.gone.remove(&object.uid);
+        }
+        self.changes.clear();
+        self.lists.clear();
+        self.floor = self.version;
+    }
+
+    /// The object of this uid, where it is there.
+    pub fn find_uid(&self, uid: &str) -> Option<&Arc<Revision>> {
+        self.objects.values().find(|object| object.uid == uid)
+    }
+}

@@ -1,0 +1,283 @@
+//! A database with the store's contract: atomic batches, a guard by version, one open row a
+//! name, refusal of poison. Written from the contract of `MetadataStorage` and not from its
+//! code, small enough to be obviously right; the real stores are held to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use jiff::Timestamp;
+use kindex_runtime::object::{Object, ResourceVersion, Uid};
+use kindex_runtime::projection::Version;
+use kindex_runtime::store::{Life, RowState, RowWrite, Written};
+
+use super::thing::is_poison;
+
+/// A saved position from here on is the mark of a restored cluster that has not been listed.
+pub const MARK: u64 = 1 << 62;
+
+/// One row of the main table with its side rows.
+#[derive(Clone, Debug)]
+pub struct SimRow {
+    /// What is stored.
+    pub content: Arc<Version>,
+    /// The version that the row claims; 0 after a rewind.
+    pub version: ResourceVersion,
+    /// Last change of the row.
+    pub update_time: Timestamp,
+    /// When it was deleted.
+    pub delete_time: Option<Timestamp>,
+    /// When it was evicted.
+    pub evicted_time: Option<Timestamp>,
+    /// How often labels and annotations were written; no more often than they changed.
+    pub sides_written: [u32; 2],
+    /// How an SQL client sees it, once somebody has asked.
+    pub(crate) line: OnceLock<String>,
+}
+
+impl SimRow {
+    /// The stored text.
+    pub fn object(&self) -> &Object {
+        &self.content.object
+    }
+
+    /// Live, evicted or deleted.
+    pub fn life(&self) -> Life {
+        match (self.delete_time, self.evicted_time) {
+            (Some(_), _) => Life::Deleted,
+            (None, Some(_)) => Life::Evicted,
+            (None, None) => Life::Live,
+        }
+    }
+
+    fn put_into(&mut self, life: Life, now: Timestamp) {
+        self.line = OnceLock::new();
+        self.update_time = now;
+        match life {
+            Life::Live => (self.delete_time, self.evicted_time) = (None, None),
+            Life::Evicted => (self.delete_time, self.evicted_time) = (None, Some(now)),
+            Life::Deleted => self.delete_time = Some(now),
+        }
+    }
+
+    fn name(&self) -> (&str, &str) {
+        let metadata = &self.object().metadata;
+        (&metadata.namespace, &metadata.name)
+    }
+
+    fn state(&self, uid: &Uid) -> RowState {
+        let (namespace, name) = self.name();
+        RowState {
+            uid: uid.clone(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            res_version: self.version,
+            hash: Some(self.content.hash),
+            life: self.life(),
+        }
+    }
+}
+
+/// A change of a row that the checks look at.
+#[derive(Clone, Debug)]
+pub struct Transition {
+    /// The row.
+    pub uid: Uid,
+    /// Its version and life, where there was a row.
+    pub before: Option<(ResourceVersion, Life)>,
+    /// Its version and life since.
+    pub after: (ResourceVersion, Life),
+}
+
+/// A batch of which a statement is refused; nothing of it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal;
+
+/// The database.
+#[derive(Clone, Debug, Default)]
+pub struct SimDatabase {
+    /// The rows.
+    pub rows: BTreeMap<Uid, SimRow>,
+    /// The saved position.
+    pub checkpoint: Option<ResourceVersion>,
+    /// Recorded objects with their reasons.
+    pub quarantine: BTreeMap<Uid, (Object, String)>,
+    /// Since the last look.
+    pub transitions: Vec<Transition>,
+    /// Rows whose version was forgotten, once or more.
+    pub rewound: BTreeSet<Uid>,
+    /// Rows changed so far, at most one for a row and batch.
+    pub changes: u64,
+}
+
+impl SimDatabase {
+    fn state(&self, uid: &Uid) -> Option<(ResourceVersion, Life)> {
+        self.rows.get(uid).map(|row| (row.version, row.life()))
+    }
+
+    /// The rows of these uids.
+    pub fn row_states(&self, uids: &[Uid]) -> Vec<RowState> {
+        let found = uids.iter().filter_map(|uid| Some(self.rows.get(uid)?.state(uid)));
+        found.collect()
+    }
+
+    /// A page of rows in order of uid.
+    pub fn scan(&self, after: Option<&Uid>, limit: usize) -> Vec<RowState> {
+        let later = |uid: &Uid| after.is_none_or(|after| uid > after);
+        let rows = self.rows.iter().filter(|(uid, _)| later(uid));
+        rows.take(limit).map(|(uid, row)| row.state(uid)).collect()
+    }
+
+    /// One transaction.
+    ///
+    /// # Errors
+    /// Where a row that it would write is poison.
+    pub fn write(&mut self, batch: &[RowWrite], now: Timestamp) -> Result<Vec<Written>, Refusal> {
+        let mut after = self.clone_for_batch();
+        let mut arrived = BTreeSet::new();
+        let mut written = Vec::with_capacity(batch.len());
+        for write in batch {
+            written.push(after.apply(write, now, &mut arrived)?);
+        }
+        for (namespace, name) in arrived {
+            after.close_namesakes((&namespace, &name), now);
+        }
+        self.note(&after.rows);
+        self.rows = after.rows;
+        Ok(written)
+    }
+
+    fn clone_for_batch(&self) -> Self {
+        Self {
+            rows: self.rows.clone(),
+            ..Self::default()
+        }
+    }
+
+    fn apply(
+        &mut self,
+        write: &RowWrite,
+        now: Timestamp,
+        arrived: &mut BTreeSet<(String, String)>,
+    ) -> Result<Written, Refusal> {
+        match write {
+            RowWrite::SoftDelete { uid } => Ok(match self.rows.get_mut(uid) {
+                Some(row) if row.life() != Life::Deleted => {
+                    row.put_into(Life::Deleted, now);
+                    Written::Updated
+                }
+                Some(_) | None => Written::Unchanged,
+            }),
+            RowWrite::Record { .. } => unreachable!("no ingester writes into the past alone"),
+            RowWrite::Store { version, life, revive } => {
+                let uid = &version.object.metadata.uid;
+                let before = self.rows.get(uid).map(SimRow::life);
+                let written = self.store(version, *life, *revive, now)?;
+                let changed = matches!(written, Written::Inserted | Written::Updated);
+                let was_open = before.is_some_and(|life| life != Life::Deleted);
+                if changed && !was_open && *life != Life::Deleted {
+                    let metadata = &version.object.metadata;
+                    arrived.insert((metadata.namespace.clone(), metadata.name.clone()));
+                }
+                Ok(written)
+            }
+        }
+    }
+
+    fn store(&mut self, content: &Arc<Version>, life: Life, revive: bool, now: Timestamp) -> Result<Written, Refusal> {
+        let metadata = &content.object.metadata;
+        let version = metadata.resource_version;
+        let Some(row) = self.rows.get_mut(&metadata.uid) else {
+            let row = SimRow {
+                content: content.clone(),
+                version,
+                update_time: now,
+                delete_time: (life == Life::Deleted).then_some(now),
+                evicted_time: (life == Life::Evicted).then_some(now),
+                sides_written: [1, 1],
+                line: OnceLock::new(),
+            };
+            refuse_poison(content)?;
+            self.rows.insert(metadata.uid.clone(), row);
+            return Ok(Written::Inserted);
+        };
+        let revived = row.life() == Life::Deleted && life != Life::Deleted;
+        if version < row.version || (revived && !revive) {
+            return Ok(Written::Superseded);
+        }
+        if version == row.version && content.hash == row.content.hash {
+            if row.life() == life {
+                return Ok(Written::Unchanged);
+            }
+            row.put_into(life, now);
+            return Ok(Written::Updated);
+        }
+        refuse_poison(content)?;
+        row.replace(content, life, revived, now);
+        Ok(Written::Updated)
+    }
+
+    /// Of the rows of one name that are not deleted only the newest stays so.
+    fn close_namesakes(&mut self, name: (&str, &str), now: Timestamp) {
+        let open = |row: &SimRow| row.life() != Life::Deleted && row.name() == name;
+        let mut rows: Vec<(&Uid, &mut SimRow)> = self.rows.iter_mut().filter(|(_, row)| open(row)).collect();
+        rows.sort_by_key(|(uid, row)| (row.version, (*uid).clone()));
+        rows.pop();
+        for (_, row) in rows {
+            row.put_into(Life::Deleted, now);
+        }
+    }
+
+    fn note(&mut self, after: &BTreeMap<Uid, SimRow>) {
+        for (uid, row) in after {
+            let before = self.rows.get(uid);
+            if before.is_some_and(|before| before.update_time == row.update_time && same(before, row)) {
+                continue;
+            }
+            self.changes += 1;
+            self.transitions.push(Transition {
+                uid: uid.clone(),
+                before: self.state(uid),
+                after: (row.version, row.life()),
+            });
+        }
+    }
+
+    /// Forgets a row's version.
+    pub fn rewind(&mut self, uid: &Uid) {
+        if let Some(row) = self.rows.get_mut(uid) {
+            row.version = ResourceVersion(0);
+            row.line = OnceLock::new();
+            self.rewound.insert(uid.clone());
+        }
+    }
+}
+
+fn same(a: &SimRow, b: &SimRow) -> bool {
+    a.version == b.version && a.life() == b.life() && a.sides_written == b.sides_written
+}
+
+fn refuse_poison(content: &Version) -> Result<(), Refusal> {
+    if is_poison(&content.object) {
+        Err(Refusal)
+    } else {
+        Ok(())
+    }
+}
+
+impl SimRow {
+    fn replace(&mut self, content: &Arc<Version>, life: Life, revived: bool, now: Timestamp) {
+        let evicted_before = self.evicted_time.filter(|_| !revived);
+        (self.delete_time, self.evicted_time) = match life {
+            Life::Live => (None, None),
+            Life::Evicted => (None, evicted_before.or(Some(now))),
+            Life::Deleted => (self.delete_time.or(Some(now)), self.evicted_time),
+        };
+        let (old, new) = (self.content.hash, content.hash);
+        self.sides_written[0] += u32::from(old.labels != new.labels);
+        self.sides_written[1] += u32::from(old.annotations != new.annotations);
+        self.line = OnceLock::new();
+        self.content = content.clone();
+        self.version = content.object.metadata.resource_version;
+        self.update_time = now;
+    }
+}

@@ -1,0 +1,172 @@
+//! Chance: which turn comes next. Every seed aims at one pair of a fault and a step, so
+//! that no pair is left to luck; everything else is drawn as it comes.
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+use super::coverage::cells;
+use super::fault::Fault;
+use super::process::Watch;
+use super::step::{Class, Step};
+use super::turn::Turn;
+use super::user::Deed;
+use super::world::World;
+
+/// See the module.
+pub struct Draw {
+    rng: Xoshiro256PlusPlus,
+    aim: (Fault, Step),
+    /// How many deeds in a thousand are poison.
+    poison_permille: u32,
+    /// How many turns in a thousand back the cluster up, and as many bring it back.
+    backup_permille: u32,
+}
+
+impl Draw {
+    /// The chance of this seed.
+    pub fn new(seed: u64) -> Self {
+        let cells = cells();
+        let aim = cells[usize::try_from(seed).unwrap_or(0) % cells.len()];
+        let (fault, step) = aim;
+        let poisoned = matches!(step, Step::Quarantine | Step::Unquarantine) || fault == Fault::Refused;
+        let restored = step == Step::Rewind || fault == Fault::Restoration;
+        Self {
+            // Settings are drawn from the same seed, and must not decide the first turns.
+            rng: Xoshiro256PlusPlus::seed_from_u64(!seed),
+            aim,
+            poison_permille: if poisoned { 250 } else { 40 },
+            backup_permille: if restored { 25 } else { 5 },
+        }
+    }
+
+    /// The next turn.
+    pub fn turn(&mut self, world: &World<'_>) -> Turn {
+        if let Some(turn) = self.aimed(world) {
+            return turn;
+        }
+        let who = self.rng.random_range(0..world.processes.len());
+        let pick = self.rng.random_range(0..64);
+        match self.rng.random_range(0..1000) {
+            0..230 => Turn::User(Deed::draw(&mut self.rng, self.poison_permille)),
+            230..560 => Turn::CarryOut {
+                who,
+                pick,
+                fault: self.fault_of_a_request(),
+                hold: self.rng.random_bool(0.25),
+            },
+            560..660 => Turn::Arrive { who, pick },
+            660..820 => Turn::Event { who },
+            820..860 => Turn::OpenWatch {
+                who,
+                fault: self.fault_of_a_request(),
+            },
+            860..905 => Turn::Pass {
+                ms: self.rng.random_range(1..600),
+            },
+            905..925 => Turn::LateRequest { pick },
+            925..940 => Turn::EndTransaction {
+                committed: self.rng.random_bool(0.6),
+            },
+            940..950 => Turn::Bookmark { who },
+            _ => self.accident(who),
+        }
+    }
+
+    fn accident(&mut self, who: usize) -> Turn {
+        let rare = self.rng.random_range(0..1000);
+        if rare < 20 * self.backup_permille {
+            return if self.rng.random_bool(0.5) {
+                Turn::BackUp
+            } else {
+                Turn::Restore
+            };
+        }
+        match self.rng.random_range(0..100) {
+            0..24 => Turn::Crash {
+                who,
+                effective: self.rng.random(),
+            },
+            24..32 => Turn::Stop { who },
+            32..60 => Turn::EndWatch {
+                who,
+                broken: self.rng.random_bool(0.5),
+            },
+            60..74 => Turn::Replay {
+                who,
+                events: self.rng.random_range(1..6),
+            },
+            74..86 => Turn::Compact,
+            86..90 => self.clock(who),
+            _ => {
+                let what = [Fault::ClusterAway, Fault::DatabaseAway, Fault::DiskFull];
+                let what = *what.choose(&mut self.rng).expect("some");
+                self.outage(what)
+            }
+        }
+    }
+
+    fn clock(&mut self, who: usize) -> Turn {
+        Turn::SetClock {
+            who,
+            wrong_by_s: self.rng.random_range(-100..100),
+        }
+    }
+
+    fn outage(&mut self, fault: Fault) -> Turn {
+        Turn::Outage {
+            fault,
+            ms: self.rng.random_range(10..400),
+        }
+    }
+
+    fn fault_of_a_request(&mut self) -> Option<Fault> {
+        let any = Fault::ALL.choose(&mut self.rng).copied();
+        any.filter(|fault| fault.is_of_a_request() && self.rng.random_bool(0.35))
+    }
+
+    /// The turn that brings the aimed fault to the aimed step, where that is under way.
+    fn aimed(&mut self, world: &World<'_>) -> Option<Turn> {
+        let (fault, step) = self.aim;
+        let who = self.rng.random_range(0..world.processes.len());
+        let process = &world.processes[who];
+        if !self.rng.random_bool(0.3) || !process.steps().contains(&step) {
+            return None;
+        }
+        let asked = process.requests.iter().position(|request| Step::of(request) == step);
+        let carry_out = |pick, fault, hold| Some(Turn::CarryOut { who, pick, fault, hold });
+        if fault.is_of_a_request() {
+            return match process.watch {
+                Watch::Opening(_) if step == Step::OpenWatch => Some(Turn::OpenWatch {
+                    who,
+                    fault: Some(fault),
+                }),
+                _ if step == Step::Watch => Some(Turn::Compact),
+                _ => carry_out(asked?, Some(fault), false),
+            };
+        }
+        match fault {
+            Fault::CrashAfter if asked.is_some() => carry_out(asked?, None, true),
+            Fault::CrashBefore | Fault::CrashAfter => Some(Turn::Crash {
+                who,
+                effective: self.rng.random(),
+            }),
+            Fault::Stop => Some(Turn::Stop { who }),
+            Fault::WatchBreaks | Fault::WatchEnds => Some(Turn::EndWatch {
+                who,
+                broken: fault == Fault::WatchBreaks,
+            }),
+            Fault::Replay => Some(Turn::Replay { who, events: 3 }),
+            Fault::Compaction => Some(Turn::Compact),
+            Fault::Restoration => Some(Turn::Restore),
+            Fault::ClockJump => Some(self.clock(who)),
+            Fault::ClusterAway | Fault::DatabaseAway | Fault::DiskFull => {
+                if self.rng.random_bool(0.5) && step.class() != Class::Idle {
+                    return carry_out(asked?, None, false);
+                }
+                Some(self.outage(fault))
+            }
+            _ => None,
+        }
+    }
+}

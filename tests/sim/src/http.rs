@@ -1,0 +1,249 @@
+//! The simulated cluster as a Kubernetes API server: requests as a client library builds
+//! them in, status codes and JSON out, so that production's own client is simulated too.
+//! No socket is involved. Knows no scheduler.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures::channel::mpsc;
+use futures::future::BoxFuture;
+use futures::{StreamExt, TryStreamExt};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Frame;
+use hyper::{Method, Request, Response};
+use kindex_runtime::cluster::kube_cluster::KubeCluster;
+use kindex_runtime::cluster::{ClusterError, ObjectName, Page, Target};
+use kindex_runtime::object::{Object, ResourceVersion, Uid};
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower::{BoxError, service_fn};
+
+use super::api::{RETRY_AFTER_S, SimApi, Trouble};
+use super::cluster::Change;
+use super::thing::NAMESPACE;
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+type Line = mpsc::UnboundedSender<Bytes>;
+
+/// One process's way to the cluster: its client, and the far end of its watch.
+#[derive(Clone, Debug)]
+pub(crate) struct Wire {
+    api: Arc<SimApi>,
+    /// Where the lines of the open watch go.
+    watch: Arc<Mutex<Option<Line>>>,
+}
+
+impl Wire {
+    pub(crate) fn new(api: Arc<SimApi>) -> Self {
+        Self {
+            api,
+            watch: Arc::default(),
+        }
+    }
+
+    /// Production's client, talking to this. Runs inside a Tokio runtime.
+    pub(crate) fn client(&self) -> KubeCluster {
+        let wire = self.clone();
+        let service = service_fn(move |request: Request<Body>| {
+            let wire = wire.clone();
+            let answer: BoxFuture<'static, Result<Answer, BoxError>> =
+                Box::pin(async move { wire.serve(request).await });
+            answer
+        });
+        KubeCluster::from(kube::Client::new(service, NAMESPACE))
+    }
+
+    /// Sends one line down the open watch.
+    pub(crate) fn send(&self, line: String) {
+        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = watch.as_ref().expect("a watch is open");
+        sender.unbounded_send(Bytes::from(line)).expect("the client reads on");
+    }
+
+    async fn serve(&self, request: Request<Body>) -> Result<Answer, BoxError> {
+        let trouble = self.api.take_trouble();
+        match trouble {
+            None | Some(Trouble::LostAnswer) => {}
+            Some(Trouble::Silence) => return Err("the connection is closed".into()),
+            Some(Trouble::Throttled) => {
+                let details = json!({"retryAfterSeconds": RETRY_AFTER_S});
+                return Ok(status(429, "TooManyRequests", &details));
+            }
+            Some(Trouble::ServerError) => return Ok(status(500, "InternalError", &json!({}))),
+        }
+        let (head, body) = request.into_parts();
+        let body = body.collect_bytes().await?;
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let query = Query::of(head.uri.query().unwrap_or_default());
+        let name = head.uri.path().split_once("/things/").map(|(_, name)| name.to_owned());
+        let answer = match (head.method, name) {
+            (Method::GET, None) if query.has("watch") => self.open_watch(&query),
+            (Method::GET, None) => self.list(&query),
+            (Method::GET, Some(name)) => match self.api.cluster().get(&name) {
+                Some(object) => text(object.text().to_owned()),
+                None => status(404, "NotFound", &json!({})),
+            },
+            (Method::DELETE, Some(name)) => self.delete(&name, &body),
+            (Method::PATCH, Some(name)) => self.patch(&name, &body),
+            (method, name) => unreachable!("no ingester sends {method} {name:?}"),
+        };
+        match trouble {
+            Some(_) => Err("the connection broke".into()),
+            None => Ok(answer),
+        }
+    }
+
+    fn list(&self, query: &Query) -> Answer {
+        let limit = query.number("limit").expect("every list has a limit");
+        let token = query.get("continue");
+        let page = self
+            .api
+            .cluster()
+            .list(usize::try_from(limit).expect("small"), token.as_deref());
+        match page {
+            Ok(page) => text(page_text(&page)),
+            Err(error) => refusal(&error),
+        }
+    }
+
+    fn open_watch(&self, query: &Query) -> Answer {
+        let version = query.number("resourceVersion").expect("every watch names its version");
+        if let Err(error) = self.api.cluster().next_change(version) {
+            return refusal(&error);
+        }
+        let (sender, lines) = mpsc::unbounded();
+        *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        let frames = lines.map(|line| Ok::<_, Infallible>(Frame::data(line)));
+        Response::new(BodyExt::boxed(StreamBody::new(frames.into_stream())))
+    }
+
+    /// Preconditions are honoured as far as they are there.
+    fn delete(&self, name: &str, options: &Value) -> Answer {
+        let mut cluster = self.api.cluster();
+        let Some(found) = cluster.get(name) else {
+            return status(404, "NotFound", &json!({}));
+        };
+        let conditions = &options["preconditions"];
+        let now = cluster.now;
+        let target = target(
+            &found,
+            conditions["uid"].as_str(),
+            conditions["resourceVersion"].as_str(),
+        );
+        match cluster.delete_if(&target, now) {
+            Ok(Some(object)) => text(object.text().to_owned()),
+            Ok(None) => text(json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}).to_string()),
+            Err(error) => refusal(&error),
+        }
+    }
+
+    /// A merge patch of the finalizers; a version in it is a precondition.
+    fn patch(&self, name: &str, patch: &Value) -> Answer {
+        let mut cluster = self.api.cluster();
+        let Some(found) = cluster.get(name) else {
+            return status(404, "NotFound", &json!({}));
+        };
+        let metadata = &patch["metadata"];
+        let target = target(&found, None, metadata["resourceVersion"].as_str());
+        let finalizers = metadata["finalizers"].as_array().expect("the patch is of finalizers");
+        let finalizers: Vec<String> = finalizers.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        match cluster.set_finalizers(&target, &finalizers) {
+            Ok(object) => text(object.text().to_owned()),
+            Err(error) => refusal(&error),
+        }
+    }
+}
+
+/// One line of a watch.
+pub(crate) fn line(change: &Change) -> String {
+    let word = if change.gone { "DELETED" } else { "MODIFIED" };
+    let object = change.object.object.text();
+    format!("{{\"type\":\"{word}\",\"object\":{object}}}\n")
+}
+
+/// A bookmark as a line.
+pub(crate) fn bookmark_line(version: u64) -> String {
+    let metadata = json!({"resourceVersion": version.to_string()});
+    let object = json!({"kind": "Thing", "apiVersion": "sim.kindex/v1", "metadata": metadata});
+    format!("{}\n", json!({"type": "BOOKMARK", "object": object}))
+}
+
+/// The end of a watch whose past was forgotten.
+pub(crate) fn expired_line() -> String {
+    let status = json!({"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410});
+    format!("{}\n", json!({"type": "ERROR", "object": status}))
+}
+
+fn target(found: &Object, uid: Option<&str>, version: Option<&str>) -> Target {
+    let metadata = &found.metadata;
+    let version = version.map(|version| ResourceVersion(version.parse().expect("a version")));
+    Target {
+        name: ObjectName::of(found),
+        uid: uid.map_or_else(|| metadata.uid.clone(), Uid::from),
+        resource_version: version.unwrap_or(metadata.resource_version),
+    }
+}
+
+fn page_text(page: &Page) -> String {
+    let token = page.continue_token.as_deref().unwrap_or_default();
+    let mut text = format!(
+        r#"{{"kind":"ThingList","apiVersion":"sim.kindex/v1","metadata":{{"resourceVersion":"{}","continue":"{token}"}},"items":["#,
+        page.resource_version
+    );
+    for (index, object) in page.objects.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        write!(text, "{comma}{}", object.text()).expect("a string takes any text");
+    }
+    text + "]}"
+}
+
+fn text(text: String) -> Answer {
+    Response::new(Full::new(Bytes::from(text)).boxed())
+}
+
+fn status(code: u16, reason: &str, details: &Value) -> Answer {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "simulated",
+        "reason": reason, "code": code, "details": details,
+    });
+    let mut answer = text(status.to_string());
+    *answer.status_mut() = hyper::StatusCode::from_u16(code).expect("a code");
+    answer
+}
+
+fn refusal(error: &ClusterError) -> Answer {
+    let (code, reason) = match error {
+        ClusterError::NotFound(_) => (404, "NotFound"),
+        ClusterError::Conflict(_) => (409, "Conflict"),
+        ClusterError::Expired(_) => (410, "Expired"),
+        ClusterError::Retryable { .. } => (500, "InternalError"),
+        ClusterError::Refused(_) => (403, "Forbidden"),
+    };
+    status(code, reason, &json!({}))
+}
+
+/// The parameters of a request. Nothing that we send in one has to be escaped.
+struct Query(Vec<(String, String)>);
+
+impl Query {
+    fn of(text: &str) -> Self {
+        let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+        Self(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
+    }
+
+    fn get(&self, key: &str) -> Option<String> {
+        let found = self.0.iter().find(|(known, _)| known == key);
+        found.map(|(_, value)| value.clone())
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        self.get(key)?.parse().ok()
+    }
+}

@@ -1,0 +1,221 @@
+//! One ingester process: its controller, which is production's, what it asked for, and
+//! what is on its way to it. Knows neither chance nor faults.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kindex_runtime::cluster::{ClusterApi, WatchStream};
+use kindex_runtime::ingester::controller::Controller;
+use kindex_runtime::ingester::driver::execute::Place;
+use kindex_runtime::ingester::message::{Effect, Input, Now, Output};
+use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::kind::Kind;
+use kindex_runtime::metrics::KindMetrics;
+use kindex_runtime::object::Uid;
+
+use super::database::MARK;
+use super::http::Wire;
+use super::step::Step;
+use super::storage::SimStorage;
+use super::thing::PLATFORM;
+
+/// The watch of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    Closed,
+    /// Asked for, from this version.
+    Opening(u64),
+    /// Open, and has told everything up to this version.
+    Open(u64),
+}
+
+/// Where and how a process is started.
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) kind: &'static Kind,
+    pub(crate) settings: Settings,
+    pub(crate) cluster: Arc<dyn ClusterApi>,
+    pub(crate) storage: Arc<SimStorage>,
+    pub(crate) metrics: Arc<KindMetrics>,
+    /// Where production's client is simulated too.
+    pub(crate) wire: Option<Wire>,
+}
+
+/// One process.
+pub(crate) struct Process {
+    controller: Controller,
+    pub(crate) place: Place,
+    pub(crate) wire: Option<Wire>,
+    /// The stream that production's client made of the open watch.
+    pub(crate) stream: Option<WatchStream>,
+    /// What it asked for and what has not been carried out.
+    pub(crate) requests: Vec<Output>,
+    /// Answers that are on their way, with what they answer.
+    pub(crate) answers: Vec<(Step, Option<Uid>, Input)>,
+    pub(crate) watch: Watch,
+    pub(crate) started: Duration,
+    pub(crate) clock_error_s: i64,
+    /// When it was asked to stop.
+    pub(crate) stopping: Option<Duration>,
+    /// It has found out that the cluster was restored, and wants that to be marked.
+    pub(crate) marking: bool,
+    /// The newest version of the cluster that it was told of.
+    pub(crate) newest: u64,
+}
+
+impl Process {
+    pub(crate) fn new(site: &Site, seed: u64, started: Duration) -> Self {
+        let settings = site.settings.clone();
+        Self {
+            controller: Controller::new(site.kind, PLATFORM, settings, site.metrics.clone(), seed),
+            place: Place {
+                kind: site.kind,
+                cluster: site.cluster.clone(),
+                storage: site.storage.clone(),
+            },
+            wire: site.wire.clone(),
+            stream: None,
+            requests: Vec::new(),
+            answers: Vec::new(),
+            watch: Watch::Closed,
+            started,
+            clock_error_s: 0,
+            stopping: None,
+            marking: false,
+            newest: 0,
+        }
+    }
+
+    /// What is under way, in order.
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        let asked = self.requests.iter().map(Step::of);
+        let answered = self.answers.iter().map(|(step, ..)| *step);
+        let watch = match self.watch {
+            Watch::Closed => None,
+            Watch::Opening(_) => Some(Step::OpenWatch),
+            Watch::Open(_) => Some(Step::Watch),
+        };
+        let mut steps: Vec<Step> = asked.chain(answered).chain(watch).collect();
+        if self.is_pausing() {
+            steps.push(Step::Pause);
+        }
+        steps
+    }
+
+    /// Whether it waits for a moment and for nothing else.
+    pub(crate) fn is_pausing(&self) -> bool {
+        self.requests.is_empty() && self.answers.is_empty() && self.controller.deadline().is_some()
+    }
+
+    pub(crate) fn is_drained(&self) -> bool {
+        self.controller.is_drained()
+    }
+
+    pub(crate) fn wants_events(&self) -> bool {
+        self.controller.wants_events()
+    }
+
+    /// When it wants to be woken, by the history's time.
+    pub(crate) fn wakes_at(&self) -> Option<Duration> {
+        self.controller.deadline().map(|at| at + self.started)
+    }
+
+    /// Feeds the controller.
+    ///
+    /// # Errors
+    /// What a driver may rely on and does not hold.
+    pub(crate) fn step(&mut self, elapsed: Duration, wall: Timestamp, input: Input) -> Result<Vec<Output>, String> {
+        let now = Now {
+            wall,
+            elapsed: elapsed - self.started,
+        };
+        if matches!(input, Input::WatchEnded | Input::Watch(Err(_))) {
+            self.close_watch();
+        }
+        let outputs = self.controller.step(now, input);
+        for output in &outputs {
+            self.hold_to_contract(output)?;
+            match output {
+                Output::Watch(from) => {
+                    self.close_watch();
+                    self.watch = Watch::Opening(from.0);
+                }
+                Output::StopWatch => self.close_watch(),
+                Output::Notify(_) => {}
+                request => {
+                    self.marking |= matches!(request, Output::SaveCheckpoint(position) if position.0 >= MARK);
+                    self.requests.push(request.clone());
+                }
+            }
+        }
+        Ok(outputs)
+    }
+
+    pub(crate) fn close_watch(&mut self) {
+        self.watch = Watch::Closed;
+        self.stream = None;
+    }
+
+    /// At most one effect, and one write, for an object at a time.
+    fn hold_to_contract(&self, output: &Output) -> Result<(), String> {
+        match output {
+            Output::Effect(uid, _) => {
+                let asked = self.requests.iter().any(|known| effect_of(known) == Some(uid));
+                let answered = self.answers.iter().any(|(_, known, _)| known.as_ref() == Some(uid));
+                if asked || answered {
+                    return Err(format!("two effects for {uid} are under way at once"));
+                }
+            }
+            Output::Write(_, writes) => {
+                let mut uids: Vec<&Uid> = writes.iter().map(|write| write.uid()).collect();
+                let under_way = self.requests.iter().filter_map(|known| match known {
+                    Output::Write(_, writes) => Some(writes),
+                    _ => None,
+                });
+                uids.extend(under_way.flatten().map(|write| write.uid()));
+                uids.sort();
+                if let Some(twice) = uids.windows(2).find(|pair| pair[0] == pair[1]) {
+                    return Err(format!("two writes for {} are under way at once", twice[0]));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The object that a request is for, where only one may be under way.
+pub(crate) fn effect_of(output: &Output) -> Option<&Uid> {
+    match output {
+        Output::Effect(uid, _) => Some(uid),
+        _ => None,
+    }
+}
+
+/// One line of the story.
+pub(crate) fn summary(output: &Output) -> String {
+    use kindex_runtime::ingester::message::PlannedWrite;
+    match output {
+        Output::Write(ticket, writes) => {
+            let writes: Vec<String> = writes
+                .iter()
+                .map(|write| match write {
+                    PlannedWrite::Store { object, life, revive } => {
+                        format!("{object:?} {life:?}{}", if *revive { " revive" } else { "" })
+                    }
+                    PlannedWrite::SoftDelete(uid) => format!("soft-delete {uid}"),
+                    PlannedWrite::Record { object, .. } => format!("record {object:?}"),
+                })
+                .collect();
+            format!("write #{ticket}: {}", writes.join(", "))
+        }
+        Output::Effect(uid, Effect::SetFinalizers { target, finalizers }) => {
+            format!("finalizers of {uid} @{}: {finalizers:?}", target.resource_version)
+        }
+        Output::Effect(uid, Effect::Delete(target)) => format!("delete {uid} @{}", target.resource_version),
+        Output::Effect(uid, Effect::Get(name)) => format!("get {name} for {uid}"),
+        Output::Effect(uid, Effect::Quarantine { .. }) => format!("quarantine {uid}"),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,229 @@
+//! Requests of processes: carried out, failed in every way a request can fail, and
+//! answered at once or later. Knows nothing of watches.
+
+use kindex_runtime::cluster::Target;
+use kindex_runtime::ingester::message::{Effect, Input, Output};
+use kindex_runtime::object::Object;
+
+use super::api::Trouble as ClusterTrouble;
+use super::cluster::version_of;
+use super::database::MARK;
+use super::fault::Fault;
+use super::process::{effect_of, summary};
+use super::step::{Class, Step};
+use super::storage::Trouble as StoreTrouble;
+use super::world::{World, tell};
+
+impl World<'_> {
+    /// Carries out one request.
+    pub(crate) fn carry_out(&mut self, who: usize, pick: usize, fault: Option<Fault>, hold: bool) -> bool {
+        let who = who % self.processes.len();
+        let requests = &mut self.processes[who].requests;
+        if requests.is_empty() {
+            return false;
+        }
+        let index = pick % requests.len();
+        let request = requests.swap_remove(index);
+        let step = Step::of(&request);
+        let fault = self
+            .outage_of(step)
+            .or(fault)
+            .filter(|fault| fault.impossible(step).is_none());
+        let fault = fault.filter(|fault| self.arrange(*fault, &request));
+        tell!(
+            self,
+            "{who} {}{}",
+            summary(&request),
+            fault.map_or(String::new(), |fault| format!(" ({fault:?})"))
+        );
+        let answer = self.execute(who, request.clone());
+        self.api.set_trouble(None);
+        self.storage.set_trouble(None);
+        if let Some(fault) = fault {
+            self.faults += 1;
+            self.met(fault, step);
+        }
+        if is_refused(&answer) {
+            self.faults += 1;
+            self.met(Fault::Refused, step);
+        }
+        self.note_overlap(who, step);
+        if hold {
+            let uid = effect_of(&request).cloned();
+            self.processes[who].answers.push((step, uid, answer));
+        } else {
+            self.step(who, answer);
+        }
+        true
+    }
+
+    /// An answer arrives that was on its way.
+    pub(crate) fn arrive(&mut self, who: usize, pick: usize) -> bool {
+        let who = who % self.processes.len();
+        let answers = &mut self.processes[who].answers;
+        if answers.is_empty() {
+            return false;
+        }
+        let index = pick % answers.len();
+        let (step, _, answer) = answers.swap_remove(index);
+        tell!(self, "{who} hears of its {step:?}");
+        self.step(who, answer);
+        true
+    }
+
+    /// The fault of what is away at this moment.
+    fn outage_of(&self, step: Step) -> Option<Fault> {
+        let away = |until| self.elapsed < until;
+        match step.class() {
+            Class::ClusterRead | Class::ClusterWrite => away(self.outages.cluster).then_some(Fault::ClusterAway),
+            Class::DatabaseWrite if away(self.outages.disk) => Some(Fault::DiskFull),
+            Class::DatabaseRead | Class::DatabaseWrite => away(self.outages.database).then_some(Fault::DatabaseAway),
+            Class::Stream | Class::Idle => None,
+        }
+    }
+
+    /// Makes ready for a fault. Says whether it can come about.
+    fn arrange(&mut self, fault: Fault, request: &Output) -> bool {
+        let cluster = |trouble| (Some(trouble), None);
+        let store = |trouble| (None, Some(trouble));
+        let (cluster, store) = match fault {
+            Fault::Lost | Fault::ClusterAway => cluster(ClusterTrouble::Silence),
+            Fault::Unanswered => cluster(ClusterTrouble::LostAnswer),
+            Fault::Throttled => cluster(ClusterTrouble::Throttled),
+            Fault::ServerError => cluster(ClusterTrouble::ServerError),
+            Fault::Late => {
+                self.late.push(request.clone());
+                cluster(ClusterTrouble::Silence)
+            }
+            Fault::Conflict => return self.write_in_between(request),
+            Fault::Expired => return self.expire(request),
+            Fault::DisconnectBefore | Fault::DatabaseAway => store(StoreTrouble::Before("connection")),
+            Fault::DisconnectAfter => store(StoreTrouble::After("connection")),
+            Fault::Deadlock => store(StoreTrouble::Before("deadlock")),
+            Fault::DiskFull => store(StoreTrouble::Before("resources")),
+            Fault::SlowCommit => {
+                self.open_transactions.push(request.clone());
+                store(StoreTrouble::Before("timeout"))
+            }
+            _ => return false,
+        };
+        self.api.set_trouble(cluster);
+        self.storage.set_trouble(store);
+        true
+    }
+
+    /// Somebody changes the object that a request is for.
+    fn write_in_between(&mut self, request: &Output) -> bool {
+        let Output::Effect(_, Effect::SetFinalizers { target, .. } | Effect::Delete(target)) = request else {
+            return false;
+        };
+        let Target { name, uid, .. } = target;
+        let mut cluster = self.api.cluster();
+        let present = cluster
+            .objects
+            .get(&name.name)
+            .is_some_and(|object| object.uid == *uid.0);
+        if !present || self.noticed.is_some() {
+            return false;
+        }
+        let touched = format!("{}", cluster.version);
+        cluster.update(&name.name, false, |object| {
+            object.annotations.insert("touched".to_owned(), touched);
+        });
+        drop(cluster);
+        tell!(self, "somebody writes to {name}");
+        true
+    }
+
+    /// Forgets the list that a request reads on.
+    fn expire(&mut self, request: &Output) -> bool {
+        let Output::List {
+            continue_token: Some(_),
+            ..
+        } = request
+        else {
+            return false;
+        };
+        self.compact();
+        true
+    }
+
+    /// Carries a request out with production's code, on behalf of a process.
+    fn execute(&mut self, who: usize, request: Output) -> Input {
+        let step = Step::of(&request);
+        // Other writers wait for the locks of an open transaction, and to start takes longer than to commit.
+        let waits = step == Step::Load || step.class() == Class::DatabaseWrite;
+        if waits && !self.storage.is_in_trouble() {
+            while self.end_transaction(true) {}
+        }
+        if step == Step::Load {
+            self.note_load(who);
+        }
+        let place = self.processes[who].place.clone();
+        let wall = self.wall(who);
+        let answer = self.ground.run(self.parts, place.execute(request, wall));
+        answer.expect("every request has an answer")
+    }
+
+    /// A request arrives that its sender gave up.
+    pub(crate) fn late_request(&mut self, pick: usize) -> bool {
+        if self.late.is_empty() {
+            return false;
+        }
+        let index = pick % self.late.len();
+        let request = self.late.swap_remove(index);
+        tell!(self, "late: {}", summary(&request));
+        self.execute(0, request);
+        true
+    }
+
+    /// The oldest transaction ends whose sender gave it up.
+    pub(crate) fn end_transaction(&mut self, committed: bool) -> bool {
+        if self.open_transactions.is_empty() {
+            return false;
+        }
+        let request = self.open_transactions.remove(0);
+        let outcome = if committed { "committed" } else { "rolled back" };
+        tell!(self, "{outcome} late: {}", summary(&request));
+        if committed {
+            if let Output::Effect(uid, Effect::Quarantine { .. }) = &request {
+                self.checks.late_records.insert(uid.clone());
+            }
+            let place = self.processes[0].place.clone();
+            let wall = self.wall(0);
+            self.ground.run(self.parts, place.execute(request, wall));
+        }
+        true
+    }
+
+    fn note_overlap(&mut self, who: usize, step: Step) {
+        if !matches!(step.class(), Class::ClusterWrite | Class::DatabaseWrite) {
+            return;
+        }
+        for other in (0..self.processes.len()).filter(|other| *other != who) {
+            self.met_all(Fault::Overlap, other);
+        }
+    }
+
+    /// Remembers the newest version that a process was told of.
+    pub(crate) fn note_newest(&mut self, who: usize, input: &Input) {
+        let of = |object: &Object| object.metadata.resource_version.0;
+        let version = match input {
+            Input::Loaded(Ok(saved)) => {
+                let position = saved.position.map_or(0, |position| position.0);
+                if position < MARK { position } else { 0 }
+            }
+            Input::Probed(Ok(version)) => version.0,
+            Input::Page(Ok(page)) => page.resource_version.0,
+            Input::Watch(Ok(event)) => version_of(event),
+            Input::Effect(_, done) => done.object().map_or(0, of),
+            _ => 0,
+        };
+        let newest = &mut self.processes[who].newest;
+        *newest = version.max(*newest);
+    }
+}
+
+fn is_refused(answer: &Input) -> bool {
+    matches!(answer, Input::Written(_, Err(failure)) if !failure.retryable)
+}

@@ -1,0 +1,276 @@
+//! The simulated database behind the interface of stores, and the trouble that a call may
+//! meet on its way. Where there is a real store beside the model, both carry out every
+//! call, and whatever differs is kept for the checks.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::{Object, ResourceVersion, Uid};
+use kindex_runtime::store::{
+    Counts, Dialect, ListQuery, MetadataStorage, Page, QuarantineRecord, RowState, RowWrite, Select, StoreError,
+    Stored, Written,
+};
+
+use super::database::SimDatabase;
+use super::sqlite::RealStore;
+
+/// What the next call meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It fails by this cause, and nothing happens.
+    Before(&'static str),
+    /// It happens, and then fails by this cause.
+    After(&'static str),
+}
+
+/// A simulated database that calls reach, or do not.
+#[derive(Default)]
+pub struct SimStorage {
+    model: Mutex<SimDatabase>,
+    trouble: Mutex<Option<Trouble>>,
+    down: AtomicBool,
+    real: Option<Arc<RealStore>>,
+    difference: Mutex<Option<String>>,
+}
+
+impl SimStorage {
+    /// With a real store beside the model, or without.
+    pub fn new(real: Option<Arc<RealStore>>) -> Self {
+        Self {
+            real,
+            ..Self::default()
+        }
+    }
+
+    /// What the database holds.
+    pub fn database(&self) -> MutexGuard<'_, SimDatabase> {
+        locked(&self.model)
+    }
+
+    /// Sets what the next call meets.
+    pub fn set_trouble(&self, trouble: Option<Trouble>) {
+        *locked(&self.trouble) = trouble;
+    }
+
+    pub(crate) fn is_in_trouble(&self) -> bool {
+        locked(&self.trouble).is_some()
+    }
+
+    /// Lets every call fail from now on, or none.
+    pub fn set_down(&self, down: bool) {
+        self.down.store(down, Ordering::Relaxed);
+    }
+
+    /// What the real store did otherwise than the model, if anything.
+    pub fn take_difference(&self) -> Option<String> {
+        locked(&self.difference).take()
+    }
+
+    /// Whether the call goes through, and how it fails afterwards.
+    fn begin(&self, kind: &str) -> Result<Option<StoreError>, StoreError> {
+        if self.down.load(Ordering::Relaxed) {
+            return Err(failure(kind, "connection"));
+        }
+        match locked(&self.trouble).take() {
+            None => Ok(None),
+            Some(Trouble::Before(cause)) => Err(failure(kind, cause)),
+            Some(Trouble::After(cause)) => Ok(Some(failure(kind, cause))),
+        }
+    }
+
+    fn compare<T: std::fmt::Debug + PartialEq>(&self, what: &str, found: &T, expected: &T) {
+        if found != expected {
+            self.differ(format!(
+                "{what}: the real store says {found:?}, it should say {expected:?}"
+            ));
+        }
+    }
+
+    fn differ(&self, difference: String) {
+        locked(&self.difference).get_or_insert(difference);
+    }
+
+    async fn compare_rows(&self) {
+        if let Some(real) = &self.real {
+            // A copy, because nothing may be locked across a call.
+            let model = self.database().clone();
+            if let Some(difference) = real.difference(&model).await {
+                self.differ(format!("SQL is not what it should be\n{difference}"));
+            }
+        }
+    }
+
+    async fn change<R: Future<Output = Result<(), StoreError>>>(
+        &self,
+        kind: &Kind,
+        real: impl FnOnce(Arc<dyn MetadataStorage>) -> R,
+        model: impl FnOnce(&mut SimDatabase),
+    ) -> Result<(), StoreError> {
+        let failure = self.begin(kind.name)?;
+        if let Some(store) = &self.real {
+            real(store.store.clone()).await?;
+        }
+        model(&mut self.database());
+        self.compare_rows().await;
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn failure(kind: &str, cause: &'static str) -> StoreError {
+    StoreError::Retryable {
+        kind: kind.to_owned(),
+        cause,
+        source: sqlx::Error::PoolTimedOut,
+    }
+}
+
+fn refusal(kind: &Kind) -> StoreError {
+    StoreError::Refused {
+        kind: kind.name.to_owned(),
+        source: sqlx::Error::Protocol("simulated refusal".to_owned()),
+    }
+}
+
+#[async_trait]
+impl MetadataStorage for SimStorage {
+    async fn prepare(&self) -> Result<(), StoreError> {
+        self.begin("").map(drop)
+    }
+
+    async fn row_states(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowState>, StoreError> {
+        let failure = self.begin(kind.name)?;
+        let mut states = self.database().row_states(uids);
+        if let Some(real) = &self.real {
+            let mut found = real.store.row_states(kind, uids).await?;
+            found.sort_by(|a, b| a.uid.cmp(&b.uid));
+            states.sort_by(|a, b| a.uid.cmp(&b.uid));
+            self.compare("row states", &found, &states);
+            states = found;
+        }
+        failure.map_or(Ok(states), Err)
+    }
+
+    async fn write(&self, kind: &Kind, batch: &[RowWrite], now: Timestamp) -> Result<Vec<Written>, StoreError> {
+        let failure = self.begin(kind.name)?;
+        let expected = self.database().write(batch, now);
+        let answer = match &self.real {
+            None => expected.map_err(|_| refusal(kind)),
+            Some(real) => {
+                let found = real.store.write(kind, batch, now).await;
+                match (&found, &expected) {
+                    (Ok(found), Ok(expected)) => self.compare("written", found, expected),
+                    (Err(StoreError::Refused { .. }), Err(_)) => {}
+                    (found, expected) => {
+                        self.differ(format!("the real store answers {found:?}, it should {expected:?}"));
+                    }
+                }
+                self.compare_rows().await;
+                found
+            }
+        };
+        match failure {
+            Some(failure) => Err(failure),
+            None => answer,
+        }
+    }
+
+    async fn rewind(&self, kind: &Kind, uids: &[Uid]) -> Result<(), StoreError> {
+        let rewind = |store: Arc<dyn MetadataStorage>| async move { store.rewind(kind, uids).await };
+        let model = |model: &mut SimDatabase| uids.iter().for_each(|uid| model.rewind(uid));
+        self.change(kind, rewind, model).await
+    }
+
+    async fn scan(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<RowState>, StoreError> {
+        let failure = self.begin(kind.name)?;
+        let mut states = self.database().scan(after, limit as usize);
+        if let Some(real) = &self.real {
+            let found = real.store.scan(kind, after, limit).await?;
+            self.compare("scan", &found, &states);
+            states = found;
+        }
+        failure.map_or(Ok(states), Err)
+    }
+
+    async fn get_by_name(&self, _: &Kind, _: &str, _: &str) -> Result<Option<Stored>, StoreError> {
+        unreachable!("the ingester reads no objects back")
+    }
+
+    async fn get_by_id(&self, _: &Kind, _: &Uid) -> Result<Option<Stored>, StoreError> {
+        unreachable!("the ingester reads no objects back")
+    }
+
+    async fn list(&self, _: &Kind, _: &ListQuery) -> Result<Vec<Stored>, StoreError> {
+        unreachable!("the ingester reads no objects back")
+    }
+
+    async fn select(&self, _: &Select, _: Option<&str>) -> Result<Page, StoreError> {
+        unreachable!("the ingester reads no objects back")
+    }
+
+    fn dialect(&self) -> Dialect {
+        unreachable!("the ingester writes no SQL")
+    }
+
+    async fn count(&self, _: &Kind) -> Result<Counts, StoreError> {
+        unreachable!("the ingester counts no rows")
+    }
+
+    async fn checkpoint(&self, kind: &Kind) -> Result<Option<ResourceVersion>, StoreError> {
+        let failure = self.begin(kind.name)?;
+        let expected = self.database().checkpoint;
+        if let Some(real) = &self.real {
+            self.compare("checkpoint", &real.store.checkpoint(kind).await?, &expected);
+        }
+        failure.map_or(Ok(expected), Err)
+    }
+
+    async fn save_checkpoint(&self, kind: &Kind, version: ResourceVersion, now: Timestamp) -> Result<(), StoreError> {
+        let save = |store: Arc<dyn MetadataStorage>| async move { store.save_checkpoint(kind, version, now).await };
+        self.change(kind, save, |model| model.checkpoint = Some(version)).await
+    }
+
+    async fn quarantine(&self, kind: &Kind, object: &Object, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+        let record = |store: Arc<dyn MetadataStorage>| async move { store.quarantine(kind, object, reason, now).await };
+        let model = |model: &mut SimDatabase| {
+            let uid = object.metadata.uid.clone();
+            model.quarantine.insert(uid, (object.clone(), reason.to_owned()));
+        };
+        self.change(kind, record, model).await
+    }
+
+    async fn quarantined(&self, kind: &Kind) -> Result<Vec<QuarantineRecord>, StoreError> {
+        let failure = self.begin(kind.name)?;
+        let quarantine = self.database().quarantine.clone();
+        let record = |(uid, (object, reason)): (Uid, (Object, String))| QuarantineRecord {
+            uid,
+            version: object.metadata.resource_version,
+            reason,
+        };
+        let expected: Vec<_> = quarantine.into_iter().map(record).collect();
+        if let Some(real) = &self.real {
+            self.compare("quarantined", &real.store.quarantined(kind).await?, &expected);
+        }
+        failure.map_or(Ok(expected), Err)
+    }
+
+    async fn release_quarantine(&self, kind: &Kind, uid: &Uid, stored: ResourceVersion) -> Result<(), StoreError> {
+        let release =
+            |store: Arc<dyn MetadataStorage>| async move { store.release_quarantine(kind, uid, stored).await };
+        let model = |model: &mut SimDatabase| {
+            let newer = |object: &Object| object.metadata.resource_version > stored;
+            model
+                .quarantine
+                .retain(|known, (object, _)| known != uid || newer(object));
+        };
+        self.change(kind, release, model).await
+    }
+
+    async fn close(&self) {}
+}

@@ -1,0 +1,82 @@
+//! The kind whose objects are simulated, the tables that hold them, and the words that
+//! steer them. Knows no history.
+
+use kindex_runtime::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry, Scope};
+use kindex_runtime::object::Object;
+
+/// The one namespace of the simulated cluster.
+pub const NAMESPACE: &str = "sim";
+/// Keeps an object until SQL holds its final version.
+pub const FINALIZER: &str = "sim/Ingester";
+/// The finalizer of another controller.
+pub const FOREIGN_FINALIZER: &str = "sim/other";
+/// Asks for deletion when `"true"`.
+pub const DELETING: &str = "sim/Deleting";
+/// Says that the object is final when `"true"`.
+pub const IMMUTABLE: &str = "sim/Immutable";
+
+/// A number in the spec that the main table refuses.
+pub const POISON_VALUE: u64 = 666;
+/// The key and the value of a label that the table of labels refuses, after the main table
+/// has taken the row.
+pub const POISON_LABEL: &str = "poison";
+
+/// The simulated platform.
+pub static PLATFORM: Platform = Platform {
+    group: "sim.kindex",
+    version: "v1",
+    finalizer: FINALIZER,
+    deleting: DELETING,
+    immutable: IMMUTABLE,
+    restored_from: "sim/RestoredFrom",
+};
+
+/// A kind whose objects stay until they are deleted or marked.
+pub static THING: Kind = kind(false);
+
+/// The same kind where it is declared immutable: every object is final at birth.
+pub static FINAL_THING: Kind = kind(true);
+
+/// The simulated platform with the schema that holds it.
+pub static REGISTRY: Registry = Registry {
+    platform: PLATFORM,
+    kinds: &[&THING],
+    mysql_schema: "",
+    sqlite_schema: include_str!("thing.sqlite.sql"),
+};
+
+const fn kind(immutable: bool) -> Kind {
+    Kind {
+        name: "Thing",
+        group: "sim.kindex",
+        version: "v1",
+        plural: "things",
+        singular: "thing",
+        scope: Scope::Namespaced,
+        table: "thing",
+        immutable,
+        history: false,
+        columns: &[Column {
+            name: "value",
+            path: &["spec", "value"],
+            ty: ColumnType::Int64,
+            own_namespace: false,
+        }],
+        keys: &[Key {
+            name: "thing_namespace_name",
+            columns: &["namespace", "name"],
+        }],
+        retention: None,
+        manifest: "",
+        encode: |_| Encoded {
+            proto: None,
+            problems: Vec::new(),
+        },
+    }
+}
+
+/// Whether the database refuses this text, by its value or by a label.
+pub fn is_poison(object: &Object) -> bool {
+    let labelled = object.metadata.labels.values().any(|value| value == POISON_LABEL);
+    labelled || object.text().contains("\"value\":666")
+}

@@ -1,0 +1,59 @@
+-- The tables of the simulated kind in the form that the generator emits, with two checks
+-- by which a database refuses an object: in the first and in a later statement of a batch.
+CREATE TABLE IF NOT EXISTS `thing` (
+    `uid` TEXT NOT NULL,
+    `group_ver` TEXT NOT NULL,
+    `namespace` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `create_time` TEXT NOT NULL,
+    `update_time` TEXT,
+    `delete_time` TEXT,
+    `proto` BLOB,
+    `json` TEXT NOT NULL CHECK (json_valid(`json`)),
+    `value` INTEGER CHECK (`value` <> 666),
+    `evicted_time` TEXT,
+    `content_hash` BLOB,
+    PRIMARY KEY (`uid`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `thing_namespace_name` ON `thing` (`namespace`, `name`);
+CREATE TABLE IF NOT EXISTS `thing_labels` (
+    `id` INTEGER NOT NULL PRIMARY KEY,
+    `obj_uid` TEXT NOT NULL,
+    `key` TEXT NOT NULL,
+    `value` TEXT CHECK (`value` <> 'poison')
+) STRICT;
+CREATE INDEX IF NOT EXISTS `thing_labels_uid` ON `thing_labels` (`obj_uid`);
+CREATE INDEX IF NOT EXISTS `thing_labels_key_value` ON `thing_labels` (`key`, `value`);
+CREATE TABLE IF NOT EXISTS `thing_annotations` (
+    `id` INTEGER NOT NULL PRIMARY KEY,
+    `obj_uid` TEXT NOT NULL,
+    `key` TEXT NOT NULL,
+    `value` TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS `thing_annotations_uid` ON `thing_annotations` (`obj_uid`);
+CREATE TABLE IF NOT EXISTS `kindex_schema` (
+    `version` INTEGER NOT NULL,
+    `checksum` TEXT NOT NULL,
+    `applied_time` TEXT NOT NULL,
+    PRIMARY KEY (`version`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_checkpoint` (
+    `kind` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `update_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_quarantine` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `namespace` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `reason` TEXT NOT NULL,
+    `json` TEXT NOT NULL,
+    `first_time` TEXT NOT NULL,
+    `last_time` TEXT NOT NULL,
+    `attempts` INTEGER NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
+) STRICT;

@@ -1,0 +1,193 @@
+//! Watches of processes: opened, told from, told from again, and ended.
+
+use futures::StreamExt;
+use kindex_runtime::cluster::{ClusterError, WatchEvent};
+use kindex_runtime::ingester::message::Input;
+use kindex_runtime::object::ResourceVersion;
+
+use super::api::{Trouble, failure};
+use super::cluster::version_of;
+use super::fault::Fault;
+use super::http;
+use super::process::Watch;
+use super::step::Step;
+use super::world::{World, tell};
+
+impl World<'_> {
+    /// Opens the watch that a process asked for, or does not.
+    pub(crate) fn open_watch(&mut self, who: usize, fault: Option<Fault>) -> bool {
+        let who = who % self.processes.len();
+        let Watch::Opening(from) = self.processes[who].watch else {
+            return false;
+        };
+        let away = (self.elapsed < self.outages.cluster).then_some(Fault::ClusterAway);
+        let fault = away
+            .or(fault)
+            .filter(|fault| fault.impossible(Step::OpenWatch).is_none());
+        let trouble = match fault {
+            Some(Fault::Lost | Fault::ClusterAway) => Some(Trouble::Silence),
+            Some(Fault::Throttled) => Some(Trouble::Throttled),
+            Some(Fault::ServerError) => Some(Trouble::ServerError),
+            Some(Fault::Expired) => {
+                self.compact();
+                None
+            }
+            _ => None,
+        };
+        let expired = self.api.cluster().next_change(from).is_err();
+        let opened = self.open(who, from, trouble);
+        let met = if expired && trouble.is_none() {
+            Some(Fault::Expired)
+        } else {
+            fault.filter(|_| trouble.is_some())
+        };
+        if let Some(fault) = met {
+            self.faults += 1;
+            self.met(fault, Step::OpenWatch);
+        }
+        match opened {
+            Ok(()) => {
+                tell!(self, "{who} watches from {from}");
+                self.processes[who].watch = Watch::Open(from);
+            }
+            Err(error) => {
+                tell!(self, "{who} cannot watch from {from}: {error}");
+                self.step(who, Input::Watch(Err(error)));
+            }
+        }
+        true
+    }
+
+    fn open(&mut self, who: usize, from: u64, trouble: Option<Trouble>) -> Result<(), ClusterError> {
+        let process = &mut self.processes[who];
+        if process.wire.is_some() {
+            self.api.set_trouble(trouble);
+            let opening = process.place.cluster.watch(process.place.kind, ResourceVersion(from));
+            let opened = self.ground.run(self.parts, opening);
+            self.api.set_trouble(None);
+            process.stream = Some(opened?);
+            return Ok(());
+        }
+        match trouble {
+            Some(trouble) => Err(failure(trouble)),
+            None => self.api.cluster().next_change(from).map(drop),
+        }
+    }
+
+    /// The watch tells its next event, where there is one and room for it.
+    pub(crate) fn event(&mut self, who: usize) -> bool {
+        let who = who % self.processes.len();
+        let Some(position) = self.listening(who) else {
+            return false;
+        };
+        let (event, line) = match self.api.cluster().next_change(position) {
+            Ok(None) => return false,
+            Ok(Some(change)) => (Ok(change.event()), self.wired(who, || http::line(change))),
+            Err(error) => (Err(error), self.wired(who, http::expired_line)),
+        };
+        match &event {
+            Ok(event) => self.processes[who].watch = Watch::Open(version_of(event)),
+            Err(_) => {
+                self.faults += 1;
+                self.met(Fault::Expired, Step::Watch);
+            }
+        }
+        tell!(self, "{who} sees {event:?}");
+        self.tell_process(who, event, line);
+        true
+    }
+
+    /// The watch tells how far it is, where it has nothing else to tell.
+    pub(crate) fn bookmark(&mut self, who: usize) -> bool {
+        let who = who % self.processes.len();
+        let Some(position) = self.listening(who) else {
+            return false;
+        };
+        let cluster = self.api.cluster();
+        let nothing_new = matches!(cluster.next_change(position), Ok(None));
+        let version = cluster.version;
+        drop(cluster);
+        if !nothing_new || version <= position {
+            return false;
+        }
+        self.processes[who].watch = Watch::Open(version);
+        tell!(self, "{who} bookmark @{version}");
+        let line = self.wired(who, || http::bookmark_line(version));
+        self.tell_process(who, Ok(WatchEvent::Bookmark(ResourceVersion(version))), line);
+        true
+    }
+
+    fn listening(&self, who: usize) -> Option<u64> {
+        let process = &self.processes[who];
+        match process.watch {
+            Watch::Open(position) if process.wants_events() => Some(position),
+            Watch::Open(_) | Watch::Opening(_) | Watch::Closed => None,
+        }
+    }
+
+    fn wired(&self, who: usize, line: impl FnOnce() -> String) -> Option<String> {
+        self.processes[who].wire.is_some().then(line)
+    }
+
+    /// Hands an event over, on its way through production's client where there is one.
+    fn tell_process(&mut self, who: usize, event: Result<WatchEvent, ClusterError>, line: Option<String>) {
+        let process = &mut self.processes[who];
+        let event = match (&process.wire, line) {
+            (Some(wire), Some(line)) => {
+                wire.send(line);
+                let stream = process.stream.as_mut().expect("a watch is open");
+                let received = self.ground.run(self.parts, stream.next());
+                received.expect("what was sent is received")
+            }
+            _ => event,
+        };
+        self.step(who, Input::Watch(event));
+    }
+
+    /// The watch goes back and tells again.
+    pub(crate) fn replay(&mut self, who: usize, events: usize) -> bool {
+        let who = who % self.processes.len();
+        let Watch::Open(position) = self.processes[who].watch else {
+            return false;
+        };
+        let back = self.api.cluster().rewound(position, events);
+        if back == position {
+            return false;
+        }
+        tell!(self, "{who} is told again what came after {back}");
+        self.faults += 1;
+        self.met_all(Fault::Replay, who);
+        self.processes[who].watch = Watch::Open(back);
+        true
+    }
+
+    /// The watch ends, in peace or with an error.
+    pub(crate) fn end_watch(&mut self, who: usize, broken: bool) -> bool {
+        let who = who % self.processes.len();
+        if !matches!(self.processes[who].watch, Watch::Open(_)) {
+            return false;
+        }
+        self.faults += 1;
+        if broken {
+            tell!(self, "{who} watch breaks");
+            self.met_all(Fault::WatchBreaks, who);
+            self.step(who, Input::Watch(Err(failure(Trouble::Silence))));
+        } else {
+            tell!(self, "{who} watch ends");
+            self.met_all(Fault::WatchEnds, who);
+            self.step(who, Input::WatchEnded);
+        }
+        true
+    }
+
+    /// The cluster forgets its past.
+    pub(crate) fn compact(&mut self) -> bool {
+        tell!(self, "etcd is compacted");
+        self.faults += 1;
+        for who in 0..self.processes.len() {
+            self.met_all(Fault::Compaction, who);
+        }
+        self.api.cluster().compact();
+        true
+    }
+}

@@ -1,0 +1,320 @@
+//! One history: processes, cluster, database and time, and the turns that move them. After
+//! every turn the rules are checked. Chance is elsewhere: a world does what its turns say.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use kindex_runtime::ingester::message::{Input, Output};
+use kindex_runtime::ingester::settings::Settings;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use super::api::SimApi;
+use super::checks::Checks;
+use super::coverage::Coverage;
+use super::database::MARK;
+use super::fault::Fault;
+use super::ground::{Ground, Parts};
+use super::http::Wire;
+use super::process::{Process, Site, summary};
+use super::step::Step;
+use super::storage::SimStorage;
+use super::thing::{FINAL_THING, THING};
+use super::turn::Turn;
+
+/// Adds a line to the story, where one is told.
+macro_rules! tell {
+    ($world:expr, $($line:tt)*) => {
+        if $world.telling {
+            let at = $world.elapsed.as_secs_f64();
+            let line = format!($($line)*);
+            $world.story.push(format!("{at:>8.3}s {line}"));
+        }
+    };
+}
+pub(crate) use tell;
+
+/// Time that passes with every turn.
+const TURN: Duration = Duration::from_millis(3);
+
+/// Until when something is away.
+#[derive(Debug, Default)]
+pub(crate) struct Outages {
+    pub(crate) cluster: Duration,
+    pub(crate) disk: Duration,
+    pub(crate) database: Duration,
+}
+
+/// See the module.
+pub struct World<'a> {
+    pub(crate) ground: &'a Ground,
+    pub(crate) parts: Parts,
+    seed: u64,
+    pub(crate) site: Site,
+    pub(crate) api: Arc<SimApi>,
+    pub(crate) storage: Arc<SimStorage>,
+    pub(crate) processes: Vec<Process>,
+    started: u64,
+    /// Requests to the cluster that their senders gave up.
+    pub(crate) late: Vec<Output>,
+    /// Transactions that their senders gave up; they hold their locks.
+    pub(crate) open_transactions: Vec<Output>,
+    pub(crate) elapsed: Duration,
+    pub(crate) outages: Outages,
+    /// Who has noticed that the cluster was restored; users wait for all of them.
+    pub(crate) noticed: Option<Vec<bool>>,
+    pub(crate) checks: Checks,
+    pub(crate) coverage: Coverage,
+    /// Turns that did something.
+    pub(crate) steps: u64,
+    pub(crate) faults: u64,
+    /// Counted before this history began.
+    pub(crate) lost_before: u64,
+    pub(crate) telling: bool,
+    pub(crate) story: Vec<String>,
+    pub(crate) wrong: Option<String>,
+}
+
+impl<'a> World<'a> {
+    /// The beginning of a history: what a seed says of settings and processes.
+    pub fn new(seed: u64, parts: Parts, ground: &'a Ground, telling: bool) -> Self {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let settings = draw_settings(&mut rng);
+        let kind = if rng.random_bool(0.06) { &FINAL_THING } else { &THING };
+        let processes = if rng.random_bool(0.3) { 2 } else { 1 };
+        let api = Arc::new(SimApi::default());
+        let real = matches!(parts, Parts::All).then(|| ground.store());
+        let storage = Arc::new(SimStorage::new(real));
+        let checks = Checks::of(kind, &settings, processes);
+        let mut world = Self {
+            story: vec![format!(
+                "seed {seed}, {parts:?}: {processes} ingesters, immutable: {}, {settings:?}",
+                kind.immutable
+            )],
+            ground,
+            parts,
+            seed,
+            site: Site {
+                kind,
+                settings,
+                cluster: api.clone(),
+                storage: storage.clone(),
+                metrics: ground.metrics.clone(),
+                wire: None,
+            },
+            api,
+            storage,
+            processes: Vec::new(),
+            started: 0,
+            late: Vec::new(),
+            open_transactions: Vec::new(),
+            elapsed: Duration::ZERO,
+            outages: Outages::default(),
+            noticed: None,
+            checks,
+            coverage: Coverage::default(),
+            steps: 0,
+            faults: 0,
+            lost_before: ground.metrics.lost.get(),
+            telling,
+            wrong: None,
+        };
+        for who in 0..processes {
+            let process = world.new_process();
+            world.processes.push(process);
+            world.step(who, Input::Start);
+        }
+        world
+    }
+
+    /// A process that has not begun.
+    pub(crate) fn new_process(&mut self) -> Process {
+        let mut site = self.site.clone();
+        if self.parts == Parts::All {
+            let wire = Wire::new(self.api.clone());
+            let client = self.ground.run(self.parts, async { wire.client() });
+            site.cluster = Arc::new(client);
+            site.wire = Some(wire);
+        }
+        self.started += 1;
+        let jitter = self.seed.wrapping_mul(31).wrapping_add(self.started);
+        Process::new(&site, jitter, self.elapsed)
+    }
+
+    /// Plays one turn, wakes who waited for its time, and checks the rules.
+    pub fn play(&mut self, turn: Turn) {
+        self.guarded(|world| {
+            let did = world.act(turn);
+            if did {
+                world.steps += 1;
+                world.pass(TURN);
+            }
+            did
+        });
+    }
+
+    /// Does something and checks the rules. A panic of production code is a broken rule.
+    pub(crate) fn guarded(&mut self, act: impl FnOnce(&mut Self) -> bool) -> bool {
+        let acted = catch_unwind(AssertUnwindSafe(|| {
+            self.api.cluster().turn += 1;
+            let did = act(self);
+            self.restart_the_stopped();
+            self.check();
+            did
+        }));
+        acted.unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("no text");
+            self.wrong.get_or_insert(format!("panic: {text}"));
+            false
+        })
+    }
+
+    /// Whether anything happened.
+    fn act(&mut self, turn: Turn) -> bool {
+        match turn {
+            Turn::User(deed) => self.user(deed),
+            Turn::CarryOut { who, pick, fault, hold } => self.carry_out(who, pick, fault, hold),
+            Turn::Arrive { who, pick } => self.arrive(who, pick),
+            Turn::OpenWatch { who, fault } => self.open_watch(who, fault),
+            Turn::Event { who } => self.event(who),
+            Turn::Replay { who, events } => self.replay(who, events),
+            Turn::Bookmark { who } => self.bookmark(who),
+            Turn::EndWatch { who, broken } => self.end_watch(who, broken),
+            Turn::LateRequest { pick } => self.late_request(pick),
+            Turn::EndTransaction { committed } => self.end_transaction(committed),
+            Turn::Pass { ms } => {
+                self.pass(Duration::from_millis(ms));
+                true
+            }
+            Turn::Crash { who, effective } => self.crash(who, effective),
+            Turn::Stop { who } => self.stop(who),
+            Turn::Compact => self.compact(),
+            Turn::BackUp => {
+                tell!(self, "etcd is backed up");
+                self.api.cluster().back_up();
+                true
+            }
+            Turn::Restore => self.restore(),
+            Turn::SetClock { who, wrong_by_s } => self.set_clock(who, wrong_by_s),
+            Turn::Outage { fault, ms } => self.outage(fault, Duration::from_millis(ms)),
+        }
+    }
+
+    fn user(&mut self, deed: super::user::Deed) -> bool {
+        if self.noticed.is_some() {
+            return false;
+        }
+        let mut cluster = self.api.cluster();
+        let now = cluster.now;
+        let did = deed.perform(&mut cluster, now);
+        let version = cluster.version;
+        drop(cluster);
+        if did {
+            tell!(self, "{deed} → @{version}");
+        }
+        did
+    }
+
+    /// Lets time pass, and wakes who waited for it.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.elapsed += time;
+        self.api.cluster().now = self.true_time();
+        for who in 0..self.processes.len() {
+            if self.processes[who].wakes_at().is_some_and(|at| at <= self.elapsed) {
+                self.step(who, Input::Timer);
+            }
+        }
+    }
+
+    fn true_time(&self) -> Timestamp {
+        Timestamp::from_second(1_800_000_000).expect("in range") + self.elapsed
+    }
+
+    /// The time on a process's wall clock.
+    pub(crate) fn wall(&self, who: usize) -> Timestamp {
+        self.true_time() + SignedDuration::from_secs(self.processes[who].clock_error_s)
+    }
+
+    /// Feeds a controller.
+    pub(crate) fn step(&mut self, who: usize, input: Input) {
+        self.note_newest(who, &input);
+        let wall = self.wall(who);
+        match self.processes[who].step(self.elapsed, wall, input) {
+            Err(wrong) => self.wrong = self.wrong.take().or(Some(wrong)),
+            Ok(outputs) => {
+                for output in outputs {
+                    tell!(self, "  {who} → {}", summary(&output));
+                }
+            }
+        }
+    }
+
+    /// A fault met a step.
+    pub(crate) fn met(&mut self, fault: Fault, step: Step) {
+        self.coverage.add(fault, step);
+    }
+
+    /// A fault met all that a process has under way.
+    pub(crate) fn met_all(&mut self, fault: Fault, who: usize) {
+        for step in self.processes[who].steps() {
+            if fault.impossible(step).is_none() {
+                self.met(fault, step);
+            }
+        }
+    }
+
+    fn check(&mut self) {
+        if self.wrong.is_some() {
+            return;
+        }
+        let marked = self
+            .storage
+            .database()
+            .checkpoint
+            .is_some_and(|position| position.0 >= MARK);
+        for who in 0..self.processes.len() {
+            if marked && self.processes[who].marking {
+                self.notice(who);
+            }
+        }
+        self.checks.position_is_old &= self.noticed.is_some() || !marked;
+        let checked = self
+            .checks
+            .after_turn(&mut self.api.cluster(), &mut self.storage.database());
+        let difference = self.storage.take_difference();
+        self.wrong = difference.or(checked.err());
+    }
+
+    /// What was told of this history.
+    pub fn story(&self) -> String {
+        self.story.join("\n")
+    }
+
+    /// Whether all rules held.
+    ///
+    /// # Errors
+    /// The first that did not.
+    pub fn verdict(&self) -> Result<(), String> {
+        self.wrong.clone().map_or(Ok(()), Err)
+    }
+}
+
+fn draw_settings(rng: &mut Xoshiro256PlusPlus) -> Settings {
+    Settings {
+        concurrent_reconciles: rng.random_range(1..=3),
+        requeue_period: Duration::from_secs(2),
+        deletion_delay: Duration::from_millis(if rng.random_bool(0.3) { 2_500 } else { 0 }),
+        adopt_finalizers: rng.random_bool(0.3),
+        version_cache: rng.random_bool(0.4),
+        batch_rows_max: rng.random_range(1..=5),
+        pending_max: rng.random_range(4..=20),
+        page_rows: rng.random_range(1..=4),
+        checkpoint_period: Duration::from_millis(100),
+        ..Settings::default()
+    }
+}

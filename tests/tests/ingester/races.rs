@@ -1,0 +1,139 @@
+//! Events, answers and commits that cross each other: what must not be concluded from
+//! something that was read, or told, too early.
+
+use kindex_runtime::cluster::WatchEvent;
+use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Outcome, Output, Saved};
+use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::object::{ResourceVersion, Uid};
+use kindex_runtime::store::{QuarantineRecord, Written};
+
+use super::bench::{Bench, Thing, away, effects_of, live, refused, thing, write_of};
+
+fn deleted(bench: &mut Bench, thing: &Thing) -> Vec<Output> {
+    bench.step(Input::Watch(Ok(WatchEvent::Deleted(thing.object()))))
+}
+
+fn soft_delete_of(uid: &str) -> Option<Vec<(Uid, u64)>> {
+    Some(vec![(Uid::from(uid), 0)])
+}
+
+#[test]
+fn what_a_watch_tells_again_is_not_stored_again() {
+    let mut bench = Bench::watching(Settings::default());
+    let read = bench.applied(&thing("a", 5));
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+    bench.written(ticket, 1);
+    let read = deleted(&mut bench, &thing("a", 6));
+    bench.rows(&read, vec![live("a", 5)]);
+    let again = bench.applied(&thing("a", 5));
+    assert!(again.is_empty(), "its row would be live for ever: {again:?}");
+}
+
+#[test]
+fn a_row_that_was_read_before_its_object_went_is_read_again() {
+    let mut bench = Bench::watching(Settings::default());
+    let read = bench.applied(&thing("a", 5));
+    deleted(&mut bench, &thing("a", 6));
+    let again = bench.no_rows(&read);
+    assert!(
+        matches!(again[..], [Output::ReadRows(..)]),
+        "another process may have stored it since: {again:?}"
+    );
+    let closed = bench.rows(&again, vec![live("a", 5)]);
+    assert!(write_of(&closed).is_some());
+}
+
+#[test]
+fn an_object_that_went_while_its_write_may_still_land_is_soft_deleted_without_a_row() {
+    let mut bench = Bench::watching(Settings::default());
+    let read = bench.applied(&thing("a", 5));
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+    bench.step(Input::Written(ticket, Err(away())));
+    deleted(&mut bench, &thing("a", 6));
+    let read = bench.wait();
+    let write = bench.no_rows(&read);
+    assert_eq!(write_of(&write).map(|(_, writes)| writes), soft_delete_of("a"));
+    let (ticket, _) = write_of(&write).expect("a soft delete");
+    let unchanged = Outcome {
+        written: Written::Unchanged,
+        problems: Vec::new(),
+    };
+    bench.step(Input::Written(ticket, Ok(vec![unchanged])));
+    assert_eq!(bench.controller.status().pending, 0);
+}
+
+#[test]
+fn an_object_that_was_stored_behind_the_walk_over_the_rows_is_asked_for() {
+    let mut bench = Bench::watching(Settings::default());
+    let read = bench.applied(&thing("late", 5));
+    let expired = kindex_runtime::cluster::ClusterError::Expired("too old".to_owned());
+    bench.step(Input::Watch(Err(expired)));
+    bench.page(&[], 20);
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("it was pending when the list ended");
+    bench.written(ticket, 1);
+    let outputs = bench.step(Input::Scanned(Ok(Vec::new())));
+    assert!(
+        matches!(effects_of(&outputs)[..], [Effect::Get(_)]),
+        "the walk was past its row, and the list did not show it: {outputs:?}"
+    );
+    let read = bench.step(Input::Effect(Uid::from("late"), EffectDone::Got(Ok(None))));
+    let closed = bench.rows(&read, vec![live("late", 5)]);
+    assert_eq!(write_of(&closed).map(|(_, writes)| writes), soft_delete_of("late"));
+}
+
+fn with_record(version: u64) -> Bench {
+    let mut bench = Bench::new(Settings::default());
+    bench.step(Input::Start);
+    let record = QuarantineRecord {
+        uid: Uid::from("a"),
+        version: ResourceVersion(version),
+        reason: "too long".to_owned(),
+    };
+    let saved = Saved {
+        position: Some(ResourceVersion(1)),
+        quarantined: vec![record],
+    };
+    bench.step(Input::Loaded(Ok(saved)));
+    bench.step(Input::Probed(Ok(ResourceVersion(1))));
+    bench
+}
+
+#[test]
+fn the_record_of_a_newer_version_outlives_the_storing_of_an_older_one() {
+    let mut bench = with_record(6);
+    for (version, over) in [(5, false), (7, true)] {
+        let read = bench.applied(&thing("a", version));
+        let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+        let after = bench.written(ticket, 1);
+        let released = after
+            .iter()
+            .any(|output| matches!(output, Output::ReleaseQuarantine(..)));
+        assert_eq!(released, over, "version {version}: {after:?}");
+    }
+}
+
+#[test]
+fn a_refusal_is_over_when_a_write_of_unknown_outcome_turns_out_to_have_been_committed() {
+    let mut bench = with_record(6);
+    let read = bench.applied(&thing("a", 7));
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+    bench.step(Input::Written(ticket, Err(away())));
+    let read = bench.wait();
+    let after = bench.rows(&read, vec![live("a", 7)]);
+    assert!(
+        matches!(&after[..], [Output::ReleaseQuarantine(_, ResourceVersion(7))]),
+        "{after:?}"
+    );
+}
+
+#[test]
+fn nothing_lands_late_of_a_batch_that_was_refused() {
+    let mut bench = Bench::watching(Settings::default());
+    let read = bench.applied(&thing("a", 5));
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
+    bench.step(Input::Written(ticket, Err(refused())));
+    deleted(&mut bench, &thing("a", 6));
+    let read = bench.step(Input::Effect(Uid::from("a"), EffectDone::Quarantined(Ok(()))));
+    let after = bench.no_rows(&read);
+    assert!(write_of(&after).is_none(), "{after:?}");
+}

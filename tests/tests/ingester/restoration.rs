@@ -1,0 +1,90 @@
+//! Clusters that come back from a backup: how they are recognised, and what is done before
+//! they are listed.
+
+use kindex_runtime::cluster::{ClusterError, WatchEvent};
+use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, Saved};
+use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::object::{ResourceVersion, Uid};
+
+use super::bench::{Bench, effects_of, live, thing};
+use super::gaps::listing;
+
+/// What is saved from the moment a restored cluster is found, beside its version.
+const MARK: u64 = 1 << 62;
+
+fn loaded(position: u64) -> Bench {
+    let mut bench = Bench::new(Settings::default());
+    bench.step(Input::Start);
+    let saved = Saved {
+        position: Some(ResourceVersion(position)),
+        quarantined: Vec::new(),
+    };
+    assert!(matches!(bench.step(Input::Loaded(Ok(saved)))[..], [Output::Probe]));
+    bench
+}
+
+#[test]
+fn a_cluster_older_than_sql_is_marked_and_rows_beyond_it_lose_their_version() {
+    let mut bench = loaded(70);
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(50))));
+    assert_eq!(bench.checkpoints, [MARK + 50], "marked, for a crash in between");
+    assert!(matches!(outputs[..], [Output::Scan { after: None, .. }]), "{outputs:?}");
+    let outputs = bench.step(Input::Scanned(Ok(vec![live("a", 50), live("b", 51)])));
+    let [Output::Rewind(uids)] = &outputs[..] else {
+        panic!("{outputs:?}");
+    };
+    assert_eq!(uids, &[Uid::from("b")]);
+    let outputs = bench.step(Input::Rewound(Ok(())));
+    assert!(matches!(outputs[..], [Output::List { .. }]), "{outputs:?}");
+}
+
+#[test]
+fn a_row_newer_than_its_object_in_a_restored_cluster_is_asked_for_and_the_cluster_wins() {
+    let mut bench = loaded(70);
+    bench.step(Input::Probed(Ok(ResourceVersion(50))));
+    bench.step(Input::Scanned(Ok(Vec::new())));
+    bench.page(&[thing("a", 40)], 50);
+    let outputs = bench.step(Input::PageRows(Ok(vec![live("a", 45)])));
+    assert!(matches!(effects_of(&outputs)[..], [Effect::Get(_)]), "{outputs:?}");
+    let answer = EffectDone::Got(Ok(Some(thing("a", 40).object())));
+    let read = bench.step(Input::Effect(Uid::from("a"), answer));
+    let outputs = bench.rows(&read, vec![live("a", 45)]);
+    assert!(matches!(effects_of(&outputs)[..], [Effect::Rewind]), "{outputs:?}");
+}
+
+#[test]
+fn a_mark_found_at_the_start_says_when_time_split() {
+    let mut bench = loaded(MARK + 50);
+    bench.step(Input::Probed(Ok(ResourceVersion(80))));
+    assert_eq!(bench.checkpoints, [MARK + 50], "the cluster has gone on since");
+    let outputs = bench.step(Input::Scanned(Ok(vec![live("a", 60)])));
+    assert!(matches!(outputs[..], [Output::Rewind(_)]), "{outputs:?}");
+}
+
+#[test]
+fn no_watch_is_opened_from_a_version_that_the_cluster_may_not_have() {
+    let mut bench = Bench::watching(Settings::default());
+    bench.step(Input::Watch(Ok(WatchEvent::Bookmark(ResourceVersion(9)))));
+    let outputs = bench.step(Input::WatchEnded);
+    assert!(matches!(outputs[..], [Output::Probe]), "{outputs:?}");
+    bench.step(Input::Probed(Ok(ResourceVersion(8))));
+    assert_eq!(bench.checkpoints.last(), Some(&(MARK + 8)), "it was restored");
+}
+
+#[test]
+fn a_list_older_than_anything_that_was_told_is_one_of_a_restored_cluster() {
+    let mut bench = Bench::watching(Settings::default());
+    bench.step(Input::Watch(Ok(WatchEvent::Bookmark(ResourceVersion(9)))));
+    let expired = ClusterError::Expired("too old".to_owned());
+    bench.step(Input::Watch(Err(expired)));
+    bench.page(&[thing("a", 5)], 8);
+    assert_eq!(bench.checkpoints.last(), Some(&(MARK + 8)));
+}
+
+#[test]
+fn an_answer_that_came_while_the_list_was_under_way_makes_the_list_no_older() {
+    let mut bench = listing(Settings::default());
+    bench.page(&[thing("a", 5)], 20);
+    bench.step(Input::PageRows(Ok(vec![live("a", 5)])));
+    assert!(bench.checkpoints.is_empty(), "no restoration: {:?}", bench.checkpoints);
+}
