@@ -8,11 +8,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod healing;
 mod past;
+mod upkeep;
 
 pub use healing::{
     BackfillArgs, DropArgs, Form, QuarantineArgs, QuarantineCommand, RecordsArgs, SidesArgs, VerifyArgs,
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
+pub use upkeep::RestoreArgs;
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
 #[derive(Debug, Parser)]
@@ -75,6 +77,8 @@ pub enum Command {
     Backfill(BackfillArgs),
     /// List, show, retry and drop objects that the database refused.
     Quarantine(QuarantineArgs),
+    /// Create evicted or deleted objects in the cluster again, from SQL.
+    Restore(RestoreArgs),
     /// Emit types, schemas and manifests from crds.toml, without a cargo build.
     Generate(GenerateArgs),
     /// Print a completion script for a shell.

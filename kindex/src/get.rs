@@ -101,7 +101,7 @@ async fn many(kind: &Kind, args: &GetArgs, store: &dyn MetadataStorage) -> Comma
     Ok(rows)
 }
 
-fn parse_label(label: &str) -> CommandResult<(String, String)> {
+pub(crate) fn parse_label(label: &str) -> CommandResult<(String, String)> {
     let (key, value) = label
         .split_once('=')
         .ok_or_else(|| CommandError::usage(format_args!("label {label:?} has no `=`")).hint("write it as key=value"))?;

@@ -55,6 +55,8 @@ mod backfill;
 
 mod quarantine;
 
+mod restore;
+
 mod up;
 
 mod telemetry;

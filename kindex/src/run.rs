@@ -11,7 +11,9 @@ use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
-use crate::{backfill, client, database, diff, generate, get, history, ingester, quarantine, status, up, verify};
+use crate::{
+    backfill, client, database, diff, generate, get, history, ingester, quarantine, restore, status, up, verify,
+};
 
 /// Runs the command that the process was started with.
 pub fn run(platform: &Platform) -> ExitCode {
@@ -38,6 +40,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Ingester(args) => block_on(ingester::run(&platform.registry, &args)),
         Command::Backfill(args) => block_on(backfill::run(&platform.registry, &args)),
         Command::Quarantine(args) => block_on(quarantine::run(&platform.registry, &args.command)),
+        Command::Restore(args) => block_on(restore::run(&platform.registry, &args)),
         Command::Verify(args) => block_on(verify::run(&platform.registry, &args)),
         Command::Get(args) => block_on(async {
             let store = open(&platform.registry, &args.data_dir, &args.database)?;

@@ -16,14 +16,21 @@ use crate::error::{CommandError, CommandResult, chain};
 
 /// Both sides. No connection is opened yet.
 pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult<Sides> {
+    open_to_create(registry, args).await.map(|(sides, _)| sides)
+}
+
+/// The same, and the cluster once more as one in which objects can be created.
+pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> CommandResult<(Sides, Arc<KubeCluster>)> {
     let storage = store(registry, args)?;
     let access = cluster(args).await?;
     let cluster = KubeCluster::new(access.config).map_err(|error| CommandError::usage(chain(&error)))?;
-    Ok(Sides {
+    let cluster = Arc::new(cluster);
+    let sides = Sides {
         platform: registry.platform,
-        cluster: Arc::new(cluster),
+        cluster: cluster.clone(),
         storage,
-    })
+    };
+    Ok((sides, cluster))
 }
 
 /// The database alone: `--database`, else the configuration file's, else the data directory's.

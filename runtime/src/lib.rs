@@ -38,4 +38,6 @@ pub mod backfill;
 
 pub mod quarantine;
 
+pub mod restore;
+
 pub mod config;

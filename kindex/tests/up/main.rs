@@ -7,6 +7,7 @@ mod metrics;
 mod process;
 mod quarantine;
 mod readiness;
+mod restore;
 mod traces;
 mod verify;
 mod walk;

@@ -26,7 +26,7 @@ const WATCH_SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
 /// A Kubernetes API server.
 #[derive(Clone)]
 pub struct KubeCluster {
-    client: kube::Client,
+    pub(super) client: kube::Client,
 }
 
 impl KubeCluster {
@@ -41,7 +41,10 @@ impl KubeCluster {
         Ok(Self::from(client))
     }
 
-    async fn answer(&self, call: impl Future<Output = kube::Result<String>>) -> Result<String, ClusterError> {
+    pub(super) async fn answer(
+        &self,
+        call: impl Future<Output = kube::Result<String>>,
+    ) -> Result<String, ClusterError> {
         match tokio::time::timeout(CALL_TIMEOUT, call).await {
             Ok(answer) => answer.map_err(|error| classify(&error)),
             Err(_) => Err(silence(CALL_TIMEOUT)),
@@ -56,7 +59,7 @@ impl From<kube::Client> for KubeCluster {
     }
 }
 
-fn built<T>(request: Result<T, kube::core::request::Error>) -> Result<T, ClusterError> {
+pub(super) fn built<T>(request: Result<T, kube::core::request::Error>) -> Result<T, ClusterError> {
     request.map_err(|error| ClusterError::Refused(error.to_string()))
 }
 
@@ -83,7 +86,7 @@ fn path(kind: &Kind, namespace: Option<&str>) -> String {
     }
 }
 
-fn of_object(kind: &Kind, name: &ObjectName) -> Request {
+pub(super) fn of_object(kind: &Kind, name: &ObjectName) -> Request {
     Request::new(path(kind, Some(&name.namespace)))
 }
 

@@ -15,6 +15,10 @@ mod wire;
 
 pub mod kube_cluster;
 
+mod create;
+
+pub use create::CreateApi;
+
 /// Namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {

@@ -58,6 +58,7 @@ mod pages;
 mod prepare;
 mod quarantine;
 mod reads;
+mod restore;
 mod statements;
 mod unchanged;
 mod verify;

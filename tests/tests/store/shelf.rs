@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use kindex_runtime::cluster::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_runtime::cluster::{ClusterApi, ClusterError, CreateApi, Notice, ObjectName, Page, Target, WatchStream};
 use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{Object, ResourceVersion};
+use kindex_runtime::object::{Object, ResourceVersion, Uid};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::widget::Widget;
 
@@ -24,6 +26,11 @@ pub(crate) struct Shelf {
     /// After how many more pages the list is refused for good.
     pub(crate) pages_left: Mutex<Option<u32>>,
     gets: Mutex<Vec<Act>>,
+    /// How many versions it has given to objects that were created on it: it begins with 1, like a
+    /// cluster that was built anew.
+    versions: Mutex<u64>,
+    /// How often a status is refused before one is taken.
+    pub(crate) statuses_refused: Mutex<u32>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -38,6 +45,26 @@ impl Shelf {
 
     pub(crate) fn take(&self, name: &str) {
         locked(&self.objects).retain(|key, _| key.name != name);
+    }
+
+    /// The object of this name in the namespace of all widgets, as JSON.
+    pub(crate) fn shown(&self, name: &str) -> Option<Value> {
+        let name = ObjectName {
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+        };
+        let text = locked(&self.objects).get(&name)?.text().to_owned();
+        Some(serde_json::from_str(&text).expect("an object is JSON"))
+    }
+
+    /// Puts what a client sent, in a version of its own.
+    fn take_in(&self, name: &ObjectName, mut sent: Value) -> Object {
+        let mut versions = locked(&self.versions);
+        *versions += 1;
+        sent["metadata"]["resourceVersion"] = versions.to_string().into();
+        let object = Object::parse_str(&sent.to_string()).expect("an object");
+        locked(&self.objects).insert(name.clone(), object.clone());
+        object
     }
 
     /// Happens right before the next object is got.
@@ -103,5 +130,41 @@ impl ClusterApi for Shelf {
 
     async fn create_event(&self, _: &Kind, _: &Notice) -> Result<(), ClusterError> {
         unreachable!("nobody writes events on a shelf")
+    }
+}
+
+/// As an API server does it for a kind with a status subresource: a status comes apart or not at all.
+#[async_trait]
+impl CreateApi for Shelf {
+    async fn create(&self, kind: &Kind, name: &ObjectName, text: &str) -> Result<Object, ClusterError> {
+        self.rehearse(kind, name, text).await?;
+        let mut sent: Value = serde_json::from_str(text).expect("JSON is sent");
+        sent.as_object_mut().expect("an object is sent").remove("status");
+        sent["metadata"]["uid"] = format!("new-{}", name.name).into();
+        Ok(self.take_in(name, sent))
+    }
+
+    async fn rehearse(&self, _: &Kind, name: &ObjectName, _: &str) -> Result<(), ClusterError> {
+        if locked(&self.objects).contains_key(name) {
+            return Err(ClusterError::Conflict(format!("{name} already exists")));
+        }
+        Ok(())
+    }
+
+    async fn set_status(
+        &self,
+        _: &Kind,
+        name: &ObjectName,
+        _: &Uid,
+        status: &RawValue,
+    ) -> Result<Object, ClusterError> {
+        let mut refused = locked(&self.statuses_refused);
+        if *refused > 0 {
+            *refused -= 1;
+            return Err(ClusterError::Refused("no status today".to_owned()));
+        }
+        let mut object = self.shown(&name.name).expect("it was created");
+        object["status"] = serde_json::from_str(status.get()).expect("a status is JSON");
+        Ok(self.take_in(name, object))
     }
 }

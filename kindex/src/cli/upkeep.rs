@@ -1,0 +1,66 @@
+//! Flags of the commands that bring rows back into the cluster.
+
+use clap::Args;
+
+use super::{Form, SidesArgs};
+use crate::moment::{Moment, Time};
+
+/// Flags of `kindex restore`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = RESTORE_EXAMPLES)]
+pub struct RestoreArgs {
+    /// The kind, Model, model or models; or kind/name.
+    pub kind: String,
+    /// One object by name; without it, all that --evicted and --deleted say.
+    pub name: Option<String>,
+
+    /// One namespace; default: all, or `default` where a name is given.
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+
+    /// The object that had this uid; default: the evicted one of the name, else the one deleted last.
+    #[arg(long, conflicts_with_all = ["evicted", "deleted", "labels", "since"])]
+    pub uid: Option<String>,
+
+    /// Its text as it was then, for kinds with a history: a version or a time, as in `kindex diff`.
+    #[arg(long, value_name = "VERSION|TIME", conflicts_with_all = ["evicted", "deleted", "labels", "since"])]
+    pub at: Option<Moment>,
+
+    /// All objects that were evicted: they exist for their users, and live in SQL alone.
+    #[arg(long, conflicts_with = "name")]
+    pub evicted: bool,
+
+    /// All objects that were deleted, of each name the last.
+    #[arg(long, conflicts_with = "name")]
+    pub deleted: bool,
+
+    /// Of these, only those with this label; may be repeated.
+    #[arg(short = 'l', long = "label", value_name = "KEY=VALUE", conflicts_with = "name")]
+    pub labels: Vec<String>,
+
+    /// Of these, only those that went then or later: 2026-11-01T12:00:00Z, a day, or a while ago such as 2h.
+    #[arg(long, value_name = "TIME", conflicts_with = "name")]
+    pub since: Option<Time>,
+
+    /// Create nothing; ask the cluster what it would say.
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    pub output: Form,
+
+    /// Both sides.
+    #[command(flatten)]
+    pub sides: SidesArgs,
+}
+
+const RESTORE_EXAMPLES: &str = "\
+The new object has a new uid, and the old one in an annotation. Exits 1 where one does not come back.
+
+Examples:
+  kindex restore model/fraud -n prod --dry-run
+  kindex restore model/fraud -n prod
+  kindex restore model/fraud -n prod --at 2026-11-01T12:00:00Z
+  kindex restore pipelineruns --deleted --since 2h -n prod -l team=risk
+  kindex restore models --evicted --dry-run -o json";

@@ -1,0 +1,171 @@
+//! `kindex restore` as it is typed, beside a running ingester: objects that were evicted or
+//! deleted are there again, and stay.
+
+use kindex_tests::mariadb::MariaDb;
+use kindex_tests::require::require;
+use serde_json::{Value, json};
+
+use super::process::{Running, kubectl_is_there, wait_for};
+use super::text_of;
+
+/// As kubectl names a kind that has a status and a history.
+const KIND: &str = "deployments.michelangelo.api";
+
+const DEPLOYMENT: &str = r#"
+apiVersion: michelangelo.api/v2
+kind: Deployment
+metadata: {name: fraud, namespace: default, labels: {team: risk}}
+spec: {desiredRevision: {name: fraud-1}}
+"#;
+
+/// A run with the flags that name its database.
+struct Stage {
+    run: Running,
+    database: Vec<String>,
+}
+
+impl Stage {
+    fn command(&self, args: &[&str]) -> std::process::Output {
+        let database = self.database.iter().map(String::as_str);
+        let args: Vec<&str> = args.iter().copied().chain(database).collect();
+        self.run.command(&args)
+    }
+
+    fn report(&self, args: &[&str]) -> Vec<Value> {
+        let output = self.command(&[args, &["--output", "json"]].concat());
+        assert!(output.status.success(), "{args:?}: {}", text_of(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("a list")
+    }
+
+    /// What SQL says of the deployment, deleted or not.
+    fn row(&self, more: &[&str]) -> String {
+        text_of(&self.command(&[&["get", "deployments"], more].concat()).stdout)
+    }
+
+    fn shown(&self) -> Value {
+        let text = self.run.kubectl(&["get", KIND, "fraud", "-o", "json"], "");
+        serde_json::from_str(&text).expect("an object")
+    }
+
+    fn is_gone(&self) -> bool {
+        self.run.kubectl(&["get", KIND], "").is_empty()
+    }
+}
+
+/// One walk over a database: evicted, back, deleted, back as it was before.
+fn walk(stage: &Stage) {
+    let run = &stage.run;
+    run.kubectl(&["apply", "-f", "-"], DEPLOYMENT);
+    let status = r#"{"status":{"message":"rolled out"}}"#;
+    run.kubectl(
+        &[
+            "patch",
+            KIND,
+            "fraud",
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+            status,
+        ],
+        "",
+    );
+    let first = stage.shown();
+    assert_eq!(first["status"], json!({"message": "rolled out"}));
+    run.kubectl(&["annotate", KIND, "fraud", "michelangelo/Immutable=true"], "");
+    wait_for("the eviction", || stage.is_gone() && stage.row(&[]).contains("evicted"));
+
+    let rehearsed = stage.report(&["restore", "deployment/fraud", "--dry-run"]);
+    assert_eq!(
+        (&rehearsed[0]["outcome"], &rehearsed[0]["was"]),
+        (&json!("would-restore"), &json!("evicted"))
+    );
+    assert!(stage.is_gone(), "a dry run creates nothing");
+
+    let restored = stage.report(&["restore", "deployments", "--evicted", "-l", "team=risk"]);
+    assert_eq!(restored.len(), 1);
+    assert_eq!(
+        (&restored[0]["outcome"], &restored[0]["uid"]),
+        (&json!("restored"), &first["metadata"]["uid"])
+    );
+    let back = stage.shown();
+    assert_eq!(back["metadata"]["uid"], restored[0]["newUid"]);
+    assert_eq!((&back["spec"], &back["status"]), (&first["spec"], &first["status"]));
+    let annotations = &back["metadata"]["annotations"];
+    assert_eq!(annotations["michelangelo/RestoredFrom"], first["metadata"]["uid"]);
+    assert_eq!(annotations["michelangelo/Immutable"], Value::Null);
+    wait_for("a settled state", || {
+        stage.command(&["verify", "--kind", "deployments"]).status.success()
+    });
+    assert!(!stage.row(&[]).contains("evicted") && stage.row(&["--deleted"]).contains("deleted"));
+    assert_eq!(stage.shown()["metadata"]["uid"], restored[0]["newUid"], "it stays");
+    let again = stage.report(&["restore", "deployment/fraud"]);
+    assert_eq!(again[0]["outcome"], "already-restored");
+
+    // Guarded as the old one was: this waits for SQL.
+    run.kubectl(&["delete", KIND, "fraud"], "");
+    let version = first["metadata"]["resourceVersion"].as_str().expect("a version");
+    let uid = first["metadata"]["uid"].as_str().expect("a uid");
+    let past = stage.report(&["restore", "deployment", "--uid", uid, "--at", version]);
+    assert_eq!(
+        (&past[0]["outcome"], &past[0]["was"]),
+        (&json!("restored"), &json!("deleted"))
+    );
+    assert_eq!(stage.shown()["spec"], first["spec"]);
+    wait_for("a settled state", || {
+        stage.command(&["verify", "--kind", "deployments"]).status.success()
+    });
+}
+
+#[test]
+fn an_object_comes_back_from_sqlite_and_stays() {
+    if kubectl_is_there() {
+        walk(&Stage {
+            run: Running::start(&[]),
+            database: Vec::new(),
+        });
+    }
+}
+
+#[test]
+fn an_object_comes_back_from_mariadb_and_stays() {
+    if !kubectl_is_there() || !require("mariadb", MariaDb::installed()) {
+        return;
+    }
+    let server = MariaDb::start(&[]);
+    let database = [
+        "--database".to_owned(),
+        format!("mysql://root@127.0.0.1:{}/kindex", server.port),
+    ];
+    let flags: Vec<&str> = database.iter().map(String::as_str).collect();
+    walk(&Stage {
+        run: Running::start(&flags),
+        database: database.to_vec(),
+    });
+}
+
+#[test]
+fn a_name_that_is_taken_a_kind_without_history_and_nothing_named_are_said_so() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&[]);
+    run.kubectl(&["apply", "-f", "-"], super::MODEL);
+    wait_for("the row", || run.get(&["models"]).contains("fraud"));
+    let live = run.command(&["restore", "model/fraud"]);
+    assert_eq!(live.status.code(), Some(1));
+    assert!(
+        text_of(&live.stdout).contains("it is in the cluster"),
+        "{}",
+        text_of(&live.stdout)
+    );
+    let unknown = run.command(&["restore", "model/nobody"]);
+    assert!(text_of(&unknown.stderr).contains("never stored"));
+    for wrong in [
+        &["restore", "models"][..],
+        &["restore", "model/fraud", "--evicted"],
+        &["restore", "model/fraud", "-l", "team=risk"],
+        &["restore", "pipeline/p", "--at", "7"],
+    ] {
+        assert_eq!(run.command(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+}
