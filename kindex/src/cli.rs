@@ -14,7 +14,7 @@ pub use healing::{
     BackfillArgs, DropArgs, Form, QuarantineArgs, QuarantineCommand, RecordsArgs, SidesArgs, VerifyArgs,
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
-pub use upkeep::RestoreArgs;
+pub use upkeep::{PurgeArgs, RestoreArgs};
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
 #[derive(Debug, Parser)]
@@ -79,6 +79,8 @@ pub enum Command {
     Quarantine(QuarantineArgs),
     /// Create evicted or deleted objects in the cluster again, from SQL.
     Restore(RestoreArgs),
+    /// Remove rows for good that the retention rules of crds.toml let go.
+    Purge(PurgeArgs),
     /// Emit types, schemas and manifests from crds.toml, without a cargo build.
     Generate(GenerateArgs),
     /// Print a completion script for a shell.

@@ -57,6 +57,8 @@ mod quarantine;
 
 mod restore;
 
+mod purge;
+
 mod up;
 
 mod telemetry;

@@ -8,7 +8,7 @@ use kindex_runtime::config::MetadataStorageChoice;
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::verify::Sides;
 
-use crate::cli::SidesArgs;
+use crate::cli::{DataDirArg, DatabaseArg, SidesArgs};
 use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::database::{self, Store};
@@ -35,10 +35,19 @@ pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> Com
 
 /// The database alone: `--database`, else the configuration file's, else the data directory's.
 pub(crate) fn store(registry: &Registry, args: &SidesArgs) -> CommandResult<Store> {
-    let data_dir = DataDir::at(&args.data_dir.data_dir);
-    match (&args.database.database, &args.config) {
+    store_of(registry, &args.database, args.config.as_deref(), &args.data_dir)
+}
+
+/// The same for a command that has no cluster.
+pub(crate) fn store_of(
+    registry: &Registry,
+    database: &DatabaseArg,
+    config: Option<&Path>,
+    data_dir: &DataDirArg,
+) -> CommandResult<Store> {
+    match (&database.database, config) {
         (None, Some(path)) => configured(registry, path),
-        (address, _) => database::open_existing(registry, address.as_deref(), &data_dir),
+        (address, _) => database::open_existing(registry, address.as_deref(), &DataDir::at(&data_dir.data_dir)),
     }
 }
 

@@ -40,4 +40,6 @@ pub mod quarantine;
 
 pub mod restore;
 
+pub mod purge;
+
 pub mod config;

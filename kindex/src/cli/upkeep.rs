@@ -1,8 +1,10 @@
-//! Flags of the commands that bring rows back into the cluster.
+//! Flags of the commands that bring rows back into the cluster, or remove them for good.
+
+use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Form, SidesArgs};
+use super::{DataDirArg, DatabaseArg, Form, SidesArgs};
 use crate::moment::{Moment, Time};
 
 /// Flags of `kindex restore`.
@@ -64,3 +66,39 @@ Examples:
   kindex restore model/fraud -n prod --at 2026-11-01T12:00:00Z
   kindex restore pipelineruns --deleted --since 2h -n prod -l team=risk
   kindex restore models --evicted --dry-run -o json";
+
+/// Flags of `kindex purge`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = PURGE_EXAMPLES)]
+pub struct PurgeArgs {
+    /// Only this kind; may be repeated.
+    #[arg(short, long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
+
+    /// Remove nothing; say what would go.
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    pub output: Form,
+
+    /// The ingester's configuration file, for its database.
+    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where files are.
+    #[command(flatten)]
+    pub data_dir: DataDirArg,
+    /// Where rows are; goes over the configuration file.
+    #[command(flatten)]
+    pub database: DatabaseArg,
+}
+
+const PURGE_EXAMPLES: &str = "\
+A kind has a rule where crds.toml has [kinds.X.retention]. Rows of objects that are in the cluster never go, rows of
+evicted objects only where the rule says `evicted = true`. Interrupted, the next run goes on.
+
+Examples:
+  kindex purge --dry-run
+  kindex purge
+  kindex purge --kind pipelineruns --config /etc/kindex/config.yaml --output json";

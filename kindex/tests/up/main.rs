@@ -5,6 +5,7 @@ mod backfill;
 mod history;
 mod metrics;
 mod process;
+mod purge;
 mod quarantine;
 mod readiness;
 mod restore;

@@ -56,6 +56,7 @@ mod history;
 mod names;
 mod pages;
 mod prepare;
+mod purge;
 mod quarantine;
 mod reads;
 mod restore;

@@ -1,0 +1,111 @@
+//! `kindex purge`: removes rows for good that the retention rules of crds.toml let go.
+
+use kindex_runtime::kind::{Kind, Registry, Retention};
+use kindex_runtime::purge::{Mode, Options, Purged, purge};
+use kindex_runtime::store::StoreError;
+
+use crate::cli::{Form, PurgeArgs};
+use crate::error::{CommandError, CommandResult, chain};
+use crate::output::{document, table};
+use crate::progress::Bar;
+use crate::sides;
+
+/// Goes through kind after kind and prints what went.
+pub(crate) async fn run(registry: &Registry, args: &PurgeArgs) -> CommandResult {
+    let rules = rules(registry, &args.kinds)?;
+    let store = sides::store_of(registry, &args.database, args.config.as_deref(), &args.data_dir)?;
+    let options = Options {
+        mode: if args.dry_run { Mode::DryRun } else { Mode::Remove },
+        ..Options::default()
+    };
+    let bar = Bar::new();
+    let mut purged = Vec::new();
+    for (kind, rule) in rules {
+        let gone = purge(store.as_ref(), kind, rule, &options, &bar).await;
+        purged.push(gone.map_err(|error| interrupted(&error))?);
+    }
+    store.close().await;
+    print!("{}", render(&purged, args)?);
+    if purged.is_empty() {
+        eprintln!("No kind has a retention rule: [kinds.X.retention] in crds.toml makes one.");
+    }
+    Ok(())
+}
+
+/// The kinds with a rule; one that is named must have one.
+fn rules(registry: &Registry, names: &[String]) -> CommandResult<Vec<(&'static Kind, &'static Retention)>> {
+    let kinds = sides::kinds(registry, names)?;
+    if let Some(kind) = kinds.iter().find(|kind| kind.retention.is_none() && !names.is_empty()) {
+        return Err(
+            CommandError::usage(format_args!("{} has no retention rule", kind.name)).hint(format_args!(
+                "[kinds.{}.retention] in crds.toml makes one: keep_days, keep_last_per_namespace, states",
+                kind.name
+            )),
+        );
+    }
+    let with_rule = |kind: &'static Kind| kind.retention.as_ref().map(|rule| (kind, rule));
+    Ok(kinds.into_iter().filter_map(with_rule).collect())
+}
+
+fn interrupted(error: &StoreError) -> CommandError {
+    CommandError::failure(chain(error)).hint("run the same command again: what is gone stays gone, and it goes on")
+}
+
+fn render(purged: &[Purged], args: &PurgeArgs) -> CommandResult<String> {
+    if args.output != Form::Table {
+        return document(&purged, args.output);
+    }
+    let rows = purged.iter().map(|kind| {
+        let time = |time: Option<jiff::Timestamp>| time.map_or("-".to_owned(), |time| time.to_string());
+        vec![
+            kind.kind.to_owned(),
+            kind.rule.clone(),
+            kind.deleted.to_string(),
+            kind.evicted.to_string(),
+            time(kind.oldest),
+            time(kind.newest),
+        ]
+    });
+    let [deleted, evicted] = match args.dry_run {
+        true => ["deleted, would go", "evicted, would go"],
+        false => ["deleted, gone", "evicted, gone"],
+    };
+    Ok(table(&["kind", "rule", deleted, evicted, "oldest", "newest"], rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dry_run_says_what_would_go_and_by_which_rule() {
+        let args = |dry_run| PurgeArgs {
+            kinds: Vec::new(),
+            dry_run,
+            output: Form::Table,
+            config: None,
+            data_dir: crate::cli::DataDirArg { data_dir: ".".into() },
+            database: crate::cli::DatabaseArg { database: None },
+        };
+        let purged = [Purged {
+            kind: "Job",
+            rule: "keep 30 days; deleted".to_owned(),
+            deleted: 12,
+            evicted: 0,
+            oldest: jiff::Timestamp::from_second(0).ok(),
+            newest: None,
+        }];
+        let text = render(&purged, &args(true)).expect("a table");
+        let (head, line) = text.split_once('\n').expect("two lines");
+        assert!(head.contains("DELETED, WOULD GO"), "{head}");
+        assert_eq!(
+            line.split_whitespace().collect::<Vec<_>>().join(" "),
+            "Job keep 30 days; deleted 12 0 1970-01-01T00:00:00Z -"
+        );
+        assert!(
+            render(&purged, &args(false))
+                .expect("a table")
+                .contains("DELETED, GONE")
+        );
+    }
+}
