@@ -10,11 +10,13 @@ pub(crate) mod placement;
 mod tidy;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
 
+use prost_types::FileDescriptorProto;
 use syn::Item;
 
 use crate::artifact::{Artifacts, HEADER, RelativePath};
-use crate::model::{EnumName, FieldType, Message, MessageName, Model, QualifiedName};
+use crate::model::{EnumName, FieldType, Kind, Message, MessageName, Model, QualifiedName};
 use generate::Declarations;
 use placement::{Home, Placement, Reached};
 use tidy::Imports;
@@ -26,29 +28,114 @@ const DIRECTORY: &str = "generated/src/types";
 /// Before the names of modules that belong to no kind.
 const SHARED: &str = "shared::";
 
+/// Printing is most of the generator's work: it is shared out among this many threads.
+const SHARES: usize = 2;
+
 /// All files of Rust types. A kind's `mod.rs` also has a module `indexed`, which another emitter fills.
 pub(crate) fn emit(model: &Model, placement: &Placement) -> Artifacts {
-    let declarations = Declarations::new(model);
-    let mut in_objects = Reached::default();
-    for kind in &model.kinds {
-        let starts = [Some(&kind.spec), kind.status.message()];
-        in_objects.walk(model, starts.into_iter().flatten());
-    }
-    let mut homes: BTreeMap<Home, File> = BTreeMap::new();
-    let files = model.descriptors.file.iter();
-    for file in files.filter(|file| placement::has_types(file)) {
-        for (name, item) in generate::items(model, placement, &declarations, &in_objects, file) {
-            let home = placement.home(&name).expect("what is printed has a home");
-            let target = homes.entry(home.clone()).or_default();
-            target.required.extend(elsewhere(model, placement, &name, home));
-            target.items.push(item);
+    let printer = Printer::new(model, placement);
+    let printer = &printer;
+    let mut artifacts = Artifacts::new();
+    let mut homes = BTreeSet::new();
+    thread::scope(|scope| {
+        let shares: Vec<_> = (0..SHARES)
+            .map(|share| scope.spawn(move || printer.print(share)))
+            .collect();
+        for share in shares {
+            let printed = share.join().expect("printing does not panic");
+            for (home, text) in printed {
+                artifacts.insert(path(&home), text);
+                homes.insert(home);
+            }
+        }
+    });
+    artifacts.extend(modules(model, homes.iter()));
+    artifacts
+}
+
+/// What printing any file needs to know.
+struct Printer<'a> {
+    model: &'a Model,
+    placement: &'a Placement,
+    declarations: Declarations<'a>,
+    in_objects: Reached,
+    /// The kinds by their module.
+    kinds: BTreeMap<&'a str, &'a Kind>,
+}
+
+impl<'a> Printer<'a> {
+    fn new(model: &'a Model, placement: &'a Placement) -> Self {
+        let mut in_objects = Reached::default();
+        for kind in &model.kinds {
+            let starts = [Some(&kind.spec), kind.status.message()];
+            in_objects.walk(model, starts.into_iter().flatten());
+        }
+        Self {
+            model,
+            placement,
+            declarations: Declarations::new(model),
+            in_objects,
+            kinds: model.kinds.iter().map(|kind| (kind.module.as_str(), kind)).collect(),
         }
     }
-    let mut artifacts = modules(model, homes.keys());
-    for (home, file) in homes {
-        artifacts.insert(path(&home), file.print(model, &home));
+
+    /// The text of every Rust file of that share. The items of a file never leave their thread.
+    fn print(&self, share: usize) -> Vec<(Home, String)> {
+        let Self {
+            model,
+            placement,
+            declarations,
+            in_objects,
+            ..
+        } = self;
+        let mut files: BTreeMap<&Home, File> = BTreeMap::new();
+        for proto in model
+            .descriptors
+            .file
+            .iter()
+            .filter(|proto| self.has_any_of(share, proto))
+        {
+            for (name, item) in generate::items(model, placement, declarations, in_objects, proto) {
+                let home = placement.home(&name).expect("what is printed has a home");
+                if share_of(home) != share {
+                    continue;
+                }
+                let file = files.entry(home).or_default();
+                file.required.extend(elsewhere(model, placement, &name, home));
+                file.items.push(item);
+            }
+        }
+        let print = |(home, file): (&Home, File)| (home.clone(), file.print(home, &self.about(home)));
+        files.into_iter().map(print).collect()
     }
-    artifacts
+
+    /// Whether a `.proto` file has types for some file of that share.
+    fn has_any_of(&self, share: usize, proto: &FileDescriptorProto) -> bool {
+        placement::has_types(proto)
+            && placement::declared(proto)
+                .filter_map(|name| self.placement.home(&name))
+                .any(|home| share_of(home) == share)
+    }
+
+    fn about(&self, home: &Home) -> String {
+        match (self.kinds.get(home.module.as_str()), home.part) {
+            (Some(kind), Some(part)) => {
+                let what = match part {
+                    placement::Part::Enums => "Enums",
+                    placement::Part::Spec => "The spec",
+                    placement::Part::Status => "The status",
+                    placement::Part::Other => "Further messages",
+                };
+                format!("{what} of `{}`.", kind.name)
+            }
+            _ => "Messages that several kinds use.".to_owned(),
+        }
+    }
+}
+
+/// All files of a module are of one share.
+fn share_of(home: &Home) -> usize {
+    home.module.bytes().map(usize::from).sum::<usize>() % SHARES
 }
 
 /// What goes into one file.
@@ -59,7 +146,7 @@ struct File {
 }
 
 impl File {
-    fn print(mut self, model: &Model, home: &Home) -> String {
+    fn print(mut self, home: &Home, about: &str) -> String {
         let mut imports = Imports::of(&self.items);
         self.required.into_iter().for_each(|path| imports.require(path));
         self.items.iter_mut().for_each(|item| imports.shorten(item));
@@ -79,7 +166,7 @@ impl File {
             sections.insert(0, unparse(imports));
         }
         let text = sections.join("\n");
-        format!("// {HEADER}\n\n//! {}\n\n{text}", about(model, home))
+        format!("// {HEADER}\n\n//! {about}\n\n{text}")
     }
 }
 
@@ -142,22 +229,6 @@ fn path(home: &Home) -> RelativePath {
         Some(part) => format!("{DIRECTORY}/{module}/{}.rs", part.module()),
         None => format!("{DIRECTORY}/{module}.rs"),
     })
-}
-
-fn about(model: &Model, home: &Home) -> String {
-    let kind = model.kinds.iter().find(|kind| kind.module == home.module);
-    match (kind, home.part) {
-        (Some(kind), Some(part)) => {
-            let what = match part {
-                placement::Part::Enums => "Enums",
-                placement::Part::Spec => "The spec",
-                placement::Part::Status => "The status",
-                placement::Part::Other => "Further messages",
-            };
-            format!("{what} of `{}`.", kind.name)
-        }
-        _ => "Messages that several kinds use.".to_owned(),
-    }
 }
 
 /// The `mod.rs` files.

@@ -233,6 +233,13 @@ pub(crate) fn has_types(file: &FileDescriptorProto) -> bool {
     file.package() != "google.protobuf"
 }
 
+/// Full names of the top-level messages and enums of a file.
+pub(crate) fn declared(file: &FileDescriptorProto) -> impl Iterator<Item = String> {
+    let messages = file.message_type.iter().map(|message| message.name());
+    let enums = file.enum_type.iter().map(|enumeration| enumeration.name());
+    messages.chain(enums).map(|name| qualified(file.package(), name))
+}
+
 /// A full name from a package, which may be empty, and a name in it.
 pub(crate) fn qualified(package: &str, name: &str) -> String {
     match package {
