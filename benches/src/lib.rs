@@ -14,6 +14,9 @@ pub mod mariadb;
 #[path = "../../tests/src/mysql.rs"]
 pub mod mysql;
 
+#[path = "../../tests/src/proxy.rs"]
+pub mod proxy;
+
 pub mod figures;
 
 pub mod objects;

@@ -80,6 +80,11 @@ fn named_queries_become_functions() {
 }
 
 #[test]
+fn a_message_that_no_kind_uses_is_a_type_without_json() {
+    check("unused_message", &["generated/src/types/shared/request.rs"]);
+}
+
+#[test]
 fn a_service_with_and_without_a_status() {
     check(
         "schema",

@@ -101,7 +101,7 @@ pub(crate) fn items(
         .remove(&out)
         .unwrap_or_default();
     let parsed = syn::parse_file(&text).expect("prost-build writes Rust");
-    assign(parsed.items, file, placement, model)
+    assign(parsed.items, file, placement, model, in_objects)
 }
 
 fn declare(full: &str, message: &DescriptorProto, declared: &mut Vec<String>) {
@@ -170,7 +170,13 @@ fn referenced(message: &DescriptorProto) -> Vec<&str> {
 
 /// prost-build writes in the order of the file: for each message a struct and, if something is nested in it, a
 /// module; then for each enum the enum and its methods. What it leaves out was declared external.
-fn assign(items: Vec<Item>, file: &FileDescriptorProto, placement: &Placement, model: &Model) -> Vec<(String, Item)> {
+fn assign(
+    items: Vec<Item>,
+    file: &FileDescriptorProto,
+    placement: &Placement,
+    model: &Model,
+    in_objects: &Reached,
+) -> Vec<(String, Item)> {
     let is_here = |name: &String| placement.by_hand(name).is_none();
     let messages = file
         .message_type
@@ -188,7 +194,7 @@ fn assign(items: Vec<Item>, file: &FileDescriptorProto, placement: &Placement, m
         match &mut item {
             Item::Struct(_) | Item::Enum(_) => current = names.next(),
             Item::Mod(module) => match &current {
-                Some((full, Some(message))) => complete(module, full, message, model),
+                Some((full, Some(message))) => complete(module, full, message, model, in_objects),
                 Some((_, None)) | None => unreachable!("a module follows its message"),
             },
             _ => {}
@@ -205,7 +211,7 @@ fn assign(items: Vec<Item>, file: &FileDescriptorProto, placement: &Placement, m
 
 /// Adds the impls of what is nested in a message to the module that prost-build makes for it. Structs come there in the
 /// order of the nested messages, a module after the struct that it belongs to.
-fn complete(module: &mut ItemMod, full: &str, message: &DescriptorProto, model: &Model) {
+fn complete(module: &mut ItemMod, full: &str, message: &DescriptorProto, model: &Model, in_objects: &Reached) {
     let Some((_, items)) = &mut module.content else {
         return;
     };
@@ -217,19 +223,21 @@ fn complete(module: &mut ItemMod, full: &str, message: &DescriptorProto, model: 
             Item::Struct(_) => current = nested.next(),
             Item::Mod(inner) => {
                 let message = current.expect("a module follows its message");
-                complete(inner, &format!("{full}.{}", message.name()), message, model);
+                complete(inner, &format!("{full}.{}", message.name()), message, model, in_objects);
             }
             _ => {}
         }
     }
-    items.extend(nested_impls(full, message, model));
+    items.extend(nested_impls(full, message, model, in_objects));
 }
 
-/// The impls of the enums and oneofs that are nested in a message.
-fn nested_impls(full: &str, message: &DescriptorProto, model: &Model) -> Vec<Item> {
+/// The impls of the enums and oneofs that are nested in a message. A message that is in no object has no JSON, and its
+/// oneofs have none either.
+fn nested_impls(full: &str, message: &DescriptorProto, model: &Model, in_objects: &Reached) -> Vec<Item> {
     let enums = message.enum_type.iter().map(EnumDescriptorProto::name);
     let mut impls: Vec<Item> = enums.map(|name| proto_enum(&format!("{full}.{name}"))).collect();
     let known = MessageName::parse(full).ok();
+    let known = known.filter(|name| in_objects.messages.contains(name));
     if let Some(known) = known.and_then(|name| model.messages.get(&name)) {
         for (at, oneof) in known.oneofs.iter().enumerate() {
             let members = known.fields.iter().filter(|field| field.oneof == Some(at));
