@@ -103,7 +103,7 @@ impl<D: Driver> Batch<'_, D> {
         self.write_rows(&sorted.updates, KindSql::update).await?;
         self.relocate(Life::Live, &sorted.to_live).await?;
         self.relocate(Life::Evicted, &sorted.to_evicted).await?;
-        let outlived = self.outlived(&sorted.arrived).await?;
+        let outlived = self.outlived(&sorted.arrived, &sorted.to_deleted).await?;
         let mut deleted = sorted.to_deleted.clone();
         deleted.extend(outlived.iter().map(|uid| &*uid.0));
         deleted.sort_unstable();
@@ -177,9 +177,10 @@ impl<D: Driver> Batch<'_, D> {
         Ok(())
     }
 
-    /// Rows whose name a younger incarnation has. The read locks what it finds: of two writers
-    /// that store two incarnations at once, one sees the other's.
-    async fn outlived(&mut self, arrived: &[&Version]) -> Result<Vec<Uid>, sqlx::Error> {
+    /// Rows whose name a younger incarnation has, besides those that this batch deletes anyway:
+    /// those outlive nobody. The read locks what it finds: of two writers that store two
+    /// incarnations at once, one sees the other's.
+    async fn outlived(&mut self, arrived: &[&Version], deleted: &[&str]) -> Result<Vec<Uid>, sqlx::Error> {
         let mut names: Vec<(&str, &str)> = arrived
             .iter()
             .map(|version| {
@@ -200,6 +201,9 @@ impl<D: Driver> Batch<'_, D> {
             let statement = self.work.sql.namesakes(pairs);
             for row in D::query(self.connection, statement, &params).await? {
                 let incarnation = (res_version(&row, 3)?, Uid::from(row.text(0)?.as_str()));
+                if deleted.binary_search(&&*incarnation.1.0).is_ok() {
+                    continue;
+                }
                 let name = (row.text(1)?, row.text(2)?);
                 incarnations.entry(name).or_default().push(incarnation);
             }

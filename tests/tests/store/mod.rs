@@ -45,6 +45,7 @@ macro_rules! scenarios {
     };
 }
 
+mod agreement;
 mod backfill;
 mod concurrent;
 mod extremes;
