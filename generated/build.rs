@@ -37,10 +37,13 @@ fn run(root: &Path, mode: Mode) -> ExitCode {
     for input in kindex_codegen::inputs(root) {
         println!("cargo::rerun-if-changed={}", input.display());
     }
-    let artifacts = match kindex_codegen::generate(root) {
-        Ok(artifacts) => artifacts,
+    let kindex_codegen::Generated { artifacts, warnings } = match kindex_codegen::generate(root) {
+        Ok(generated) => generated,
         Err(mistakes) => return fail(mistakes),
     };
+    for warning in warnings {
+        println!("cargo::warning={warning}");
+    }
     // Outputs are watched too, so that an edit by hand is undone by the next build.
     for path in artifacts.keys() {
         println!("cargo::rerun-if-changed={}", root.join(path.as_str()).display());

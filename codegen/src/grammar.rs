@@ -301,6 +301,12 @@ pub static COLUMN: Section = Section {
             "SQL type instead of the default of the field's type, such as `VARCHAR(768)`.",
         ),
         key(
+            "was",
+            Sort::Text,
+            "Name that the column had before, so that `kindex plan` renames it instead of dropping one column and \
+             adding another. Has done its work once the rename is planned. Default: the column was called so ever.",
+        ),
+        key(
             "doc",
             Sort::Text,
             "What the value means. Default: the comment of the field.",

@@ -7,8 +7,8 @@
 //! use kindex_codegen::artifact::{Mode, sync};
 //!
 //! let root = std::path::Path::new(".");
-//! let artifacts = kindex_codegen::generate(root)?;
-//! let differences = sync(root, &artifacts, Mode::Check)?;
+//! let generated = kindex_codegen::generate(root)?;
+//! let differences = sync(root, &generated.artifacts, Mode::Check)?;
 //! assert!(differences.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -30,6 +30,8 @@ pub mod lower;
 
 pub mod dialect;
 
+pub mod plan;
+
 pub mod emit;
 
 use std::path::{Path, PathBuf};
@@ -40,19 +42,102 @@ use lower::{Lowered, Manifests};
 use source::Sources;
 use spec::Spec;
 
+/// What follows from a declaration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generated {
+    /// Every emitted file.
+    pub artifacts: Artifacts,
+    /// What is not wrong and yet wants a person's attention, each on one line.
+    pub warnings: Vec<String>,
+}
+
 /// Reads the declaration below `root` and returns every file that follows from it.
 ///
 /// # Guarantees
 /// Nothing is written. Equal inputs give equal artifacts, byte by byte, whatever the machine, the time or the
-/// features the caller was compiled with.
+/// features the caller was compiled with. Migrations are not planned: that is [`plan`]'s.
 ///
 /// # Errors
 /// Every mistake in the declaration, sorted by position.
-pub fn generate(root: &Path) -> Result<Artifacts, Diagnostics> {
-    let Lowered { model, lock } = lower(root)?;
-    let mut artifacts = emit::all(&model);
-    artifacts.extend(lock.emit());
+pub fn generate(root: &Path) -> Result<Generated, Diagnostics> {
+    let Input { sources, lowered, .. } = read(root)?;
+    let mut broken = Collector::default();
+    let planned = plan::read(&sources, &mut broken);
+    let mut warnings: Vec<String> = broken.into_diagnostics(sources).lines().collect();
+    let pending = plan::pending(&lowered.model, &lowered.lock, &planned);
+    warnings.extend(plan::reminder(&pending));
+    Ok(Generated {
+        artifacts: emitted(&lowered, &planned),
+        warnings,
+    })
+}
+
+/// What `kindex plan` comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The migration; `None` where the planned ones lead to what is declared.
+    pub next: Option<plan::Next>,
+    /// Every emitted file as it is with the migration, and the migration itself.
+    pub artifacts: Artifacts,
+    /// What is not wrong and yet wants a person's attention, each on one line.
+    pub warnings: Vec<String>,
+}
+
+/// Plans the migration from the last one to the declaration below `root`. It is called `name`, or after what it does.
+///
+/// # Guarantees
+/// Nothing is written. The emitted files are those of [`generate`], once the migration is among its inputs.
+///
+/// # Errors
+/// Every mistake in the declaration, or every break in the chain of migrations.
+pub fn plan(root: &Path, name: Option<&str>) -> Result<Planned, Diagnostics> {
+    let mut input = read(root)?;
+    let mut broken = Collector::default();
+    let mut planned = plan::read(&input.sources, &mut broken);
+    if !broken.is_empty() {
+        let broken = broken.into_diagnostics(input.sources);
+        return Err(broken.concluding("among the migrations; nothing was planned"));
+    }
+    let mut doubts = Collector::default();
+    plan::doubt_names(&input.spec, &input.lowered, &mut doubts);
+    let steps = plan::pending(&input.lowered.model, &input.lowered.lock, &planned);
+    let Input { sources, lowered, .. } = &mut input;
+    let next = (!steps.is_empty()).then(|| plan::add(steps, name, &planned, lowered, sources));
+    planned.extend(next.iter().map(|next| next.migration.clone()));
+    let mut artifacts = emitted(lowered, &planned);
+    artifacts.extend(plan::files(sources));
+    let warnings = doubts.into_diagnostics(input.sources).lines().collect();
+    Ok(Planned {
+        next,
+        artifacts,
+        warnings,
+    })
+}
+
+/// Every emitted file as it is once `migrations.sum` holds the files below `root` as they are, after an edit on
+/// purpose.
+///
+/// # Errors
+/// Every mistake in the declaration, or files of migrations that make no chain.
+pub fn rehash(root: &Path) -> Result<Artifacts, Diagnostics> {
+    let mut input = read(root)?;
+    plan::rehash(&mut input.sources);
+    let mut broken = Collector::default();
+    let planned = plan::read(&input.sources, &mut broken);
+    if !broken.is_empty() {
+        let broken = broken.into_diagnostics(input.sources);
+        return Err(broken.concluding("among the migrations; nothing was written"));
+    }
+    let mut artifacts = emitted(&input.lowered, &planned);
+    artifacts.extend(plan::files(&input.sources));
     Ok(artifacts)
+}
+
+/// Every emitted file.
+fn emitted(lowered: &Lowered, planned: &[plan::Migration]) -> Artifacts {
+    let mut artifacts = emit::all(&lowered.model, planned);
+    artifacts.extend(lowered.lock.emit());
+    artifacts
 }
 
 /// The first half of [`generate`]: the model and the lock of the declaration below `root`.
@@ -60,27 +145,42 @@ pub fn generate(root: &Path) -> Result<Artifacts, Diagnostics> {
 /// # Errors
 /// Every mistake in the declaration, sorted by position.
 pub fn lower(root: &Path) -> Result<Lowered, Diagnostics> {
-    let mut sources = match source::read(root) {
-        Ok(sources) => sources,
-        Err(error) => {
-            let mut found = Collector::default();
-            let path = error.path.display().to_string();
-            found.push(messages::unreadable(&path, &error.source.to_string()));
-            return Err(found.into_diagnostics(Sources::of_crds("")));
-        }
-    };
+    read(root).map(|input| input.lowered)
+}
+
+/// A declaration without mistakes.
+struct Input {
+    sources: Sources,
+    spec: Spec,
+    lowered: Lowered,
+}
+
+fn read_sources(root: &Path) -> Result<Sources, Diagnostics> {
+    source::read(root).map_err(|error| {
+        let mut found = Collector::default();
+        let path = error.path.display().to_string();
+        found.push(messages::unreadable(&path, &error.source.to_string()));
+        found.into_diagnostics(Sources::of_crds(""))
+    })
+}
+
+fn read(root: &Path) -> Result<Input, Diagnostics> {
+    let mut sources = read_sources(root)?;
     let mut found = Collector::default();
     let spec = spec::parse(&sources, &mut found);
     let manifests = read_manifests(root, &spec, &mut sources, &mut found);
     let old_lock = lock::parse(&sources, &mut found);
-    let lowered = lower::lower(&spec, &manifests, &sources, &old_lock, &mut found);
-    lowered.ok_or_else(|| found.into_diagnostics(sources))
+    match lower::lower(&spec, &manifests, &sources, &old_lock, &mut found) {
+        Some(lowered) => Ok(Input { sources, spec, lowered }),
+        None => Err(found.into_diagnostics(sources)),
+    }
 }
 
 /// The files and directories below `root` that [`generate`] reads and that exist, for build scripts to watch. The
 /// lock is not among them: it is an output too.
 pub fn inputs(root: &Path) -> Vec<PathBuf> {
-    let mut inputs = vec![PathBuf::from(source::CRDS), PathBuf::from(source::PROTO_DIRECTORY)];
+    let fixed = [source::CRDS, source::PROTO_DIRECTORY, source::MIGRATIONS];
+    let mut inputs: Vec<PathBuf> = fixed.map(PathBuf::from).into();
     if let Ok(text) = source::read_text(root, source::CRDS) {
         let spec = spec::parse(&Sources::of_crds(text), &mut Collector::default());
         let manifests = spec.kinds.into_iter().filter_map(|kind| kind.crd);

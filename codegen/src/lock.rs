@@ -1,6 +1,8 @@
-//! `schema/crds.lock`: what the last run generated and the next one must respect. Sorted, one fact a line, so that
-//! two branches merge line by line. Field numbers and storage versions are never forgotten; columns and keys are
-//! those of the last run, for the migration planner to compare with.
+//! `schema/crds.lock`: what earlier runs decided and the next one must respect. Sorted, one fact a line, so that two
+//! branches merge line by line. Field numbers and storage versions are never forgotten; what the database looks like
+//! is in `structure`, for the migration planner to compare with.
+
+mod structure;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,46 +12,22 @@ use crate::diag::{Collector, messages};
 use crate::model::Kind;
 use crate::source::{self, Place, Sources};
 
+pub use structure::{LockedColumn, LockedKind, Structure};
+
 /// Numbers that protobuf keeps for itself.
 const PROTO_RESERVED: std::ops::RangeInclusive<u32> = 19_000..=19_999;
 
 /// The facts of the lock file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lock {
-    /// `kind <Kind> <group>/<version> <plural> <table>`
-    pub kinds: BTreeMap<String, LockedKind>,
-    /// `column <table> <column> <path> <SQL type>`
-    pub columns: BTreeMap<(String, String), LockedColumn>,
-    /// `key <table> <key> <columns>`
-    pub keys: BTreeMap<(String, String), String>,
-    /// `history <table>`, of kinds that keep their versions.
-    pub histories: BTreeSet<String>,
+    /// What the database looks like once every planned migration has run.
+    pub structure: Structure,
     /// `tag <message> <field> <number> <type>`, of made messages, also of fields that are gone.
     tags: BTreeMap<(String, String), LockedTag>,
     /// `value <enum> <value> <number>`, of made enums, also of values that are gone.
     values: BTreeMap<(String, String), i32>,
     /// `version <Kind> <group>/<version> <hash>`, every one ever generated.
     pub versions: BTreeSet<(String, String, String)>,
-}
-
-/// A kind as it was generated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockedKind {
-    /// `michelangelo.api/v2`.
-    pub api_version: String,
-    /// `pipelineruns`.
-    pub plural: String,
-    /// `pipelinerun`.
-    pub table: String,
-}
-
-/// A column as it was generated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockedColumn {
-    /// JSON path, dotted.
-    pub path: String,
-    /// SQL type as in `crds.toml`.
-    pub sql: String,
 }
 
 /// A field number and the type it was given for.
@@ -96,27 +74,6 @@ impl Lock {
         let (fact, rest) = line.split_once(' ')?;
         let words: Vec<&str> = rest.splitn(4, ' ').collect();
         match (fact, words.as_slice()) {
-            ("kind", [kind, api_version, plural, table]) => {
-                let locked = LockedKind {
-                    api_version: (*api_version).to_owned(),
-                    plural: (*plural).to_owned(),
-                    table: (*table).to_owned(),
-                };
-                self.kinds.insert((*kind).to_owned(), locked);
-            }
-            ("column", [table, column, path, sql]) => {
-                let locked = LockedColumn {
-                    path: (*path).to_owned(),
-                    sql: (*sql).to_owned(),
-                };
-                self.columns.insert(pair(table, column), locked);
-            }
-            ("key", [table, key, columns]) => {
-                self.keys.insert(pair(table, key), (*columns).to_owned());
-            }
-            ("history", [table]) => {
-                self.histories.insert((*table).to_owned());
-            }
             ("tag", [message, field, number, ty]) => {
                 let tag = LockedTag {
                     number: number.parse().ok()?,
@@ -133,7 +90,7 @@ impl Lock {
                 let version = (*api_version).to_owned();
                 self.versions.insert(((*kind).to_owned(), version, (*hash).to_owned()));
             }
-            _ => return None,
+            (fact, words) => self.structure.read(fact, words)?,
         }
         Some(())
     }
@@ -154,16 +111,6 @@ impl Lock {
             .range((message.clone(), String::new())..)
             .take_while(move |((name, _), _)| *name == message)
             .map(|((_, field), tag)| (field.as_str(), tag))
-    }
-
-    /// What the next run starts from: all that is never forgotten.
-    pub fn for_next_run(&self) -> Self {
-        Self {
-            tags: self.tags.clone(),
-            values: self.values.clone(),
-            versions: self.versions.clone(),
-            ..Self::default()
-        }
     }
 
     /// The number of a field of a made message: the one it has, or the next that was never used.
@@ -240,55 +187,18 @@ impl Lock {
             .map(|((_, value), number)| (value.as_str(), *number))
     }
 
-    /// Notes the kinds of this run.
+    /// Notes the storage versions of these kinds. The structure stays as it is: a build plans nothing.
     pub fn record(&mut self, kinds: &[Kind]) {
-        for kind in kinds {
-            let (name, table) = (kind.name.to_string(), kind.table.to_string());
-            for column in &kind.columns {
-                let locked = LockedColumn {
-                    path: column.path.json_dotted(),
-                    sql: column.sql.to_string(),
-                };
-                self.columns.insert(pair(&table, column.name.as_str()), locked);
-            }
-            for key in &kind.keys {
-                let columns: Vec<&str> = key.columns.iter().map(AsRef::as_ref).collect();
-                self.keys.insert(pair(&table, key.name.as_str()), columns.join(","));
-            }
-            if kind.history {
-                self.histories.insert(table.clone());
-            }
+        let versions = kinds.iter().map(|kind| {
             let hash = kind.storage_version_hash.clone();
-            self.versions.insert((name.clone(), kind.api_version(), hash));
-            let locked = LockedKind {
-                api_version: kind.api_version(),
-                plural: kind.plural.clone(),
-                table,
-            };
-            self.kinds.insert(name, locked);
-        }
+            (kind.name.to_string(), kind.api_version(), hash)
+        });
+        self.versions.extend(versions);
     }
 
     /// The file.
     pub fn emit(&self) -> Artifacts {
-        let mut lines = Vec::new();
-        for ((table, column), locked) in &self.columns {
-            lines.push(format!("column {table} {column} {} {}", locked.path, locked.sql));
-        }
-        for ((table, key), columns) in &self.keys {
-            lines.push(format!("key {table} {key} {columns}"));
-        }
-        for table in &self.histories {
-            lines.push(format!("history {table}"));
-        }
-        for (kind, locked) in &self.kinds {
-            let LockedKind {
-                api_version,
-                plural,
-                table,
-            } = locked;
-            lines.push(format!("kind {kind} {api_version} {plural} {table}"));
-        }
+        let mut lines = self.structure.lines();
         for ((message, field), tag) in &self.tags {
             lines.push(format!("tag {message} {field} {} {}", tag.number, tag.ty));
         }
@@ -333,13 +243,16 @@ mod tests {
         let mut lock = Lock::default();
         lock.assign_tag("a.ExperimentSpec", "owner", "string").expect("new");
         lock.assign_value("a.ExperimentStatus.Phase", "DRAFT");
-        lock.keys.insert(pair("model", "model_owner"), "owner".to_owned());
-        lock.histories.insert("model".to_owned());
-        let column = LockedColumn {
-            path: "spec.size".to_owned(),
-            sql: "DECIMAL(20, 6)".to_owned(),
-        };
-        lock.columns.insert(pair("model", "size"), column);
+        for line in [
+            "key model model_owner owner,name",
+            "history model",
+            "column model size spec.size DECIMAL(20, 6)",
+            "kind Model michelangelo.api/v2 models model",
+        ] {
+            let (fact, rest) = line.split_once(' ').expect("a fact");
+            let words: Vec<&str> = rest.splitn(4, ' ').collect();
+            lock.structure.read(fact, &words).expect("understood");
+        }
         let (again, found) = read(&text_of(&lock));
         assert!(found.is_empty());
         assert_eq!(text_of(&again), text_of(&lock));
@@ -350,10 +263,9 @@ mod tests {
         let mut lock = Lock::default();
         assert_eq!(lock.assign_tag("a.M", "one", "string"), Ok(1));
         assert_eq!(lock.assign_tag("a.M", "two", "string"), Ok(2));
-        let mut next = lock.for_next_run();
-        assert_eq!(next.assign_tag("a.M", "three", "string"), Ok(3));
+        assert_eq!(lock.assign_tag("a.M", "three", "string"), Ok(3));
         let live = BTreeSet::from(["three"]);
-        let retired = next.retired_tags("a.M", &live);
+        let retired = lock.retired_tags("a.M", &live);
         assert_eq!(retired, [(1, "one".to_owned()), (2, "two".to_owned())]);
     }
 
@@ -374,7 +286,9 @@ mod tests {
 
     #[test]
     fn lines_of_another_program_are_reported() {
-        let (_, found) = read("<<<<<<< HEAD\ntag a.M one 1 string\n");
-        assert_eq!(found.into_diagnostics(Sources::of_crds("")).len(), 1);
+        for line in ["<<<<<<< HEAD", "column model size spec.size NUMBER", "history a b c d"] {
+            let (_, found) = read(&format!("{line}\ntag a.M one 1 string\n"));
+            assert_eq!(found.into_diagnostics(Sources::of_crds("")).len(), 1, "{line}");
+        }
     }
 }

@@ -14,6 +14,9 @@ pub const PROTO_DIRECTORY: &str = "proto";
 /// Where the record of the last run lies, relative to the root.
 pub const LOCK: &str = "schema/crds.lock";
 
+/// Where migrations and the record of their order lie, relative to the root.
+pub const MIGRATIONS: &str = "schema/migrations";
+
 /// One of the texts in [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(usize);
@@ -94,6 +97,7 @@ pub struct Sources {
     files: Vec<SourceFile>,
     protos: BTreeMap<String, FileId>,
     lock: Option<FileId>,
+    migrations: BTreeMap<String, FileId>,
 }
 
 impl Sources {
@@ -107,6 +111,7 @@ impl Sources {
             files: vec![crds],
             protos: BTreeMap::new(),
             lock: None,
+            migrations: BTreeMap::new(),
         }
     }
 
@@ -123,6 +128,11 @@ impl Sources {
     /// The messages: import path to file, in the order of import paths.
     pub const fn protos(&self) -> &BTreeMap<String, FileId> {
         &self.protos
+    }
+
+    /// The files beside the migrations: name to file, in the order of names.
+    pub const fn migrations(&self) -> &BTreeMap<String, FileId> {
+        &self.migrations
     }
 
     /// The text and path of a file.
@@ -151,24 +161,38 @@ impl Sources {
         id
     }
 
+    /// Adds a migration, or the record of their order, under its file name. One that is there is replaced.
+    pub fn add_migration(&mut self, name: &str, text: impl Into<String>) -> FileId {
+        let id = self.add(format!("{MIGRATIONS}/{name}"), text);
+        self.migrations.insert(name.to_owned(), id);
+        id
+    }
+
     /// Adds the record of the last run.
     pub fn add_lock(&mut self, text: impl Into<String>) {
         self.lock = Some(self.add(LOCK, text));
     }
 }
 
-/// Reads `crds.toml`, the lock and every `.proto` file below `proto/`.
+/// Reads `crds.toml`, the lock, the migrations and every `.proto` file below `proto/`.
 ///
 /// # Errors
 /// The first file that is there and cannot be read, or `crds.toml` if it is not there.
 pub fn read(root: &Path) -> Result<Sources, ReadError> {
     let mut sources = Sources::of_crds(read_text(root, CRDS)?);
     let mut import_paths = Vec::new();
-    find_protos(&root.join(PROTO_DIRECTORY), "", &mut import_paths)?;
+    find(&root.join(PROTO_DIRECTORY), "", &[".proto"], &mut import_paths)?;
     import_paths.sort();
     for import_path in import_paths {
         let text = read_text(root, &format!("{PROTO_DIRECTORY}/{import_path}"))?;
         sources.add_proto(&import_path, text);
+    }
+    let mut migrations = Vec::new();
+    find(&root.join(MIGRATIONS), "", &[".sql", ".sum"], &mut migrations)?;
+    migrations.sort();
+    for name in migrations {
+        let text = read_text(root, &format!("{MIGRATIONS}/{name}"))?;
+        sources.add_migration(&name, text);
     }
     match read_text(root, LOCK) {
         Ok(text) => sources.add_lock(text),
@@ -190,7 +214,8 @@ pub fn read_text(root: &Path, path: &str) -> Result<String, ReadError> {
     })
 }
 
-fn find_protos(directory: &Path, prefix: &str, found: &mut Vec<String>) -> Result<(), ReadError> {
+/// The files below a directory, which need not be there, whose names have one of these ends.
+fn find(directory: &Path, prefix: &str, ends: &[&str], found: &mut Vec<String>) -> Result<(), ReadError> {
     let read_error = |source| ReadError {
         path: directory.to_owned(),
         source,
@@ -205,8 +230,8 @@ fn find_protos(directory: &Path, prefix: &str, found: &mut Vec<String>) -> Resul
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = format!("{prefix}{name}");
         if entry.file_type().map_err(read_error)?.is_dir() {
-            find_protos(&entry.path(), &format!("{path}/"), found)?;
-        } else if name.ends_with(".proto") {
+            find(&entry.path(), &format!("{path}/"), ends, found)?;
+        } else if ends.iter().any(|end| name.ends_with(end)) {
             found.push(path);
         }
     }

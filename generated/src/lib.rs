@@ -15,6 +15,9 @@ pub mod types;
 pub mod kinds;
 
 #[rustfmt::skip]
+pub mod migrations;
+
+#[rustfmt::skip]
 pub mod registry;
 
 pub use kindex_runtime::wire;

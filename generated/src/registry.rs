@@ -11,6 +11,7 @@ pub fn registry() -> Registry {
         kinds: KINDS,
         mysql_schema: include_str!("../../schema/mysql_schema.sql"),
         sqlite_schema: include_str!("../../schema/sqlite_schema.sql"),
+        migrations: crate::migrations::MIGRATIONS,
     }
 }
 

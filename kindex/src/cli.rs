@@ -8,12 +8,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod healing;
 mod past;
+mod planning;
 mod upkeep;
 
 pub use healing::{
     BackfillArgs, DropArgs, Form, QuarantineArgs, QuarantineCommand, RecordsArgs, SidesArgs, VerifyArgs,
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
+pub use planning::PlanArgs;
 pub use upkeep::{PurgeArgs, RestoreArgs};
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
@@ -83,6 +85,8 @@ pub enum Command {
     Purge(PurgeArgs),
     /// Emit types, schemas and manifests from crds.toml, without a cargo build.
     Generate(GenerateArgs),
+    /// Plan the migration from the schema as it is to the one that crds.toml wants.
+    Plan(PlanArgs),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.

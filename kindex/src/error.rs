@@ -8,9 +8,11 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// A difference or a failure.
-    Failure = 1,
+    Failure,
     /// The command line or a file that it names is wrong.
-    Usage = 2,
+    Usage,
+    /// Nothing is wrong, and there is something to do: for a command that was asked to say so by its exit code.
+    Pending,
 }
 
 /// A failure with a way out.
@@ -43,6 +45,15 @@ impl CommandError {
         }
     }
 
+    /// There is something to do.
+    pub fn pending(message: impl fmt::Display) -> Self {
+        Self {
+            exit: Exit::Pending,
+            message: message.to_string(),
+            hint: None,
+        }
+    }
+
     /// Adds what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl fmt::Display) -> Self {
@@ -52,13 +63,17 @@ impl CommandError {
 
     /// The process's exit code.
     pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.exit as u8)
+        ExitCode::from(match self.exit {
+            Exit::Failure => 1,
+            Exit::Usage | Exit::Pending => 2,
+        })
     }
 }
 
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.message)?;
+        let word = if self.exit == Exit::Pending { "" } else { "error: " };
+        write!(f, "{word}{}", self.message)?;
         match &self.hint {
             Some(hint) => write!(f, "\n  hint: {hint}"),
             None => Ok(()),

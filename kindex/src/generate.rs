@@ -1,5 +1,6 @@
 //! `kindex generate`: what `generated/build.rs` does, without a cargo build.
 
+use kindex_codegen::Generated;
 use kindex_codegen::artifact::{self, Change, Difference, Mode};
 
 use crate::cli::GenerateArgs;
@@ -13,10 +14,13 @@ pub(crate) fn run(args: &GenerateArgs) -> CommandResult {
                 .hint("run this where crds.toml is, or name the directory with --root DIR"),
         );
     }
-    let artifacts = kindex_codegen::generate(&args.root).map_err(|mistakes| {
+    let Generated { artifacts, warnings } = kindex_codegen::generate(&args.root).map_err(|mistakes| {
         eprint!("{mistakes}");
         CommandError::failure("nothing was emitted")
     })?;
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
     let mode = if args.check { Mode::Check } else { Mode::Write };
     let differences =
         artifact::sync(&args.root, &artifacts, mode).map_err(|error| CommandError::failure(chain(&error)))?;

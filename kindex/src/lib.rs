@@ -41,6 +41,8 @@ mod status;
 
 mod generate;
 
+mod plan;
+
 mod ingester;
 
 mod settled;

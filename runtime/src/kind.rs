@@ -144,6 +144,23 @@ impl Kind {
     }
 }
 
+/// One step of a database's history, in every dialect: a text of `-- step: …` lines, each with one statement at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// The number of the schema that it leads to.
+    pub number: u32,
+    /// What people call it: `model_budget`.
+    pub name: &'static str,
+    /// The lowest number of a schema whose programs may go on writing once it has run.
+    pub compatible: u32,
+    /// Its text for MySQL and MariaDB.
+    pub mysql: &'static str,
+    /// Its text for SQLite.
+    pub sqlite: &'static str,
+    /// Hash of all texts up to and with this one, in hexadecimal digits.
+    pub checksum: &'static str,
+}
+
 /// All kinds of one platform with the schemas that hold them.
 #[derive(Clone, Copy, Debug)]
 pub struct Registry {
@@ -155,6 +172,8 @@ pub struct Registry {
     pub mysql_schema: &'static str,
     /// The same for SQLite.
     pub sqlite_schema: &'static str,
+    /// What leads from an empty database, and from every earlier one, to these schemas: from number 1, without gaps.
+    pub migrations: &'static [Migration],
 }
 
 impl Registry {

@@ -84,7 +84,8 @@ impl Collector {
         self.found.dedup();
         Diagnostics {
             found: self.found,
-            sources,
+            sources: Box::new(sources),
+            conclusion: "in the declaration; nothing was generated",
         }
     }
 }
@@ -94,7 +95,9 @@ impl Collector {
 #[derive(Debug)]
 pub struct Diagnostics {
     found: Vec<Diagnostic>,
-    sources: Sources,
+    sources: Box<Sources>,
+    /// Where the mistakes are and what came of them.
+    conclusion: &'static str,
 }
 
 impl Diagnostics {
@@ -116,14 +119,33 @@ impl Diagnostics {
     }
 }
 
+impl Diagnostics {
+    /// The same mistakes, of another sort than those in a declaration.
+    pub(crate) fn concluding(self, conclusion: &'static str) -> Self {
+        Self { conclusion, ..self }
+    }
+
+    /// Each mistake on one line with what to do about it, in order.
+    pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
+        self.found.iter().map(|diagnostic| {
+            let mut line = render::headline(diagnostic, &self.sources);
+            for help in &diagnostic.help {
+                line.push_str("; ");
+                line.push_str(help);
+            }
+            line
+        })
+    }
+}
+
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for diagnostic in &self.found {
             writeln!(f, "{}\n", render::render(diagnostic, &self.sources))?;
         }
         match self.found.len() {
-            1 => f.write_str("1 mistake in the declaration; nothing was generated"),
-            count => write!(f, "{count} mistakes in the declaration; nothing was generated"),
+            1 => write!(f, "1 mistake {}", self.conclusion),
+            count => write!(f, "{count} mistakes {}", self.conclusion),
         }
     }
 }

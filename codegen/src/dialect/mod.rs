@@ -1,12 +1,54 @@
 //! The tables of the storage contract without a dialect: which tables a model needs, their columns, types and keys.
-//! How a table is spelt is in `mysql` and `sqlite`, which have the same functions in the same order.
+//! How tables and their changes are spelt is in `mysql` and `sqlite`, which have the same functions in the same order.
+
+mod step;
 
 pub mod mysql;
 pub mod sqlite;
 
+pub use step::{Filled, Form, Step};
+
 use crate::model::{
     BaseColumn, ColumnName, HistoryColumn, Key, Kind, Model, SideColumn, SideTable, SqlType, TableName,
 };
+
+/// A dialect that schemas and migrations are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dialect {
+    /// MySQL and MariaDB.
+    MySql,
+    /// SQLite.
+    Sqlite,
+}
+
+impl Dialect {
+    /// All of them, in the order of their files.
+    pub const ALL: [Self; 2] = [Self::MySql, Self::Sqlite];
+
+    /// The word in the names of files.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::MySql => "mysql",
+            Self::Sqlite => "sqlite",
+        }
+    }
+
+    /// The steps as this dialect takes them, each with its statement; a fill has none.
+    pub fn spell(self, steps: &[Step]) -> Vec<(Step, Option<String>)> {
+        let taken: Vec<Step> = match self {
+            Self::MySql => steps.iter().cloned().flat_map(mysql::expand).collect(),
+            Self::Sqlite => steps.iter().cloned().flat_map(sqlite::expand).collect(),
+        };
+        let spelt = taken.into_iter().map(|step| {
+            let statement = match self {
+                Self::MySql => mysql::statement(&step),
+                Self::Sqlite => sqlite::statement(&step),
+            };
+            (step, statement)
+        });
+        spelt.collect()
+    }
+}
 
 /// Main table, labels, annotations. A history is Kindex's own addition.
 pub const TABLES_OF_A_KIND: usize = 1 + SideTable::ALL.len();
@@ -70,27 +112,43 @@ pub fn sections(model: &Model) -> Vec<Section> {
 }
 
 fn kind_section(kind: &Kind) -> Section {
-    let sides = SideTable::ALL.map(|side| side_table(kind, side));
     Section {
         heading: kind.name.to_string(),
         doc: kind.doc.clone(),
-        tables: [main_table(kind)]
-            .into_iter()
-            .chain(sides)
-            .chain(history_table(kind))
-            .collect(),
+        tables: kind_tables(kind),
     }
 }
 
+/// The tables of a kind in order of creation.
+pub fn kind_tables(kind: &Kind) -> Vec<Table> {
+    let extracted = kind.columns.iter().map(|column| (column.name.clone(), column.sql));
+    tables(&kind.table, extracted, kind.keys.clone(), kind.history)
+}
+
+/// The tables of a kind by the facts that a declaration decides.
+pub fn tables(
+    main: &TableName,
+    extracted: impl IntoIterator<Item = (ColumnName, SqlType)>,
+    keys: Vec<Key>,
+    history: bool,
+) -> Vec<Table> {
+    let sides = SideTable::ALL.map(|side| side_table(main, side));
+    [main_table(main, extracted, keys)]
+        .into_iter()
+        .chain(sides)
+        .chain(history.then(|| history_table(main)))
+        .collect()
+}
+
 /// The table with one row for each object of the kind.
-pub fn main_table(kind: &Kind) -> Table {
-    let extracted = kind.columns.iter().map(|column| TableColumn {
-        name: column.name.clone(),
-        ty: StorageType::Sql(column.sql),
+fn main_table(name: &TableName, extracted: impl IntoIterator<Item = (ColumnName, SqlType)>, keys: Vec<Key>) -> Table {
+    let extracted = extracted.into_iter().map(|(name, sql)| TableColumn {
+        name,
+        ty: StorageType::Sql(sql),
         required: false,
     });
     Table {
-        name: kind.table.clone(),
+        name: name.clone(),
         columns: BaseColumn::LEADING
             .map(base_column)
             .into_iter()
@@ -98,13 +156,15 @@ pub fn main_table(kind: &Kind) -> Table {
             .chain(BaseColumn::TRAILING.map(base_column))
             .collect(),
         primary_key: vec![BaseColumn::Uid.into()],
-        keys: kind.keys.clone(),
+        keys,
     }
 }
 
 /// The table with one row for each label or annotation of each object of the kind.
-pub fn side_table(kind: &Kind, side: SideTable) -> Table {
-    let name = kind.side_table(side);
+fn side_table(main: &TableName, side: SideTable) -> Table {
+    let name = main
+        .beside(side.suffix())
+        .expect("lower leaves room for the side tables' names");
     let mut keys = vec![key(&name, "uid", &[SideColumn::ObjUid])];
     if side == SideTable::Labels {
         keys.push(key(&name, "key_value", &[SideColumn::Key, SideColumn::Value]));
@@ -117,22 +177,24 @@ pub fn side_table(kind: &Kind, side: SideTable) -> Table {
     }
 }
 
-/// The table with one row for each version of each object, where the kind keeps them. Versions of an object lie side by
+/// The table with one row for each version of each object, of a kind that keeps them. Versions of an object lie side by
 /// side, the last one at the end; the key by time is for those who ask what happened when, and for cleaning up.
-pub fn history_table(kind: &Kind) -> Option<Table> {
-    let name = kind.history_table()?;
+fn history_table(main: &TableName) -> Table {
+    let name = main
+        .beside(HistoryColumn::SUFFIX)
+        .expect("lower leaves room for longer names");
     let time = Key {
         name: name.key("seen_time").expect("lower leaves room for the history's key"),
         columns: vec![fixed_name(HistoryColumn::SeenTime.name())],
     };
-    Some(Table {
+    Table {
         name,
         columns: history_columns().into(),
         primary_key: HistoryColumn::PRIMARY_KEY
             .map(|column| fixed_name(column.name()))
             .into(),
         keys: vec![time],
-    })
+    }
 }
 
 /// The columns of a history table, the same for every kind.

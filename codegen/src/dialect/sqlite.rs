@@ -1,7 +1,7 @@
 //! The dialect of SQLite. Tables are STRICT: SQLite then refuses a value of the wrong type as MySQL does.
 //! <https://sqlite.org/stricttables.html>
 
-use super::{StorageType, Table, TableColumn};
+use super::{Step, StorageType, Table, TableColumn};
 use crate::model::{ColumnName, Key, SqlType, TableName};
 
 /// SQLite compares text by its bytes unless told otherwise; only the typing needs to be asked for.
@@ -18,6 +18,58 @@ pub fn create_table(table: &Table) -> String {
     )];
     statements.extend(table.keys.iter().map(|found| key(&table.name, found)));
     statements.join("\n")
+}
+
+/// The steps as this dialect takes them, one statement each at most: keys are created beside their table and cannot be
+/// renamed, and a type that widens is the same word here.
+pub fn expand(step: Step) -> Vec<Step> {
+    match step {
+        Step::CreateTable(mut table) => {
+            let keys = std::mem::take(&mut table.keys);
+            let name = table.name.clone();
+            let add = |key| Step::AddKey {
+                table: name.clone(),
+                key,
+            };
+            let keys: Vec<Step> = keys.into_iter().map(add).collect();
+            [Step::CreateTable(table)].into_iter().chain(keys).collect()
+        }
+        Step::ChangeColumn { .. } => Vec::new(),
+        Step::RenameKey { table, from, key } => {
+            let drop = Step::DropKey {
+                table: table.clone(),
+                key: from,
+            };
+            vec![drop, Step::AddKey { table, key }]
+        }
+        Step::DropTable(_)
+        | Step::DropKey { .. }
+        | Step::DropColumn { .. }
+        | Step::RenameColumn { .. }
+        | Step::AddColumn { .. }
+        | Step::AddKey { .. }
+        | Step::Fill { .. } => vec![step],
+    }
+}
+
+/// The statement of a step; `None` for one that has none.
+///
+/// # Panics
+/// If the step is one that [`expand`] takes apart.
+pub fn statement(step: &Step) -> Option<String> {
+    let table = step.table();
+    let change = match step {
+        Step::CreateTable(table) => return Some(create_table(table)),
+        Step::DropTable(table) => return Some(format!("DROP TABLE IF EXISTS `{table}`;")),
+        Step::DropKey { key, .. } => return Some(format!("DROP INDEX IF EXISTS `{key}`;")),
+        Step::AddKey { key, .. } => return Some(self::key(table, key)),
+        Step::Fill { .. } => return None,
+        Step::DropColumn { column, .. } => format!("DROP COLUMN `{column}`"),
+        Step::RenameColumn { from, to, .. } => format!("RENAME COLUMN `{from}` TO `{to}`"),
+        Step::AddColumn { column, .. } => format!("ADD COLUMN {}", self::column(column)),
+        Step::ChangeColumn { .. } | Step::RenameKey { .. } => unreachable!("`expand` leaves none"),
+    };
+    Some(format!("ALTER TABLE `{table}` {change};"))
 }
 
 fn column(column: &TableColumn) -> String {

@@ -7,6 +7,7 @@ mod json_schema;
 mod kind_table;
 mod kinds;
 mod made_proto;
+mod migrations;
 mod proto_service;
 mod query;
 mod registry;
@@ -19,17 +20,19 @@ use std::thread;
 
 use crate::artifact::Artifacts;
 use crate::model::Model;
+use crate::plan::Migration;
 use rust_types::placement::Placement;
 
 /// Runs every emitter, side by side: none reads what another one writes.
-pub fn all(model: &Model) -> Artifacts {
+pub fn all(model: &Model, planned: &[Migration]) -> Artifacts {
     let placement = Placement::new(model);
     let placement = &placement;
-    let emitters: [&(dyn Fn() -> Artifacts + Sync); 9] = [
+    let emitters: [&(dyn Fn() -> Artifacts + Sync); 10] = [
         &|| rust_types::emit(model, placement),
         &|| indexed::emit(model, placement),
         &|| kinds::emit(model, placement),
         &json_schema::emit,
+        &|| migrations::emit(planned),
         &|| made_proto::emit(model),
         &|| sql::emit(model),
         &|| crd::emit(model),

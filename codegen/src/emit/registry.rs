@@ -27,6 +27,7 @@ fn registry(root: &str) -> TokenStream {
                 kinds: KINDS,
                 mysql_schema: include_str!(#mysql_schema),
                 sqlite_schema: include_str!(#sqlite_schema),
+                migrations: crate::migrations::MIGRATIONS,
             }
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::messages::Messages;
 use super::path::{self, Resolved};
 use super::types::{self, Composite};
-use super::{keys, reserved};
+use super::{keys, renames, reserved};
 use crate::diag::{Collector, messages as mistakes};
 use crate::model::{
     BaseColumn, Cardinality, Column, ColumnName, ColumnType, FieldType, Group, Key, Message, Part, Path, PrinterColumn,
@@ -63,6 +63,7 @@ pub(super) fn lower(
             into.add(&entry, resolved, messages, found);
         }
     }
+    renames::check(kind, &into.columns, found);
     let bytes: usize = into.columns.iter().map(|column| row_bytes(column.sql)).sum();
     if bytes > ROW_BYTES_MAX {
         found.push(mistakes::row_too_long(&kind.name, bytes, ROW_BYTES_MAX));
@@ -124,6 +125,7 @@ impl Columns {
     fn add_single(&mut self, entry: &Entry<'_>, resolved: Resolved<'_>, ty: ColumnType, found: &mut Collector) {
         let Entry { spec, base, table, .. } = entry;
         let is_free = self.take(base, &spec.name, found);
+        let was = renames::old_name(spec, None, found);
         let Some(sql) = sql_type(spec, &ty, found).filter(|_| is_free) else {
             return;
         };
@@ -133,6 +135,7 @@ impl Columns {
             path: resolved.path,
             ty,
             sql,
+            was,
             group: None,
             doc,
         };
@@ -181,6 +184,7 @@ impl Columns {
                 path,
                 ty: ColumnType::Text,
                 sql: ColumnType::Text.default_sql(),
+                was: renames::old_name(spec, Some(suffix), found),
                 group: Some(Group {
                     name: entry.base.clone(),
                     part,

@@ -11,8 +11,8 @@ use crate::model::{ApiVersion, GroupName, KindName, Platform, SQL_NAME_BYTES_MAX
 use crate::source::{Place, Sources};
 use crate::spec::{KindSpec, Spec};
 
-/// Longest name that is derived from a table's: `<table>_labels_key_value`.
-const LONGEST_SUFFIX: &str = "_labels_key_value";
+/// Longest name that is derived from a table's: the key of its history.
+const LONGEST_SUFFIX: &str = "_history_seen_time";
 
 /// A kind with its names; its shape is still unknown.
 pub(super) struct Draft<'s> {

@@ -20,6 +20,7 @@ mod recursion;
 
 mod keys;
 mod path;
+mod renames;
 
 mod columns;
 mod references;
@@ -64,7 +65,7 @@ pub fn lower(
 ) -> Option<Lowered> {
     let platform = names::platform(spec.platform.as_ref(), found);
     let mut protos = protos::compile(sources, found);
-    let mut lock = old_lock.for_next_run();
+    let mut lock = old_lock.clone();
     let drafts = draft::drafts(spec, &platform, manifests, sources, found);
     let made = made::make(&drafts, &mut protos, &mut lock, found);
     let descriptors = protos.descriptors();

@@ -37,6 +37,7 @@ message TrialSpec {
   michelangelo.api.ResourceIdentifier subject = 3;
   string subject_kind = 4;
   michelangelo.api.v2.UserInfo author = 5;
+  string keeper = 6;
 }
 message TrialStatus {
   State state = 1;
@@ -171,6 +172,7 @@ fn columns_follow_from_the_types_of_their_fields() {
         [
             ("algorithm", text),
             ("state", SqlType::VarChar(64)),
+            ("kept_by", text),
             ("model_namespace", text),
             ("model_name", text),
             ("subject_namespace", text),
@@ -181,7 +183,8 @@ fn columns_follow_from_the_types_of_their_fields() {
         ]
     );
     assert!(matches!(trial.columns[1].ty, ColumnType::Enum(_)));
-    let proxy = &trial.columns[8];
+    assert!(trial.columns[2].was.as_ref().is_some_and(|was| was == "keeper"));
+    let proxy = &trial.columns[9];
     assert_eq!(proxy.path.json_dotted(), "spec.author.proxyUser");
     assert_eq!(proxy.path.proto_dotted(), "spec.author.proxy_user");
     assert_eq!(proxy.group.as_ref().map(|group| group.part), Some(Part::UserProxyUser));

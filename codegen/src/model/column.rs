@@ -15,6 +15,8 @@ pub struct Column {
     pub ty: ColumnType,
     /// How SQL holds it: the default of `ty`, or the declared override, which is known to fit `ty`.
     pub sql: SqlType,
+    /// The name that the column had before, for the planner of migrations.
+    pub was: Option<ColumnName>,
     /// Set for the columns that one entry of `crds.toml` made together.
     pub group: Option<Group>,
     /// Documentation; never empty: the declared text, else the field's comment, else a sentence naming the path.

@@ -1,10 +1,7 @@
 //! The platform and its kinds: names in Kubernetes and SQL, tables, keys, references, printer columns. Field-level
 //! detail is in `column` and `message`.
 
-use super::{
-    ApiVersion, BaseColumn, Column, ColumnName, GroupName, HistoryColumn, KeyName, KindName, MessageName, Path,
-    SideTable, TableName,
-};
+use super::{ApiVersion, BaseColumn, Column, ColumnName, GroupName, KeyName, KindName, MessageName, Path, TableName};
 
 /// What all kinds share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,19 +76,6 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// The side table of that sort: `pipelinerun_labels`.
-    pub fn side_table(&self, side: SideTable) -> TableName {
-        TableName::parse(&format!("{}_{}", self.table, side.suffix()))
-            .expect("lower leaves room for the side tables' names")
-    }
-
-    /// The table of versions, `pipelinerun_history`, where the kind has one.
-    pub fn history_table(&self) -> Option<TableName> {
-        let name = format!("{}_{}", self.table, HistoryColumn::SUFFIX);
-        self.history
-            .then(|| TableName::parse(&name).expect("lower leaves room for longer names"))
-    }
-
     /// `michelangelo.api/v2`.
     pub fn api_version(&self) -> String {
         format!("{}/{}", self.group, self.version)

@@ -143,6 +143,14 @@ impl TableName {
     pub fn key(&self, suffix: &str) -> Result<KeyName, NameError> {
         KeyName::parse(&format!("{self}_{suffix}"))
     }
+
+    /// The table `<table>_<suffix>`, beside this one.
+    ///
+    /// # Errors
+    /// [`NameError::TooLong`] if the result does not fit the engines.
+    pub fn beside(&self, suffix: &str) -> Result<Self, NameError> {
+        Self::parse(&format!("{self}_{suffix}"))
+    }
 }
 
 impl QueryName {

@@ -94,6 +94,28 @@ impl SqlType {
             Self::Decimal(precision, _) => Some(precision as usize / 2 + 2),
         }
     }
+
+    /// Whether a column of this type can become one of type `other` with every value as it is, on every engine.
+    /// Whether a change of type is worth more than a new column is decided by this alone.
+    pub const fn widens_to(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::VarChar(from), Self::VarChar(to)) => from < to,
+            // Below 64 KiB a TEXT of four-byte characters may be shorter than the VARCHAR was.
+            (Self::VarChar(from), Self::Text) => from as usize * 4 <= 0xFFFF,
+            (Self::VarChar(_), Self::MediumText | Self::LongText)
+            | (Self::Text, Self::MediumText | Self::LongText)
+            | (Self::MediumText, Self::LongText)
+            | (Self::Boolean, Self::TinyInt | Self::SmallInt | Self::Int | Self::BigInt)
+            | (Self::TinyInt, Self::SmallInt | Self::Int | Self::BigInt)
+            | (Self::SmallInt, Self::Int | Self::BigInt)
+            | (Self::Int, Self::BigInt) => true,
+            (Self::DateTime(from), Self::DateTime(to)) => from < to,
+            (Self::Decimal(precision, scale), Self::Decimal(wider, finer)) => {
+                scale <= finer && precision - scale <= wider - finer && (precision < wider || scale < finer)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for SqlType {
@@ -150,6 +172,32 @@ mod tests {
         assert_eq!(SqlType::parse(" varchar( 64 ) "), Some(SqlType::VarChar(64)));
         assert_eq!(SqlType::parse("bigint  unsigned"), Some(SqlType::BigIntUnsigned));
         assert_eq!(SqlType::parse("decimal(10,2)"), Some(SqlType::Decimal(10, 2)));
+    }
+
+    #[test]
+    fn a_type_widens_where_every_value_stays_as_it_is() {
+        use SqlType::{BigInt, BigIntUnsigned, Boolean, Date, DateTime, Decimal, Int, LongText, Text, VarChar};
+        for (from, to) in [
+            (VarChar(255), VarChar(768)),
+            (VarChar(255), Text),
+            (Text, LongText),
+            (Boolean, Int),
+            (Int, BigInt),
+            (DateTime(0), DateTime(6)),
+            (Decimal(10, 2), Decimal(12, 4)),
+        ] {
+            assert!(from.widens_to(to), "{from} to {to}");
+            assert!(!to.widens_to(from), "{to} to {from}");
+        }
+        for (from, to) in [
+            (Int, Int),
+            (BigInt, BigIntUnsigned),
+            (Int, VarChar(20)),
+            (Date, DateTime(6)),
+            (Decimal(10, 2), Decimal(10, 4)),
+        ] {
+            assert!(!from.widens_to(to), "{from} to {to}");
+        }
     }
 
     #[test]

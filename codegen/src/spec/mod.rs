@@ -108,6 +108,8 @@ pub struct ColumnSpec {
     pub name: Text,
     /// JSON path; `None` was reported.
     pub path: Option<Text>,
+    /// Name that the column had before.
+    pub was: Option<Text>,
     /// Whether a key is wanted, and where that is said.
     pub key: Option<Placed<bool>>,
     /// SQL type instead of the default.

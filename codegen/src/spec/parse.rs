@@ -170,6 +170,7 @@ fn column(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> ColumnSpec 
     ColumnSpec {
         name,
         path: table.text("path", reader),
+        was: table.text("was", reader),
         key: table.flag("key", reader),
         sql: table.text("sql", reader),
         doc: table.text("doc", reader),

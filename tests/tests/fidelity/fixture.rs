@@ -49,7 +49,7 @@ pub fn on_the_wire(json: Json) -> Json {
 #[test]
 fn the_checked_in_output_is_current() {
     let artifacts = match kindex_codegen::generate(&traps()) {
-        Ok(artifacts) => artifacts,
+        Ok(generated) => generated.artifacts,
         Err(mistakes) => panic!("{mistakes}"),
     };
     let differences = artifact::sync(&traps(), &artifacts, Mode::Check).expect("readable");

@@ -11,7 +11,8 @@ fn directory(case: &str) -> PathBuf {
 }
 
 fn emit(case: &str) -> Artifacts {
-    kindex_codegen::generate(&directory(case)).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    let generated = kindex_codegen::generate(&directory(case));
+    generated.unwrap_or_else(|mistakes| panic!("{mistakes}")).artifacts
 }
 
 fn text<'a>(artifacts: &'a Artifacts, path: &str) -> &'a str {

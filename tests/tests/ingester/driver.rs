@@ -89,6 +89,7 @@ impl Stage {
             kinds,
             mysql_schema: "",
             sqlite_schema: "",
+            migrations: &[],
         };
         let cluster = Arc::new(self.cluster.clone());
         Ingester::start(registry, cluster, self.storage.clone(), |_| Settings {

@@ -32,8 +32,8 @@ fn shipped_model() -> Model {
 fn shipped() -> &'static Artifacts {
     static SHIPPED: OnceLock<Artifacts> = OnceLock::new();
     SHIPPED.get_or_init(|| {
-        let artifacts = kindex_codegen::generate(&root());
-        artifacts.unwrap_or_else(|mistakes| panic!("{mistakes}"))
+        let generated = kindex_codegen::generate(&root());
+        generated.unwrap_or_else(|mistakes| panic!("{mistakes}")).artifacts
     })
 }
 

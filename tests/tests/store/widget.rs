@@ -84,6 +84,7 @@ pub(crate) static REGISTRY: Registry = Registry {
     kinds: &[&WIDGET, &KEEPSAKE],
     mysql_schema: include_str!("widget.mysql.sql"),
     sqlite_schema: include_str!("widget.sqlite.sql"),
+    migrations: &[],
 };
 
 /// Stands for a message encoding: any bytes that depend on the text, zero bytes among them.

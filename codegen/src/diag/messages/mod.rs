@@ -2,6 +2,7 @@
 //! is wrong and where; only this module knows how to say it.
 
 mod columns;
+mod migrations;
 mod names;
 mod references;
 mod retention;
@@ -9,6 +10,7 @@ mod shapes;
 mod written;
 
 pub(crate) use columns::*;
+pub(crate) use migrations::*;
 pub(crate) use names::*;
 pub(crate) use references::*;
 pub(crate) use retention::*;

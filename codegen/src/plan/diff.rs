@@ -1,0 +1,226 @@
+//! From two schemas to the steps between them. Pure and total; nothing is guessed: a column has another name only where
+//! the declaration says which one it had.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::schema::{Existing, ExistingColumn, Extracted, Schema, Wanted};
+use crate::dialect::{Filled, Form, Step, StorageType, Table, TableColumn};
+use crate::model::{ColumnName, Key, KeyName};
+
+/// The steps that lead from `old` to `new`, in an order in which each of them can be taken. Statements come first and
+/// fills last, so that a table has its final form when the long part begins.
+pub fn diff(old: &Schema, new: &Wanted) -> Vec<Step> {
+    let kept: BTreeSet<_> = new.tables.iter().map(|table| &table.name).collect();
+    let gone = old.tables.keys().filter(|name| !kept.contains(name));
+    let mut steps: Vec<Step> = gone.cloned().map(Step::DropTable).collect();
+    let mut fills = Vec::new();
+    for table in &new.tables {
+        let Some(existing) = old.tables.get(&table.name) else {
+            steps.push(Step::CreateTable(table.clone()));
+            continue;
+        };
+        let change = TableChange::between(existing, table, new);
+        steps.extend(change.statements());
+        fills.extend(change.fill());
+    }
+    steps.extend(fills);
+    steps
+}
+
+/// A table that is there and stays.
+struct TableChange<'a> {
+    old: &'a Existing,
+    new: &'a Table,
+    columns: Vec<ColumnChange<'a>>,
+}
+
+/// A wanted column and what becomes of it.
+struct ColumnChange<'a> {
+    new: &'a TableColumn,
+    /// Where its values come from; `None` for a base column.
+    extracted: Option<&'a Extracted>,
+    /// What it was made of: name and column. `None` if it is new.
+    old: Option<(&'a ColumnName, &'a ExistingColumn)>,
+    fate: Fate,
+}
+
+/// What happens to a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It was not there.
+    Added,
+    /// Its type is the same.
+    Kept,
+    /// Its type changes around its values.
+    Changed,
+    /// No engine turns its values into those of the new type, but every row's JSON still has them.
+    MadeAnew,
+}
+
+impl<'a> TableChange<'a> {
+    fn between(old: &'a Existing, new: &'a Table, wanted: &'a Wanted) -> Self {
+        let columns = new.columns.iter().map(|column| {
+            let extracted = wanted.extracted(&new.name, &column.name);
+            let declared = extracted.and_then(|extracted| extracted.was.as_ref());
+            // A rename that was planned before leaves its `was` in the declaration for a while.
+            let renamed = declared.and_then(|was| old.columns.get_key_value(was));
+            let found = renamed.or_else(|| old.columns.get_key_value(&column.name));
+            ColumnChange {
+                new: column,
+                extracted,
+                old: found,
+                fate: found.map_or(Fate::Added, |(_, old)| fate(old, column, extracted.is_some())),
+            }
+        });
+        Self {
+            old,
+            new,
+            columns: columns.collect(),
+        }
+    }
+
+    fn statements(&self) -> Vec<Step> {
+        let table = &self.new.name;
+        let (dropped, renamed, added) = self.keys();
+        let mut steps = Vec::new();
+        steps.extend(dropped.into_iter().map(|key| Step::DropKey {
+            table: table.clone(),
+            key: key.clone(),
+        }));
+        steps.extend(self.dropped_columns().map(|column| Step::DropColumn {
+            table: table.clone(),
+            column: column.clone(),
+        }));
+        steps.extend(self.columns.iter().filter_map(|change| self.rename(change)));
+        steps.extend(self.columns.iter().filter_map(|change| self.change(change)));
+        steps.extend(self.added_columns());
+        steps.extend(renamed.into_iter().map(|(from, key)| Step::RenameKey {
+            table: table.clone(),
+            from: from.clone(),
+            key: key.clone(),
+        }));
+        steps.extend(added.into_iter().map(|key| Step::AddKey {
+            table: table.clone(),
+            key: key.clone(),
+        }));
+        steps
+    }
+
+    /// Columns that nothing is made of, and those that are made anew.
+    fn dropped_columns(&self) -> impl Iterator<Item = &'a ColumnName> + '_ {
+        let used: BTreeSet<_> = self
+            .columns
+            .iter()
+            .filter(|change| change.fate != Fate::MadeAnew)
+            .filter_map(|change| Some(change.old?.0))
+            .collect();
+        self.old.columns.keys().filter(move |name| !used.contains(name))
+    }
+
+    fn rename(&self, change: &ColumnChange<'_>) -> Option<Step> {
+        let (from, _) = change.old.filter(|_| change.fate != Fate::MadeAnew)?;
+        (*from != change.new.name).then(|| Step::RenameColumn {
+            table: self.new.name.clone(),
+            from: from.clone(),
+            to: change.new.name.clone(),
+        })
+    }
+
+    fn change(&self, change: &ColumnChange<'_>) -> Option<Step> {
+        let (_, old) = change.old.filter(|_| change.fate == Fate::Changed)?;
+        Some(Step::ChangeColumn {
+            table: self.new.name.clone(),
+            column: change.new.clone(),
+            from: old.form.clone(),
+        })
+    }
+
+    fn added_columns(&self) -> impl Iterator<Item = Step> + '_ {
+        let before = [None].into_iter().chain(self.columns.iter().map(Some));
+        let pairs = self.columns.iter().zip(before);
+        let added = pairs.filter(|(change, _)| matches!(change.fate, Fate::Added | Fate::MadeAnew));
+        added.map(|(change, before)| Step::AddColumn {
+            table: self.new.name.clone(),
+            column: change.new.clone(),
+            after: before.map(|before| before.new.name.clone()),
+        })
+    }
+
+    /// Keys to drop, to rename and to add. A key over a column that is made anew is made anew as well.
+    fn keys(&self) -> (Vec<&'a KeyName>, Vec<(&'a KeyName, &'a Key)>, Vec<&'a Key>) {
+        let mut unused: BTreeMap<&KeyName, Vec<&ColumnName>> = BTreeMap::new();
+        for (name, columns) in &self.old.keys {
+            unused.insert(name, self.names_after(columns));
+        }
+        let is_same = |key: &Key, columns: &Vec<&ColumnName>| key.columns.iter().eq(columns.iter().copied());
+        let mut wanting = Vec::new();
+        for key in &self.new.keys {
+            if unused.get(&key.name).is_some_and(|columns| is_same(key, columns)) {
+                unused.remove(&key.name);
+            } else {
+                wanting.push(key);
+            }
+        }
+        let (mut renamed, mut added) = (Vec::new(), Vec::new());
+        for key in wanting {
+            // The new name may be that of a key which is dropped first.
+            let same = unused.iter().find(|(_, columns)| is_same(key, columns));
+            match same.map(|(name, _)| *name) {
+                Some(name) => {
+                    unused.remove(name);
+                    renamed.push((name, key));
+                }
+                None => added.push(key),
+            }
+        }
+        (unused.into_keys().collect(), renamed, added)
+    }
+
+    /// What the columns of an old key are called when columns have their new names; empty if one of them is gone.
+    fn names_after(&self, columns: &[ColumnName]) -> Vec<&'a ColumnName> {
+        let after = columns.iter().map(|column| {
+            let mut kept = self.columns.iter().filter(|change| change.fate != Fate::MadeAnew);
+            let change = kept.find(|change| change.old.is_some_and(|(name, _)| name == column))?;
+            Some(&change.new.name)
+        });
+        after.collect::<Option<_>>().unwrap_or_default()
+    }
+
+    fn fill(&self) -> Option<Step> {
+        let columns: Vec<Filled> = self.columns.iter().filter_map(ColumnChange::filled).collect();
+        (!columns.is_empty()).then(|| Step::Fill {
+            table: self.new.name.clone(),
+            columns,
+        })
+    }
+}
+
+impl ColumnChange<'_> {
+    /// A column is filled when it is new, read from elsewhere, or holds more than it could before.
+    fn filled(&self) -> Option<Filled> {
+        let path = self.extracted?.path.clone();
+        let old_path = self.old.and_then(|(_, old)| old.path.as_ref());
+        let moved_from = old_path.filter(|old| **old != path).cloned();
+        (moved_from.is_some() || self.fate != Fate::Kept).then(|| Filled {
+            column: self.new.name.clone(),
+            path,
+            moved_from,
+        })
+    }
+}
+
+/// A base column holds what nothing else holds and is never made anew.
+fn fate(old: &ExistingColumn, new: &TableColumn, is_extracted: bool) -> Fate {
+    let same_type = old.form == Form::Ours(new.ty);
+    if same_type && old.required == new.required {
+        return Fate::Kept;
+    }
+    let is_wider = match (&old.form, new.ty) {
+        (Form::Ours(StorageType::Sql(from)), StorageType::Sql(to)) => from.widens_to(to),
+        _ => false,
+    };
+    if is_extracted && !is_wider && !same_type {
+        return Fate::MadeAnew;
+    }
+    Fate::Changed
+}

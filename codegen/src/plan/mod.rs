@@ -1,0 +1,123 @@
+//! Migrations, planned by comparing what the lock says a database looks like with what `crds.toml` wants. Pure: texts
+//! in, texts out. What runs the migrations, and where, is not known here.
+
+mod diff;
+mod migration;
+mod schema;
+
+mod chain;
+
+pub use chain::{SUM, hash, read};
+pub use diff::diff;
+pub use migration::{Migration, STEP, is_name, parse_file_name};
+pub use schema::{Existing, ExistingColumn, Extracted, Schema, Wanted};
+
+use crate::artifact::{Artifacts, RelativePath};
+use crate::diag::{Collector, messages};
+use crate::dialect::{Dialect, Step};
+use crate::lock::{Lock, Structure};
+use crate::lower::Lowered;
+use crate::model::{ColumnName, Model};
+use crate::source::{MIGRATIONS, Sources};
+use crate::spec::Spec;
+
+/// The next migration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    /// What it is called and whom it suits; its checksum included.
+    pub migration: Migration,
+    /// What it does, in order.
+    pub steps: Vec<Step>,
+}
+
+/// The steps from what is planned so far to what the model wants.
+pub fn pending(model: &Model, lock: &Lock, planned: &[Migration]) -> Vec<Step> {
+    // A lock of the days before migrations has facts that no migration leads to.
+    let old = if planned.is_empty() {
+        Schema::default()
+    } else {
+        Schema::of(&lock.structure)
+    };
+    diff(&old, &Wanted::of(&model.kinds))
+}
+
+/// What to tell a person who builds while steps are pending.
+pub fn reminder(pending: &[Step]) -> Option<String> {
+    let count = match pending.len() {
+        0 => return None,
+        1 => "1 step".to_owned(),
+        count => format!("{count} steps"),
+    };
+    Some(format!(
+        "crds.toml is ahead of schema/migrations by {count}: run `kindex plan` (with `--dry-run` to see them)"
+    ))
+}
+
+/// Puts the next migration for `steps` among the sources, and the structure it leads to into the lock.
+pub fn add(
+    steps: Vec<Step>,
+    name: Option<&str>,
+    planned: &[Migration],
+    to: &mut Lowered,
+    sources: &mut Sources,
+) -> Next {
+    let last = planned.last();
+    let number = last.map_or(1, |last| last.number + 1);
+    let name = name.map_or_else(|| migration::suggest_name(&steps, number), str::to_owned);
+    let compatible = migration::compatible(&steps, number, last.map(|last| last.compatible));
+    for dialect in Dialect::ALL {
+        let text = migration::render(number, &name, compatible, &steps, dialect);
+        sources.add_migration(&migration::file_name(number, &name, dialect), text);
+    }
+    rehash(sources);
+    let sum = sources.migrations().get(SUM).map_or("", |sum| sources.text(*sum));
+    let last_line = sum.lines().last().and_then(|line| line.split_once(' '));
+    let checksum = last_line.map_or_else(String::new, |(_, hash)| hash.to_owned());
+    to.lock.structure = Structure::of(&to.model.kinds);
+    let migration = Migration {
+        number,
+        name,
+        compatible,
+        checksum,
+    };
+    Next { migration, steps }
+}
+
+/// Writes the sum anew, as the files are.
+pub fn rehash(sources: &mut Sources) {
+    let sum = chain::sum(sources);
+    sources.add_migration(SUM, sum);
+}
+
+/// The files of all migrations and their sum.
+pub fn files(sources: &Sources) -> Artifacts {
+    let files = sources.migrations().iter();
+    let texts = files.map(|(name, file)| {
+        let path = RelativePath::new(format!("{MIGRATIONS}/{name}"));
+        (path, sources.text(*file).to_owned())
+    });
+    texts.collect()
+}
+
+/// Reports every `was` of a new column that the planned migrations know nothing of: a slip, by which the column would
+/// be added and the old one dropped.
+pub(crate) fn doubt_names(spec: &Spec, lowered: &Lowered, found: &mut Collector) {
+    let locked = &lowered.lock.structure.columns;
+    for (kind, spec) in lowered.model.kinds.iter().zip(&spec.kinds) {
+        let Some(known) = locked.get(&kind.table) else { continue };
+        for column in kind.columns.iter().filter(|column| !known.contains_key(&column.name)) {
+            let Some(was) = column.was.as_ref().filter(|was| !known.contains_key(*was)) else {
+                continue;
+            };
+            let base = column.group.as_ref().map_or(&column.name, |group| &group.name);
+            let text = spec.columns.iter().find(|spec| base == spec.name.value.as_str());
+            if let Some(text) = text.and_then(|spec| spec.was.as_ref()) {
+                found.push(messages::was_unknown(
+                    text,
+                    was.as_str(),
+                    known.keys().map(ColumnName::as_str),
+                ));
+            }
+        }
+    }
+}

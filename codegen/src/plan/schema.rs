@@ -1,0 +1,122 @@
+//! The two sides of a plan: what a database looks like, and what a declaration wants it to look like. Where the first
+//! was read, from the lock or from a server, is not known here.
+
+use std::collections::BTreeMap;
+
+use crate::dialect::{self, Form, Table};
+use crate::lock::Structure;
+use crate::model::{ColumnName, Key, KeyName, Kind, TableName};
+
+/// Tables as they are. Only what can change is in here: no order of columns, no primary keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Schema {
+    /// By name.
+    pub tables: BTreeMap<TableName, Existing>,
+}
+
+/// A table that is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Existing {
+    /// By name.
+    pub columns: BTreeMap<ColumnName, ExistingColumn>,
+    /// By name, without the primary key.
+    pub keys: BTreeMap<KeyName, Vec<ColumnName>>,
+}
+
+/// A column that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExistingColumn {
+    /// Its type.
+    pub form: Form,
+    /// Whether it is NOT NULL.
+    pub required: bool,
+    /// The JSON path that its values were read from, where that is known: a server does not tell.
+    pub path: Option<String>,
+}
+
+/// Tables as they are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// In order of creation.
+    pub tables: Vec<Table>,
+    /// What is known of extracted columns besides, by table.
+    pub extracted: BTreeMap<TableName, BTreeMap<ColumnName, Extracted>>,
+}
+
+/// Where an extracted column comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extracted {
+    /// JSON path, dotted.
+    pub path: String,
+    /// The name that the column had before, as declared.
+    pub was: Option<ColumnName>,
+}
+
+impl Schema {
+    /// What the migrations planned so far lead to.
+    pub fn of(structure: &Structure) -> Self {
+        let mut schema = Self::default();
+        for locked in structure.kinds.values() {
+            let main = &locked.table;
+            let columns = structure.columns.get(main).into_iter().flatten();
+            let extracted = columns.clone().map(|(name, column)| (name.clone(), column.sql));
+            let keys = structure.keys.get(main).into_iter().flatten();
+            let keys = keys.map(|(name, columns)| Key {
+                name: name.clone(),
+                columns: columns.clone(),
+            });
+            let history = structure.histories.contains(main);
+            for table in dialect::tables(main, extracted, keys.collect(), history) {
+                schema.tables.insert(table.name.clone(), Existing::of(table));
+            }
+            let main = schema.tables.get_mut(main).expect("inserted above");
+            for (name, column) in columns {
+                let existing = main.columns.get_mut(name).expect("an extracted column of the table");
+                existing.path = Some(column.path.clone());
+            }
+        }
+        schema
+    }
+}
+
+impl Existing {
+    /// A table that was made as wanted.
+    pub fn of(table: Table) -> Self {
+        let columns = table.columns.into_iter().map(|column| {
+            let existing = ExistingColumn {
+                form: Form::Ours(column.ty),
+                required: column.required,
+                path: None,
+            };
+            (column.name, existing)
+        });
+        Self {
+            columns: columns.collect(),
+            keys: table.keys.into_iter().map(|key| (key.name, key.columns)).collect(),
+        }
+    }
+}
+
+impl Wanted {
+    /// What these kinds want. Kindex's own tables are not among them: they are the program's, which creates them.
+    pub fn of(kinds: &[Kind]) -> Self {
+        let mut wanted = Self::default();
+        for kind in kinds {
+            wanted.tables.extend(dialect::kind_tables(kind));
+            let extracted = kind.columns.iter().map(|column| {
+                let extracted = Extracted {
+                    path: column.path.json_dotted(),
+                    was: column.was.clone(),
+                };
+                (column.name.clone(), extracted)
+            });
+            wanted.extracted.insert(kind.table.clone(), extracted.collect());
+        }
+        wanted
+    }
+
+    /// Where the column comes from, if it is an extracted one.
+    pub fn extracted(&self, table: &TableName, column: &ColumnName) -> Option<&Extracted> {
+        self.extracted.get(table)?.get(column)
+    }
+}

@@ -1,0 +1,161 @@
+//! `kindex plan`: shows the steps to the schema that crds.toml wants and writes them as a migration. What the steps are
+//! is decided in `kindex-codegen`.
+
+use std::path::Path;
+
+use kindex_codegen::artifact::{self, Artifacts, Mode};
+use kindex_codegen::diag::Diagnostics;
+use kindex_codegen::dialect::{Dialect, Step};
+use kindex_codegen::plan::Next;
+use serde::Serialize;
+
+use crate::cli::{Form, PlanArgs};
+use crate::error::{CommandError, CommandResult, chain};
+use crate::output;
+
+/// Plans, or takes the files as they are.
+pub(crate) fn run(args: &PlanArgs) -> CommandResult {
+    if !args.root.join("crds.toml").is_file() {
+        return Err(
+            CommandError::usage(format_args!("no crds.toml in {}", args.root.display()))
+                .hint("run this where crds.toml is, or name the directory with --root DIR"),
+        );
+    }
+    if args.rehash {
+        return rehash(args);
+    }
+    if let Some(name) = args.name.as_deref().filter(|name| !kindex_codegen::plan::is_name(name)) {
+        return Err(CommandError::usage(format_args!("{name:?} is no name of a migration"))
+            .hint("lower-case letters, digits and underscores, a letter first: model_budget"));
+    }
+    let planned = kindex_codegen::plan(&args.root, args.name.as_deref()).map_err(refused)?;
+    for warning in &planned.warnings {
+        eprintln!("warning: {warning}");
+    }
+    if !args.dry_run {
+        write(&args.root, &planned.artifacts)?;
+    }
+    print!("{}", report(planned.next.as_ref(), args)?);
+    match planned.next {
+        Some(next) if args.exit_code => Err(pending(&next, args.dry_run)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn rehash(args: &PlanArgs) -> CommandResult {
+    let artifacts = kindex_codegen::rehash(&args.root).map_err(refused)?;
+    let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
+    let differences = artifact::sync(&args.root, &artifacts, mode);
+    let differences = differences.map_err(|error| CommandError::failure(chain(&error)))?;
+    for difference in &differences {
+        print!("{difference}");
+    }
+    if differences.is_empty() {
+        println!("every migration is as it was planned");
+    }
+    Ok(())
+}
+
+fn refused(mistakes: Diagnostics) -> CommandError {
+    eprintln!("{mistakes}");
+    CommandError::failure("nothing was written")
+}
+
+fn write(root: &Path, artifacts: &Artifacts) -> CommandResult {
+    match artifact::sync(root, artifacts, Mode::Write) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CommandError::failure(chain(&error))),
+    }
+}
+
+fn pending(next: &Next, dry_run: bool) -> CommandError {
+    let stem = next.migration.stem();
+    if dry_run {
+        return CommandError::pending(format_args!("{} is to be planned", stem)).hint("run `kindex plan`");
+    }
+    CommandError::pending(format_args!("{} was planned", stem)).hint("look at the files and commit them")
+}
+
+/// What a program reads.
+#[derive(Serialize)]
+struct Document<'a> {
+    migration: Option<DocumentMigration<'a>>,
+    steps: Vec<DocumentStep>,
+}
+
+#[derive(Serialize)]
+struct DocumentMigration<'a> {
+    number: u32,
+    name: &'a str,
+    compatible: u32,
+    checksum: &'a str,
+    files: Vec<String>,
+    written: bool,
+}
+
+#[derive(Serialize)]
+struct DocumentStep {
+    step: &'static str,
+    table: String,
+    object: String,
+    detail: String,
+    additive: bool,
+}
+
+fn report(next: Option<&Next>, args: &PlanArgs) -> CommandResult<String> {
+    if args.output == Form::Table {
+        return Ok(table(next, args.dry_run));
+    }
+    let migration = next.map(|next| DocumentMigration {
+        number: next.migration.number,
+        name: &next.migration.name,
+        compatible: next.migration.compatible,
+        checksum: &next.migration.checksum,
+        files: Dialect::ALL.map(|dialect| next.migration.path(dialect)).into(),
+        written: !args.dry_run,
+    });
+    let steps = next.into_iter().flat_map(|next| &next.steps);
+    let steps = steps.map(|step| DocumentStep {
+        step: step.verb(),
+        table: step.table().to_string(),
+        object: step.object(),
+        detail: step.detail(),
+        additive: step.is_additive(),
+    });
+    let document = Document {
+        migration,
+        steps: steps.collect(),
+    };
+    output::document(&document, args.output)
+}
+
+fn table(next: Option<&Next>, dry_run: bool) -> String {
+    let Some(Next { migration, steps }) = next else {
+        return "nothing to plan: the migrations lead to what crds.toml wants\n".to_owned();
+    };
+    let row = |step: &Step| {
+        vec![
+            step.verb().to_owned(),
+            step.table().to_string(),
+            step.object(),
+            step.detail(),
+        ]
+    };
+    let mut text = output::table(&["step", "table", "what", "detail"], steps.iter().map(row));
+    let done = if dry_run { "would be planned" } else { "planned" };
+    text.push_str(&format!("\n{} {done}: {}\n", migration.stem(), suits(migration)));
+    if !dry_run {
+        for dialect in Dialect::ALL {
+            text.push_str(&format!("  {}\n", migration.path(dialect)));
+        }
+    }
+    text
+}
+
+/// Which programs may run beside the new ones.
+fn suits(migration: &kindex_codegen::plan::Migration) -> String {
+    match migration.compatible {
+        own if own == migration.number => "programs built before it must not write once it has run".to_owned(),
+        compatible => format!("programs built for schema {compatible} or later may go on writing"),
+    }
+}
