@@ -12,7 +12,8 @@ mod planning;
 mod upkeep;
 
 pub use healing::{
-    BackfillArgs, DropArgs, Form, QuarantineArgs, QuarantineCommand, RecordsArgs, SidesArgs, VerifyArgs,
+    AllowedOrphans, BackfillArgs, DropArgs, Form, OrphansArg, QuarantineArgs, QuarantineCommand, RecordsArgs,
+    SidesArgs, VerifyArgs,
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::PlanArgs;
@@ -142,6 +143,10 @@ pub struct UpArgs {
     #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
 
+    /// Rows that may be closed this once.
+    #[command(flatten)]
+    pub orphans: OrphansArg,
+
     /// Apply one object of each kind through the API and show where it went.
     #[arg(long)]
     pub samples: bool,
@@ -173,6 +178,10 @@ pub struct IngesterArgs {
     /// The cluster; default: KUBECONFIG, ~/.kube/config, or the pod's own.
     #[arg(long, value_name = "PATH")]
     pub kubeconfig: Option<PathBuf>,
+
+    /// Rows that may be closed this once.
+    #[command(flatten)]
+    pub orphans: OrphansArg,
 
     /// Address of /healthz, /readyz and /metrics.
     #[arg(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
 use kindex_runtime::config::{Config, MetadataStorageChoice};
 use kindex_runtime::ingester::driver::Ingester;
+use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::store::{Address, MetadataStorage, PoolConfig};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,7 @@ use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
+use crate::orphans::Allowance;
 use crate::{database, interrupt};
 
 /// What the command line and the configuration file ask for together.
@@ -25,12 +27,14 @@ pub(crate) struct Setup {
     storage: MetadataStorageChoice,
     /// Where the file does not say whether objects are given our finalizer.
     adopt_finalizers: bool,
+    orphans: Allowance,
     shown: String,
 }
 
 impl Setup {
     /// `kindex ingester`: the file alone.
-    pub(crate) fn from_file(registry: &Registry, path: &Path) -> CommandResult<Self> {
+    pub(crate) fn from_file(registry: &Registry, args: &IngesterArgs) -> CommandResult<Self> {
+        let path = &args.config;
         let config = read(registry, path)?;
         let storage = config.metadata_storage_choice();
         let shown = format!("as {} says", path.display());
@@ -38,6 +42,7 @@ impl Setup {
             config,
             storage,
             adopt_finalizers: false,
+            orphans: Allowance::new(registry, &args.orphans.allow_orphans)?,
             shown,
         })
     }
@@ -49,6 +54,7 @@ impl Setup {
             Some(path) => read(registry, path)?,
             None => Config::default(),
         };
+        let orphans = Allowance::new(registry, &args.orphans.allow_orphans)?;
         let address = match (&args.database.database, &args.config) {
             (Some(address), _) => address.clone(),
             (None, None) => data_dir.default_database(),
@@ -59,6 +65,7 @@ impl Setup {
                     storage,
                     config,
                     adopt_finalizers: true,
+                    orphans,
                     shown,
                 });
             }
@@ -73,6 +80,7 @@ impl Setup {
             config,
             storage,
             adopt_finalizers: true,
+            orphans,
             shown,
         })
     }
@@ -133,7 +141,10 @@ impl Ingestion {
         let unusable = |error: &dyn std::error::Error| CommandError::usage(chain(error));
         let store = kindex_runtime::store::open(address, *registry, pool).map_err(|error| unusable(&error))?;
         let cluster = KubeCluster::new(access.config.clone()).map_err(|error| unusable(&error))?;
-        let settings = |kind: &Kind| setup.config.settings(kind, setup.adopt_finalizers);
+        let settings = |kind: &Kind| Settings {
+            orphans_allowed: setup.orphans.of(kind),
+            ..setup.config.settings(kind, setup.adopt_finalizers)
+        };
         let ingester = Ingester::start(*registry, Arc::new(cluster), store.clone(), settings);
         Ok(Self::On { ingester, store })
     }
@@ -198,7 +209,7 @@ impl Health for Ingestion {
 
 /// The role alone: no CRDs are installed, nothing is applied.
 pub(crate) async fn run(registry: &Registry, args: &IngesterArgs) -> CommandResult {
-    let setup = Setup::from_file(registry, &args.config)?;
+    let setup = Setup::from_file(registry, args)?;
     let access = match &args.kubeconfig {
         Some(path) => client::from_file(path).await?,
         None => client::from_environment().await?,

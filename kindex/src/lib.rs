@@ -43,6 +43,8 @@ mod generate;
 
 mod plan;
 
+mod orphans;
+
 mod ingester;
 
 mod settled;

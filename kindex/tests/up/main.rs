@@ -4,6 +4,7 @@
 mod backfill;
 mod history;
 mod metrics;
+mod orphans;
 mod process;
 mod purge;
 mod quarantine;

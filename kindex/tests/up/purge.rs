@@ -7,12 +7,12 @@ use super::text_of;
 #[test]
 fn kinds_without_a_rule_keep_everything_and_say_how_a_rule_is_made() {
     let run = Running::samples_without_ingester();
-    let before = run.get(&["models"]);
+    let before = run.get(&["models", "-o", "name"]);
     let output = run.command(&["purge", "--output", "json"]);
     assert!(output.status.success(), "{}", text_of(&output.stderr));
     assert_eq!(text_of(&output.stdout).trim(), "[]");
     assert!(text_of(&output.stderr).contains("[kinds.X.retention]"));
-    assert_eq!(run.get(&["models"]), before);
+    assert_eq!(run.get(&["models", "-o", "name"]), before);
 
     let named = run.command(&["purge", "--kind", "models", "--dry-run"]);
     assert_eq!(named.status.code(), Some(2));

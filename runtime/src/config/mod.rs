@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_saphyr::Spanned;
 
-use crate::ingester::settings::Settings;
+use crate::ingester::settings::{OrphanGuard, Settings};
 use crate::kind::{Kind, Registry};
 use crate::store::{Address, MySqlFields, PoolConfig, SqlitePlace};
 
@@ -70,6 +70,14 @@ pub struct IngesterConfig {
     pub requeue_period_map: BTreeMap<&'static str, Duration>,
     /// Whether objects that lack our finalizer are given it; `None`: as the command decides.
     pub adopt_finalizers: Option<bool>,
+    /// Live rows without an object that a comparison may always close.
+    pub max_orphans: u32,
+    /// The same for single kinds.
+    pub max_orphans_map: BTreeMap<&'static str, u32>,
+    /// Share of the live rows, in percent, that it may close as well.
+    pub max_orphan_percent: u32,
+    /// The same for single kinds.
+    pub max_orphan_percent_map: BTreeMap<&'static str, u32>,
 }
 
 impl Default for IngesterConfig {
@@ -81,6 +89,10 @@ impl Default for IngesterConfig {
             requeue_period: settings.requeue_period,
             requeue_period_map: BTreeMap::new(),
             adopt_finalizers: None,
+            max_orphans: settings.orphan_guard.rows_max,
+            max_orphans_map: BTreeMap::new(),
+            max_orphan_percent: settings.orphan_guard.percent_max,
+            max_orphan_percent_map: BTreeMap::new(),
         }
     }
 }
@@ -173,12 +185,18 @@ impl Config {
         let ingester = &self.ingester;
         let workers = ingester.concurrent_reconciles_map.get(kind.name);
         let period = ingester.requeue_period_map.get(kind.name);
+        let orphans = ingester.max_orphans_map.get(kind.name);
+        let percent = ingester.max_orphan_percent_map.get(kind.name);
         Settings {
             concurrent_reconciles: *workers.unwrap_or(&ingester.concurrent_reconciles) as usize,
             requeue_period: *period.unwrap_or(&ingester.requeue_period),
             deletion_delay: self.metadata_storage.deletion_delay,
             adopt_finalizers: ingester.adopt_finalizers.unwrap_or(adopt_finalizers),
             version_cache: self.metadata_storage.enable_resource_version_cache,
+            orphan_guard: OrphanGuard {
+                rows_max: *orphans.unwrap_or(&ingester.max_orphans),
+                percent_max: *percent.unwrap_or(&ingester.max_orphan_percent),
+            },
             ..Settings::default()
         }
     }
@@ -282,6 +300,18 @@ fn read_ingester(reader: &mut Reader<'_>, mut stanza: Stanza, registry: &Registr
             reader.duration_of("requeuePeriodMap", value)
         }),
         adopt_finalizers: reader.flag(stanza, "adoptFinalizers"),
+        max_orphans: reader
+            .number(stanza, "maxOrphans", 0, u32::MAX)
+            .unwrap_or(defaults.max_orphans),
+        max_orphans_map: reader.by_kind(stanza, "maxOrphansMap", registry, |reader, value| {
+            reader.number_of("maxOrphansMap", value, 0, u32::MAX)
+        }),
+        max_orphan_percent: reader
+            .number(stanza, "maxOrphanPercent", 0, 100)
+            .unwrap_or(defaults.max_orphan_percent),
+        max_orphan_percent_map: reader.by_kind(stanza, "maxOrphanPercentMap", registry, |reader, value| {
+            reader.number_of("maxOrphanPercentMap", value, 0, 100)
+        }),
     };
     reader.finish(std::mem::take(stanza));
     config

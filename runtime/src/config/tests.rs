@@ -109,6 +109,29 @@ fn every_key_of_the_ingester_has_an_effect_on_each_kind() {
 }
 
 #[test]
+fn the_orphan_guard_is_set_for_all_kinds_and_for_single_ones() {
+    let guard = |text: &str, kind| parse(text).settings(kind, false).orphan_guard;
+    let unset = OrphanGuard {
+        rows_max: 100,
+        percent_max: 50,
+    };
+    assert_eq!(guard("ingester:\n  maxOrphansMap: {}\n", &MODEL), unset);
+    let text = "ingester:\n  maxOrphans: 7\n  maxOrphanPercent: 0\n  maxOrphansMap: {model: 9}\n  \
+                maxOrphanPercentMap: {PipelineRun: 100}\n";
+    let of = |rows_max, percent_max| OrphanGuard { rows_max, percent_max };
+    assert_eq!(
+        (guard(text, &MODEL), guard(text, &PIPELINE_RUN)),
+        (of(9, 0), of(7, 100))
+    );
+    let wrong = refused("ingester:\n  maxOrphanPercent: 101\n  maxOrphansMap: {Model: many}\n");
+    assert!(
+        wrong.contains("maxOrphanPercent must be a number from 0 to 100"),
+        "{wrong}"
+    );
+    assert!(wrong.contains("maxOrphansMap must be a number from 0"), "{wrong}");
+}
+
+#[test]
 fn every_key_of_mysql_has_an_effect() {
     let config = parse(EXAMPLE);
     let MySqlConfig { enabled, fields, pool } = &config.mysql;

@@ -38,7 +38,7 @@ const OF_KINDS: &[OfKind] = &[
     OfKind {
         name: "kindex_ingester_held_orphans",
         help: "Live rows without an object that are too many to be believed, and are not closed.",
-        read: |kind| kind.held_orphans.unwrap_or(0) as f64,
+        read: |kind| kind.held_orphans.map_or(0, |held| held.rows) as f64,
     },
     OfKind {
         name: "kindex_ingester_synced",

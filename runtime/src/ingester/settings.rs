@@ -29,6 +29,9 @@ pub struct Settings {
     pub checkpoint_period: Duration,
     /// When a relist may close rows.
     pub orphan_guard: OrphanGuard,
+    /// So many rows may be closed whatever the guard says, by the first comparison after the start
+    /// alone. Above 0, the ingester compares SQL with the whole list before it watches.
+    pub orphans_allowed: usize,
 }
 
 /// A relist that would close more rows than this closes none: both limits must be
@@ -36,16 +39,16 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrphanGuard {
     /// Rows that may always be closed.
-    pub rows_max: usize,
+    pub rows_max: u32,
     /// Share of the live rows that may be closed, in percent.
-    pub percent_max: u64,
+    pub percent_max: u32,
 }
 
 impl OrphanGuard {
     /// Whether closing this many of so many live rows is more than is believable.
     pub fn forbids(&self, orphans: usize, live: usize) -> bool {
-        let over_share = orphans as u64 * 100 > live as u64 * self.percent_max;
-        orphans > self.rows_max && over_share
+        let over_share = orphans as u64 * 100 > live as u64 * u64::from(self.percent_max);
+        orphans > self.rows_max as usize && over_share
     }
 }
 
@@ -74,6 +77,7 @@ impl Default for Settings {
                 rows_max: 100,
                 percent_max: 50,
             },
+            orphans_allowed: 0,
         }
     }
 }

@@ -3,7 +3,19 @@
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
+use super::settings::OrphanGuard;
 use crate::object::{ResourceVersion, Uid};
+
+/// Rows that were not closed, for they are too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldOrphans {
+    /// Live rows whose objects are not in the list.
+    pub rows: usize,
+    /// All live rows.
+    pub live: usize,
+    /// What forbids it.
+    pub guard: OrphanGuard,
+}
 
 /// One kind's ingester.
 #[derive(Clone, Debug)]
@@ -27,7 +39,7 @@ pub struct KindStatus {
     /// Objects that the database refuses, with the reason.
     pub quarantined: BTreeMap<Uid, String>,
     /// Rows that a list would have closed, had they not been too many.
-    pub held_orphans: Option<usize>,
+    pub held_orphans: Option<HeldOrphans>,
     /// The last thing that went wrong, healed or not.
     pub last_error: Option<String>,
     /// Whether the last attempt to reach the cluster or the database failed.
@@ -62,10 +74,13 @@ impl KindStatus {
         if !self.synced {
             return Some(format!("{}: {}, not yet synced", self.kind, self.phase));
         }
-        let held = self.held_orphans?;
+        let HeldOrphans { rows, live, guard } = self.held_orphans?;
+        let OrphanGuard { rows_max, percent_max } = guard;
         Some(format!(
-            "{}: {held} live rows have no object, too many to be believed: none is closed",
-            self.kind
+            "{kind}: {rows} of {live} live rows have no object in the cluster, more than the {rows_max} and \
+             {percent_max} % that are believed: none is closed. Is this the right cluster, and may Kindex list \
+             all of it? Where the objects are really gone, start once with --allow-orphans {kind}={rows}",
+            kind = self.kind
         ))
     }
 

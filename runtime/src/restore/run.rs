@@ -250,8 +250,8 @@ impl Restorer<'_> {
         }
     }
 
-    /// The old row is closed first and by itself: while both are open, the one with the higher
-    /// version would stay, which need not be the new one.
+    /// Closes the old row and stores the new one, in one transaction: while both are open, the one with
+    /// the higher version would stay, which need not be the new one.
     async fn tell(&self, kind: &'static Kind, manifest: &Manifest, object: &Object) -> Result<(), RestoreError> {
         let mut writes = vec![RowWrite::SoftDelete {
             uid: manifest.old_uid.clone(),
@@ -265,17 +265,13 @@ impl Restorer<'_> {
                 revive: true,
             });
         }
-        for write in writes {
-            let batch = [write];
-            let write = || self.sides.storage.write(kind, &batch, Timestamp::now());
-            let written = patiently(self.patience, write).await;
-            written.map_err(|source| RestoreError::Store {
-                kind: kind.name,
-                name: manifest.name.clone(),
-                source,
-            })?;
-        }
-        Ok(())
+        let write = || self.sides.storage.write(kind, &writes, Timestamp::now());
+        let written = patiently(self.patience, write).await;
+        written.map(drop).map_err(|source| RestoreError::Store {
+            kind: kind.name,
+            name: manifest.name.clone(),
+            source,
+        })
     }
 }
 

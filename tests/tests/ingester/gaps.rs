@@ -66,25 +66,115 @@ fn a_live_row_that_the_list_lacks_is_asked_for_and_closed() {
     );
 }
 
-#[test]
-fn a_list_that_lacks_too_much_closes_nothing_and_says_so() {
-    let guard = OrphanGuard {
-        rows_max: 2,
-        percent_max: 50,
-    };
-    let mut bench = listing(Settings {
-        orphan_guard: guard,
+/// Two rows at most, or half of them; so many more this once.
+fn guarded(orphans_allowed: usize) -> Settings {
+    Settings {
+        orphan_guard: OrphanGuard {
+            rows_max: 2,
+            percent_max: 50,
+        },
+        orphans_allowed,
         ..Settings::default()
-    });
+    }
+}
+
+/// Whether the sweep sets out to close ten live rows of which the list has none.
+fn ten_orphans(bench: &mut Bench) -> bool {
     bench.page(&[], 20);
     let rows = (0..10).map(|n| live(&format!("u{n}"), 3)).collect();
-    let outputs = bench.step(Input::Scanned(Ok(rows)));
-    assert!(effects_of(&outputs).is_empty());
+    !effects_of(&bench.step(Input::Scanned(Ok(rows)))).is_empty()
+}
+
+#[test]
+fn a_list_that_lacks_too_much_closes_nothing_and_says_what_to_do() {
+    let mut bench = listing(guarded(0));
+    assert!(!ten_orphans(&mut bench));
     bench.step(Input::Probed(Ok(ResourceVersion(20))));
     let status = bench.controller.status();
-    assert_eq!((status.held_orphans, bench.metrics.orphans.get()), (Some(10), 10));
+    let held = status.held_orphans.map(|held| (held.rows, held.live));
+    assert_eq!((held, bench.metrics.orphans.get()), (Some((10, 10)), 10));
     let reason = status.not_ready().expect("held rows are a reason");
-    assert!(reason.contains("10 live rows have no object"), "{reason}");
+    for part in ["10 of 10 live rows", "the 2 and 50 %", "--allow-orphans Thing=10"] {
+        assert!(reason.contains(part), "{part}: {reason}");
+    }
+}
+
+#[test]
+fn held_rows_are_known_after_a_restart_and_may_be_closed_once() {
+    let mut bench = listing(guarded(0));
+    ten_orphans(&mut bench);
+    bench.step(Input::Probed(Ok(ResourceVersion(20))));
+    let position = bench.checkpoints.pop().map(ResourceVersion);
+    assert!(
+        position > Some(ResourceVersion(20)),
+        "it says that rows are held: {position:?}"
+    );
+
+    let saved = || Saved {
+        position,
+        quarantined: Vec::new(),
+    };
+    for (allowed, closed) in [(0, false), (9, false), (10, true)] {
+        let mut bench = Bench::new(guarded(allowed));
+        bench.step(Input::Start);
+        let outputs = bench.step(Input::Loaded(Ok(saved())));
+        assert!(
+            matches!(outputs[..], [Output::Probe]),
+            "a restored cluster is still found out: {outputs:?}"
+        );
+        let outputs = bench.step(Input::Probed(Ok(ResourceVersion(20))));
+        assert!(matches!(outputs[..], [Output::List { .. }]), "{outputs:?}");
+        assert_eq!(ten_orphans(&mut bench), closed, "{allowed} allowed");
+        assert_eq!(bench.controller.status().held_orphans.is_none(), closed);
+    }
+}
+
+#[test]
+fn what_is_allowed_is_allowed_to_the_first_comparison_alone() {
+    let mut bench = Bench::new(guarded(10));
+    bench.step(Input::Start);
+    let saved = Saved {
+        position: Some(ResourceVersion(7)),
+        quarantined: Vec::new(),
+    };
+    bench.step(Input::Loaded(Ok(saved)));
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(20))));
+    assert!(
+        matches!(outputs[..], [Output::List { .. }]),
+        "it is compared at once: {outputs:?}"
+    );
+    bench.page(&[], 20);
+    bench.step(Input::Scanned(Ok(Vec::new())));
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(20))));
+    assert!(matches!(outputs[0], Output::Watch(ResourceVersion(20))), "{outputs:?}");
+    assert_eq!(bench.checkpoints.last(), Some(&20));
+
+    let expired = ClusterError::Expired("too old".to_owned());
+    bench.step(Input::Watch(Err(expired)));
+    assert!(!ten_orphans(&mut bench), "spent");
+}
+
+#[test]
+fn something_without_a_uid_spends_what_was_allowed() {
+    let mut bench = listing(guarded(10));
+    let page = Page {
+        unreadable: vec![Unreadable {
+            uid: None,
+            name: ObjectName {
+                namespace: "bench".to_owned(),
+                name: "odd".to_owned(),
+            },
+            reason: "no uid".to_owned(),
+        }],
+        resource_version: ResourceVersion(20),
+        ..Page::default()
+    };
+    bench.step(Input::Page(Ok(page)));
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(20))));
+    assert!(
+        matches!(outputs[0], Output::Watch(_)),
+        "it does not list for ever: {outputs:?}"
+    );
 }
 
 #[test]

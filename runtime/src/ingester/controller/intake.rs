@@ -16,6 +16,21 @@ use crate::object::{Object, ResourceVersion, Uid};
 /// A watch that ends sooner, without an event, has failed.
 const WATCH_LEAST: Duration = Duration::from_secs(1);
 
+/// Added to the position that is saved while rows are held back: the next start compares once
+/// more, and so knows of them. No cluster comes so far, and a restored one is marked higher up.
+const HELD: u64 = 1 << 61;
+
+fn to_save(position: ResourceVersion, held: bool) -> ResourceVersion {
+    ResourceVersion(position.0 + if held { HELD } else { 0 })
+}
+
+fn from_saved(saved: ResourceVersion) -> (ResourceVersion, bool) {
+    match saved.0.checked_sub(HELD) {
+        Some(position) => (ResourceVersion(position), true),
+        None => (saved, false),
+    }
+}
+
 /// What the intake does.
 #[derive(Debug)]
 pub(super) enum Phase {
@@ -201,9 +216,11 @@ impl Controller {
                 self.restoring = marked(mark);
                 self.probe();
             }
-            Some(version) => {
+            Some(saved) => {
+                let (version, held) = from_saved(saved);
+                self.compare_first |= held;
                 self.position.restart(version);
-                self.checkpoints.saved = Some(version);
+                self.checkpoints.saved = Some(saved);
                 self.note_version(version);
                 self.probe();
             }
@@ -228,7 +245,11 @@ impl Controller {
             Ok(version) if self.restoring.is_some() || version < newest => self.begin_restoration(version),
             Ok(version) => {
                 self.note_version(version);
-                self.begin_watch();
+                if self.compare_first {
+                    self.begin_list(false);
+                } else {
+                    self.begin_watch();
+                }
             }
             Err(error) => self.enter_later(Phase::Probing(newest), "ask for the version", &error),
         }
@@ -321,8 +342,9 @@ impl Controller {
         let watching = matches!(self.phase, Phase::Watching { .. });
         let watermark = self.watermark()?;
         let checkpoints = &self.checkpoints;
-        let worth = !checkpoints.saving() && checkpoints.saved != Some(watermark) && watermark >= checkpoints.least;
-        (watching && worth).then_some(watermark)
+        let position = to_save(watermark, self.held_orphans.is_some());
+        let worth = !checkpoints.saving() && checkpoints.saved != Some(position) && watermark >= checkpoints.least;
+        (watching && worth).then_some(position)
     }
 
     pub(super) fn checkpoint_deadline(&self) -> Option<Duration> {

@@ -61,6 +61,7 @@ fn uids(page: &Page) -> Vec<Uid> {
 impl Controller {
     pub(super) fn begin_list(&mut self, restored: bool) {
         self.metrics.relists.inc();
+        self.compare_first = false;
         self.leaving.clear();
         self.enter(Phase::Listing(Listing {
             restored: restored || self.checkpoints.marked(),

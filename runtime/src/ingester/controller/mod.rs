@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 use super::decide::{Head, Row};
 use super::message::{Input, Now, Output, StoreFailure, Ticket};
 use super::settings::Settings;
-use super::status::KindStatus;
+use super::status::{HeldOrphans, KindStatus};
 use crate::kind::{Kind, Platform};
 use crate::metrics::KindMetrics;
 use crate::object::{Object, ResourceVersion, Uid};
@@ -61,7 +61,11 @@ pub struct Controller {
     intake_attempts: u32,
     /// The first comparison or resumption is done.
     synced: bool,
-    held_orphans: Option<usize>,
+    held_orphans: Option<HeldOrphans>,
+    /// See [`Settings::orphans_allowed`]; 0 after the first comparison.
+    orphans_allowed: usize,
+    /// Before the first watch, SQL is compared with the whole list.
+    compare_first: bool,
 
     entries: BTreeMap<Uid, Entry>,
     queue: VecDeque<Uid>,
@@ -97,7 +101,6 @@ impl Controller {
             kind,
             platform,
             rows: settings.version_cache.then(BTreeMap::new),
-            settings,
             metrics,
             rng: StdRng::seed_from_u64(seed),
             now: Now {
@@ -114,6 +117,8 @@ impl Controller {
             intake_attempts: 0,
             synced: false,
             held_orphans: None,
+            orphans_allowed: settings.orphans_allowed,
+            compare_first: settings.orphans_allowed > 0,
             entries: BTreeMap::new(),
             queue: VecDeque::new(),
             queue_since: Duration::ZERO,
@@ -129,6 +134,7 @@ impl Controller {
             quarantined: BTreeMap::new(),
             reported: BTreeMap::new(),
             last_error: None,
+            settings,
         }
     }
 

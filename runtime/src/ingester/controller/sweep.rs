@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::super::message::{Output, StoreFailure};
 use super::super::settings::Settings;
+use super::super::status::HeldOrphans;
 use super::Controller;
 use super::entry::{Entry, Observation, State};
 use super::intake::Phase;
@@ -120,14 +121,26 @@ impl Controller {
         self.metrics.orphans.inc_by(found as u64);
         self.held_orphans = None;
         let mut orphans = sweep.orphans;
-        if self.settings.orphan_guard.forbids(found, sweep.live) {
-            tracing::error!(
-                kind = self.kind.name,
+        let allowed = self.orphans_allowed;
+        let (kind, live, guard) = (self.kind.name, sweep.live, self.settings.orphan_guard);
+        if guard.forbids(found, live) && found <= allowed {
+            tracing::warn!(
+                kind,
                 orphans = found,
-                live = sweep.live,
+                live,
+                allowed,
+                "So many rows are closed on demand"
+            );
+        } else if guard.forbids(found, live) {
+            tracing::error!(
+                kind,
+                orphans = found,
+                live,
+                allowed,
                 "The list lacks too many objects to be believed: no row is closed"
             );
-            self.held_orphans = Some(found);
+            let rows = found;
+            self.held_orphans = Some(HeldOrphans { rows, live, guard });
             orphans.clear();
         }
         // What was pending and not in the list went while nobody watched.
@@ -137,6 +150,7 @@ impl Controller {
     }
 
     pub(super) fn finish_sweep(&mut self, version: ResourceVersion, orphans: Vec<Orphan>) {
+        self.orphans_allowed = 0;
         self.phase = Phase::Closing(Closing {
             version,
             orphans: orphans.into(),
