@@ -13,7 +13,7 @@ mod upkeep;
 
 pub use healing::{
     AllowedOrphans, BackfillArgs, DropArgs, Form, OrphansArg, QuarantineArgs, QuarantineCommand, RecordsArgs,
-    SidesArgs, VerifyArgs,
+    SidesArgs, StatusArgs, VerifyArgs,
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::PlanArgs;
@@ -72,7 +72,7 @@ pub enum Command {
     History(HistoryArgs),
     /// Show what changed in an object between two versions or two moments.
     Diff(DiffArgs),
-    /// Compare the number of objects in the cluster and in SQL, kind by kind.
+    /// Show how far SQL is behind the cluster, kind by kind, or wait until it is not.
     Status(StatusArgs),
     /// Report every difference between the cluster and SQL.
     Verify(VerifyArgs),
@@ -254,26 +254,6 @@ pub enum Output {
     Yaml,
     /// `kind/name`, a line each.
     Name,
-}
-
-/// Flags of `kindex status`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Example:\n  kindex status --kubeconfig ~/.kube/config --database mysql://…")]
-pub struct StatusArgs {
-    /// The cluster; default: the kubeconfig in the data directory.
-    #[arg(long, value_name = "PATH")]
-    pub kubeconfig: Option<PathBuf>,
-
-    /// Form of the output.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    pub output: Output,
-
-    /// Where files are.
-    #[command(flatten)]
-    pub data_dir: DataDirArg,
-    /// Where rows are.
-    #[command(flatten)]
-    pub database: DatabaseArg,
 }
 
 /// Flags of `kindex generate`.

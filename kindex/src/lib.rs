@@ -37,8 +37,6 @@ mod history;
 
 mod diff;
 
-mod status;
-
 mod generate;
 
 mod plan;
@@ -47,11 +45,13 @@ mod orphans;
 
 mod ingester;
 
-mod settled;
-
 mod progress;
 
 mod sides;
+
+mod status;
+
+mod settled;
 
 mod verify;
 

@@ -12,8 +12,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    backfill, client, database, diff, generate, get, history, ingester, plan, purge, quarantine, restore, status, up,
-    verify,
+    backfill, database, diff, generate, get, history, ingester, plan, purge, quarantine, restore, status, up, verify,
 };
 
 /// Runs the command that the process was started with.
@@ -63,15 +62,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
             store.close().await;
             done
         }),
-        Command::Status(args) => block_on(async {
-            let store = open(&platform.registry, &args.data_dir, &args.database)?;
-            let kubeconfig = args.kubeconfig.clone();
-            let path = kubeconfig.unwrap_or_else(|| DataDir::at(&args.data_dir.data_dir).kubeconfig());
-            let access = client::from_file(&path).await?;
-            let done = status::run(&platform.registry, &access.client, store.as_ref(), args.output).await;
-            store.close().await;
-            done
-        }),
+        Command::Status(args) => block_on(status::run(&platform.registry, &args)),
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn wait(
     loop {
         let missing = match ingestion.store() {
             None => return Err(ingestion.off_error()),
-            Some(store) => match status::collect(registry, client, store.as_ref()).await {
+            Some(store) => match status::collect(registry.kinds, client, store.as_ref()).await {
                 Ok(kinds) => match behind(&kinds, ingestion) {
                     missing if missing.is_empty() => return Ok(summary(&kinds, ingestion)),
                     missing => missing.join("\n  "),

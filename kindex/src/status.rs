@@ -1,20 +1,34 @@
-//! `kindex status`: objects in the cluster beside rows in SQL, kind by kind.
+//! `kindex status`: objects in the cluster beside rows in SQL, kind by kind, and what stands
+//! between the two. Counts; what rows say is compared by `verify`.
 
+use std::time::Duration;
+
+use kindex_runtime::ingester::saved::SavedPosition;
 use kindex_runtime::kind::{Kind, Registry};
+use kindex_runtime::progress::Progress as _;
 use kindex_runtime::store::{Counts, MetadataStorage};
 use kube::Client;
 use kube::api::ListParams;
 use serde::Serialize;
+use tokio::time::{Instant, sleep};
 
-use crate::cli::Output;
+use crate::cli::{Form, StatusArgs};
 use crate::error::{CommandError, CommandResult, chain};
-use crate::output::table;
+use crate::output::{document, table};
+use crate::progress::Bar;
+use crate::sides;
+
+/// How often the numbers are read while somebody waits.
+const PERIOD: Duration = Duration::from_millis(250);
 
 /// One kind's numbers.
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct KindStatus {
     /// The kind.
     pub(crate) kind: &'static str,
+    /// What to call it.
+    pub(crate) state: State,
     /// Objects in the cluster.
     pub(crate) objects: u64,
     /// Rows that say live.
@@ -23,72 +37,226 @@ pub(crate) struct KindStatus {
     pub(crate) evicted: u64,
     /// Soft-deleted rows.
     pub(crate) deleted: u64,
+    /// Objects that the database refused.
+    pub(crate) quarantined: u64,
+    /// Live rows without an object that are held back.
+    pub(crate) held_orphans: u64,
+    /// Versions of the whole cluster that came after the position that was saved last; `None` where none
+    /// is saved. Versions of other kinds count, so that it is a bound and seldom 0.
+    pub(crate) lag_versions: Option<u64>,
 }
 
-/// Counts and prints; a difference is a failure.
-pub(crate) async fn run(
-    registry: &Registry,
-    client: &Client,
-    store: &dyn MetadataStorage,
-    output: Output,
-) -> CommandResult {
-    let statuses = collect(registry, client, store).await?;
-    print!("{}", render(&statuses, output)?);
-    match statuses.iter().filter(|status| status.objects != status.live).count() {
-        0 => Ok(()),
-        differing => Err(CommandError::failure(format_args!("{differing} kinds differ"))
-            .hint("the ingester may still be at work: try again, then look at its log and /readyz")),
+/// How a kind stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum State {
+    /// As many live rows as objects, and nothing is in the way.
+    Settled,
+    /// The database refused objects.
+    Quarantine,
+    /// Objects and live rows differ in number.
+    Behind,
+    /// Rows without objects are too many to be closed.
+    HoldsOrphans,
+    /// The cluster was restored from a backup and is being listed.
+    Restoring,
+    /// No ingester has come to the end of its first list.
+    NotSynced,
+}
+
+impl State {
+    fn new(position: Option<SavedPosition>, objects: u64, live: u64, quarantined: u64) -> Self {
+        match position {
+            None => Self::NotSynced,
+            Some(SavedPosition::Restoring(_)) => Self::Restoring,
+            Some(SavedPosition::Held(_)) => Self::HoldsOrphans,
+            Some(SavedPosition::Settled(_)) if quarantined > 0 => Self::Quarantine,
+            Some(SavedPosition::Settled(_)) if objects != live => Self::Behind,
+            Some(SavedPosition::Settled(_)) => Self::Settled,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Settled => "settled",
+            Self::Behind => "behind",
+            Self::Quarantine => "has refused objects",
+            Self::HoldsOrphans => "holds orphans",
+            Self::Restoring => "takes up a restored cluster",
+            Self::NotSynced => "not yet synced",
+        }
+    }
+
+    /// What a person does about it.
+    fn advice(self) -> Option<&'static str> {
+        match self {
+            Self::Settled => None,
+            Self::Behind | Self::Restoring => Some("the ingester may be at work: --wait; else see its log and /readyz"),
+            Self::Quarantine => Some("`kindex quarantine list` says why"),
+            Self::HoldsOrphans => Some("/readyz of the ingester says what to do"),
+            Self::NotSynced => Some("does an ingester run on this database? `kindex backfill` fills it without one"),
+        }
     }
 }
 
-/// The numbers of all kinds.
+/// Counts and prints, once or until all is settled; what is not is a failure.
+pub(crate) async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult {
+    let kinds = sides::kinds(registry, &args.kinds)?;
+    let store = sides::store(registry, &args.sides)?;
+    let client = sides::cluster(&args.sides).await?.client;
+    let statuses = if args.wait {
+        wait(&kinds, &client, store.as_ref(), Duration::from_secs(args.timeout)).await
+    } else {
+        collect(&kinds, &client, store.as_ref()).await
+    };
+    store.close().await;
+    let statuses = statuses?;
+    print!("{}", render(&statuses, args.output)?);
+    judge(&statuses)
+}
+
+/// Reads the numbers until all is settled, or so long.
+async fn wait(
+    kinds: &[&'static Kind],
+    client: &Client,
+    store: &dyn MetadataStorage,
+    patience: Duration,
+) -> CommandResult<Vec<KindStatus>> {
+    let deadline = Instant::now() + patience;
+    let bar = Bar::new();
+    bar.begin("waiting", None);
+    loop {
+        let found = collect(kinds, client, store).await;
+        let unsettled = found.as_ref().ok().map(|statuses| unsettled(statuses).count());
+        if unsettled == Some(0) || Instant::now() >= deadline {
+            bar.end();
+            return found;
+        }
+        bar.note(&match (&found, unsettled) {
+            (Err(error), _) => error.to_string(),
+            (Ok(_), count) => format!("{} kinds are not settled", count.unwrap_or_default()),
+        });
+        sleep(PERIOD).await;
+    }
+}
+
+fn unsettled(statuses: &[KindStatus]) -> impl Iterator<Item = &KindStatus> {
+    statuses.iter().filter(|status| status.state != State::Settled)
+}
+
+fn judge(statuses: &[KindStatus]) -> CommandResult {
+    let Some(first) = unsettled(statuses).next() else {
+        return Ok(());
+    };
+    let count = unsettled(statuses).count();
+    let error = CommandError::failure(format_args!("{count} of {} kinds are not settled", statuses.len()));
+    Err(match first.state.advice() {
+        Some(advice) => error.hint(format_args!("{}: {advice}", first.kind)),
+        None => error,
+    })
+}
+
+/// The numbers of these kinds.
 pub(crate) async fn collect(
-    registry: &Registry,
+    kinds: &[&'static Kind],
     client: &Client,
     store: &dyn MetadataStorage,
 ) -> CommandResult<Vec<KindStatus>> {
     let mut statuses = Vec::new();
-    for kind in registry.kinds {
-        let Counts { live, evicted, deleted } = store
-            .count(kind)
-            .await
-            .map_err(|error| CommandError::failure(chain(&error)))?;
-        statuses.push(KindStatus {
-            kind: kind.name,
-            objects: objects(client, kind).await?,
-            live,
-            evicted,
-            deleted,
-        });
+    for kind in kinds {
+        statuses.push(of_kind(kind, client, store).await?);
     }
     Ok(statuses)
 }
 
-/// One page of one object tells the rest by its remaining item count.
-async fn objects(client: &Client, kind: &Kind) -> CommandResult<u64> {
+async fn of_kind(kind: &'static Kind, client: &Client, store: &dyn MetadataStorage) -> CommandResult<KindStatus> {
+    let failed = |error: &dyn std::error::Error| CommandError::failure(chain(error));
+    let counts = store.count(kind).await.map_err(|error| failed(&error))?;
+    let Counts { live, evicted, deleted } = counts;
+    let quarantined = store.quarantined(kind).await.map_err(|error| failed(&error))?.len() as u64;
+    let saved = store.checkpoint(kind).await.map_err(|error| failed(&error))?;
+    let (objects, version) = objects(client, kind).await?;
+    let position = saved.map(SavedPosition::decode);
+    let state = State::new(position, objects, live, quarantined);
+    Ok(KindStatus {
+        kind: kind.name,
+        state,
+        objects,
+        live,
+        evicted,
+        deleted,
+        quarantined,
+        held_orphans: match state {
+            State::HoldsOrphans => live.saturating_sub(objects),
+            State::Settled | State::Behind | State::Quarantine | State::Restoring | State::NotSynced => 0,
+        },
+        lag_versions: position.map(|position| version.saturating_sub(position.version().0)),
+    })
+}
+
+/// How many there are, and the cluster's version: one page of one object tells the rest by its
+/// remaining item count.
+async fn objects(client: &Client, kind: &Kind) -> CommandResult<(u64, u64)> {
     let page = crate::client::all(client, kind)
         .list_metadata(&ListParams::default().limit(1))
         .await
         .map_err(|error| CommandError::failure(format_args!("{}: {}", kind.plural, chain(&error))))?;
     let remaining = page.metadata.remaining_item_count.unwrap_or(0);
-    Ok(page.items.len() as u64 + remaining.unsigned_abs())
+    let version = page.metadata.resource_version.unwrap_or_default();
+    let objects = page.items.len() as u64 + remaining.unsigned_abs();
+    Ok((objects, version.parse().unwrap_or_default()))
 }
 
 /// The numbers in the form asked for.
-pub(crate) fn render(statuses: &[KindStatus], output: Output) -> CommandResult<String> {
-    let failed = |error: &dyn std::error::Error| CommandError::failure(chain(error));
-    match output {
-        Output::Json => Ok(serde_json::to_string_pretty(statuses).map_err(|error| failed(&error))? + "\n"),
-        Output::Yaml => serde_saphyr::to_string(&statuses).map_err(|error| failed(&error)),
-        Output::Name => Ok(statuses.iter().map(|status| format!("{}\n", status.kind)).collect()),
-        Output::Table | Output::Wide => {
-            let rows = statuses.iter().map(|status| {
-                let numbers = [status.objects, status.live, status.evicted, status.deleted];
-                std::iter::once(status.kind.to_owned())
-                    .chain(numbers.map(|number| number.to_string()))
-                    .collect()
-            });
-            Ok(table(&["kind", "objects", "live", "evicted", "deleted"], rows))
-        }
+fn render(statuses: &[KindStatus], form: Form) -> CommandResult<String> {
+    if form != Form::Table {
+        return document(&statuses, form);
+    }
+    let rows = statuses.iter().map(|status| {
+        let numbers = [
+            status.objects,
+            status.live,
+            status.evicted,
+            status.deleted,
+            status.quarantined,
+            status.held_orphans,
+        ];
+        let lag = status.lag_versions.map_or("-".to_owned(), |lag| lag.to_string());
+        std::iter::once(status.kind.to_owned())
+            .chain(numbers.map(|number| number.to_string()))
+            .chain([lag, status.state.words().to_owned()])
+            .collect()
+    });
+    let heads = [
+        "kind",
+        "objects",
+        "live",
+        "evicted",
+        "deleted",
+        "quarantined",
+        "held",
+        "lag",
+        "state",
+    ];
+    Ok(table(&heads, rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kindex_runtime::object::ResourceVersion;
+
+    #[test]
+    fn a_kind_is_settled_only_where_nothing_is_in_the_way() {
+        let version = ResourceVersion(9);
+        let settled = Some(SavedPosition::Settled(version));
+        let held = Some(SavedPosition::Held(version));
+        assert_eq!(State::new(settled, 3, 3, 0), State::Settled);
+        assert_eq!(State::new(settled, 3, 2, 0), State::Behind);
+        assert_eq!(State::new(settled, 3, 2, 1), State::Quarantine);
+        assert_eq!(State::new(held, 0, 600, 0), State::HoldsOrphans);
+        let restoring = Some(SavedPosition::Restoring(version));
+        assert_eq!(State::new(restoring, 3, 3, 0), State::Restoring);
+        assert_eq!(State::new(None, 0, 0, 0), State::NotSynced);
     }
 }

@@ -37,6 +37,39 @@ pub struct SidesArgs {
     pub database: DatabaseArg,
 }
 
+/// Flags of `kindex status`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = STATUS_EXAMPLES)]
+pub struct StatusArgs {
+    /// Only this kind; may be repeated.
+    #[arg(short, long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
+
+    /// Wait until every kind is settled.
+    #[arg(long)]
+    pub wait: bool,
+
+    /// With --wait: give up after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub timeout: u64,
+
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    pub output: Form,
+
+    /// Both sides.
+    #[command(flatten)]
+    pub sides: SidesArgs,
+}
+
+const STATUS_EXAMPLES: &str = "\
+Exits 1 while a kind is not settled. Counts objects and rows; `kindex verify` compares what they say.
+
+Examples:
+  kindex status
+  kindex status --wait --timeout 300 && kindex verify
+  kindex status --kind pipelineruns --kubeconfig ~/.kube/config --database mysql://… --output json";
+
 /// Flags of `kindex verify`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = VERIFY_EXAMPLES)]

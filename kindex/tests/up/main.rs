@@ -10,6 +10,7 @@ mod purge;
 mod quarantine;
 mod readiness;
 mod restore;
+mod status;
 mod traces;
 mod verify;
 mod walk;

@@ -59,6 +59,14 @@ fn rows_of_a_lost_cluster_are_held_until_they_are_allowed_to_go_and_then_come_ba
     run.restart_with(&flags);
     wait_for("the reason", || is_held(&run));
     assert_eq!(rows(&run, "live"), 3);
+    wait_for("the state", || {
+        let output = run.command(&["status", "--kind", "models", "--output", "json"]);
+        let kinds: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let held = kinds
+            .first()
+            .is_some_and(|kind| kind["state"] == "holds-orphans" && kind["heldOrphans"] == 3);
+        held && output.status.code() == Some(1)
+    });
     // Whether the position was saved or not when it is killed: the next start knows.
     run.kill();
     run.restart();

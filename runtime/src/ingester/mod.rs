@@ -10,6 +10,8 @@ pub mod decide;
 
 pub mod message;
 
+pub mod saved;
+
 pub mod settings;
 
 pub mod status;

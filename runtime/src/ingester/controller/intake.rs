@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::super::backoff;
 use super::super::message::{Output, Saved, StoreFailure};
+use super::super::saved::SavedPosition;
 use super::Controller;
 use super::entry::Observation;
 use super::listing::Listing;
@@ -15,21 +16,6 @@ use crate::object::{Object, ResourceVersion, Uid};
 
 /// A watch that ends sooner, without an event, has failed.
 const WATCH_LEAST: Duration = Duration::from_secs(1);
-
-/// Added to the position that is saved while rows are held back: the next start compares once
-/// more, and so knows of them. No cluster comes so far, and a restored one is marked higher up.
-const HELD: u64 = 1 << 61;
-
-fn to_save(position: ResourceVersion, held: bool) -> ResourceVersion {
-    ResourceVersion(position.0 + if held { HELD } else { 0 })
-}
-
-fn from_saved(saved: ResourceVersion) -> (ResourceVersion, bool) {
-    match saved.0.checked_sub(HELD) {
-        Some(position) => (ResourceVersion(position), true),
-        None => (saved, false),
-    }
-}
 
 /// What the intake does.
 #[derive(Debug)]
@@ -217,8 +203,9 @@ impl Controller {
                 self.probe();
             }
             Some(saved) => {
-                let (version, held) = from_saved(saved);
-                self.compare_first |= held;
+                let position = SavedPosition::decode(saved);
+                let version = position.version();
+                self.compare_first |= matches!(position, SavedPosition::Held(_));
                 self.position.restart(version);
                 self.checkpoints.saved = Some(saved);
                 self.note_version(version);
@@ -342,7 +329,11 @@ impl Controller {
         let watching = matches!(self.phase, Phase::Watching { .. });
         let watermark = self.watermark()?;
         let checkpoints = &self.checkpoints;
-        let position = to_save(watermark, self.held_orphans.is_some());
+        let position = match self.held_orphans {
+            None => SavedPosition::Settled(watermark),
+            Some(_) => SavedPosition::Held(watermark),
+        };
+        let position = position.encode();
         let worth = !checkpoints.saving() && checkpoints.saved != Some(position) && watermark >= checkpoints.least;
         (watching && worth).then_some(position)
     }

@@ -3,20 +3,19 @@
 //! nobody's way. Then everything is listed, which is the business of `listing`.
 
 use super::super::message::{Output, StoreFailure};
+use super::super::saved::SavedPosition;
 use super::super::settings::Settings;
 use super::Controller;
 use super::intake::{Checkpoints, Phase};
 use crate::object::{ResourceVersion, Uid};
 use crate::store::RowState;
 
-/// Added to the version of a restored cluster, and saved as position from the moment it is
-/// found until it has been listed: its versions may have grown beyond ours by then. No
-/// cluster comes so far.
-const MARK: u64 = 1 << 62;
-
 /// The version at which a restored cluster was found, if a saved position is the mark of it.
 pub(super) fn marked(position: ResourceVersion) -> Option<ResourceVersion> {
-    (position.0 >= MARK).then(|| ResourceVersion(position.0 - MARK))
+    match SavedPosition::decode(position) {
+        SavedPosition::Restoring(version) => Some(version),
+        SavedPosition::Settled(_) | SavedPosition::Held(_) => None,
+    }
 }
 
 /// How far the restoration is.
@@ -58,7 +57,7 @@ impl Restoration {
     }
 
     fn mark(&self) -> ResourceVersion {
-        ResourceVersion(MARK + self.version.0)
+        SavedPosition::Restoring(self.version).encode()
     }
 
     pub(super) fn is_marking(&self) -> bool {
