@@ -127,19 +127,19 @@ fn an_object_comes_back_from_sqlite_and_stays() {
 }
 
 #[test]
-fn an_object_comes_back_from_mariadb_and_stays() {
+fn an_object_comes_back_from_mariadb_and_stays_beside_an_ingester_that_remembers_versions() {
     if !kubectl_is_there() || !require("mariadb", MariaDb::installed()) {
         return;
     }
     let server = MariaDb::start(&[]);
-    let database = [
-        "--database".to_owned(),
-        format!("mysql://root@127.0.0.1:{}/kindex", server.port),
-    ];
-    let flags: Vec<&str> = database.iter().map(String::as_str).collect();
+    let address = format!("mysql://root@127.0.0.1:{}/kindex", server.port);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let config = directory.path().join("kindex.yaml");
+    std::fs::write(&config, "metadataStorage: {enableResourceVersionCache: true}\n").expect("writable");
+    let config = config.display().to_string();
     walk(&Stage {
-        run: Running::start(&flags),
-        database: database.to_vec(),
+        run: Running::start(&["--database", &address, "--config", &config]),
+        database: vec!["--database".to_owned(), address],
     });
 }
 
@@ -168,4 +168,55 @@ fn a_name_that_is_taken_a_kind_without_history_and_nothing_named_are_said_so() {
     ] {
         assert_eq!(run.command(wrong).status.code(), Some(2), "{wrong:?}");
     }
+}
+
+#[test]
+fn an_object_comes_back_to_its_owner_or_without_it_and_is_not_collected() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let stage = Stage {
+        run: Running::start(&[]),
+        database: Vec::new(),
+    };
+    let run = &stage.run;
+    let uid_of = |kind: &str, name: &str| run.kubectl(&["get", kind, name, "-o", "jsonpath={.metadata.uid}"], "");
+    let owners_of_fraud = || {
+        let text = run.kubectl(&["get", "model", "fraud", "-o", "json"], "");
+        let object: Value = serde_json::from_str(&text).expect("an object");
+        object["metadata"]["ownerReferences"].clone()
+    };
+    let delete_both = || {
+        run.kubectl(&["delete", "project", "p"], "");
+        wait_for("the collection", || {
+            run.kubectl(&["get", "models"], "").is_empty() && !run.get(&["models", "-o", "name"]).contains("fraud")
+        });
+    };
+    let project =
+        "{apiVersion: michelangelo.api/v2, kind: Project, metadata: {name: p, namespace: default}, spec: {tier: 1}}";
+    run.kubectl(&["apply", "-f", "-"], project);
+    let first = uid_of("project", "p");
+    let owner = format!("ownerReferences: [{{apiVersion: michelangelo.api/v2, kind: Project, name: p, uid: {first}}}]");
+    run.kubectl(
+        &["apply", "-f", "-"],
+        &super::MODEL.replace("name: fraud,", &format!("name: fraud, {owner},")),
+    );
+    delete_both();
+
+    assert_eq!(stage.report(&["restore", "project/p"])[0]["outcome"], "restored");
+    let restored = stage.report(&["restore", "models", "--deleted", "--since", "1h"]);
+    assert_eq!(
+        (&restored[0]["outcome"], &restored[0]["ownersLeftOut"]),
+        (&json!("restored"), &Value::Null)
+    );
+    assert_eq!(owners_of_fraud()[0]["uid"], uid_of("project", "p"));
+    delete_both();
+
+    let alone = stage.report(&["restore", "model/fraud"]);
+    assert_eq!(alone[0]["ownersLeftOut"][0]["owner"], "Project/p");
+    assert_eq!(owners_of_fraud(), Value::Null);
+    wait_for("a settled state", || {
+        stage.command(&["verify", "--kind", "models"]).status.success()
+    });
+    assert_eq!(uid_of("model", "fraud"), alone[0]["newUid"].as_str().expect("a uid"));
 }
