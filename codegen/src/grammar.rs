@@ -238,7 +238,26 @@ pub static KIND: Section = Section {
             },
             "Fields that name objects of other kinds.",
         ),
+        key("allow", ALLOWED, ALLOW_DOC),
     ],
+};
+
+const ALLOWED: Sort = Sort::Each {
+    section: &ALLOW,
+    shorthand: Some("reason"),
+    names: "^[K][0-9]*$",
+};
+const ALLOW_DOC: &str = "Findings of `kindex lint` that may pass here, each code with the reason why.";
+
+/// `[kinds.<Kind>.allow]` and `[queries.<name>.allow]`, one entry.
+pub static ALLOW: Section = Section {
+    name: "allowance",
+    doc: "A finding of `kindex lint` that may pass.",
+    keys: &[required(
+        "reason",
+        Sort::Text,
+        "Why it may pass, for whoever reads this next.",
+    )],
 };
 
 /// `[kinds.<Kind>.retention]`.
@@ -372,5 +391,6 @@ pub static QUERY: Section = Section {
             "Columns by which rows are sorted, separated by commas, each with `asc` or `desc`.",
         ),
         key("limit", Sort::Count, "Most rows returned. Default: no limit."),
+        key("allow", ALLOWED, ALLOW_DOC),
     ],
 };

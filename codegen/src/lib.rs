@@ -32,6 +32,8 @@ pub mod dialect;
 
 pub mod plan;
 
+pub mod lint;
+
 pub mod emit;
 
 use std::path::{Path, PathBuf};
@@ -83,14 +85,15 @@ pub struct Planned {
     pub warnings: Vec<String>,
 }
 
-/// Plans the migration from the last one to the declaration below `root`. It is called `name`, or after what it does.
+/// Plans the migration from the last one to the declaration below `root`. `wishes` say what it is called and
+/// what may pass in it.
 ///
 /// # Guarantees
 /// Nothing is written. The emitted files are those of [`generate`], once the migration is among its inputs.
 ///
 /// # Errors
 /// Every mistake in the declaration, or every break in the chain of migrations.
-pub fn plan(root: &Path, name: Option<&str>) -> Result<Planned, Diagnostics> {
+pub fn plan(root: &Path, wishes: &plan::Wishes) -> Result<Planned, Diagnostics> {
     let mut input = read(root)?;
     let mut broken = Collector::default();
     let mut planned = plan::read(&input.sources, &mut broken);
@@ -102,7 +105,7 @@ pub fn plan(root: &Path, name: Option<&str>) -> Result<Planned, Diagnostics> {
     plan::doubt_names(&input.spec, &input.lowered, &mut doubts);
     let steps = plan::pending(&input.lowered.model, &input.lowered.lock, &planned);
     let Input { sources, lowered, .. } = &mut input;
-    let next = (!steps.is_empty()).then(|| plan::add(steps, name, &planned, lowered, sources));
+    let next = (!steps.is_empty()).then(|| plan::add(steps, wishes, &planned, lowered, sources));
     planned.extend(next.iter().map(|next| next.migration.clone()));
     let mut artifacts = emitted(lowered, &planned);
     artifacts.extend(plan::files(sources));
@@ -112,6 +115,21 @@ pub fn plan(root: &Path, name: Option<&str>) -> Result<Planned, Diagnostics> {
         artifacts,
         warnings,
     })
+}
+
+/// What is right below `root` and yet may hurt.
+///
+/// # Errors
+/// Every mistake in the declaration, or every break in the chain of migrations.
+pub fn lint(root: &Path) -> Result<lint::Report, Diagnostics> {
+    let Input { sources, spec, lowered } = read(root)?;
+    let mut broken = Collector::default();
+    plan::read(&sources, &mut broken);
+    if !broken.is_empty() {
+        let broken = broken.into_diagnostics(sources);
+        return Err(broken.concluding("among the migrations"));
+    }
+    Ok(lint::lint(&spec, &lowered, &sources))
 }
 
 /// Every emitted file as it is once `migrations.sum` holds the files below `root` as they are, after an edit on

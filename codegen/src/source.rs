@@ -145,6 +145,15 @@ impl Sources {
         &self.file(id).text
     }
 
+    /// Where a place begins, for people: both counted from 1, the column in characters.
+    pub fn line_and_column(&self, place: Place) -> (usize, usize) {
+        let before = &self.text(place.file)[..place.start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.matches('\n').count() + 1;
+        let column = before[line_start..].chars().count() + 1;
+        (line, column)
+    }
+
     /// Adds a text that is neither messages nor the lock, such as a CRD manifest.
     pub fn add(&mut self, path: impl Into<String>, text: impl Into<String>) -> FileId {
         self.files.push(SourceFile {
@@ -236,4 +245,18 @@ fn find(directory: &Path, prefix: &str, ends: &[&str], found: &mut Vec<String>) 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_from_one_in_characters() {
+        let text = "a = 1\nü = \"x\"\n";
+        let sources = Sources::of_crds(text);
+        let at = |start: usize| sources.line_and_column(Place::new(sources.crds(), start..text.len()));
+        assert_eq!(at(0), (1, 1));
+        assert_eq!(at(text.find('x').expect("there")), (2, 6));
+    }
 }

@@ -16,7 +16,7 @@ pub use healing::{
     SidesArgs, StatusArgs, VerifyArgs,
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
-pub use planning::PlanArgs;
+pub use planning::{LintArgs, LintForm, PlanArgs};
 pub use upkeep::{PurgeArgs, RestoreArgs};
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
@@ -88,6 +88,8 @@ pub enum Command {
     Generate(GenerateArgs),
     /// Plan the migration from the schema as it is to the one that crds.toml wants.
     Plan(PlanArgs),
+    /// Find what is right in migrations and crds.toml and yet may hurt.
+    Lint(LintArgs),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.

@@ -41,6 +41,8 @@ mod generate;
 
 mod plan;
 
+mod lint;
+
 mod orphans;
 
 mod ingester;

@@ -6,7 +6,8 @@ use std::path::Path;
 use kindex_codegen::artifact::{self, Artifacts, Mode};
 use kindex_codegen::diag::Diagnostics;
 use kindex_codegen::dialect::{Dialect, Step};
-use kindex_codegen::plan::Next;
+use kindex_codegen::lint::Code;
+use kindex_codegen::plan::{Migration, Next, Wishes};
 use serde::Serialize;
 
 use crate::cli::{Form, PlanArgs};
@@ -28,7 +29,16 @@ pub(crate) fn run(args: &PlanArgs) -> CommandResult {
         return Err(CommandError::usage(format_args!("{name:?} is no name of a migration"))
             .hint("lower-case letters, digits and underscores, a letter first: model_budget"));
     }
-    let planned = kindex_codegen::plan(&args.root, args.name.as_deref()).map_err(refused)?;
+    let allowed = args
+        .allowed
+        .iter()
+        .map(|words| allowance(words))
+        .collect::<CommandResult<_>>()?;
+    let wishes = Wishes {
+        name: args.name.clone(),
+        allowed,
+    };
+    let planned = kindex_codegen::plan(&args.root, &wishes).map_err(refused)?;
     for warning in &planned.warnings {
         eprintln!("warning: {warning}");
     }
@@ -39,6 +49,21 @@ pub(crate) fn run(args: &PlanArgs) -> CommandResult {
     match planned.next {
         Some(next) if args.exit_code => Err(pending(&next, args.dry_run)),
         Some(_) | None => Ok(()),
+    }
+}
+
+/// `K103=reason` as it stands in a migration.
+fn allowance(words: &str) -> CommandResult<String> {
+    let (code, reason) = words.split_once('=').unwrap_or((words, ""));
+    let wrong = |why: &str| {
+        CommandError::usage(format_args!("--allow {words}: {why}"))
+            .hint("name a code of `kindex lint` and say why it may pass: --allow K103='nobody reads it'")
+    };
+    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    match Code::of_name(code) {
+        None => Err(wrong("no such code")),
+        Some(_) if reason.is_empty() => Err(wrong("no reason")),
+        Some(code) => Ok(format!("{code}: {reason}")),
     }
 }
 
@@ -153,7 +178,7 @@ fn table(next: Option<&Next>, dry_run: bool) -> String {
 }
 
 /// Which programs may run beside the new ones.
-fn suits(migration: &kindex_codegen::plan::Migration) -> String {
+fn suits(migration: &Migration) -> String {
     match migration.compatible {
         own if own == migration.number => "programs built before it must not write once it has run".to_owned(),
         compatible => format!("programs built for schema {compatible} or later may go on writing"),

@@ -12,7 +12,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    backfill, database, diff, generate, get, history, ingester, plan, purge, quarantine, restore, status, up, verify,
+    backfill, database, diff, generate, get, history, ingester, lint, plan, purge, quarantine, restore, status, up,
+    verify,
 };
 
 /// Runs the command that the process was started with.
@@ -33,6 +34,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
     match cli.command.or_else(default).expect("`up` needs no flag") {
         Command::Generate(args) => generate::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Lint(args) => lint::run(&args),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "kindex", &mut io::stdout());
             Ok(())

@@ -13,6 +13,7 @@ mod fidelity;
 mod golden;
 mod ingester;
 mod kube;
+mod plan;
 mod proxy;
 mod reject;
 mod schema;

@@ -25,6 +25,32 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// Where it is.
+    pub(crate) const fn place(&self) -> Option<Place> {
+        self.place
+    }
+
+    /// What it is, on one line.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// What to do about it.
+    pub(crate) fn help_lines(&self) -> &[String] {
+        &self.help
+    }
+
+    /// The same with a code in front, and where that is explained.
+    pub(crate) fn coded(mut self, code: &str, page: String) -> Self {
+        self.title = format!("{code}: {}", self.title);
+        self.help(page)
+    }
+
+    /// All of it, as it is printed.
+    pub(crate) fn render(&self, sources: &Sources) -> String {
+        render::render(self, sources)
+    }
+
     fn at(place: Place, title: impl Into<String>) -> Self {
         Self {
             place: Some(place),

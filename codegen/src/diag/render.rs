@@ -10,7 +10,7 @@ use crate::source::{Place, Sources};
 pub(super) fn headline(diagnostic: &Diagnostic, sources: &Sources) -> String {
     match diagnostic.place {
         Some(place) => {
-            let (line, column) = line_and_column(sources.text(place.file), place.start);
+            let (line, column) = sources.line_and_column(place);
             let path = &sources.file(place.file).path;
             format!("{path}:{line}:{column}: {}", diagnostic.title)
         }
@@ -51,25 +51,4 @@ fn snippet(diagnostic: &Diagnostic, place: Place, sources: &Sources) -> String {
         }
     }
     Renderer::plain().render(&[group])
-}
-
-/// Both counted from 1, the column in characters.
-fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
-    let before = &text[..offset];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = before.matches('\n').count() + 1;
-    let column = before[line_start..].chars().count() + 1;
-    (line, column)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::line_and_column;
-
-    #[test]
-    fn lines_and_columns_count_from_one_in_characters() {
-        let text = "a = 1\nü = \"x\"\n";
-        assert_eq!(line_and_column(text, 0), (1, 1));
-        assert_eq!(line_and_column(text, text.find('x').expect("there")), (2, 6));
-    }
 }

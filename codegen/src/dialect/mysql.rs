@@ -1,6 +1,8 @@
 //! The dialect that MySQL and MariaDB share. A statement in here runs on both, with the same meaning.
 
-use super::{Form, Step, StorageType, Table, TableColumn};
+pub mod online;
+
+use super::{Step, StorageType, Table, TableColumn};
 use crate::model::{ColumnName, Key, SqlType};
 
 /// Names, keys and values compare by code point: Kubernetes tells `a` from `A`, and an index over them must too.
@@ -23,48 +25,28 @@ pub fn expand(step: Step) -> Vec<Step> {
 
 /// The statement of a step; `None` for one that has none.
 ///
-/// An algorithm is named where MySQL 9 and MariaDB 10.11 both take it, so that a server that would copy the table
-/// refuses instead. <https://dev.mysql.com/doc/refman/9.4/en/innodb-online-ddl-operations.html>
+/// An algorithm is named where no server of the dialect has to copy the table, so that one which would copy all the
+/// same refuses instead.
 pub fn statement(step: &Step) -> Option<String> {
-    let (change, algorithm) = match step {
+    let change = match step {
         Step::CreateTable(table) => return Some(create_table(table)),
         Step::DropTable(table) => return Some(format!("DROP TABLE IF EXISTS `{table}`;")),
         Step::Fill { .. } => return None,
-        Step::DropKey { key, .. } => (format!("DROP KEY `{key}`"), INPLACE),
-        Step::DropColumn { column, .. } => (format!("DROP COLUMN `{column}`"), INSTANT),
-        Step::RenameColumn { from, to, .. } => (format!("RENAME COLUMN `{from}` TO `{to}`"), INSTANT),
-        Step::ChangeColumn { column, from, .. } => (
-            format!("MODIFY COLUMN {}", self::column(column)),
-            change_algorithm(from, column.ty),
-        ),
+        Step::DropKey { key, .. } => format!("DROP KEY `{key}`"),
+        Step::DropColumn { column, .. } => format!("DROP COLUMN `{column}`"),
+        Step::RenameColumn { from, to, .. } => format!("RENAME COLUMN `{from}` TO `{to}`"),
+        Step::ChangeColumn { column, .. } => format!("MODIFY COLUMN {}", self::column(column)),
         Step::AddColumn { column, after, .. } => {
             let place = after
                 .as_ref()
                 .map_or("FIRST".to_owned(), |name| format!("AFTER `{name}`"));
-            (format!("ADD COLUMN {} {place}", self::column(column)), INSTANT)
+            format!("ADD COLUMN {} {place}", self::column(column))
         }
-        Step::RenameKey { from, key, .. } => (format!("RENAME KEY `{from}` TO `{}`", key.name), INPLACE),
-        Step::AddKey { key, .. } => (format!("ADD {}", self::key(key)), INPLACE),
+        Step::RenameKey { from, key, .. } => format!("RENAME KEY `{from}` TO `{}`", key.name),
+        Step::AddKey { key, .. } => format!("ADD {}", self::key(key)),
     };
-    Some(format!("ALTER TABLE `{}` {change}{algorithm};", step.table()))
-}
-
-/// Only the data dictionary changes.
-const INSTANT: &str = ", ALGORITHM=INSTANT";
-/// Rows stay where they are, and may be written meanwhile.
-const INPLACE: &str = ", ALGORITHM=INPLACE, LOCK=NONE";
-
-/// A VARCHAR grows in place while the length of a value keeps its two bytes; every other change copies the table, and
-/// MySQL says so only when it is asked.
-fn change_algorithm(from: &Form, to: StorageType) -> &'static str {
-    match (from, to) {
-        (Form::Ours(StorageType::Sql(SqlType::VarChar(from))), StorageType::Sql(SqlType::VarChar(to)))
-            if from.saturating_mul(4) > 255 && *from < to =>
-        {
-            INPLACE
-        }
-        _ => "",
-    }
+    let clause = online::clause(step).map_or_else(String::new, |clause| format!(", {clause}"));
+    Some(format!("ALTER TABLE `{}` {change}{clause};", step.table()))
 }
 
 fn column(column: &TableColumn) -> String {

@@ -64,16 +64,11 @@ pub(super) fn lower(
         }
     }
     renames::check(kind, &into.columns, found);
-    let bytes: usize = into.columns.iter().map(|column| row_bytes(column.sql)).sum();
+    let bytes: usize = into.columns.iter().map(|column| column.sql.row_bytes()).sum();
     if bytes > ROW_BYTES_MAX {
         found.push(mistakes::row_too_long(&kind.name, bytes, ROW_BYTES_MAX));
     }
     into
-}
-
-/// What a value takes in the row itself; long texts lie elsewhere and leave a pointer.
-fn row_bytes(sql: SqlType) -> usize {
-    sql.key_bytes().map_or(12, |bytes| bytes + 2)
 }
 
 /// An entry under `columns` and the table that it belongs to.

@@ -95,6 +95,14 @@ impl SqlType {
         }
     }
 
+    /// Bytes that a value takes in the row itself; long texts lie elsewhere and leave a pointer.
+    pub const fn row_bytes(self) -> usize {
+        match self.key_bytes() {
+            Some(bytes) => bytes + 2,
+            None => 12,
+        }
+    }
+
     /// Whether a column of this type can become one of type `other` with every value as it is, on every engine.
     /// Whether a change of type is worth more than a new column is decided by this alone.
     pub const fn widens_to(self, other: Self) -> bool {

@@ -12,6 +12,10 @@ const COMPATIBLE: &str = "-- compatible: ";
 /// Starts the line of a step.
 pub const STEP: &str = "-- step: ";
 
+/// Starts the line that lets a finding of the lint pass: in front of the first step for the whole file, in a step for
+/// that step.
+pub const ALLOW: &str = "-- kindex:allow ";
+
 /// A planned migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
@@ -66,7 +70,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// The lowest compatible number that the text of a migration names.
-pub(super) fn parse_compatible(text: &str) -> Option<u32> {
+pub fn parse_compatible(text: &str) -> Option<u32> {
     let line = text.lines().find_map(|line| line.strip_prefix(COMPATIBLE))?;
     line.split_whitespace().next()?.parse().ok()
 }
@@ -81,7 +85,13 @@ pub(super) fn compatible(steps: &[Step], number: u32, before: Option<u32>) -> u3
 }
 
 /// The text of a migration in one dialect.
-pub(super) fn render(number: u32, name: &str, compatible: u32, steps: &[Step], dialect: Dialect) -> String {
+pub(super) fn render(
+    (number, name): (u32, &str),
+    compatible: u32,
+    steps: &[Step],
+    allowed: &[String],
+    dialect: Dialect,
+) -> String {
     let mut text = format!(
         "-- {}\n\
          {COMPATIBLE}{compatible}\n\
@@ -89,14 +99,25 @@ pub(super) fn render(number: u32, name: &str, compatible: u32, steps: &[Step], d
          -- Planned by `kindex plan`; `kindex migrate` takes the steps in order and can go on after any of them.\n",
         stem(number, name)
     );
+    for allowed in allowed {
+        text.push_str(&format!("{ALLOW}{allowed}\n"));
+    }
     for (step, statement) in dialect.spell(steps) {
         write!(text, "\n{STEP}{step}\n").expect("writing to a String cannot fail");
+        if let Some(note) = note(&step) {
+            text.push_str(&format!("-- {note}\n"));
+        }
         if let Some(statement) = statement {
             text.push_str(&statement);
             text.push('\n');
         }
     }
     text
+}
+
+/// What the statement, if there is one, does not say: what was there before, and where values come from.
+fn note(step: &Step) -> Option<String> {
+    matches!(step, Step::ChangeColumn { .. } | Step::Fill { .. }).then(|| step.detail())
 }
 
 /// What a migration of these steps is called where nobody says: after the first step that says most.

@@ -4,13 +4,15 @@
 mod diff;
 mod migration;
 mod schema;
+mod script;
 
 mod chain;
 
 pub use chain::{SUM, hash, read};
 pub use diff::diff;
-pub use migration::{Migration, STEP, is_name, parse_file_name};
+pub use migration::{ALLOW, Migration, STEP, is_name, parse_compatible, parse_file_name};
 pub use schema::{Existing, ExistingColumn, Extracted, Schema, Wanted};
+pub use script::{Block, Line, Script};
 
 use crate::artifact::{Artifacts, RelativePath};
 use crate::diag::{Collector, messages};
@@ -20,6 +22,15 @@ use crate::lower::Lowered;
 use crate::model::{ColumnName, Model};
 use crate::source::{MIGRATIONS, Sources};
 use crate::spec::Spec;
+
+/// What a person says of the next migration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// What it is called; `None`: after what it does.
+    pub name: Option<String>,
+    /// Findings of the lint that may pass in it, each `<code>: <reason>`.
+    pub allowed: Vec<String>,
+}
 
 /// The next migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,19 +65,14 @@ pub fn reminder(pending: &[Step]) -> Option<String> {
 }
 
 /// Puts the next migration for `steps` among the sources, and the structure it leads to into the lock.
-pub fn add(
-    steps: Vec<Step>,
-    name: Option<&str>,
-    planned: &[Migration],
-    to: &mut Lowered,
-    sources: &mut Sources,
-) -> Next {
+pub fn add(steps: Vec<Step>, wishes: &Wishes, planned: &[Migration], to: &mut Lowered, sources: &mut Sources) -> Next {
     let last = planned.last();
     let number = last.map_or(1, |last| last.number + 1);
-    let name = name.map_or_else(|| migration::suggest_name(&steps, number), str::to_owned);
+    let named = wishes.name.clone();
+    let name = named.unwrap_or_else(|| migration::suggest_name(&steps, number));
     let compatible = migration::compatible(&steps, number, last.map(|last| last.compatible));
     for dialect in Dialect::ALL {
-        let text = migration::render(number, &name, compatible, &steps, dialect);
+        let text = migration::render((number, &name), compatible, &steps, &wishes.allowed, dialect);
         sources.add_migration(&migration::file_name(number, &name, dialect), text);
     }
     rehash(sources);

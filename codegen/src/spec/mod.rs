@@ -82,6 +82,17 @@ pub struct KindSpec {
     pub columns: Vec<ColumnSpec>,
     /// References in file order.
     pub references: Vec<ReferenceSpec>,
+    /// Findings of the lint that may pass, in file order.
+    pub allow: Vec<AllowSpec>,
+}
+
+/// An entry of `[kinds.<Kind>.allow]` or `[queries.<name>.allow]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowSpec {
+    /// The code.
+    pub code: Text,
+    /// Why; `None` was reported.
+    pub reason: Option<Text>,
 }
 
 /// `[kinds.<Kind>.retention]`.
@@ -152,6 +163,8 @@ pub struct QuerySpec {
     pub order_by: Option<Text>,
     /// Most rows.
     pub limit: Option<Placed<u32>>,
+    /// Findings of the lint that may pass, in file order.
+    pub allow: Vec<AllowSpec>,
 }
 
 /// `fields = { spec = {…}, status = {…} }`.

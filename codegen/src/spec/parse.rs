@@ -6,11 +6,11 @@ use toml::de::{DeTable, DeValue};
 
 use super::table::{Reader, Table};
 use super::{
-    ColumnSpec, FieldShape, FieldSpec, FieldsSpec, KindSpec, Placed, PlatformSpec, QuerySpec, ReferenceSpec,
+    AllowSpec, ColumnSpec, FieldShape, FieldSpec, FieldsSpec, KindSpec, Placed, PlatformSpec, QuerySpec, ReferenceSpec,
     RetentionSpec, Spec,
 };
 use crate::diag::{Collector, messages};
-use crate::grammar::{COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, RETENTION, Section};
+use crate::grammar::{ALLOW, COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, RETENTION, Section};
 use crate::source::{Place, Sources, Text};
 
 /// Reads the declaration. Syntax errors are reported and what is legible around them is still read.
@@ -116,6 +116,7 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
         references.push(reference(reader, name, &table));
     });
     shape_is_given_once(reader, &name, &table);
+    let allow = allow(reader, &table);
     let retention = table.value("retention").and_then(|value| {
         let place = reader.place(value);
         Some(retention(reader, place, value.get_ref().as_table()?))
@@ -137,6 +138,7 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
         fields: table.table("fields").map(|fields| inline_fields(reader, &name, fields)),
         columns,
         references,
+        allow,
         name,
     }
 }
@@ -189,8 +191,18 @@ fn reference(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> Referenc
     }
 }
 
-fn query(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> QuerySpec {
+fn allow(reader: &mut Reader<'_>, table: &Table<'_, '_>) -> Vec<AllowSpec> {
+    let mut allowed = Vec::new();
+    each(reader, table, "allow", &ALLOW, Some("reason"), |reader, code, table| {
+        let reason = table.text("reason", reader);
+        allowed.push(AllowSpec { code, reason });
+    });
+    allowed
+}
+
+fn query(reader: &mut Reader<'_>, name: Text, table: &Table<'_, '_>) -> QuerySpec {
     QuerySpec {
+        allow: allow(reader, table),
         name,
         doc: table.text("doc", reader),
         kind: table.text("kind", reader),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::Form;
 
@@ -14,6 +14,10 @@ pub struct PlanArgs {
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
+    /// A finding of `kindex lint` that may pass in the migration, with the reason; may be repeated.
+    #[arg(long = "allow", value_name = "CODE=REASON")]
+    pub allowed: Vec<String>,
+
     /// Write nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -23,7 +27,7 @@ pub struct PlanArgs {
     pub exit_code: bool,
 
     /// Plan nothing: take the files of the migrations as they are, after an edit of one that ran nowhere yet.
-    #[arg(long, conflicts_with_all = ["name", "exit_code"])]
+    #[arg(long, conflicts_with_all = ["name", "allowed", "exit_code"])]
     pub rehash: bool,
 
     /// Form of the output.
@@ -41,5 +45,38 @@ Compares crds.toml with what the migrations in schema/migrations lead to. Needs 
 Examples:
   kindex plan --dry-run
   kindex plan --name model_budget
+  kindex plan --allow K103='nobody reads model.source any more'
   kindex plan --dry-run --exit-code      in CI: fails with 2 where a migration is missing
   kindex plan --rehash                   after editing a planned migration by hand";
+
+/// Flags of `kindex lint`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = LINT_EXAMPLES)]
+pub struct LintArgs {
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = LintForm::Text)]
+    pub output: LintForm,
+
+    /// Directory of crds.toml.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
+}
+
+/// Form of findings on stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LintForm {
+    /// For people, with the lines in question.
+    Text,
+    /// One JSON document.
+    Json,
+    /// Annotations of a GitHub workflow.
+    Github,
+}
+
+const LINT_EXAMPLES: &str = "\
+Looks at the migrations and at crds.toml. Needs no database. Exits 1 where it finds anything.
+
+Examples:
+  kindex lint
+  kindex lint --output github        in a workflow: findings stand beside the changed lines
+  kindex lint --output json | jq -r '.findings[].code'";

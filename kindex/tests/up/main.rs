@@ -5,6 +5,7 @@ mod backfill;
 mod history;
 mod metrics;
 mod orphans;
+mod plan;
 mod process;
 mod purge;
 mod quarantine;

@@ -1,14 +1,14 @@
 //! The shipped schema on real engines: what is emitted is executed, read back from the engine's own catalogue, and
 //! compared with the model and with what operators know.
 
-mod catalogue;
+pub mod catalogue;
 mod crds;
 mod expected;
 mod model;
 mod protos;
 mod queries;
-mod server;
-mod sqlite;
+pub mod server;
+pub mod sqlite;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;

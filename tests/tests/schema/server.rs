@@ -13,14 +13,14 @@ use crate::harness::mysql;
 
 /// What a test of the scripts runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Product {
+pub(crate) enum Product {
     MariaDb,
     MySql,
 }
 
 impl Product {
     /// `None` where the server is absent and not required.
-    pub(super) async fn connect(self) -> Option<(Database, MySqlConnection)> {
+    pub(crate) async fn connect(self) -> Option<(Database, MySqlConnection)> {
         let database = match self {
             Self::MariaDb => mariadb::database(Flavour::Plain),
             Self::MySql => mysql::database(),
@@ -45,7 +45,7 @@ macro_rules! on_servers {
         }
     };
 }
-pub(super) use on_servers;
+pub(crate) use on_servers;
 
 on_servers!(
     a_server_has_every_table_as_the_model_has_it,
@@ -162,7 +162,7 @@ fn without_width(ty: String) -> String {
     }
 }
 
-async fn found(connection: &mut MySqlConnection, database: &str) -> Vec<Described> {
+pub(crate) async fn found(connection: &mut MySqlConnection, database: &str) -> Vec<Described> {
     let columns = sqlx::query(
         "SELECT table_name, column_name, CAST(column_type AS CHAR), is_nullable = 'NO' \
          FROM information_schema.columns WHERE table_schema = ? ORDER BY table_name, ordinal_position",

@@ -79,7 +79,7 @@ fn told(ty: StorageType) -> String {
     word.to_owned()
 }
 
-async fn found(connection: &mut SqliteConnection) -> Vec<Described> {
+pub(crate) async fn found(connection: &mut SqliteConnection) -> Vec<Described> {
     let names = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
     let mut tables = Vec::new();
     for row in sqlx::query(names).fetch_all(&mut *connection).await.expect("tables") {

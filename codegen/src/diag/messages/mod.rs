@@ -2,6 +2,7 @@
 //! is wrong and where; only this module knows how to say it.
 
 mod columns;
+mod lint;
 mod migrations;
 mod names;
 mod references;
@@ -10,6 +11,7 @@ mod shapes;
 mod written;
 
 pub(crate) use columns::*;
+pub(crate) use lint::*;
 pub(crate) use migrations::*;
 pub(crate) use names::*;
 pub(crate) use references::*;

@@ -1,0 +1,123 @@
+//! Findings that a person lets pass, where they stand: `-- kindex:allow K101: reason` in a migration, `allow` in
+//! `crds.toml`. An allowance without a reason counts and is reported; one that lets nothing pass is reported.
+
+use std::ops::Range;
+
+use super::Found;
+use super::code::Code;
+use crate::diag::messages;
+use crate::plan::{ALLOW, Script};
+use crate::source::{FileId, Place};
+use crate::spec::{AllowSpec, Spec};
+
+/// One allowance.
+struct Allowance {
+    code: Option<Code>,
+    reason: String,
+    place: Place,
+    /// Findings in here may pass.
+    reach: Place,
+    used: bool,
+}
+
+/// Removes what may pass, and reports allowances that are not as they should be. Returns how many findings passed.
+pub(super) fn apply<'s>(
+    found: &mut Vec<Found>,
+    spec: &Spec,
+    crds: (FileId, &str),
+    migrations: impl Iterator<Item = (FileId, &'s str)>,
+) -> usize {
+    let mut allowances = in_declaration(spec, crds);
+    for (file, text) in migrations {
+        allowances.extend(in_migration(file, text));
+    }
+    let before = found.len();
+    found.retain(|found| {
+        let mut passes = false;
+        for allowance in &mut allowances {
+            let reaches = found
+                .diagnostic
+                .place()
+                .is_some_and(|place| contains(allowance.reach, place));
+            if reaches && allowance.code == Some(found.code) {
+                allowance.used = true;
+                passes = true;
+            }
+        }
+        !passes
+    });
+    let passed = before - found.len();
+    for allowance in allowances {
+        if !allowance.used {
+            let is_known = allowance.code.is_some();
+            let diagnostic = messages::allows_nothing(is_known, allowance.place);
+            found.push(Found {
+                code: Code::K902,
+                diagnostic,
+            });
+        } else if allowance.reason.is_empty() {
+            found.push(Found {
+                code: Code::K901,
+                diagnostic: messages::allowed_without_reason(allowance.place),
+            });
+        }
+    }
+    passed
+}
+
+fn contains(reach: Place, place: Place) -> bool {
+    reach.file == place.file && reach.start <= place.start && place.end <= reach.end
+}
+
+/// A line in front of the steps reaches the whole file, one in a step that step.
+fn in_migration(file: FileId, text: &str) -> Vec<Allowance> {
+    let script = Script::parse(text);
+    let mut allowances = Vec::new();
+    let mut add = |line: &(Range<usize>, &str), reach: Range<usize>| {
+        let Some(words) = line.1.strip_prefix(ALLOW.trim_end()) else {
+            return;
+        };
+        let (code, reason) = words.split_once(':').unwrap_or((words, ""));
+        allowances.push(Allowance {
+            code: Code::of_name(code.trim()),
+            reason: reason.trim().to_owned(),
+            place: Place::new(file, line.0.clone()),
+            reach: Place::new(file, reach),
+            used: false,
+        });
+    };
+    for line in &script.comments {
+        add(line, 0..text.len());
+    }
+    for block in &script.blocks {
+        for line in &block.comments {
+            add(line, block.range.clone());
+        }
+    }
+    allowances
+}
+
+/// A kind's and a query's allowances reach from their name to that of the next one in the file.
+fn in_declaration(spec: &Spec, (crds, text): (FileId, &str)) -> Vec<Allowance> {
+    let kinds = spec.kinds.iter().map(|kind| (kind.name.place.start, &kind.allow));
+    let queries = spec.queries.iter().map(|query| (query.name.place.start, &query.allow));
+    let mut entries: Vec<(usize, &Vec<AllowSpec>)> = kinds.chain(queries).collect();
+    entries.sort_by_key(|(start, _)| *start);
+    let mut allowances = Vec::new();
+    for (at, (start, allowed)) in entries.iter().enumerate() {
+        let end = entries.get(at + 1).map_or(text.len(), |(next, _)| *next);
+        allowances.extend(allowed.iter().map(|allow| {
+            Allowance {
+                code: Code::of_name(&allow.code.value),
+                reason: allow
+                    .reason
+                    .as_ref()
+                    .map_or_else(String::new, |reason| reason.value.trim().to_owned()),
+                place: allow.code.place,
+                reach: Place::new(crds, *start..end),
+                used: false,
+            }
+        }));
+    }
+    allowances
+}

@@ -1,0 +1,95 @@
+//! What is right and yet may hurt: a lint over migrations and the declaration, offline and pure. Wording is in
+//! `diag::messages`; what a person lets pass is in `allow`.
+
+mod code;
+
+mod declaration;
+mod migration;
+
+mod allow;
+
+pub use code::{Code, Level};
+
+use crate::diag::Diagnostic;
+use crate::dialect::Dialect;
+use crate::lower::Lowered;
+use crate::plan::parse_file_name;
+use crate::source::{FileId, Sources};
+use crate::spec::Spec;
+
+/// A finding before it is told.
+struct Found {
+    code: Code,
+    diagnostic: Diagnostic,
+}
+
+/// All findings of a run, in the order of files and lines.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    /// What nobody let pass.
+    pub findings: Vec<Finding>,
+    /// How many findings were let pass.
+    pub allowed: usize,
+}
+
+/// One finding, ready to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What sort it is of.
+    pub code: Code,
+    /// Path of the file, relative to the root.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// What was found, on one line.
+    pub message: String,
+    /// What to do about it, one line each.
+    pub help: Vec<String>,
+    /// All of it for a terminal: place, code, message, the marked line, help.
+    pub text: String,
+}
+
+/// Looks at every migration and at the declaration.
+pub(crate) fn lint(spec: &Spec, lowered: &Lowered, sources: &Sources) -> Report {
+    let mut found = Vec::new();
+    let migrations: Vec<(FileId, u32)> = sources
+        .migrations()
+        .iter()
+        .filter_map(|(name, file)| match parse_file_name(name)? {
+            (number, _, Dialect::MySql) => Some((*file, number)),
+            (_, _, Dialect::Sqlite) => None,
+        })
+        .collect();
+    for (file, number) in &migrations {
+        migration::check(*file, sources.text(*file), *number, &mut found);
+    }
+    declaration::check(spec, &lowered.model, &lowered.lock.structure, &mut found);
+    let crds = (sources.crds(), sources.text(sources.crds()));
+    let texts = migrations.iter().map(|(file, _)| (*file, sources.text(*file)));
+    let allowed = allow::apply(&mut found, spec, crds, texts);
+    found.sort_by_key(|found| (found.diagnostic.place(), found.code));
+    Report {
+        findings: found.into_iter().map(|found| tell(found, sources)).collect(),
+        allowed,
+    }
+}
+
+fn tell(found: Found, sources: &Sources) -> Finding {
+    let Found { code, diagnostic } = found;
+    let message = diagnostic.title().to_owned();
+    let help = diagnostic.help_lines().to_vec();
+    let place = diagnostic.place().expect("a finding points at a line");
+    let (line, column) = sources.line_and_column(place);
+    let page = format!("{code} is explained in {}", code.page());
+    Finding {
+        code,
+        file: sources.file(place.file).path.clone(),
+        line,
+        column,
+        message,
+        help,
+        text: diagnostic.coded(code.as_str(), page).render(sources),
+    }
+}

@@ -1,0 +1,118 @@
+//! The chain of hashes: what breaks it is named with its file and the way out, by the planner and by the build.
+
+use kindex_codegen::plan::Wishes;
+use kindex_generated::registry;
+use sha2::{Digest, Sha256};
+
+use super::{Project, columns};
+
+const FIRST: &str = "schema/migrations/0001_initial.mysql.sql";
+const SUM: &str = "schema/migrations/migrations.sum";
+
+/// Two migrations.
+fn project() -> Project {
+    let project = Project::planned(&columns("owner = \"spec.owner\""));
+    project.declare(&columns("owner = \"spec.owner\"\nsize = \"spec.size\""));
+    project.plan();
+    project
+}
+
+/// What a person reads where the chain is broken.
+fn refusal(project: &Project) -> String {
+    let refused = kindex_codegen::plan(project.root(), &Wishes::default()).expect_err("the chain is broken");
+    let warnings = project.build().warnings;
+    assert!(!warnings.is_empty(), "the build says so as well, and goes on");
+    assert!(kindex_codegen::lint(project.root()).is_err(), "the lint refuses");
+    refused.to_string()
+}
+
+#[test]
+fn an_edited_file_is_named_with_both_hashes() {
+    let project = project();
+    let text = project.read(FIRST);
+    project.write(FIRST, &text.replace("owner", "keeper"));
+    let text = refusal(&project);
+    assert!(
+        text.starts_with("schema/migrations/migrations.sum:1:1: 0001_initial.mysql.sql"),
+        "{text}"
+    );
+    for part in [
+        "expected ",
+        "the file's hash is ",
+        "restore the file",
+        "kindex plan --rehash",
+        "1 mistake",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+}
+
+#[test]
+fn after_an_edit_on_purpose_the_files_are_taken_as_they_are() {
+    let project = project();
+    let before = project.read("generated/src/migrations.rs");
+    let text = project.read(FIRST);
+    project.write(FIRST, &format!("{text}\n-- a remark\n"));
+    let artifacts = kindex_codegen::rehash(project.root()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    project.sync(&artifacts);
+    assert!(project.look().next.is_none());
+    assert_ne!(
+        project.read("generated/src/migrations.rs"),
+        before,
+        "programs carry the new hash"
+    );
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let project = project();
+    std::fs::remove_file(project.root().join(FIRST)).expect("removable");
+    let text = refusal(&project);
+    assert!(text.contains("0001_initial.mysql.sql is missing"), "{text}");
+}
+
+#[test]
+fn a_file_that_nobody_planned_is_named() {
+    let project = project();
+    project.write("schema/migrations/0003_mine.mysql.sql", "-- step: drop-table trial\n");
+    let text = refusal(&project);
+    assert!(text.contains("0003_mine.mysql.sql is not in migrations.sum"), "{text}");
+}
+
+#[test]
+fn lines_out_of_order_are_named() {
+    let project = project();
+    let mut lines: Vec<String> = project.read(SUM).lines().map(str::to_owned).collect();
+    lines.swap(0, 2);
+    project.write(SUM, &(lines.join("\n") + "\n"));
+    let text = refusal(&project);
+    assert!(text.contains("is out of order"), "{text}");
+}
+
+#[test]
+fn a_merge_conflict_in_the_sum_is_explained() {
+    let project = project();
+    let sum = project.read(SUM);
+    project.write(SUM, &format!("<<<<<<< HEAD\n{sum}"));
+    let text = refusal(&project);
+    assert!(
+        text.contains("a merge conflict was left among the migrations"),
+        "{text}"
+    );
+}
+
+/// The runtime is told enough to check every text that it carries.
+#[test]
+fn the_registry_carries_the_chain() {
+    let migrations = registry().migrations;
+    assert_eq!(migrations[0].name, "initial");
+    let mut previous = String::new();
+    for (migration, number) in migrations.iter().zip(1..) {
+        assert_eq!(migration.number, number);
+        for text in [migration.mysql, migration.sqlite] {
+            let digest = Sha256::new().chain_update(&previous).chain_update(text).finalize();
+            previous = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        }
+        assert_eq!(migration.checksum, previous);
+    }
+}

@@ -1,0 +1,175 @@
+//! The lint: each page has an example, and the example is found; what is let pass passes; what is shipped is clean.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kindex_codegen::lint::{Code, Report};
+use kindex_codegen::plan::Wishes;
+
+use super::{FIELDS, Project, columns};
+
+fn root() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().expect("a member of the workspace").to_owned()
+}
+
+fn lint(project: &Project) -> Report {
+    kindex_codegen::lint(project.root()).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn codes(report: &Report) -> Vec<Code> {
+    report.findings.iter().map(|finding| finding.code).collect()
+}
+
+/// The first block of that language.
+fn block<'t>(page: &'t str, language: &str) -> Option<&'t str> {
+    let (_, rest) = page.split_once(&format!("```{language}\n"))?;
+    rest.split_once("```").map(|(block, _)| block)
+}
+
+/// A project whose second migration is this text.
+fn with_migration(text: &str) -> Project {
+    let project = Project::planned(FIELDS);
+    project.write("schema/migrations/0002_example.mysql.sql", text);
+    project.write("schema/migrations/0002_example.sqlite.sql", "-- 0002_example\n");
+    let artifacts = kindex_codegen::rehash(project.root()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    project.sync(&artifacts);
+    project
+}
+
+#[test]
+fn every_code_has_a_page_whose_example_is_found() {
+    for code in Code::ALL {
+        let page = fs::read_to_string(root().join(code.page())).unwrap_or_else(|error| panic!("{code}: {error}"));
+        assert!(page.starts_with(&format!("# {code}: ")), "{code}");
+        let project = match (block(&page, "sql"), block(&page, "toml")) {
+            (Some(text), _) => with_migration(text),
+            (None, Some(text)) => Project::planned(text),
+            (None, None) => panic!("{code} has no example"),
+        };
+        let report = lint(&project);
+        assert!(codes(&report).contains(&code), "{code}: {report:#?}");
+    }
+}
+
+#[test]
+fn every_page_has_a_code_and_the_index_lists_it() {
+    let directory = root().join("docs/src/reference/lint");
+    let index = fs::read_to_string(directory.join("index.md")).expect("the index");
+    let entries = fs::read_dir(&directory).expect("the pages");
+    let names = entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned());
+    let pages: BTreeSet<String> = names.filter(|name| name != "index.md").collect();
+    let expected: BTreeSet<String> = Code::ALL
+        .iter()
+        .map(|code| format!("{}.md", code.as_str().to_lowercase()))
+        .collect();
+    assert_eq!(pages, expected);
+    for page in pages {
+        assert!(index.contains(&format!("({page})")), "{page} is not in the index");
+    }
+}
+
+#[test]
+fn what_is_shipped_has_no_finding() {
+    let report = kindex_codegen::lint(&root()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(report.findings, [], "run `kindex lint`");
+}
+
+#[test]
+fn a_finding_says_where_and_what_to_do() {
+    let report = lint(&with_migration(
+        "-- 0002_example\n\n-- step: drop-table trial\nDROP TABLE `trial`;\n",
+    ));
+    let finding = &report.findings[0];
+    assert_eq!(
+        (finding.file.as_str(), finding.line, finding.column),
+        ("schema/migrations/0002_example.mysql.sql", 3, 1)
+    );
+    let start = "schema/migrations/0002_example.mysql.sql:3:1: K101: dropping `trial`";
+    assert!(finding.text.starts_with(start), "{}", finding.text);
+    assert!(
+        finding.text.contains("help: ") && finding.text.contains("k101.md"),
+        "{}",
+        finding.text
+    );
+}
+
+#[test]
+fn a_kind_that_goes_is_one_finding_and_not_four() {
+    let other = "[kinds.Other]\nhistory = true\nfields = { spec = { size = \"int64\" } }\n";
+    let project = Project::planned(&format!("{FIELDS}\n{other}"));
+    project.declare(FIELDS);
+    project.plan();
+    assert_eq!(codes(&lint(&project)), [Code::K101]);
+}
+
+#[test]
+fn additions_have_no_finding() {
+    let project = Project::planned(&columns("owner = \"spec.owner\""));
+    project.declare(&columns(
+        "owner = { path = \"spec.owner\", key = true }\nsize = \"spec.size\"",
+    ));
+    project.plan();
+    assert_eq!(lint(&project).findings, []);
+}
+
+#[test]
+fn what_a_server_copies_is_named_with_the_server() {
+    let project = Project::planned(&columns(
+        "owner = \"spec.owner\"\nsize = { path = \"spec.size\", sql = \"INT\" }",
+    ));
+    project.declare(&columns(
+        "owner = { path = \"spec.owner\", sql = \"VARCHAR(300)\" }\nsize = \"spec.size\"",
+    ));
+    project.plan();
+    let report = lint(&project);
+    let messages: Vec<&str> = report.findings.iter().map(|finding| finding.message.as_str()).collect();
+    let [owner, size] = messages.as_slice() else {
+        panic!("two findings: {messages:?}");
+    };
+    assert!(owner.contains("copies the table on MySQL,"), "{owner}");
+    assert!(size.contains("copies the table on MySQL and MariaDB,"), "{size}");
+}
+
+#[test]
+fn a_finding_passes_where_the_plan_says_so() {
+    let project = Project::planned(&columns("owner = \"spec.owner\""));
+    project.declare(&columns(""));
+    let wishes = Wishes {
+        name: Some("without_owner".to_owned()),
+        allowed: vec!["K103: nobody reads it".to_owned()],
+    };
+    let planned = kindex_codegen::plan(project.root(), &wishes).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    project.sync(&planned.artifacts);
+    let report = lint(&project);
+    assert_eq!((report.findings.len(), report.allowed), (0, 1), "{report:#?}");
+    let text = project.read("schema/migrations/0002_without_owner.mysql.sql");
+    assert!(text.contains("\n-- kindex:allow K103: nobody reads it\n"), "{text}");
+}
+
+#[test]
+fn an_allowance_reaches_its_own_kind_alone() {
+    let kind = |name: &str, more: &str| {
+        format!(
+            "[kinds.{name}]\nfields = {{ spec = {{ done = \"bool\" }} }}\n\
+             columns = {{ done = {{ path = \"spec.done\", key = true }} }}\n{more}\n"
+        )
+    };
+    let project = Project::planned(&format!(
+        "{}{}",
+        kind("First", "allow = { K505 = \"few are done\" }"),
+        kind("Second", "")
+    ));
+    let report = lint(&project);
+    assert_eq!((codes(&report), report.allowed), (vec![Code::K505], 1));
+    assert!(report.findings[0].message.contains("second_done"), "{report:#?}");
+}
+
+#[test]
+fn an_allowance_that_lets_nothing_pass_is_found() {
+    let project = Project::planned(&format!(
+        "{FIELDS}\nallow = {{ K505 = \"few are done\", K999 = \"what\" }}\n"
+    ));
+    assert_eq!(codes(&lint(&project)), [Code::K902, Code::K902]);
+}
