@@ -64,7 +64,7 @@ pub struct Generated {
 pub fn generate(root: &Path) -> Result<Generated, Diagnostics> {
     let Input { sources, lowered, .. } = read(root)?;
     let mut broken = Collector::default();
-    let planned = plan::read(&sources, &mut broken);
+    let planned = plan::check(&sources, &lowered.lock, &mut broken);
     let mut warnings: Vec<String> = broken.into_diagnostics(sources).lines().collect();
     let pending = plan::pending(&lowered.model, &lowered.lock, &planned);
     warnings.extend(plan::reminder(&pending));
@@ -96,7 +96,7 @@ pub struct Planned {
 pub fn plan(root: &Path, wishes: &plan::Wishes) -> Result<Planned, Diagnostics> {
     let mut input = read(root)?;
     let mut broken = Collector::default();
-    let mut planned = plan::read(&input.sources, &mut broken);
+    let mut planned = plan::check(&input.sources, &input.lowered.lock, &mut broken);
     if !broken.is_empty() {
         let broken = broken.into_diagnostics(input.sources);
         return Err(broken.concluding("among the migrations; nothing was planned"));
@@ -124,7 +124,7 @@ pub fn plan(root: &Path, wishes: &plan::Wishes) -> Result<Planned, Diagnostics> 
 pub fn lint(root: &Path) -> Result<lint::Report, Diagnostics> {
     let Input { sources, spec, lowered } = read(root)?;
     let mut broken = Collector::default();
-    plan::read(&sources, &mut broken);
+    plan::check(&sources, &lowered.lock, &mut broken);
     if !broken.is_empty() {
         let broken = broken.into_diagnostics(sources);
         return Err(broken.concluding("among the migrations"));
@@ -139,9 +139,9 @@ pub fn lint(root: &Path) -> Result<lint::Report, Diagnostics> {
 /// Every mistake in the declaration, or files of migrations that make no chain.
 pub fn rehash(root: &Path) -> Result<Artifacts, Diagnostics> {
     let mut input = read(root)?;
-    plan::rehash(&mut input.sources);
+    let Input { sources, lowered, .. } = &mut input;
     let mut broken = Collector::default();
-    let planned = plan::read(&input.sources, &mut broken);
+    let planned = plan::accept(sources, &mut lowered.lock, &mut broken);
     if !broken.is_empty() {
         let broken = broken.into_diagnostics(input.sources);
         return Err(broken.concluding("among the migrations; nothing was written"));

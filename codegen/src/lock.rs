@@ -12,7 +12,7 @@ use crate::diag::{Collector, messages};
 use crate::model::Kind;
 use crate::source::{self, Place, Sources};
 
-pub use structure::{LockedColumn, LockedKind, Structure};
+pub use structure::{LockedColumn, LockedKind, Seal, Structure};
 
 /// Numbers that protobuf keeps for itself.
 const PROTO_RESERVED: std::ops::RangeInclusive<u32> = 19_000..=19_999;
@@ -90,7 +90,7 @@ impl Lock {
                 let version = (*api_version).to_owned();
                 self.versions.insert(((*kind).to_owned(), version, (*hash).to_owned()));
             }
-            (fact, words) => self.structure.read(fact, words)?,
+            (fact, words) => self.structure.read(fact, words, place)?,
         }
         Some(())
     }
@@ -243,16 +243,10 @@ mod tests {
         let mut lock = Lock::default();
         lock.assign_tag("a.ExperimentSpec", "owner", "string").expect("new");
         lock.assign_value("a.ExperimentStatus.Phase", "DRAFT");
-        for line in [
-            "key model model_owner owner,name",
-            "history model",
-            "column model size spec.size DECIMAL(20, 6)",
-            "kind Model michelangelo.api/v2 models model",
-        ] {
-            let (fact, rest) = line.split_once(' ').expect("a fact");
-            let words: Vec<&str> = rest.splitn(4, ' ').collect();
-            lock.structure.read(fact, &words).expect("understood");
-        }
+        let facts = "key model model_owner owner,name\nhistory model\nmigration 2 0af\n\
+                     column model size spec.size DECIMAL(20, 6)\nkind Model michelangelo.api/v2 models model\n";
+        lock.structure = read(facts).0.structure;
+        assert_eq!(lock.structure.lines().len(), 5);
         let (again, found) = read(&text_of(&lock));
         assert!(found.is_empty());
         assert_eq!(text_of(&again), text_of(&lock));
@@ -286,7 +280,12 @@ mod tests {
 
     #[test]
     fn lines_of_another_program_are_reported() {
-        for line in ["<<<<<<< HEAD", "column model size spec.size NUMBER", "history a b c d"] {
+        for line in [
+            "<<<<<<< HEAD",
+            "column model size spec.size NUMBER",
+            "history a b c d",
+            "migration 1 a\nmigration 1 b",
+        ] {
             let (_, found) = read(&format!("{line}\ntag a.M one 1 string\n"));
             assert_eq!(found.into_diagnostics(Sources::of_crds("")).len(), 1, "{line}");
         }

@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sha2::{Digest, Sha256};
+
 use crate::model::{ColumnName, HistoryColumn, KeyName, Kind, KindName, SideTable, SqlType, TableName};
+use crate::source::Place;
 
 /// Kinds with their extracted columns, keys and histories. What every kind has besides is not written down.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +19,20 @@ pub struct Structure {
     pub keys: BTreeMap<TableName, BTreeMap<KeyName, Vec<ColumnName>>>,
     /// `history <table>`, of kinds that keep their versions.
     pub histories: BTreeSet<TableName>,
+    /// `migration <number> <hash>`: the last planned migration, which leads to these facts.
+    pub seal: Option<Seal>,
+}
+
+/// Ties the facts to the migration that leads to them: git may merge the lines of two branches that each planned one,
+/// and the sum of both is what no migration leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    /// The migration's number.
+    pub number: u32,
+    /// Hash of its checksum and of the facts.
+    pub hash: String,
+    /// The line that says so; `None` for one of this run.
+    pub place: Option<Place>,
 }
 
 /// A kind as it was planned.
@@ -71,9 +88,43 @@ impl Structure {
         self.kinds.insert(kind.name.clone(), locked);
     }
 
+    /// Ties the facts to the migration of that number and checksum.
+    pub fn seal(&mut self, number: u32, checksum: &str) {
+        self.seal = Some(Seal {
+            number,
+            hash: self.hash_with(checksum),
+            place: None,
+        });
+    }
+
+    /// Whether these are the facts that were tied to the migration.
+    pub fn is_sealed_by(&self, number: u32, checksum: &str) -> bool {
+        let seal = self.seal.as_ref();
+        seal.is_some_and(|seal| seal.number == number && seal.hash == self.hash_with(checksum))
+    }
+
+    fn hash_with(&self, checksum: &str) -> String {
+        let mut lines = self.facts();
+        lines.sort();
+        let digest = Sha256::new()
+            .chain_update(checksum)
+            .chain_update(lines.join("\n"))
+            .finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Takes the fact of a line in, if it is one of these.
-    pub(super) fn read(&mut self, fact: &str, words: &[&str]) -> Option<()> {
+    pub(super) fn read(&mut self, fact: &str, words: &[&str], place: Place) -> Option<()> {
         match (fact, words) {
+            ("migration", [number, hash]) => {
+                // A second one is left from a merge and spoils the first.
+                let number = number.parse().ok().filter(|_| self.seal.is_none())?;
+                self.seal = Some(Seal {
+                    number,
+                    hash: (*hash).to_owned(),
+                    place: Some(place),
+                });
+            }
             ("kind", [kind, api_version, plural, table]) => {
                 let locked = LockedKind {
                     api_version: (*api_version).to_owned(),
@@ -103,8 +154,15 @@ impl Structure {
         Some(())
     }
 
-    /// The lines of these facts, in no order that matters.
+    /// The lines of the lock, in no order that matters.
     pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = self.facts();
+        let seal = self.seal.iter();
+        lines.extend(seal.map(|seal| format!("migration {} {}", seal.number, seal.hash)));
+        lines
+    }
+
+    fn facts(&self) -> Vec<String> {
         let columns = each(&self.columns);
         let columns =
             columns.map(|(table, column, locked)| format!("column {table} {column} {} {}", locked.path, locked.sql));

@@ -41,6 +41,18 @@ pub struct Next {
     pub steps: Vec<Step>,
 }
 
+/// Reports everything that keeps the next migration from being planned, and returns those that are there.
+pub fn check(sources: &Sources, lock: &Lock, found: &mut Collector) -> Vec<Migration> {
+    let planned = chain::read(sources, found);
+    if let Some(last) = planned.last().filter(|_| found.is_empty())
+        && !lock.structure.is_sealed_by(last.number, &last.checksum)
+    {
+        let place = lock.structure.seal.as_ref().and_then(|seal| seal.place);
+        found.push(messages::lock_of_another_migration(&last.stem(), place));
+    }
+    planned
+}
+
 /// The steps from what is planned so far to what the model wants.
 pub fn pending(model: &Model, lock: &Lock, planned: &[Migration]) -> Vec<Step> {
     // A lock of the days before migrations has facts that no migration leads to.
@@ -80,6 +92,7 @@ pub fn add(steps: Vec<Step>, wishes: &Wishes, planned: &[Migration], to: &mut Lo
     let last_line = sum.lines().last().and_then(|line| line.split_once(' '));
     let checksum = last_line.map_or_else(String::new, |(_, hash)| hash.to_owned());
     to.lock.structure = Structure::of(&to.model.kinds);
+    to.lock.structure.seal(number, &checksum);
     let migration = Migration {
         number,
         name,
@@ -89,8 +102,18 @@ pub fn add(steps: Vec<Step>, wishes: &Wishes, planned: &[Migration], to: &mut Lo
     Next { migration, steps }
 }
 
+/// Takes the files and the facts of the lock as they are. Files that make no chain are reported.
+pub fn accept(sources: &mut Sources, lock: &mut Lock, found: &mut Collector) -> Vec<Migration> {
+    rehash(sources);
+    let planned = chain::read(sources, found);
+    if let Some(last) = planned.last() {
+        lock.structure.seal(last.number, &last.checksum);
+    }
+    planned
+}
+
 /// Writes the sum anew, as the files are.
-pub fn rehash(sources: &mut Sources) {
+fn rehash(sources: &mut Sources) {
     let sum = chain::sum(sources);
     sources.add_migration(SUM, sum);
 }

@@ -101,6 +101,28 @@ fn a_merge_conflict_in_the_sum_is_explained() {
     );
 }
 
+/// Git merges the lines of two branches that each planned a column, and only one of the migrations is kept.
+#[test]
+fn a_lock_with_the_columns_of_two_branches_is_refused() {
+    let project = project();
+    let lock = project.read("schema/crds.lock");
+    let merged = format!("{lock}column trial done spec.done BOOLEAN\n");
+    project.write("schema/crds.lock", &merged);
+    let text = refusal(&project);
+    assert!(text.starts_with("schema/crds.lock:"), "{text}");
+    assert!(text.contains("that 0002_add_column_trial_size leads to"), "{text}");
+    project.write("schema/crds.lock", &lock);
+    assert!(project.look().next.is_none());
+}
+
+#[test]
+fn a_lost_lock_does_not_plan_everything_again() {
+    let project = project();
+    std::fs::remove_file(project.root().join("schema/crds.lock")).expect("removable");
+    let text = refusal(&project);
+    assert!(text.contains("schema/crds.lock does not have the columns"), "{text}");
+}
+
 /// The runtime is told enough to check every text that it carries.
 #[test]
 fn the_registry_carries_the_chain() {

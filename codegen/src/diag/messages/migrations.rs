@@ -47,6 +47,21 @@ pub(crate) fn migration_out_of_order(file: &str, wanted: &str, place: Place) -> 
         .help("each number has a file for each dialect, in order and without gaps; restore migrations.sum")
 }
 
+/// `place`: the line of the lock that names a migration, if there is one.
+pub(crate) fn lock_of_another_migration(last: &str, place: Option<Place>) -> Diagnostic {
+    let title = format!("schema/crds.lock does not have the columns and keys that {last} leads to");
+    let diagnostic = match place {
+        Some(place) => Diagnostic::at(place, title).label("these facts changed since they were planned"),
+        None => Diagnostic::nowhere(title),
+    };
+    diagnostic
+        .help(
+            "after a merge, take the whole file of the branch whose migration was kept, build, and run `kindex plan`: \
+             lines of the other branch would pass for planned",
+        )
+        .help("where the facts are known to be right, run `kindex plan --rehash`")
+}
+
 pub(crate) fn was_is_own_name(was: &Text) -> Diagnostic {
     Diagnostic::at(
         was.place,
