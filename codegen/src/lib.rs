@@ -124,12 +124,16 @@ pub fn plan(root: &Path, wishes: &plan::Wishes) -> Result<Planned, Diagnostics> 
 pub fn lint(root: &Path) -> Result<lint::Report, Diagnostics> {
     let Input { sources, spec, lowered } = read(root)?;
     let mut broken = Collector::default();
-    plan::check(&sources, &lowered.lock, &mut broken);
+    let planned = plan::check(&sources, &lowered.lock, &mut broken);
     if !broken.is_empty() {
         let broken = broken.into_diagnostics(sources);
         return Err(broken.concluding("among the migrations"));
     }
-    Ok(lint::lint(&spec, &lowered, &sources))
+    let pending = plan::pending(&lowered.model, &lowered.lock, &planned);
+    Ok(lint::Report {
+        reminder: plan::reminder(&pending),
+        ..lint::lint(&spec, &lowered, &sources)
+    })
 }
 
 /// Every emitted file as it is once `migrations.sum` holds the files below `root` as they are, after an edit on

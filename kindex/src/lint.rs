@@ -20,6 +20,9 @@ pub(crate) fn run(args: &LintArgs) -> CommandResult {
         eprintln!("{mistakes}");
         CommandError::failure("nothing was looked at: first the mistakes")
     })?;
+    if let Some(reminder) = &report.reminder {
+        eprintln!("warning: {reminder}");
+    }
     print!("{}", told(&report, args.output)?);
     match report.findings.len() {
         0 => Ok(()),

@@ -30,6 +30,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// How many findings were let pass.
     pub allowed: usize,
+    /// What is to be planned before all that is declared has been looked at, on one line.
+    pub reminder: Option<String>,
 }
 
 /// One finding, ready to be told.
@@ -73,6 +75,7 @@ pub(crate) fn lint(spec: &Spec, lowered: &Lowered, sources: &Sources) -> Report 
     Report {
         findings: found.into_iter().map(|found| tell(found, sources)).collect(),
         allowed,
+        reminder: None,
     }
 }
 

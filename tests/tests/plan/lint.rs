@@ -115,6 +115,15 @@ fn additions_have_no_finding() {
 }
 
 #[test]
+fn what_is_not_planned_yet_is_mentioned() {
+    let project = Project::planned(&columns("owner = \"spec.owner\""));
+    assert_eq!(lint(&project).reminder, None);
+    project.declare(&columns(""));
+    let reminder = lint(&project).reminder.expect("a column is to be dropped");
+    assert!(reminder.contains("run `kindex plan`"), "{reminder}");
+}
+
+#[test]
 fn what_a_server_copies_is_named_with_the_server() {
     let project = Project::planned(&columns(
         "owner = \"spec.owner\"\nsize = { path = \"spec.size\", sql = \"INT\" }",
