@@ -2,7 +2,7 @@
 --
 -- Creates Kindex's database and its tables on MySQL and MariaDB. May be run again at any time.
 --
--- 13 kinds, 39 tables of theirs, 6 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 7 of Kindex's own.
 
 CREATE DATABASE IF NOT EXISTS `michelangelo`;
 USE `michelangelo`;
@@ -652,7 +652,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version, how far each kind is stored, refused objects, and the state of work that goes on for longer than a process.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, and the state of work that goes on for longer than a process.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -660,6 +660,18 @@ CREATE TABLE IF NOT EXISTS `kindex_schema` (
     `checksum` VARCHAR(64) NOT NULL,
     `applied_time` DATETIME(6) NOT NULL,
     PRIMARY KEY (`version`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_migrations` (
+    `number` INT NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `checksum` VARCHAR(64) NOT NULL,
+    `compatible` INT NOT NULL,
+    `steps_done` INT NOT NULL,
+    `fill_after` VARCHAR(64),
+    `begin_time` DATETIME(6) NOT NULL,
+    `finish_time` DATETIME(6),
+    PRIMARY KEY (`number`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `kindex_checkpoint` (

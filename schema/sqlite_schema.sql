@@ -3,7 +3,7 @@
 -- Kindex's tables on SQLite.
 -- Times are text in UTC with six digits of a second, such as 2026-01-31T12:00:00.000000Z.
 --
--- 13 kinds, 39 tables of theirs, 6 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 7 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -624,7 +624,7 @@ CREATE INDEX IF NOT EXISTS `sparkjob_annotations_uid` ON `sparkjob_annotations` 
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version, how far each kind is stored, refused objects, and the state of work that goes on for longer than a process.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, and the state of work that goes on for longer than a process.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -632,6 +632,18 @@ CREATE TABLE IF NOT EXISTS `kindex_schema` (
     `checksum` TEXT NOT NULL,
     `applied_time` TEXT NOT NULL,
     PRIMARY KEY (`version`)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS `kindex_migrations` (
+    `number` INTEGER NOT NULL,
+    `name` TEXT NOT NULL,
+    `checksum` TEXT NOT NULL,
+    `compatible` INTEGER NOT NULL,
+    `steps_done` INTEGER NOT NULL,
+    `fill_after` TEXT,
+    `begin_time` TEXT NOT NULL,
+    `finish_time` TEXT,
+    PRIMARY KEY (`number`)
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS `kindex_checkpoint` (

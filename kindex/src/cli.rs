@@ -17,7 +17,7 @@ pub use healing::{
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{LintArgs, LintForm, PlanArgs};
-pub use upkeep::{PurgeArgs, RestoreArgs};
+pub use upkeep::{MigrateArgs, PurgeArgs, RestoreArgs};
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
 #[derive(Debug, Parser)]
@@ -84,6 +84,8 @@ pub enum Command {
     Restore(RestoreArgs),
     /// Remove rows for good that the retention rules of crds.toml let go.
     Purge(PurgeArgs),
+    /// Bring a database to the schema of this program, and fill new columns.
+    Migrate(MigrateArgs),
     /// Emit types, schemas and manifests from crds.toml, without a cargo build.
     Generate(GenerateArgs),
     /// Plan the migration from the schema as it is to the one that crds.toml wants.

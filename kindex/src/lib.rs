@@ -65,6 +65,8 @@ mod restore;
 
 mod purge;
 
+mod migrate;
+
 mod up;
 
 mod telemetry;

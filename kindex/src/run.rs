@@ -12,8 +12,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    backfill, database, diff, generate, get, history, ingester, lint, plan, purge, quarantine, restore, status, up,
-    verify,
+    backfill, database, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine, restore,
+    status, up, verify,
 };
 
 /// Runs the command that the process was started with.
@@ -43,6 +43,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Ingester(args) => block_on(ingester::run(&platform.registry, &args)),
         Command::Backfill(args) => block_on(backfill::run(&platform.registry, &args)),
         Command::Quarantine(args) => block_on(quarantine::run(&platform.registry, &args.command)),
+        Command::Migrate(args) => block_on(migrate::run(&platform.registry, &args)),
         Command::Purge(args) => block_on(purge::run(&platform.registry, &args)),
         Command::Restore(args) => block_on(restore::run(&platform.registry, &args)),
         Command::Verify(args) => block_on(verify::run(&platform.registry, &args)),

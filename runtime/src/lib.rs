@@ -16,6 +16,10 @@ pub mod object;
 
 pub mod projection;
 
+pub mod progress;
+
+mod pace;
+
 pub mod store;
 
 pub mod query;
@@ -29,8 +33,6 @@ pub mod seen;
 pub mod ingester;
 
 pub mod patience;
-
-pub mod progress;
 
 pub mod verify;
 

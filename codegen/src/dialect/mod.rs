@@ -222,16 +222,21 @@ pub fn side_columns(side: SideTable) -> [TableColumn; 4] {
     })
 }
 
-/// Kindex's own tables: which schema this is, how far each kind is stored, what the database refused, and what work
-/// was under way.
+/// Kindex's own tables: which schema this is and which migrations led to it, how far each kind is stored, what the
+/// database refused, and what work was under way.
 fn bookkeeping_section() -> Section {
     Section {
         heading: "Kindex".to_owned(),
-        doc:
-            "What Kindex itself remembers: the schema's version, how far each kind is stored, refused objects, and the \
-              state of work that goes on for longer than a process."
-                .to_owned(),
-        tables: vec![schema_table(), checkpoint_table(), quarantine_table(), state_table()],
+        doc: "What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused \
+              objects, and the state of work that goes on for longer than a process."
+            .to_owned(),
+        tables: vec![
+            schema_table(),
+            migrations_table(),
+            checkpoint_table(),
+            quarantine_table(),
+            state_table(),
+        ],
     }
 }
 
@@ -243,6 +248,23 @@ fn schema_table() -> Table {
             ("version", StorageType::Sql(SqlType::Int), true),
             ("checksum", StorageType::Sql(SqlType::VarChar(64)), true),
             ("applied_time", TIME, true),
+        ],
+    )
+}
+
+fn migrations_table() -> Table {
+    own_table(
+        "kindex_migrations",
+        &["number"],
+        &[
+            ("number", StorageType::Sql(SqlType::Int), true),
+            ("name", NAME, true),
+            ("checksum", StorageType::Sql(SqlType::VarChar(64)), true),
+            ("compatible", StorageType::Sql(SqlType::Int), true),
+            ("steps_done", StorageType::Sql(SqlType::Int), true),
+            ("fill_after", UID, false),
+            ("begin_time", TIME, true),
+            ("finish_time", TIME, false),
         ],
     )
 }

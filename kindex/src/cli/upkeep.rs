@@ -1,4 +1,4 @@
-//! Flags of the commands that bring rows back into the cluster, or remove them for good.
+//! Flags of the commands that bring rows back into the cluster, remove them for good, or change their tables.
 
 use std::path::PathBuf;
 
@@ -102,3 +102,40 @@ Examples:
   kindex purge --dry-run
   kindex purge
   kindex purge --kind pipelineruns --config /etc/kindex/config.yaml --output json";
+
+/// Flags of `kindex migrate`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = MIGRATE_EXAMPLES)]
+pub struct MigrateArgs {
+    /// Change nothing; say which steps would run.
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Most rows a second that are read to fill new columns; default: as fast as the database.
+    #[arg(long, value_name = "N")]
+    pub rows_per_second: Option<f64>,
+
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    pub output: Form,
+
+    /// The ingester's configuration file, for its database.
+    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where files are.
+    #[command(flatten)]
+    pub data_dir: DataDirArg,
+    /// Where rows are; goes over the configuration file.
+    #[command(flatten)]
+    pub database: DatabaseArg,
+}
+
+const MIGRATE_EXAMPLES: &str = "\
+Runs the migrations of schema/migrations that the database lacks, as they were when this program was built, and fills
+new columns from the stored objects. Of several that start at once one runs and the others wait. Interrupted, the next
+run goes on. `kindex plan` writes migrations.
+
+Examples:
+  kindex migrate --dry-run
+  kindex migrate --database mysql://kindex@db:3306/michelangelo
+  kindex migrate --config /etc/kindex/config.yaml --rows-per-second 2000";

@@ -16,12 +16,15 @@ use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::ingester::{self, Ingestion};
 use crate::platform::Platform;
-use crate::{health, install, interrupt, samples, settled};
+use crate::{health, install, interrupt, migrate, samples, settled};
 
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     let data_dir = DataDir::create(&args.data_dir.data_dir)?;
     let setup = ingester::Setup::for_up(&platform.registry, args, &data_dir)?;
+    if args.database.database.is_none() && args.config.is_none() {
+        migrate::embedded(&platform.registry, &data_dir).await?;
+    }
     let health_listener = health::bind(args.health_addr, "--health-addr").await?;
     let health_addr = health_listener.local_addr().map_err(CommandError::failure)?;
     let stop = CancellationToken::new();

@@ -2,10 +2,7 @@
 //! command that shows how far it is, goes on where it was interrupted, and writes nothing
 //! that is there already.
 //!
-//! `plan` decides and is pure, `pace` and `resume` say how fast and from where, `run` lists
-//! and `fill` writes.
-
-mod pace;
+//! `plan` decides and is pure, `resume` says from where, `run` lists and `fill` writes.
 
 mod plan;
 

@@ -11,11 +11,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::fill::{Filled, Filler};
-use super::pace::Pace;
 use super::resume::{Bookmark, STATE};
 use crate::cluster::{ClusterError, Page};
 use crate::kind::Kind;
 use crate::object::ResourceVersion;
+use crate::pace::Pace;
 use crate::patience::{Patience, patiently};
 use crate::progress::Progress;
 use crate::store::StoreError;

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use crate::kind::{Column, ColumnType};
+
 /// The differences between the engines, as far as text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -94,6 +96,119 @@ impl Dialect {
             Self::MySql => format!("DELETE `{table}` FROM `{table}`{}", self.walk(key)),
             Self::Sqlite => format!("DELETE FROM `{table}`"),
         }
+    }
+
+    /// Whether a table is there: a row or none. Parameter: table.
+    pub(super) fn has_table(self) -> &'static str {
+        match self {
+            Self::MySql => "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?",
+            Self::Sqlite => "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?",
+        }
+    }
+
+    /// Whether a column is there. Parameters: table, column.
+    pub(super) fn has_column(self) -> &'static str {
+        match self {
+            Self::MySql => {
+                "SELECT 1 FROM information_schema.columns \
+                 WHERE table_schema = DATABASE() AND table_name = ? AND column_name = ?"
+            }
+            Self::Sqlite => "SELECT 1 FROM pragma_table_info(?) WHERE name = ?",
+        }
+    }
+
+    /// Whether a key is there. Parameters: table, key.
+    pub(super) fn has_key(self) -> &'static str {
+        match self {
+            Self::MySql => {
+                "SELECT 1 FROM information_schema.statistics \
+                 WHERE table_schema = DATABASE() AND table_name = ? AND index_name = ? LIMIT 1"
+            }
+            Self::Sqlite => "SELECT 1 FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND name = ?",
+        }
+    }
+
+    /// Takes the lock of the one who migrates, and says 1, or 0 once so many seconds have passed.
+    /// `None` where every statement of a migration is a transaction that waits for the others anyway.
+    pub(super) fn take_migration_lock(self) -> Option<&'static str> {
+        match self {
+            Self::MySql => Some("SELECT GET_LOCK(SHA2(CONCAT('kindex migrate ', DATABASE()), 224), ?)"),
+            Self::Sqlite => None,
+        }
+    }
+
+    /// Whether this connection has that lock: 1 or 0.
+    pub(super) fn holds_migration_lock(self) -> &'static str {
+        match self {
+            Self::MySql => {
+                "SELECT COALESCE(IS_USED_LOCK(SHA2(CONCAT('kindex migrate ', DATABASE()), 224)) = CONNECTION_ID(), 0)"
+            }
+            Self::Sqlite => "SELECT 1",
+        }
+    }
+
+    /// Before a statement that changes a table: it may wait only so long for the writers of the
+    /// table, since all others wait behind it.
+    pub(super) fn be_brief(self) -> Option<&'static str> {
+        match self {
+            Self::MySql => Some("SET SESSION lock_wait_timeout = 5"),
+            Self::Sqlite => None,
+        }
+    }
+
+    /// Sets columns of so many rows, each found by uid while it has a certain version. Parameters of
+    /// each: uid, version, values.
+    pub(super) fn update_many(self, table: &str, columns: &[&Column], rows: usize) -> String {
+        let assign = |value: fn(usize) -> String| {
+            let one = |(at, column): (usize, &&Column)| format!("{} = {}", self.target(table, column.name), value(at));
+            let all: Vec<String> = columns.iter().enumerate().map(one).collect();
+            all.join(", ")
+        };
+        match self {
+            Self::MySql => {
+                let cells = columns.iter().enumerate();
+                let cells: Vec<String> = cells
+                    .map(|(at, column)| format!(", CAST(? AS {}) AS `c{at}`", cast(column.ty)))
+                    .collect();
+                let row = format!(
+                    "SELECT CAST(? AS CHAR) AS `uid`, CAST(? AS UNSIGNED) AS `version`{}",
+                    cells.concat()
+                );
+                format!(
+                    "UPDATE `{table}` JOIN ({}) AS `new` ON `{table}`.`uid` = `new`.`uid` \
+                     AND `{table}`.`res_version` = `new`.`version` SET {}",
+                    vec![row; rows].join(" UNION ALL "),
+                    assign(|at| format!("`new`.`c{at}`"))
+                )
+            }
+            Self::Sqlite => {
+                let row = format!("({})", marks("?", columns.len() + 2));
+                format!(
+                    "UPDATE `{table}` SET {} FROM (VALUES {}) AS `new` WHERE `{table}`.`uid` = `new`.`column1` \
+                     AND `{table}`.`res_version` = `new`.`column2`",
+                    assign(|at| format!("`new`.`column{}`", at + 3)),
+                    marks(&row, rows)
+                )
+            }
+        }
+    }
+
+    /// A column as the target of an assignment beside another table.
+    fn target(self, table: &str, column: &str) -> String {
+        match self {
+            Self::MySql => format!("`{table}`.`{column}`"),
+            Self::Sqlite => format!("`{column}`"),
+        }
+    }
+}
+
+/// What a parameter of a derived table is cast to, so that it has the column's type.
+fn cast(ty: ColumnType) -> &'static str {
+    match ty {
+        ColumnType::Text { .. } => "CHAR",
+        ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool => "SIGNED",
+        ColumnType::Double => "DOUBLE",
+        ColumnType::Time => "DATETIME(6)",
     }
 }
 

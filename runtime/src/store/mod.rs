@@ -41,6 +41,8 @@ mod past;
 
 mod maintenance;
 
+mod migration;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -49,6 +51,9 @@ use jiff::Timestamp;
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
 pub use dialect::Dialect;
 pub use maintenance::{Gone, GoneRow, Maintenance, Quarantined, RowImage, SideRow};
+pub use migration::{
+    Applied, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations, PendingStep, ScriptError,
+};
 pub use page::Page;
 pub use past::{AsOf, History, Past};
 pub use select::{Direction, Select, Statement};
@@ -252,7 +257,7 @@ impl StoreError {
 /// A kind that keeps a history has every version of a batch in it, once, also one that is superseded,
 /// and the version that a row held before the history began.
 #[async_trait]
-pub trait MetadataStorage: Maintenance + History {
+pub trait MetadataStorage: Maintenance + History + Migrations {
     /// Creates the database and the tables where they are missing, and checks that all columns that
     /// this program writes are there. Idempotent; nothing else creates anything.
     async fn prepare(&self) -> Result<(), StoreError>;

@@ -11,6 +11,7 @@ use super::connections::{Connections, failure};
 use super::driver::{Cells, Driver, Fault, Param, Statement};
 use super::history::sql::{self as history_sql, HistorySql};
 use super::history::{Keeping, lost_branch};
+use super::migration::{MigrationStanding, Migrations as _};
 use super::rows::{found_row, param, res_version, stored};
 use super::select::Select;
 use super::sql::{self, KindSql, LIST_MAX, ListFilter};
@@ -29,7 +30,7 @@ const BOOKKEEPING: &str = "kindex";
 
 pub(super) struct SqlStore<D> {
     pub(super) connections: Connections<D>,
-    registry: Registry,
+    pub(super) registry: Registry,
     schema: &'static str,
     /// Texts by main table.
     texts: Mutex<HashMap<&'static str, Arc<KindSql>>>,
@@ -71,7 +72,8 @@ impl<D: Driver> SqlStore<D> {
                 probed.map_err(|error| match D::classify(&error) {
                     Fault::Schema => StoreError::Schema(format!(
                         "table `{table}` is not the one that kind {} is written to ({error}): \
-                         migrate it, or use an empty database",
+                         write a migration with `kindex plan`, build, and run `kindex migrate`; \
+                         or use an empty database",
                         kind.name
                     )),
                     _ => failure::<D>(kind.name, error),
@@ -101,18 +103,26 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
         let bookkeeping = |error| failure::<D>(BOOKKEEPING, error);
         self.connections.driver.create_database().await.map_err(bookkeeping)?;
         let recorded = self.recorded_schema().await?;
+        let standing = self.standing().await?;
         let refusal = recorded.as_ref().and_then(|(version, _)| schema::refusal(*version));
+        let refusal = refusal.or_else(|| standing.refusal(self.registry.migrations));
         if let Some(refusal) = refusal {
             return Err(StoreError::Schema(refusal));
         }
         let checksum = schema::checksum(self.schema);
         let known = recorded.is_some_and(|(_, known)| known == checksum);
-        // An account that may only read and write is enough for a database that is ready.
-        if known && self.probe_tables().await.is_ok() {
+        // An account that may only read and write is enough for a database that is ready, or that a newer program
+        // has migrated, which allows this one to write.
+        let is_ready =
+            known && standing == MigrationStanding::Current || matches!(standing, MigrationStanding::Ahead { .. });
+        if is_ready && self.probe_tables().await.is_ok() {
             return Ok(());
         }
         self.create_tables().await?;
         self.probe_tables().await?;
+        if standing == MigrationStanding::Untracked {
+            self.record_all_migrations().await?;
+        }
         let params = [
             Param::Int(schema::VERSION),
             Param::Text(&checksum),

@@ -4,8 +4,10 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{ResourceVersion, Uid};
+use kindex_runtime::progress::Progress;
 use kindex_runtime::store::{
-    AsOf, Gone, GoneRow, History, Maintenance, Past, Quarantined, RowImage, StoreError, Stored,
+    AsOf, Gone, GoneRow, History, Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
+    Past, PendingStep, Quarantined, RowImage, StoreError, Stored,
 };
 
 use super::storage::SimStorage;
@@ -26,6 +28,21 @@ impl History for SimStorage {
 
     async fn version_at(&self, _: &Kind, _: &str, _: &str, _: Timestamp) -> Result<AsOf, StoreError> {
         unreachable!("the ingester reads no history")
+    }
+}
+
+#[async_trait]
+impl Migrations for SimStorage {
+    async fn standing(&self) -> Result<MigrationStanding, StoreError> {
+        unreachable!("the ingester migrates nothing")
+    }
+
+    async fn pending(&self) -> Result<Vec<PendingStep>, MigrateError> {
+        unreachable!("the ingester migrates nothing")
+    }
+
+    async fn migrate(&self, _: &MigrateOptions, _: &dyn Progress) -> Result<Vec<Migrated>, MigrateError> {
+        unreachable!("the ingester migrates nothing")
     }
 }
 

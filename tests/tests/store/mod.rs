@@ -54,6 +54,7 @@ mod fidelity;
 mod gone;
 mod guards;
 mod history;
+mod migrate;
 mod names;
 mod pages;
 mod prepare;

@@ -91,6 +91,17 @@ CREATE TABLE IF NOT EXISTS `kindex_schema` (
     `applied_time` TEXT NOT NULL,
     PRIMARY KEY (`version`)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_migrations` (
+    `number` INTEGER NOT NULL,
+    `name` TEXT NOT NULL,
+    `checksum` TEXT NOT NULL,
+    `compatible` INTEGER NOT NULL,
+    `steps_done` INTEGER NOT NULL,
+    `fill_after` TEXT,
+    `begin_time` TEXT NOT NULL,
+    `finish_time` TEXT,
+    PRIMARY KEY (`number`)
+) STRICT;
 CREATE TABLE IF NOT EXISTS `kindex_checkpoint` (
     `kind` TEXT NOT NULL,
     `res_version` INTEGER NOT NULL,

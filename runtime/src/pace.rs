@@ -1,17 +1,17 @@
-//! At most so many objects a second, over the whole of a run. Pure; time comes in.
+//! At most so many things a second, over the whole of a run. Pure; time comes in.
 
 use std::time::Duration;
 
 /// What was let through since the start.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     per_second: Option<f64>,
     passed: f64,
 }
 
 impl Pace {
     /// Without a number there is no limit.
-    pub(super) fn new(per_second: Option<f64>) -> Self {
+    pub(crate) fn new(per_second: Option<f64>) -> Self {
         Self {
             per_second: per_second.filter(|number| *number > 0.0),
             passed: 0.0,
@@ -19,7 +19,7 @@ impl Pace {
     }
 
     /// Takes up so many objects, and says how long to wait before the next ones.
-    pub(super) fn pass(&mut self, objects: usize, elapsed: Duration) -> Duration {
+    pub(crate) fn pass(&mut self, objects: usize, elapsed: Duration) -> Duration {
         let Some(per_second) = self.per_second else {
             return Duration::ZERO;
         };
