@@ -120,6 +120,14 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// The version of the object that a write to the cluster replaces.
+    pub fn target(&self) -> Option<&Target> {
+        match self {
+            Self::SetFinalizers { target, .. } | Self::Delete(target) => Some(target),
+            Self::Get(_) | Self::Quarantine { .. } | Self::Rewind => None,
+        }
+    }
+
     /// One word for traces.
     pub fn name(&self) -> &'static str {
         match self {

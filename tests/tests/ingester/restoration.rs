@@ -6,7 +6,7 @@ use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, Saved
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::object::{ResourceVersion, Uid};
 
-use super::bench::{Bench, effects_of, live, thing};
+use super::bench::{Bench, Thing, effects_of, live, thing, write_of};
 use super::gaps::listing;
 
 /// What is saved from the moment a restored cluster is found, beside its version.
@@ -87,4 +87,56 @@ fn an_answer_that_came_while_the_list_was_under_way_makes_the_list_no_older() {
     bench.page(&[thing("a", 5)], 20);
     bench.step(Input::PageRows(Ok(vec![live("a", 5)])));
     assert!(bench.checkpoints.is_empty(), "no restoration: {:?}", bench.checkpoints);
+}
+
+/// Watches a cluster that told version 20, and has sent the release of an object at version 5.
+fn releasing() -> Bench {
+    let mut bench = Bench::watching(Settings::default());
+    let leaving = Thing {
+        deleted: true,
+        ..thing("a", 5)
+    };
+    let read = bench.applied(&leaving);
+    bench.step(Input::Watch(Ok(WatchEvent::Bookmark(ResourceVersion(20)))));
+    let (ticket, _) = write_of(&bench.no_rows(&read)).expect("the final version");
+    let outputs = bench.written(ticket, 1);
+    assert!(
+        matches!(effects_of(&outputs)[..], [Effect::SetFinalizers { .. }]),
+        "{outputs:?}"
+    );
+    bench
+}
+
+fn released(bench: &mut Bench, version: u64) -> Vec<Output> {
+    let left = Thing {
+        guarded: false,
+        deleted: true,
+        ..thing("a", version)
+    };
+    let done = EffectDone::FinalizersSet(Ok(left.object()));
+    bench.step(Input::Effect(Uid::from("a"), done))
+}
+
+#[test]
+fn a_write_that_makes_an_old_version_shows_a_restoration_that_nothing_else_shows() {
+    let mut bench = releasing();
+    let outputs = released(&mut bench, 8);
+    assert!(matches!(outputs[..], [Output::Probe]), "{outputs:?}");
+    bench.step(Input::Probed(Ok(ResourceVersion(30))));
+    let before_the_write = MARK + 7;
+    assert_eq!(bench.checkpoints.last(), Some(&before_the_write));
+}
+
+#[test]
+fn a_write_is_not_held_against_what_was_told_after_it_went_out() {
+    let mut bench = releasing();
+    bench.step(Input::Watch(Ok(WatchEvent::Bookmark(ResourceVersion(30)))));
+    let outputs = released(&mut bench, 21);
+    assert!(!outputs.iter().any(|output| matches!(output, Output::Probe)));
+    let mut bench = releasing();
+    let outputs = released(&mut bench, 5);
+    assert!(
+        !outputs.iter().any(|output| matches!(output, Output::Probe)),
+        "a write that changed nothing made no version"
+    );
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::super::decide::{Asked, Row};
 use super::super::message::{Effect, EffectDone, Outcome, Output, StoreFailure};
 use super::Controller;
-use super::entry::{Observation, Resume, State};
+use super::entry::{Observation, Resume, Sent, State};
 use crate::cluster::{ClusterError, Notice, Target};
 use crate::object::{Object, ResourceVersion, Uid};
 use crate::store::{Life, QuarantineRecord};
@@ -30,6 +30,10 @@ impl Controller {
             // An entry that was observed anew in the meantime has left this queue.
             match std::mem::replace(&mut entry.state, State::Effect) {
                 State::EffectQueued(effect) => {
+                    entry.sent = effect.target().map(|target| Sent {
+                        replaces: target.resource_version,
+                        newest: self.newest,
+                    });
                     self.effects_under_way += 1;
                     self.out.push(Output::Effect(uid, *effect));
                 }
@@ -141,7 +145,9 @@ impl Controller {
     pub(super) fn on_effect(&mut self, uid: &Uid, done: EffectDone) {
         self.effects_under_way -= 1;
         if let Some(object) = done.object() {
-            self.note_version(object.metadata.resource_version);
+            let version = object.metadata.resource_version;
+            self.look_for_restoration(uid, version);
+            self.note_version(version);
         }
         match done {
             EffectDone::Got(Ok(Some(object))) if object.metadata.uid == *uid => {

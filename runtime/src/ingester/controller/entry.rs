@@ -70,6 +70,23 @@ pub(super) enum State {
     Effect,
 }
 
+/// A write to the cluster that is under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    /// The version of the object that it replaces.
+    pub(super) replaces: ResourceVersion,
+    /// The newest version that the cluster had told when it went out.
+    pub(super) newest: ResourceVersion,
+}
+
+impl Sent {
+    /// Whether the version that it made is one that the cluster had left behind before. A write
+    /// that changes nothing makes none.
+    pub(super) fn made_in_the_past(self, answered: ResourceVersion) -> bool {
+        answered > self.replaces && answered <= self.newest
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) newest: Observation,
@@ -81,6 +98,7 @@ pub(super) struct Entry {
     /// The row on which a question is under way.
     pub(super) asking: Option<Row>,
     pub(super) asked: Asked,
+    pub(super) sent: Option<Sent>,
     /// A delete of ours had an unknown outcome.
     pub(super) delete_unsure: bool,
     /// A write of this process made the row an evicted one: nobody before it can have asked
@@ -108,6 +126,7 @@ impl Entry {
             confirmed: None,
             asking: None,
             asked: Asked::Unknown,
+            sent: None,
             delete_unsure: false,
             evicted_here: false,
             write_unsure: false,

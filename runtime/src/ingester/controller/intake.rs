@@ -167,6 +167,7 @@ impl Controller {
             return;
         }
         let at_rest = self.is_at_rest();
+        let restored = self.restoring.is_some();
         match &mut self.phase {
             Phase::Pausing { until, next } if *until <= self.now.elapsed => {
                 let next = std::mem::replace(&mut **next, Phase::Idle);
@@ -177,6 +178,9 @@ impl Controller {
                     self.enter(Phase::Restoring(next));
                 }
             }
+            // Found out by the way: nothing begins any more, so nobody would make room.
+            Phase::Watching { .. } | Phase::Closing(_) if restored => self.probe(),
+            Phase::Listing(listing) if restored && listing.waits_for_room() => self.probe(),
             Phase::Listing(_) => self.continue_listing(),
             Phase::Closing(_) => self.close_orphans(),
             Phase::Idle

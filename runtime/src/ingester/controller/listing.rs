@@ -42,6 +42,10 @@ enum Step {
 }
 
 impl Listing {
+    pub(super) fn waits_for_room(&self) -> bool {
+        matches!(self.step, Step::Room)
+    }
+
     /// The question that the list waits for.
     pub(super) fn request(&self, settings: &Settings) -> Output {
         match &self.step {

@@ -55,7 +55,7 @@ pub struct Controller {
     newest: ResourceVersion,
     checkpoints: Checkpoints,
     /// The version at which the cluster was found to be restored from a backup, until it is
-    /// being listed.
+    /// being listed. Nothing begins meanwhile.
     restoring: Option<ResourceVersion>,
     /// Failures of the intake in a row.
     intake_attempts: u32,

@@ -75,6 +75,16 @@ impl Restoration {
 }
 
 impl Controller {
+    /// Looks at the version that a write of ours made. A cluster that tells its version may have
+    /// grown since it came back, by our own hand too; what a write makes is newer than all before.
+    pub(super) fn look_for_restoration(&mut self, uid: &Uid, made: ResourceVersion) {
+        let sent = self.entries.get_mut(uid).and_then(|entry| entry.sent.take());
+        if sent.is_some_and(|sent| sent.made_in_the_past(made)) {
+            let before = ResourceVersion(made.0 - 1);
+            self.restoring = Some(self.restoring.map_or(before, |known| known.min(before)));
+        }
+    }
+
     pub(super) fn begin_restoration(&mut self, version: ResourceVersion) {
         tracing::error!(
             kind = self.kind.name,
