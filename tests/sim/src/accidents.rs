@@ -145,16 +145,18 @@ impl World<'_> {
 
     /// The cluster returns to its backup; nobody's requests survive that, and it takes
     /// longer than any transaction. Only where every ingester has seen enough to notice,
-    /// or has a saved position that tells it.
+    /// or has a saved position that tells it: the answer to a release or a delete after which
+    /// an object is gone has no version of its own, so that a cluster may grow unnoticed by
+    /// as many versions as it has objects.
     pub(crate) fn restore(&mut self) -> bool {
-        let Some(backup) = self.api.cluster().backup_version() else {
+        let Some((backup, objects)) = self.api.cluster().backup_size() else {
             return false;
         };
         let saved = self.storage.database().checkpoint.map(|position| position.0);
-        let told = saved.is_some_and(|saved| saved > backup);
+        let told = saved.is_some_and(|saved| saved > backup + objects);
         let ahead = |process: &Process| match process.newest {
             0 => told,
-            newest => newest > backup && process.stopping.is_none(),
+            newest => newest > backup + objects && process.stopping.is_none(),
         };
         if self.noticed.is_some() || !told || !self.processes.iter().all(ahead) {
             return false;
@@ -172,6 +174,7 @@ impl World<'_> {
         self.api.cluster().restore();
         self.noticed = Some(vec![false; self.processes.len()]);
         self.checks.position_is_old = true;
+        self.checks.restored = true;
         for process in &mut self.processes {
             process.newest = 0;
             process.marking = false;

@@ -2,7 +2,7 @@
 //! preconditions, finalizers, a watch that forgets, and restoration from a backup.
 //! Remembers all that it ever held, for the checks; knows no fault.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use kindex_runtime::cluster::{ClusterError, Page, Target, WatchEvent};
 use kindex_runtime::object::{Object, ResourceVersion};
 
 use super::object::{Revision, SimObject};
-use super::thing::{DELETING, FINALIZER};
+use super::thing::FINALIZER;
 
 /// What a watch tells of one change.
 #[derive(Clone, Debug)]
@@ -171,7 +171,7 @@ impl SimCluster {
         self.version += 1;
         object.version = self.version;
         let revision = Revision::new(object);
-        if revision.says(DELETING) || revision.deleted_at.is_some() {
+        if revision.is_leaving() {
             let since = revision.deleted_at.unwrap_or(self.now);
             let known = self.leaving.entry(revision.uid.clone()).or_insert(since);
             *known = since.min(*known);
@@ -319,9 +319,9 @@ impl SimCluster {
         self.backup = Some(Box::new((self.objects.clone(), self.version)));
     }
 
-    /// The version of the backup, where there is one.
-    pub fn backup_version(&self) -> Option<u64> {
-        self.backup.as_ref().map(|backup| backup.1)
+    /// The version of the backup, where there is one, and how many objects it has.
+    pub fn backup_size(&self) -> Option<(u64, u64)> {
+        self.backup.as_ref().map(|backup| (backup.1, backup.0.len() as u64))
     }
 
     /// Returns to the backup, if there is one; etcd begins anew with its version.
@@ -342,6 +342,9 @@ impl SimCluster {
         for object in self.objects.values() {
             self.gone.remove(&object.uid);
         }
+        let objects = self.objects.values().filter(|object| object.is_leaving());
+        let leaving: BTreeSet<&str> = objects.map(|object| &*object.uid).collect();
+        self.leaving.retain(|uid, _| leaving.contains(&**uid));
         self.changes.clear();
         self.lists.clear();
         self.floor = self.version;

@@ -5,7 +5,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use super::coverage::cells;
+use super::coverage::aim;
 use super::fault::Fault;
 use super::process::Watch;
 use super::step::{Class, Step};
@@ -26,8 +26,7 @@ pub struct Draw {
 impl Draw {
     /// The chance of this seed.
     pub fn new(seed: u64) -> Self {
-        let cells = cells();
-        let aim = cells[usize::try_from(seed).unwrap_or(0) % cells.len()];
+        let aim = aim(seed);
         let (fault, step) = aim;
         let poisoned = matches!(step, Step::Quarantine | Step::Unquarantine) || fault == Fault::Refused;
         let restored = step == Step::Rewind || fault == Fault::Restoration;
@@ -69,18 +68,17 @@ impl Draw {
                 committed: self.rng.random_bool(0.6),
             },
             940..950 => Turn::Bookmark { who },
-            _ => self.accident(who),
+            _ => self.accident(who, world),
         }
     }
 
-    fn accident(&mut self, who: usize) -> Turn {
+    fn accident(&mut self, who: usize, world: &World<'_>) -> Turn {
         let rare = self.rng.random_range(0..1000);
         if rare < 20 * self.backup_permille {
-            return if self.rng.random_bool(0.5) {
-                Turn::BackUp
-            } else {
-                Turn::Restore
-            };
+            // A backup that is taken again and again is never older than what was seen since.
+            let cluster = world.api.cluster();
+            let kept = cluster.backup_size().is_some() && self.rng.random_bool(0.9);
+            return if !kept { Turn::BackUp } else { Turn::Restore };
         }
         match self.rng.random_range(0..100) {
             0..24 => Turn::Crash {

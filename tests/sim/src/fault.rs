@@ -122,6 +122,16 @@ impl Fault {
         }
     }
 
+    /// Why this fault meets this step too rarely for a run to be told to wait for it.
+    pub fn rare(self, step: Step) -> Option<&'static str> {
+        match (self, step) {
+            (Self::WatchBreaks | Self::WatchEnds | Self::Replay, Step::Rewind) => {
+                Some("rows are rewound before a watch is opened, but for one that another ingester writes late")
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a seed may give a request this fault by itself; the others come from their
     /// circumstances.
     pub fn is_of_a_request(self) -> bool {

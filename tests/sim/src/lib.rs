@@ -5,6 +5,7 @@
 //! ```console
 //! $ cargo run -p kindex-sim -- --seeds 20000      # many seeds, and what met what
 //! $ cargo run -p kindex-sim -- --seed 17          # the story of one
+//! $ cargo run -p kindex-sim -- mutate             # which planted bugs it finds, and how soon
 //! ```
 
 pub mod thing;
@@ -58,3 +59,7 @@ pub mod draw;
 pub mod history;
 
 pub mod run;
+
+pub mod mutations;
+
+pub mod hunt;

@@ -2,18 +2,31 @@
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use std::{fmt, io};
 
-use clap::{Parser, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use kindex_sim::ground::Parts;
-use kindex_sim::run::{COVERED_FROM, run, tell};
+use kindex_sim::hunt::{chosen, hunt, places};
+use kindex_sim::run::{COVERED_FROM, broken_rule, run, tell};
 
 /// Plays simulated histories of the ingester and checks its rules after every step.
 #[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Examples:
   kindex-sim --seeds 20000          play the seeds 0 to 19999
   kindex-sim --seed 17              tell the story of one seed
-  kindex-sim --seed 17 --parts all  the same with the production's client and store")]
+  kindex-sim --seed 17 --parts all  the same with production's client and store
+  kindex-sim mutate                 plant bugs, and see after how many seeds each is found")]
 struct Arguments {
+    #[command(flatten)]
+    play: Play,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+struct Play {
     /// How many seeds to play.
     #[arg(long, default_value_t = 2_000, conflicts_with = "seed")]
     seeds: u64,
@@ -26,9 +39,21 @@ struct Arguments {
     /// Which parts are production's; one seed in ten has all of them where this is not said.
     #[arg(long)]
     parts: Option<Which>,
-    /// Prints nothing but the seed that broke a rule.
+    /// Prints nothing but the seed that broke a rule, and the rule.
     #[arg(long)]
     quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Plants bugs one by one in a copy of the code and says after how many seeds each is found.
+    Mutate {
+        /// The names of the bugs; all of tests/sim/mutations.toml where none is named.
+        names: Vec<String>,
+        /// After how many seeds a bug counts as not found.
+        #[arg(long, default_value_t = 20_000)]
+        seeds: u64,
+    },
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -39,56 +64,99 @@ enum Which {
     All,
 }
 
-fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let parts = arguments.parts.map(|which| match which {
-        Which::Controller => Parts::Controller,
-        Which::All => Parts::All,
-    });
-    if arguments.quiet {
-        std::panic::set_hook(Box::new(|_| {}));
-    }
-    match arguments.seed {
-        Some(seed) => tell_one(seed, parts),
-        None => play_many(&arguments, parts),
+impl From<Which> for Parts {
+    fn from(which: Which) -> Self {
+        match which {
+            Which::Controller => Self::Controller,
+            Which::All => Self::All,
+        }
     }
 }
 
-fn tell_one(seed: u64, parts: Option<Parts>) -> ExitCode {
-    let (history, story) = tell(seed, parts);
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Controller => "controller",
+            Self::All => "all",
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    let Arguments { play, command } = Arguments::parse();
+    let held = match (command, play.seed) {
+        (Some(Command::Mutate { names, seeds }), _) => mutate(&names, seeds).unwrap_or_else(|error| {
+            eprintln!("{error}");
+            false
+        }),
+        (None, Some(seed)) => tell_one(seed, play.parts),
+        (None, None) => play_many(&play),
+    };
+    if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether all rules held.
+fn tell_one(seed: u64, parts: Option<Which>) -> bool {
+    let (history, story) = tell(seed, parts.map(Parts::from));
     println!("{story}");
     if history.wrong.is_some() {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
+        let parts = parts.map_or(String::new(), |parts| format!(" --parts {parts}"));
+        println!("\nreplay: cargo run -p kindex-sim -- --seed {seed}{parts}");
     }
+    history.wrong.is_none()
 }
 
-fn play_many(arguments: &Arguments, parts: Option<Parts>) -> ExitCode {
+/// Whether all rules held, and every fault met every step that it can meet.
+fn play_many(play: &Play) -> bool {
+    if play.quiet {
+        std::panic::set_hook(Box::new(|_| {}));
+    }
     let shown = AtomicU64::new(0);
-    let step = (arguments.seeds / 20).max(1);
+    let step = (play.seeds / 20).max(1);
     let progress = |done: u64| {
-        if !arguments.quiet && done / step > shown.load(Ordering::Relaxed) {
+        if !play.quiet && done / step > shown.load(Ordering::Relaxed) {
             shown.store(done / step, Ordering::Relaxed);
-            eprintln!("{done} of {} seeds", arguments.seeds);
+            eprintln!("{done} of {} seeds", play.seeds);
         }
     };
-    let report = run(arguments.from, arguments.seeds, parts, &progress);
-    if let Some(seed) = report.failed {
-        if arguments.quiet {
-            println!("{seed}");
-            return ExitCode::FAILURE;
+    let parts = play.parts.map(Parts::from);
+    let report = run(play.from, play.seeds, parts, &progress);
+    match report.failed {
+        Some(seed) if play.quiet => {
+            println!("{seed} {}", broken_rule(seed, parts));
+            return false;
         }
-        return tell_one(seed, parts);
+        Some(seed) => return tell_one(seed, play.parts),
+        None if play.quiet => return true,
+        None => println!("{report}"),
     }
-    if arguments.quiet {
-        return ExitCode::SUCCESS;
-    }
-    println!("{report}");
     let gaps = report.coverage.gaps();
-    if parts.is_none() && arguments.seeds >= COVERED_FROM && !gaps.is_empty() {
+    let covered = parts.is_some() || play.seeds < COVERED_FROM || gaps.is_empty();
+    if !covered {
         println!("{}", gaps.join("\n"));
-        return ExitCode::FAILURE;
     }
-    ExitCode::SUCCESS
+    covered
+}
+
+/// Whether every bug was found.
+fn mutate(names: &[String], seeds: u64) -> io::Result<bool> {
+    let places = places()?;
+    let mutations = chosen(&places, names)?;
+    let mut table = Vec::new();
+    for (index, mutation) in mutations.iter().enumerate() {
+        let began = Instant::now();
+        eprintln!(
+            "{} of {}: {}: {}",
+            index + 1,
+            mutations.len(),
+            mutation.name,
+            mutation.bug
+        );
+        let hunted = hunt(&places, mutation, seeds)?;
+        eprintln!("{hunted} ({} s)", began.elapsed().as_secs());
+        table.push(hunted);
+    }
+    println!("{:<40} {:>7}  rule that it breaks", "bug", "seeds");
+    table.iter().for_each(|hunted| println!("{hunted}"));
+    Ok(table.iter().all(|hunted| hunted.found.is_some()))
 }

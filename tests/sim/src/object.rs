@@ -42,6 +42,11 @@ impl SimObject {
         self.finalizers.iter().any(|finalizer| finalizer == FINALIZER)
     }
 
+    /// Whether it is deleted, or marked for it.
+    pub fn is_leaving(&self) -> bool {
+        self.says(DELETING) || self.deleted_at.is_some()
+    }
+
     /// Whether the database refuses it.
     pub fn is_poison(&self) -> bool {
         self.value == POISON_VALUE || self.labels.contains_key(POISON_LABEL)

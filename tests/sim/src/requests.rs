@@ -88,6 +88,8 @@ impl World<'_> {
         let store = |trouble| (None, Some(trouble));
         let (cluster, store) = match fault {
             Fault::Lost | Fault::ClusterAway => cluster(ClusterTrouble::Silence),
+            // An ingester that is to notice a restoration hears what it did to the restored cluster.
+            Fault::Unanswered | Fault::Late if self.noticed.is_some() => return false,
             Fault::Unanswered => cluster(ClusterTrouble::LostAnswer),
             Fault::Throttled => cluster(ClusterTrouble::Throttled),
             Fault::ServerError => cluster(ClusterTrouble::ServerError),

@@ -86,6 +86,13 @@ pub fn run(first: u64, seeds: u64, parts: Option<Parts>, progress: &(dyn Fn(u64)
     }
 }
 
+/// The first line of the rule that a seed breaks.
+pub fn broken_rule(seed: u64, parts: Option<Parts>) -> String {
+    let history = from_seed(seed, parts.unwrap_or_else(|| parts_of(seed)), &Ground::default(), false);
+    let rule = history.wrong.unwrap_or_default();
+    rule.lines().next().unwrap_or_default().to_owned()
+}
+
 /// The story of one seed; of one that breaks a rule also the shortest version found.
 pub fn tell(seed: u64, parts: Option<Parts>) -> (History, String) {
     let ground = Ground::default();

@@ -18,33 +18,30 @@ use tokio::sync::Mutex;
 use super::database::{SimDatabase, SimRow};
 use super::thing::REGISTRY;
 
-/// All rows as one text, so that one cell crosses between threads and not hundreds.
-const ROWS: &str = "
-    SELECT coalesce(group_concat(line, char(10)), '') FROM (
-        SELECT uid || '|' || group_ver || '|' || namespace || '|' || name || '|' || res_version
-            || '|' || create_time || '|' || update_time || '|' || coalesce(delete_time, '-')
-            || '|' || coalesce(evicted_time, '-') || '|' || coalesce(value, '-')
-            || '|' || lower(hex(content_hash)) || '|' || json
-            || '|' || (SELECT coalesce(group_concat(pair, ','), '') FROM (
-                SELECT key || '=' || value AS pair FROM thing_labels WHERE obj_uid = uid ORDER BY key))
-            || '|' || (SELECT coalesce(group_concat(pair, ','), '') FROM (
-                SELECT key || '=' || value AS pair FROM thing_annotations WHERE obj_uid = uid ORDER BY key))
-            AS line
-        FROM thing ORDER BY uid)";
-
-/// The same of the tables that hold no objects, and how many side rows there are.
-const REST: &str = "
-    SELECT (SELECT coalesce(max(res_version), '-') FROM kindex_checkpoint)
-        || '|' || (SELECT coalesce(group_concat(record, ','), '') FROM (
-            SELECT uid || '@' || res_version || ':' || json AS record FROM kindex_quarantine ORDER BY uid))
-        || '|' || (SELECT count(*) FROM thing_labels) || '|' || (SELECT count(*) FROM thing_annotations)";
-
-/// The ids of side rows, by which a row that was written again is known.
-const IDS: &str = "
-    SELECT coalesce(group_concat(line, ';'), '') FROM (
-        SELECT 'l' || obj_uid || '=' || group_concat(id, ',') AS line FROM thing_labels GROUP BY obj_uid
-        UNION ALL
-        SELECT 'a' || obj_uid || '=' || group_concat(id, ',') FROM thing_annotations GROUP BY obj_uid)";
+/// Everything in three texts and one statement, so that little crosses between threads: all rows;
+/// what the tables say that hold no objects, and how many side rows there are; and the ids of
+/// side rows, by which a row that was written again is known.
+const EVERYTHING: &str = "
+    SELECT
+        (SELECT coalesce(group_concat(line, char(10)), '') FROM (
+            SELECT uid || '|' || group_ver || '|' || namespace || '|' || name || '|' || res_version
+                || '|' || create_time || '|' || update_time || '|' || coalesce(delete_time, '-')
+                || '|' || coalesce(evicted_time, '-') || '|' || coalesce(value, '-')
+                || '|' || lower(hex(content_hash)) || '|' || json
+                || '|' || (SELECT coalesce(group_concat(pair, ','), '') FROM (
+                    SELECT key || '=' || value AS pair FROM thing_labels WHERE obj_uid = uid ORDER BY key))
+                || '|' || (SELECT coalesce(group_concat(pair, ','), '') FROM (
+                    SELECT key || '=' || value AS pair FROM thing_annotations WHERE obj_uid = uid ORDER BY key))
+                AS line
+            FROM thing ORDER BY uid)),
+        (SELECT coalesce(max(res_version), '-') FROM kindex_checkpoint)
+            || '|' || (SELECT coalesce(group_concat(record, ','), '') FROM (
+                SELECT uid || '@' || res_version || ':' || json AS record FROM kindex_quarantine ORDER BY uid))
+            || '|' || (SELECT count(*) FROM thing_labels) || '|' || (SELECT count(*) FROM thing_annotations),
+        (SELECT coalesce(group_concat(line, ';'), '') FROM (
+            SELECT 'l' || obj_uid || '=' || group_concat(id, ',') AS line FROM thing_labels GROUP BY obj_uid
+            UNION ALL
+            SELECT 'a' || obj_uid || '=' || group_concat(id, ',') FROM thing_annotations GROUP BY obj_uid))";
 
 const TABLES: [&str; 5] = [
     "DELETE FROM thing",
@@ -95,21 +92,13 @@ impl RealStore {
     pub(crate) async fn difference(&self, model: &SimDatabase) -> Option<String> {
         let mut eyes = self.eyes.lock().await;
         let (connection, ids) = &mut *eyes;
-        let rows = one_text(connection, ROWS).await;
-        let rest = one_text(connection, REST).await;
-        let found_ids = one_text(connection, IDS).await;
+        let found = sqlx::query(EVERYTHING).fetch_one(connection).await;
+        let found = found.expect("the tables are there");
+        let [rows, rest, found_ids]: [String; 3] = [0, 1, 2].map(|index| found.get_unchecked(index));
         differing_lines(&rows, &rows_of(model))
             .or_else(|| differing_lines(&rest, &rest_of(model)))
             .or_else(|| rewritten(ids, &found_ids, model))
     }
-}
-
-async fn one_text(connection: &mut SqliteConnection, query: &'static str) -> String {
-    let row = sqlx::query(query)
-        .fetch_one(connection)
-        .await
-        .expect("the tables are there");
-    row.get_unchecked(0)
 }
 
 fn differing_lines(found: &str, expected: &str) -> Option<String> {

@@ -5,13 +5,17 @@
 //! story, also in a shortened version, and replays with `cargo run -p kindex-sim -- --seed <seed>`.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use kindex_sim::ground::{Ground, Parts};
 use kindex_sim::history::{FAULTS_MIN, STEPS_MIN, from_seed, from_turns};
+use kindex_sim::mutations::{misfits, read};
 use kindex_sim::run::{COVERED_FROM, run, tell};
 
 /// Enough to see a rule broken that is broken easily.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 500;
+/// Fewer would say little about what the simulation finds.
+const MUTATIONS_MIN: usize = 8;
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
@@ -35,6 +39,20 @@ fn simulation_of_many_histories_holds_the_rules() {
         let gaps = report.coverage.gaps();
         assert!(gaps.is_empty(), "{}", gaps.join("\n"));
     }
+}
+
+#[test]
+fn every_planted_bug_fits_the_code() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let workspace = tests.parent().expect("the package is in the workspace");
+    let mutations = read(workspace).expect("the list of bugs is readable");
+    assert!(mutations.len() >= MUTATIONS_MIN, "{} bugs", mutations.len());
+    assert!(
+        mutations.iter().any(|mutation| mutation.file.ends_with("store/sql.rs")),
+        "SQL text is code too"
+    );
+    let misfits = misfits(workspace, &mutations);
+    assert!(misfits.is_empty(), "\n{}", misfits.join("\n"));
 }
 
 #[test]

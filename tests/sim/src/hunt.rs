@@ -1,0 +1,194 @@
+//! Bugs planted one by one in a copy of the workspace, and hunted there. The workspace itself
+//! is never touched: whatever goes wrong, there is nothing to restore.
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{env, fmt, fs, io, thread};
+
+use serde::Deserialize;
+
+use super::mutations::{Mutation, PLANTED_IN, misfits, read};
+
+/// The simulation of the copy has a name of its own, so that it never takes the place of the
+/// one without a bug.
+const BINARY: &str = "kindex-sim-planted";
+
+/// Longer than all seeds take on a small machine that has other work.
+const HANGS_AFTER: Duration = Duration::from_secs(3_600);
+
+/// Where the workspace is, and where its builds go.
+#[derive(Debug, Deserialize)]
+pub struct Places {
+    /// The workspace.
+    #[serde(rename = "workspace_root")]
+    workspace: PathBuf,
+    #[serde(rename = "target_directory")]
+    target: PathBuf,
+}
+
+impl Places {
+    fn copy(&self) -> PathBuf {
+        self.target.join("planted")
+    }
+}
+
+/// How the hunt for one bug ended.
+#[derive(Debug)]
+pub struct Hunted {
+    /// The bug.
+    pub mutation: Mutation,
+    /// The first seed that broke a rule, and the rule.
+    pub found: Option<(u64, String)>,
+}
+
+impl fmt::Display for Hunted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.mutation.name;
+        match &self.found {
+            Some((seed, rule)) => {
+                let rule: String = rule.chars().take(90).collect();
+                write!(f, "{name:<40} {:>7}  {rule}", seed + 1)
+            }
+            None => write!(f, "{name:<40}       -  NOT FOUND: {}", self.mutation.bug),
+        }
+    }
+}
+
+/// The workspace of the current directory.
+///
+/// # Errors
+/// Where there is none.
+pub fn places() -> io::Result<Places> {
+    let mut metadata = cargo();
+    metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
+    let output = succeeded(metadata.output()?)?;
+    serde_json::from_slice(&output.stdout).map_err(io::Error::other)
+}
+
+/// The bugs of a workspace, or those of them that were asked for. What an earlier hunt copied
+/// goes.
+///
+/// # Errors
+/// Where one was asked for that there is not, or one does not fit the code.
+pub fn chosen(places: &Places, only: &[String]) -> io::Result<Vec<Mutation>> {
+    let all = read(&places.workspace)?;
+    let misfits = misfits(&places.workspace, &all);
+    if !misfits.is_empty() {
+        return Err(io::Error::other(misfits.join("\n")));
+    }
+    let unknown = only.iter().find(|name| all.iter().all(|known| known.name != **name));
+    if let Some(name) = unknown {
+        return Err(io::Error::other(format!("there is no bug called {name}")));
+    }
+    if places.copy().exists() {
+        fs::remove_dir_all(places.copy())?;
+    }
+    let wanted = |mutation: &Mutation| only.is_empty() || only.contains(&mutation.name);
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// Plants one bug, builds the simulation with it, and plays seeds until one breaks a rule.
+///
+/// # Errors
+/// Where the copy cannot be made or built.
+pub fn hunt(places: &Places, mutation: &Mutation, seeds: u64) -> io::Result<Hunted> {
+    let copy = places.copy();
+    copy_workspace(&places.workspace, &copy)?;
+    let file = copy.join(&mutation.file);
+    let planted = mutation.plant(&fs::read_to_string(&file)?).map_err(io::Error::other)?;
+    fs::write(&file, planted)?;
+    build(places, &copy)?;
+    let mut play = Command::new(places.target.join("debug").join(BINARY));
+    play.args(["--quiet", "--seeds", &seeds.to_string()]);
+    let (status, said) = in_time(play)?;
+    let found = match (status.code(), said.trim().split_once(' ')) {
+        (Some(0), _) => None,
+        (Some(1), Some((seed, rule))) => Some((seed.parse().map_err(io::Error::other)?, rule.to_owned())),
+        _ => return Err(io::Error::other(format!("{}: it ended with {status}", mutation.name))),
+    };
+    Ok(Hunted {
+        mutation: mutation.clone(),
+        found,
+    })
+}
+
+/// Runs a program that says little, and ends it where it hangs: a bug may be an endless loop.
+fn in_time(mut program: Command) -> io::Result<(ExitStatus, String)> {
+    let mut child = program.stdout(Stdio::piped()).spawn()?;
+    let mut stdout = child.stdout.take().expect("it is piped");
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut said = String::new();
+        let read = stdout.read_to_string(&mut said).map(|_| said);
+        // Nobody listens any more where it took too long.
+        sender.send(read).ok();
+    });
+    let Ok(said) = receiver.recv_timeout(HANGS_AFTER) else {
+        child.kill()?;
+        child.wait()?;
+        return Err(io::Error::other("it hangs"));
+    };
+    Ok((child.wait()?, said?))
+}
+
+/// Builds the copy. Cargo names what it builds by the profile and by the place within a
+/// workspace, not by where the workspace is: with the profile of every day, code with a bug would
+/// be taken for the code without it.
+fn build(places: &Places, copy: &Path) -> io::Result<()> {
+    let mut build = cargo();
+    build.current_dir(copy).env("CARGO_TARGET_DIR", &places.target).args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--package",
+        "kindex-sim",
+        "--bin",
+        BINARY,
+    ]);
+    for package in [PLANTED_IN, "kindex-sim"] {
+        build.args(["--config", &format!("profile.dev.package.{package}.debug=false")]);
+    }
+    succeeded(build.output()?).map(drop)
+}
+
+/// Makes the copy equal to the workspace. Files that are equal keep their times, so that
+/// nothing is built again that did not change.
+fn copy_workspace(workspace: &Path, copy: &Path) -> io::Result<()> {
+    let mut list = Command::new("git");
+    list.current_dir(workspace)
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let listed = succeeded(list.output()?)?;
+    for path in listed.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+        let path = String::from_utf8_lossy(path).into_owned();
+        let Ok(text) = fs::read(workspace.join(&path)) else {
+            continue; // Deleted, and git does not know yet.
+        };
+        write_if_changed(&copy.join(&path), &text)?;
+    }
+    let binary = fs::read(workspace.join("tests/sim/src/main.rs"))?;
+    write_if_changed(&copy.join(format!("tests/sim/src/bin/{BINARY}.rs")), &binary)
+}
+
+fn write_if_changed(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|known| known == bytes) {
+        return Ok(());
+    }
+    let directory = path.parent().expect("every file is in a directory");
+    fs::create_dir_all(directory)?;
+    fs::write(path, bytes)
+}
+
+fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
+}
+
+fn succeeded(output: Output) -> io::Result<Output> {
+    if output.status.success() {
+        return Ok(output);
+    }
+    Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
+}
