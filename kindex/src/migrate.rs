@@ -25,6 +25,7 @@ pub(crate) async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResul
     } else {
         let options = MigrateOptions {
             rows_per_second: args.rows_per_second,
+            refill: args.refill,
         };
         let migrated = store.migrate(&options, &Bar::new()).await;
         show_migrated(&migrated.map_err(|error| failure(&error))?, args.output)?

@@ -111,6 +111,10 @@ pub struct MigrateArgs {
     #[arg(long)]
     pub dry_run: bool,
 
+    /// Where nothing is lacking, fill columns once more: an older program may have written rows after they were filled.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub refill: bool,
+
     /// Most rows a second that are read to fill new columns; default: as fast as the database.
     #[arg(long, value_name = "N")]
     pub rows_per_second: Option<f64>,
@@ -138,4 +142,5 @@ run goes on. `kindex plan` writes migrations.
 Examples:
   kindex migrate --dry-run
   kindex migrate --database mysql://kindex@db:3306/michelangelo
-  kindex migrate --config /etc/kindex/config.yaml --rows-per-second 2000";
+  kindex migrate --config /etc/kindex/config.yaml --rows-per-second 2000
+  kindex migrate --refill                once no program of the older schema writes any more";

@@ -16,6 +16,7 @@ use super::widget::{PARTS, REGISTRY, at, widget};
 scenarios!(
     a_new_column_is_filled_in_every_row,
     a_run_that_broke_off_anywhere_is_gone_on_with,
+    rows_that_an_older_program_wrote_since_are_filled_again,
     several_that_migrate_at_once_agree,
     a_step_that_fails_is_named_and_what_came_before_it_stays,
     an_edited_migration_is_refused,
@@ -227,6 +228,26 @@ async fn a_run_that_broke_off_anywhere_is_gone_on_with(backend: Backend) {
         "from the row on where it was"
     );
     expect_filled(&backend, 30).await;
+}
+
+async fn rows_that_an_older_program_wrote_since_are_filled_again(backend: Backend) {
+    if with_rows(&backend, 20).await.is_none() {
+        return;
+    }
+    let new = open(&backend, newer_program(NEW));
+    migrate(&new).await.expect("migrated");
+    // What is left of a row that a program stored which knows none of the columns.
+    backend
+        .rows("UPDATE widget SET tint = NULL, weight = NULL WHERE uid > 'u0015'")
+        .await;
+    let refill = MigrateOptions {
+        refill: true,
+        ..MigrateOptions::default()
+    };
+    let refilled = new.migrate(&refill, &Untold).await.expect("filled");
+    let rows: Vec<u64> = refilled.iter().map(|migration| migration.rows_filled).collect();
+    assert_eq!(rows, [5]);
+    expect_filled(&backend, 20).await;
 }
 
 async fn several_that_migrate_at_once_agree(backend: Backend) {

@@ -34,6 +34,8 @@ const BOOKKEEPING: &str = "kindex_migrations";
 pub struct MigrateOptions {
     /// Most rows a second that fills read; `None`: as fast as the database.
     pub rows_per_second: Option<f64>,
+    /// Fills columns once more that earlier migrations filled, in a database that lacks nothing.
+    pub refill: bool,
 }
 
 /// A migration that has run.
@@ -160,6 +162,7 @@ impl<D: Driver> Migrations for SqlStore<D> {
         let done = match self.standing().await? {
             MigrationStanding::Untracked => self.prepare().await.map(|()| Vec::new()).map_err(MigrateError::from),
             MigrationStanding::Behind { first } => run::run(self, &mut lock, first, options, progress).await,
+            MigrationStanding::Current if options.refill => run::refill(self, options, progress).await,
             standing => match standing.refusal(self.registry.migrations) {
                 None => Ok(Vec::new()),
                 Some(why) => Err(MigrateError::Refused(why)),

@@ -5,11 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::sleep;
 
-use super::super::StoreError;
 use super::super::connections::failure;
-use super::super::driver::{Cells, Driver, Fault, Param, Pooled, Purpose, Statement};
+use super::super::driver::{Cells, Driver, Fault, Param, Pooled, Purpose, Raw, Statement, begin};
 use super::super::sql::fixed;
 use super::super::sql_store::SqlStore;
+use super::super::{Dialect, StoreError};
 use super::script::{Effect, Step};
 use super::{BOOKKEEPING, MigrateError, MigrateOptions, Migrated, fill, sql, steps, title};
 use crate::kind::Migration;
@@ -118,10 +118,14 @@ async fn one<D: Driver>(
             step: step.title(),
             source: Box::new(source),
         };
+        let place = Place {
+            number: migration.number,
+            done: index + 1,
+        };
         match step {
             Step::Statement { effect, sql } => {
                 progress.begin(&step.title(), None);
-                change(store, effect, sql, progress).await.map_err(named)?;
+                change(store, place, effect, sql, progress).await.map_err(named)?;
                 progress.end();
             }
             Step::Fill { table, columns } => {
@@ -132,32 +136,71 @@ async fn one<D: Driver>(
                 };
                 let filled = fill.run(store, fill_after.take(), options, progress).await;
                 migrated.rows_filled += filled.map_err(named)?;
+                note(store, sql::step_done(), &place.params()).await?;
             }
         }
-        let done = i64::try_from(index + 1).unwrap_or(i64::MAX);
-        let params = [Param::Int(done), Param::Int(migration.number.into())];
-        note(store, sql::step_done(), &params).await?;
     }
     Ok(migrated)
 }
 
-/// Runs a statement whose effect is not there yet. One that fails although its effect is there
-/// now was run by somebody else, or before the answer to it was lost.
+/// Fills once more what the program's migrations fill: a program of an older schema that went on
+/// writing after a fill knew nothing of the columns.
+pub(super) async fn refill<D: Driver>(
+    store: &SqlStore<D>,
+    options: &MigrateOptions,
+    progress: &dyn Progress,
+) -> Result<Vec<Migrated>, MigrateError> {
+    let mut refilled = Vec::new();
+    for migration in store.registry.migrations {
+        let mut done = Migrated {
+            number: migration.number,
+            name: migration.name.to_owned(),
+            steps: 0,
+            rows_filled: 0,
+        };
+        for step in steps(migration, store.connections.driver.dialect())? {
+            let Step::Fill { table, columns } = step else { continue };
+            let fill = fill::Fill {
+                number: migration.number,
+                table,
+                columns: &columns,
+            };
+            done.rows_filled += fill.run(store, None, options, progress).await?;
+            done.steps += 1;
+        }
+        refilled.extend((done.steps > 0).then_some(done));
+    }
+    Ok(refilled)
+}
+
+/// A step by the migration's number and the number of steps that are done after it.
+#[derive(Clone, Copy)]
+struct Place {
+    number: u32,
+    done: usize,
+}
+
+impl Place {
+    /// Of `sql::step_done`.
+    fn params(self) -> [Param<'static>; 3] {
+        let done = Param::Int(i64::try_from(self.done).unwrap_or(i64::MAX));
+        [done, Param::Int(self.number.into()), done]
+    }
+}
+
+/// Runs a statement and notes it, again while its table's writers or the network are in the way.
 async fn change<D: Driver>(
     store: &SqlStore<D>,
+    place: Place,
     effect: &Effect<'_>,
     text: &str,
     progress: &dyn Progress,
 ) -> Result<(), StoreError> {
     let mut attempts = 0;
-    while !is_done(store, effect).await? {
+    loop {
         attempts += 1;
-        match execute(store, text).await {
+        match change_once(store, place, effect, text).await {
             Ok(()) => return Ok(()),
-            Err(error) if is_done(store, effect).await? => {
-                tracing::debug!(%error, "the step was done already");
-                return Ok(());
-            }
             Err(error) if attempts < ATTEMPTS_MAX && passes::<D>(&error) => {
                 progress.note("waiting for the writers of the table");
                 sleep(PAUSE).await;
@@ -165,7 +208,43 @@ async fn change<D: Driver>(
             Err(error) => return Err(failure::<D>(BOOKKEEPING, error)),
         }
     }
-    Ok(())
+}
+
+/// On a connection that is not used again, since it is told not to wait for long; without a limit
+/// of time, since copying a table may take hours.
+async fn change_once<D: Driver>(
+    store: &SqlStore<D>,
+    place: Place,
+    effect: &Effect<'_>,
+    text: &str,
+) -> Result<(), sqlx::Error> {
+    let mut connection = store.connections.driver.acquire(Purpose::Write).await?;
+    let done = change_on::<D>(store.connections.driver.dialect(), &mut connection, place, effect, text).await;
+    D::discard(connection);
+    done
+}
+
+/// A step that is noted as done has run, whatever the schema looks like since. One that is not may
+/// have run all the same on MySQL, whose statements on tables end the transaction that they are in.
+async fn change_on<D: Driver>(
+    dialect: Dialect,
+    connection: &mut Raw<D>,
+    place: Place,
+    effect: &Effect<'_>,
+    text: &str,
+) -> Result<(), sqlx::Error> {
+    if let Some(brief) = dialect.be_brief() {
+        D::execute(connection, fixed(brief), &[]).await?;
+    }
+    let mut transaction = begin::<D>(connection).await?;
+    let noted = D::query(&mut transaction, sql::is_step_done(), &place.params()[1..]).await?;
+    if noted.is_empty() {
+        if !is_done::<D>(dialect, &mut transaction, effect).await? {
+            D::execute(&mut transaction, sql::step(text), &[]).await?;
+        }
+        D::execute(&mut transaction, sql::step_done(), &place.params()).await?;
+    }
+    transaction.commit().await
 }
 
 fn passes<D: Driver>(error: &sqlx::Error) -> bool {
@@ -175,27 +254,17 @@ fn passes<D: Driver>(error: &sqlx::Error) -> bool {
     }
 }
 
-async fn is_done<D: Driver>(store: &SqlStore<D>, effect: &Effect<'_>) -> Result<bool, StoreError> {
-    let Some((statement, names)) = sql::presence(store.connections.driver.dialect(), effect) else {
+async fn is_done<D: Driver>(
+    dialect: Dialect,
+    connection: &mut Raw<D>,
+    effect: &Effect<'_>,
+) -> Result<bool, sqlx::Error> {
+    let Some((statement, names)) = sql::presence(dialect, effect) else {
         return Ok(false);
     };
     let params: Vec<Param<'_>> = names.into_iter().map(Param::Text).collect();
-    let rows = store.connections.query(statement, &params).await;
-    let is_there = !rows.map_err(|error| failure::<D>(BOOKKEEPING, error))?.is_empty();
+    let is_there = !D::query(connection, statement, &params).await?.is_empty();
     Ok(is_there == effect.leaves_it_there())
-}
-
-/// On a connection that is not used again, since it is told not to wait for long; without a limit
-/// of time, since copying a table may take hours.
-async fn execute<D: Driver>(store: &SqlStore<D>, text: &str) -> Result<(), sqlx::Error> {
-    let driver = &store.connections.driver;
-    let mut connection = driver.acquire(Purpose::Write).await?;
-    if let Some(brief) = driver.dialect().be_brief() {
-        D::execute(&mut connection, fixed(brief), &[]).await?;
-    }
-    let done = D::execute(&mut connection, sql::step(text), &[]).await;
-    D::discard(connection);
-    done.map(drop)
 }
 
 pub(super) async fn note<D: Driver>(

@@ -28,9 +28,16 @@ pub(super) fn begin(dialect: Dialect) -> Statement {
     }
 }
 
-/// Parameters: steps done, number.
+/// Never takes back what somebody else noted. Parameters: steps done, number, steps done.
 pub(super) fn step_done() -> Statement {
-    fixed("UPDATE `kindex_migrations` SET `steps_done` = ?, `fill_after` = NULL WHERE `number` = ?")
+    fixed(
+        "UPDATE `kindex_migrations` SET `steps_done` = ?, `fill_after` = NULL WHERE `number` = ? AND `steps_done` < ?",
+    )
+}
+
+/// A row where so many steps are done. Parameters: number, steps done.
+pub(super) fn is_step_done() -> Statement {
+    fixed("SELECT 1 FROM `kindex_migrations` WHERE `number` = ? AND `steps_done` >= ?")
 }
 
 /// Parameters: uid, number.
