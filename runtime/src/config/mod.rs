@@ -68,6 +68,10 @@ pub struct IngesterConfig {
     pub requeue_period: Duration,
     /// The same for single kinds.
     pub requeue_period_map: BTreeMap<&'static str, Duration>,
+    /// How long a stream is trusted before SQL is compared with the whole list; zero: for ever.
+    pub compare_period: Duration,
+    /// The same for single kinds.
+    pub compare_period_map: BTreeMap<&'static str, Duration>,
     /// Whether objects that lack our finalizer are given it; `None`: as the command decides.
     pub adopt_finalizers: Option<bool>,
     /// Live rows without an object that a comparison may always close.
@@ -88,6 +92,8 @@ impl Default for IngesterConfig {
             concurrent_reconciles_map: BTreeMap::new(),
             requeue_period: settings.requeue_period,
             requeue_period_map: BTreeMap::new(),
+            compare_period: settings.compare_period,
+            compare_period_map: BTreeMap::new(),
             adopt_finalizers: None,
             max_orphans: settings.orphan_guard.rows_max,
             max_orphans_map: BTreeMap::new(),
@@ -185,11 +191,13 @@ impl Config {
         let ingester = &self.ingester;
         let workers = ingester.concurrent_reconciles_map.get(kind.name);
         let period = ingester.requeue_period_map.get(kind.name);
+        let comparison = ingester.compare_period_map.get(kind.name);
         let orphans = ingester.max_orphans_map.get(kind.name);
         let percent = ingester.max_orphan_percent_map.get(kind.name);
         Settings {
             concurrent_reconciles: *workers.unwrap_or(&ingester.concurrent_reconciles) as usize,
             requeue_period: *period.unwrap_or(&ingester.requeue_period),
+            compare_period: *comparison.unwrap_or(&ingester.compare_period),
             deletion_delay: self.metadata_storage.deletion_delay,
             adopt_finalizers: ingester.adopt_finalizers.unwrap_or(adopt_finalizers),
             version_cache: self.metadata_storage.enable_resource_version_cache,
@@ -298,6 +306,12 @@ fn read_ingester(reader: &mut Reader<'_>, mut stanza: Stanza, registry: &Registr
             .unwrap_or(defaults.requeue_period),
         requeue_period_map: reader.by_kind(stanza, "requeuePeriodMap", registry, |reader, value| {
             reader.duration_of("requeuePeriodMap", value)
+        }),
+        compare_period: reader
+            .duration(stanza, "comparePeriod")
+            .unwrap_or(defaults.compare_period),
+        compare_period_map: reader.by_kind(stanza, "comparePeriodMap", registry, |reader, value| {
+            reader.duration_of("comparePeriodMap", value)
         }),
         adopt_finalizers: reader.flag(stanza, "adoptFinalizers"),
         max_orphans: reader

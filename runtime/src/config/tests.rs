@@ -66,8 +66,11 @@ ingester:
   adoptFinalizers: true
   concurrentReconcilesMap:
     pipelinerun: 8
+  comparePeriod: 12h
   requeuePeriodMap:
     Model: 1m30s
+  comparePeriodMap:
+    PipelineRun: 0s
 ";
 
 fn parse(text: &str) -> Config {
@@ -101,11 +104,13 @@ fn every_key_of_the_ingester_has_an_effect_on_each_kind() {
     let model = config.settings(&MODEL, false);
     assert_eq!(model.concurrent_reconciles, 2);
     assert_eq!(model.requeue_period, Duration::from_secs(90));
+    assert_eq!(model.compare_period, Duration::from_secs(12 * 3_600));
     assert_eq!(model.deletion_delay, Duration::from_secs(10));
     assert!(model.version_cache && model.adopt_finalizers);
     let run = config.settings(&PIPELINE_RUN, false);
     assert_eq!(run.concurrent_reconciles, 8);
     assert_eq!(run.requeue_period, Duration::from_secs(45));
+    assert_eq!(run.compare_period, Duration::ZERO);
 }
 
 #[test]

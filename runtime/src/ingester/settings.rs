@@ -27,6 +27,8 @@ pub struct Settings {
     /// How often the position is saved: what happened since is seen again by the next life,
     /// and a process that is killed again and again must get further each time.
     pub checkpoint_period: Duration,
+    /// How long a stream is trusted before SQL is compared with the whole list all the same; zero: for ever.
+    pub compare_period: Duration,
     /// When a relist may close rows.
     pub orphan_guard: OrphanGuard,
     /// So many rows may be closed whatever the guard says, by the first comparison after the start
@@ -73,6 +75,7 @@ impl Default for Settings {
             pending_max: 10_000,
             page_rows: 500,
             checkpoint_period: Duration::from_secs(1),
+            compare_period: Duration::from_secs(24 * 3_600),
             orphan_guard: OrphanGuard {
                 rows_max: 100,
                 percent_max: 50,

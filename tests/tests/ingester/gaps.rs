@@ -275,3 +275,64 @@ fn the_position_is_saved_every_second_while_it_moves() {
     }
     assert_eq!(bench.checkpoints, [2, 3, 4, 5]);
 }
+
+/// Lets the watch end so long after it began, and says whether a list follows.
+fn a_watch_that_ends_is_followed_by_a_list(bench: &mut Bench, after: Duration) -> bool {
+    bench.elapsed += after;
+    let probe = bench.step(Input::WatchEnded);
+    assert!(matches!(probe[..], [Output::Probe]), "{probe:?}");
+    let next = bench.step(Input::Probed(Ok(ResourceVersion(20))));
+    match next[..] {
+        [Output::List { .. }] => true,
+        [Output::Watch(_)] => false,
+        _ => panic!("{next:?}"),
+    }
+}
+
+/// A life that resumed at version 20.
+fn resumed(settings: Settings) -> Bench {
+    let mut bench = Bench::new(settings);
+    bench.step(Input::Start);
+    let saved = Saved {
+        position: Some(ResourceVersion(20)),
+        quarantined: Vec::new(),
+    };
+    bench.step(Input::Loaded(Ok(saved)));
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(20))));
+    assert!(
+        matches!(outputs[..], [Output::Watch(_)]),
+        "a start that resumes goes on at once"
+    );
+    bench
+}
+
+#[test]
+fn a_stream_is_not_trusted_for_ever() {
+    let minute = Duration::from_secs(60);
+    let mut bench = resumed(Settings::default());
+    for _ in 0..3 {
+        assert!(!a_watch_that_ends_is_followed_by_a_list(&mut bench, minute));
+    }
+    assert!(
+        a_watch_that_ends_is_followed_by_a_list(&mut bench, minute),
+        "some minutes after the start"
+    );
+    bench.page(&[], 20);
+    bench.step(Input::Scanned(Ok(Vec::new())));
+    bench.step(Input::Probed(Ok(ResourceVersion(20))));
+    assert!(!a_watch_that_ends_is_followed_by_a_list(&mut bench, minute));
+    assert!(a_watch_that_ends_is_followed_by_a_list(&mut bench, 24 * 60 * minute));
+}
+
+#[test]
+fn a_period_of_zero_trusts_the_stream() {
+    let settings = Settings {
+        compare_period: Duration::ZERO,
+        ..Settings::default()
+    };
+    let mut bench = resumed(settings);
+    assert!(!a_watch_that_ends_is_followed_by_a_list(
+        &mut bench,
+        Duration::from_secs(1_000_000)
+    ));
+}

@@ -16,6 +16,9 @@ use crate::object::{Object, ResourceVersion, Uid};
 
 /// A watch that ends sooner, without an event, has failed.
 const WATCH_LEAST: Duration = Duration::from_secs(1);
+/// A start that resumes goes on at once, and is compared as soon as its watch ends after this time: versions alone do
+/// not tell a cluster that was built anew and has come further than the old one.
+const TRUST_AFTER_START: Duration = Duration::from_secs(240);
 
 /// What the intake does.
 #[derive(Debug)]
@@ -236,7 +239,7 @@ impl Controller {
             Ok(version) if self.restoring.is_some() || version < newest => self.begin_restoration(version),
             Ok(version) => {
                 self.note_version(version);
-                if self.compare_first {
+                if self.compare_first || self.is_comparison_due() {
                     self.begin_list(false);
                 } else {
                     self.begin_watch();
@@ -246,8 +249,22 @@ impl Controller {
         }
     }
 
+    /// Asked between two watches, so that no watch is cut short for it.
+    fn is_comparison_due(&self) -> bool {
+        self.comparison_due.is_some_and(|due| due <= self.now.elapsed)
+    }
+
+    /// The stream is trusted from now on for so long, or for its period if that is shorter.
+    pub(super) fn trust_stream_for(&mut self, time: Duration) {
+        let period = self.settings.compare_period;
+        self.comparison_due = (!period.is_zero()).then(|| self.now.elapsed + time.min(period));
+    }
+
     fn begin_watch(&mut self) {
         self.synced = true;
+        if self.comparison_due.is_none() {
+            self.trust_stream_for(TRUST_AFTER_START);
+        }
         self.enter(Phase::Watching {
             since: self.now.elapsed,
             events: 0,

@@ -66,6 +66,7 @@ impl Controller {
     pub(super) fn begin_list(&mut self, restored: bool) {
         self.metrics.relists.inc();
         self.compare_first = false;
+        self.trust_stream_for(self.settings.compare_period);
         self.leaving.clear();
         self.enter(Phase::Listing(Listing {
             restored: restored || self.checkpoints.marked(),

@@ -66,6 +66,8 @@ pub struct Controller {
     orphans_allowed: usize,
     /// Before the first watch, SQL is compared with the whole list.
     compare_first: bool,
+    /// When SQL is compared with the whole list whatever the stream says; known from the first watch on.
+    comparison_due: Option<Duration>,
 
     entries: BTreeMap<Uid, Entry>,
     queue: VecDeque<Uid>,
@@ -119,6 +121,7 @@ impl Controller {
             held_orphans: None,
             orphans_allowed: settings.orphans_allowed,
             compare_first: settings.orphans_allowed > 0,
+            comparison_due: None,
             entries: BTreeMap::new(),
             queue: VecDeque::new(),
             queue_since: Duration::ZERO,
