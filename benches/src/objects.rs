@@ -66,6 +66,7 @@ pub static REGISTRY: Registry = Registry {
     kinds: &[&RUN],
     mysql_schema: include_str!("run.sql"),
     sqlite_schema: "",
+    queries: &[],
     migrations: &[],
 };
 

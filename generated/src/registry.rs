@@ -2,7 +2,10 @@
 
 //! All kinds, as `kindex_runtime` takes them.
 
-use kindex_runtime::kind::{Kind, Platform, Registry};
+use kindex_runtime::kind::{
+    ColumnType, Comparison, Kind, NamedQuery, Operand, Platform, QueryCondition,
+    QueryOrder, Registry,
+};
 
 /// All kinds with the schemas that hold them.
 pub fn registry() -> Registry {
@@ -11,6 +14,7 @@ pub fn registry() -> Registry {
         kinds: KINDS,
         mysql_schema: include_str!("../../schema/mysql_schema.sql"),
         sqlite_schema: include_str!("../../schema/sqlite_schema.sql"),
+        queries: QUERIES,
         migrations: crate::migrations::MIGRATIONS,
     }
 }
@@ -30,6 +34,58 @@ pub static KINDS: &[&Kind] = &[
     &crate::kinds::trigger_run::KIND,
     &crate::kinds::deployment::KIND,
     &crate::kinds::spark_job::KIND,
+];
+
+/// The named queries, in the order of crds.toml.
+pub static QUERIES: &[&NamedQuery] = &[
+    &NamedQuery {
+        name: "failed-runs",
+        doc: "Runs of a namespace that failed, the latest first.",
+        kind: &crate::kinds::pipeline_run::KIND,
+        conditions: &[
+            QueryCondition {
+                column: "state",
+                ty: ColumnType::Text { chars: 255 },
+                comparison: Comparison::Equal,
+                operand: Operand::Text("PIPELINE_RUN_STATE_FAILED"),
+            },
+            QueryCondition {
+                column: "namespace",
+                ty: ColumnType::Text { chars: 255 },
+                comparison: Comparison::Equal,
+                operand: Operand::Parameter("namespace"),
+            },
+        ],
+        order: &[
+            QueryOrder {
+                column: "update_time",
+                ty: ColumnType::Time,
+                descending: true,
+            },
+        ],
+        limit: None,
+    },
+    &NamedQuery {
+        name: "models-by-algorithm",
+        doc: "Models trained with an algorithm, the newest first.",
+        kind: &crate::kinds::model::KIND,
+        conditions: &[
+            QueryCondition {
+                column: "algorithm",
+                ty: ColumnType::Text { chars: 255 },
+                comparison: Comparison::Equal,
+                operand: Operand::Parameter("algorithm"),
+            },
+        ],
+        order: &[
+            QueryOrder {
+                column: "create_time",
+                ty: ColumnType::Time,
+                descending: true,
+            },
+        ],
+        limit: None,
+    },
 ];
 
 /// The words that all kinds share.

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod asking;
 mod healing;
 mod past;
 mod planning;
 mod upkeep;
 
+pub use asking::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
 pub use healing::{
     AllowedOrphans, BackfillArgs, DropArgs, Form, OrphansArg, QuarantineArgs, QuarantineCommand, RecordsArgs,
     SidesArgs, StatusArgs, VerifyArgs,
@@ -68,6 +70,8 @@ pub enum Command {
     Ingester(IngesterArgs),
     /// Show what SQL holds.
     Get(GetArgs),
+    /// Ask a named query of crds.toml, or list them.
+    Query(QueryArgs),
     /// Show the versions that an object had, and what each of them changed.
     History(HistoryArgs),
     /// Show what changed in an object between two versions or two moments.
@@ -195,69 +199,6 @@ pub struct IngesterArgs {
         default_value = "0.0.0.0:8083"
     )]
     pub health_addr: SocketAddr,
-}
-
-/// Flags of `kindex get`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = GET_EXAMPLES)]
-pub struct GetArgs {
-    /// The kind: PipelineRun, pipelinerun or pipelineruns; or kind/name.
-    pub kind: String,
-    /// One object by name.
-    pub name: Option<String>,
-
-    /// One namespace; default: all, or `default` where a name is given.
-    #[arg(short, long)]
-    pub namespace: Option<String>,
-
-    /// Only objects with this label; may be repeated.
-    #[arg(short = 'l', long = "label", value_name = "KEY=VALUE")]
-    pub labels: Vec<String>,
-
-    /// Deleted objects too.
-    #[arg(long)]
-    pub deleted: bool,
-
-    /// A moment in the past.
-    #[command(flatten)]
-    pub at: AtArg,
-
-    /// At most this many rows.
-    #[arg(long, default_value_t = 500)]
-    pub limit: u32,
-
-    /// Form of the output.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    pub output: Output,
-
-    /// Where files are.
-    #[command(flatten)]
-    pub data_dir: DataDirArg,
-    /// Where rows are.
-    #[command(flatten)]
-    pub database: DatabaseArg,
-}
-
-const GET_EXAMPLES: &str = "\
-Examples:
-  kindex get models
-  kindex get pipelineruns -n prod -l team=fraud -o wide
-  kindex get pipelinerun/nightly -n prod -o yaml --deleted
-  kindex get model/fraud -n prod --at 2026-11-01T12:00:00Z -o yaml";
-
-/// Form of a command's answer on stdout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// Columns for people.
-    Table,
-    /// A table with every extracted column.
-    Wide,
-    /// The objects as JSON.
-    Json,
-    /// The objects as YAML.
-    Yaml,
-    /// `kind/name`, a line each.
-    Name,
 }
 
 /// Flags of `kindex generate`.

@@ -1,18 +1,15 @@
 //! `kindex get`: what SQL holds of a kind, live, evicted and deleted.
 
-use std::fmt::Write as _;
-
 use jiff::Timestamp;
 use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::projection::extract;
-use kindex_runtime::store::{AsOf, Life, ListQuery, MetadataStorage, Stored};
-use kindex_runtime::value::Value;
-use serde_json::value::RawValue;
+use kindex_runtime::query::{LabelSelector, Reach};
+use kindex_runtime::store::{AsOf, MetadataStorage, Select, Stored};
 
-use crate::cli::{GetArgs, Output};
+use crate::cli::{AnswerArgs, GetArgs};
 use crate::error::{CommandError, CommandResult, chain};
+use crate::listing::{self, failed};
 use crate::moment::Time;
-use crate::output::{age, table};
+use crate::show;
 use crate::target::{Target, kind_and_name, with_history};
 
 /// Reads the rows and prints them.
@@ -21,22 +18,28 @@ pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn Metadat
     if args.at.at.is_some() {
         with_history(registry, kind)?;
     }
-    let rows = match name {
-        Some(name) => {
-            let namespace = args.namespace.as_deref().unwrap_or("default");
-            vec![one(&Target::new(kind, namespace, name), args, store).await?]
-        }
-        None if args.at.at.is_some() => {
+    let Some(name) = name else {
+        if args.at.at.is_some() {
             return Err(
                 CommandError::usage("--at shows one object").hint(format_args!("name it: {}/NAME", kind.singular))
             );
         }
-        None => many(kind, args, store).await?,
+        return listing::answer(select(kind, args)?, &args.answer, store).await;
     };
-    print!(
-        "{}",
-        render(kind, &rows, args.output, name.is_some(), Timestamp::now())?
-    );
+    let AnswerArgs {
+        continue_token,
+        count,
+        explain,
+        output,
+        ..
+    } = &args.answer;
+    if !args.filter.is_empty() || continue_token.is_some() || *count || *explain {
+        return Err(CommandError::usage("one object is shown by its name alone")
+            .hint("leave out the name, or the selectors, conditions, --sort, --continue, --count and --explain"));
+    }
+    let namespace = args.namespace.as_deref().unwrap_or("default");
+    let row = one(&Target::new(kind, namespace, name), args, store).await?;
+    print!("{}", show::object(kind, &row, *output, Timestamp::now())?);
     Ok(())
 }
 
@@ -80,117 +83,40 @@ pub(crate) fn stored_as_of(target: &Target<'_>, found: AsOf, time: Timestamp) ->
     }
 }
 
-async fn many(kind: &Kind, args: &GetArgs, store: &dyn MetadataStorage) -> CommandResult<Vec<Stored>> {
-    let labels = args
-        .labels
-        .iter()
-        .map(|label| parse_label(label))
-        .collect::<CommandResult<Vec<_>>>()?;
-    let query = ListQuery {
-        namespace: args.namespace.clone(),
-        labels,
-        include_deleted: args.deleted,
-        limit: args.limit,
-        after: None,
+/// The query that the flags ask for. Without `--sort` rows come by namespace and name where the key on those
+/// serves the query, and else by uid: that is how a key holds rows that are equal in it.
+fn select(kind: &'static Kind, args: &GetArgs) -> CommandResult<Select> {
+    let mut select = Select::all(kind);
+    let refused = |error: &dyn std::error::Error| CommandError::usage(chain(error));
+    for text in &args.filter.selector {
+        let selector = LabelSelector::parse(text);
+        let selector = selector.map_err(|error| refused(&error).hint(format_args!("in the selector {text:?}")))?;
+        select.filter_by_labels(&selector);
+    }
+    for text in &args.filter.field_selector {
+        select.filter_by_fields(text).map_err(|error| refused(&error))?;
+    }
+    for text in &args.filter.conditions {
+        select.filter_by(text).map_err(|error| refused(&error))?;
+    }
+    for text in &args.filter.sort {
+        select.order_by(text).map_err(|error| refused(&error))?;
+    }
+    let order: &[&str] = match select.reach() {
+        Reach::InOrder | Reach::Scan(_) if args.filter.sort.is_empty() => match args.namespace {
+            Some(_) => &["name"],
+            None => &["namespace", "name"],
+        },
+        Reach::InOrder | Reach::Scan(_) | Reach::Key(_) | Reach::Label | Reach::Sort(_) => &[],
     };
-    let mut rows = store.list(kind, &query).await.map_err(|error| failed(&error))?;
-    rows.sort_by(|a, b| {
-        let key = |row: &Stored| (row.object.metadata.namespace.clone(), row.object.metadata.name.clone());
-        key(a).cmp(&key(b))
-    });
-    Ok(rows)
-}
-
-pub(crate) fn parse_label(label: &str) -> CommandResult<(String, String)> {
-    let (key, value) = label
-        .split_once('=')
-        .ok_or_else(|| CommandError::usage(format_args!("label {label:?} has no `=`")).hint("write it as key=value"))?;
-    Ok((key.to_owned(), value.to_owned()))
-}
-
-fn failed(error: &dyn std::error::Error) -> CommandError {
-    CommandError::failure(chain(error)).hint("is this the right --database, and has `kindex up` run on it?")
-}
-
-fn render(kind: &Kind, rows: &[Stored], output: Output, single: bool, now: Timestamp) -> CommandResult<String> {
-    match output {
-        Output::Table => Ok(as_table(kind, rows, false, now)),
-        Output::Wide => Ok(as_table(kind, rows, true, now)),
-        Output::Name => Ok(rows
-            .iter()
-            .map(|row| format!("{}/{}\n", kind.singular, row.object.metadata.name))
-            .collect()),
-        Output::Json if single => Ok(rows.iter().map(|row| row.object.text().to_owned() + "\n").collect()),
-        Output::Json => as_list(rows),
-        Output::Yaml => as_yaml(rows),
+    for column in order {
+        select.order_by(column).map_err(|error| refused(&error))?;
     }
-}
-
-/// The first columns that fit a terminal; wide shows all of them.
-const NARROW_COLUMNS: usize = 3;
-
-fn as_table(kind: &Kind, rows: &[Stored], wide: bool, now: Timestamp) -> String {
-    let shown = if wide {
-        kind.columns.len()
-    } else {
-        kind.columns.len().min(NARROW_COLUMNS)
-    };
-    let columns = &kind.columns[..shown];
-    let mut heads = vec!["namespace", "name"];
-    heads.extend(columns.iter().map(|column| column.name));
-    heads.extend(["life", "version", "age"]);
-    table(
-        &heads,
-        rows.iter().map(|row| {
-            let metadata = &row.object.metadata;
-            let mut cells = vec![metadata.namespace.clone(), metadata.name.clone()];
-            cells.extend(extract(columns, &row.object, &mut Vec::new()).iter().map(cell));
-            cells.push(life(row.life).to_owned());
-            cells.push(metadata.resource_version.to_string());
-            cells.push(age(metadata.creation_timestamp, now));
-            cells
-        }),
-    )
-}
-
-fn life(life: Life) -> &'static str {
-    match life {
-        Life::Live => "live",
-        Life::Evicted => "evicted",
-        Life::Deleted => "deleted",
+    if let Some(namespace) = &args.namespace {
+        select.in_namespace(namespace);
     }
-}
-
-fn cell(value: &Value) -> String {
-    match value {
-        Value::Null => "<none>".to_owned(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Double(number) => number.to_string(),
-        Value::Text(text) => text.clone(),
-        Value::Time(time) => time.to_string(),
+    if !args.deleted {
+        select.without("delete_time");
     }
-}
-
-fn as_list(rows: &[Stored]) -> CommandResult<String> {
-    let items: Vec<Box<RawValue>> = rows
-        .iter()
-        .map(|row| RawValue::from_string(row.object.text().to_owned()))
-        .collect::<Result<_, _>>()
-        .map_err(|error| failed(&error))?;
-    let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items});
-    let mut text = serde_json::to_string_pretty(&list).map_err(|error| failed(&error))?;
-    text.push('\n');
-    Ok(text)
-}
-
-fn as_yaml(rows: &[Stored]) -> CommandResult<String> {
-    let mut text = String::new();
-    for (index, row) in rows.iter().enumerate() {
-        let object: serde_json::Value = serde_json::from_str(row.object.text()).map_err(|error| failed(&error))?;
-        let separator = if index == 0 { "" } else { "---\n" };
-        let yaml = serde_saphyr::to_string(&object).map_err(|error| failed(&error))?;
-        write!(text, "{separator}{yaml}").expect("a String takes all text");
-    }
-    Ok(text)
+    Ok(select)
 }

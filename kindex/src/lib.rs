@@ -29,7 +29,15 @@ mod interrupt;
 
 mod target;
 
+mod show;
+
+mod enums;
+
+mod listing;
+
 mod get;
+
+mod query;
 
 mod changes;
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::cli::{Form, RestoreArgs};
 use crate::error::{CommandError, CommandResult, chain};
-use crate::get::{parse_label, stored_as_of};
+use crate::get::stored_as_of;
 use crate::moment::{Moment, Time};
 use crate::output::{document, table};
 use crate::progress::Bar;
@@ -311,4 +311,11 @@ fn judge(lines: &[Line]) -> CommandResult {
                 .hint("an object of the same name has to go first; the last column has each reason"),
         ),
     }
+}
+
+fn parse_label(label: &str) -> CommandResult<(String, String)> {
+    let (key, value) = label
+        .split_once('=')
+        .ok_or_else(|| CommandError::usage(format_args!("label {label:?} has no `=`")).hint("write it as key=value"))?;
+    Ok((key.to_owned(), value.to_owned()))
 }

@@ -12,7 +12,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    backfill, database, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine, restore,
+    backfill, database, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine, query, restore,
     status, up, verify,
 };
 
@@ -48,11 +48,12 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Restore(args) => block_on(restore::run(&platform.registry, &args)),
         Command::Verify(args) => block_on(verify::run(&platform.registry, &args)),
         Command::Get(args) => block_on(async {
-            let store = open(&platform.registry, &args.data_dir, &args.database)?;
+            let store = open(&platform.registry, &args.answer.data_dir, &args.answer.database)?;
             let done = get::run(&platform.registry, &args, store.as_ref()).await;
             store.close().await;
             done
         }),
+        Command::Query(args) => block_on(query::run(&platform.registry, &args)),
         Command::History(args) => block_on(async {
             let store = open(&platform.registry, &args.object.data_dir, &args.object.database)?;
             let done = history::run(&platform.registry, &args, store.as_ref()).await;

@@ -144,6 +144,105 @@ impl Kind {
     }
 }
 
+/// A query of crds.toml, as far as it can be asked by name. It sees rows that are not deleted.
+#[derive(Debug)]
+pub struct NamedQuery {
+    /// `failed-runs`.
+    pub name: &'static str,
+    /// What it finds.
+    pub doc: &'static str,
+    /// The kind whose rows it finds.
+    pub kind: &'static Kind,
+    /// All of them must hold.
+    pub conditions: &'static [QueryCondition],
+    /// Its order, the first column first.
+    pub order: &'static [QueryOrder],
+    /// Most rows of a page where the caller does not say.
+    pub limit: Option<u32>,
+}
+
+impl NamedQuery {
+    /// The names of its parameters, each once, in the order of their first use.
+    pub fn parameters(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        for condition in self.conditions {
+            match condition.operand {
+                Operand::Parameter(name) if !names.contains(&name) => names.push(name),
+                Operand::Parameter(_) | Operand::Text(_) | Operand::Integer(_) | Operand::Bool(_) => {}
+            }
+        }
+        names
+    }
+}
+
+/// `column comparison operand`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryCondition {
+    /// SQL name.
+    pub column: &'static str,
+    /// The column's type, and that of the parameter.
+    pub ty: ColumnType,
+    /// How they are compared.
+    pub comparison: Comparison,
+    /// With what.
+    pub operand: Operand,
+}
+
+/// How a column is compared; a row without a value matches none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// The same value.
+    Equal,
+    /// Another value.
+    NotEqual,
+    /// Less.
+    Less,
+    /// Less or equal.
+    LessOrEqual,
+    /// Greater.
+    Greater,
+    /// Greater or equal.
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// The operator of SQL.
+    pub const fn operator(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NotEqual => "<>",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        }
+    }
+}
+
+/// What a column is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// The parameter of that name.
+    Parameter(&'static str),
+    /// A fixed text.
+    Text(&'static str),
+    /// A fixed number.
+    Integer(i64),
+    /// A fixed flag.
+    Bool(bool),
+}
+
+/// One step of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryOrder {
+    /// SQL name.
+    pub column: &'static str,
+    /// Its type.
+    pub ty: ColumnType,
+    /// Largest first.
+    pub descending: bool,
+}
+
 /// One step of a database's history, in every dialect: a text of `-- step: …` lines, each with one statement at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migration {
@@ -172,6 +271,8 @@ pub struct Registry {
     pub mysql_schema: &'static str,
     /// The same for SQLite.
     pub sqlite_schema: &'static str,
+    /// The named queries, in the order of crds.toml.
+    pub queries: &'static [&'static NamedQuery],
     /// What leads from an empty database, and from every earlier one, to these schemas: from number 1, without gaps.
     pub migrations: &'static [Migration],
 }

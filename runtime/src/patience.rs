@@ -47,7 +47,8 @@ impl Passing for StoreError {
             | Self::Corrupt { .. }
             | Self::Address(_)
             | Self::Continue(_)
-            | Self::NoHistory(_) => None,
+            | Self::NoHistory(_)
+            | Self::Template(_) => None,
         }
     }
 }

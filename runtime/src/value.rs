@@ -23,6 +23,50 @@ pub enum Value {
     Time(Timestamp),
 }
 
+/// A text that is no value of a column's type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not {wanted}")]
+pub struct Unreadable {
+    text: String,
+    wanted: &'static str,
+}
+
+impl Value {
+    /// Reads what a person typed as a value of a column's type. Times are those of RFC 3339, or a date
+    /// for its first moment in UTC.
+    ///
+    /// # Errors
+    /// [`Unreadable`] says what a value of the type looks like.
+    pub fn read(text: &str, ty: ColumnType) -> Result<Self, Unreadable> {
+        let (value, wanted) = match ty {
+            ColumnType::Text { .. } => (Some(Self::Text(text.to_owned())), "a text"),
+            ColumnType::Int32 | ColumnType::Int64 => (text.parse().ok().map(Self::Int), "a whole number"),
+            ColumnType::Bool => (text.parse().ok().map(Self::Bool), "true or false"),
+            ColumnType::Double => {
+                let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+                (number.map(Self::Double), "a number")
+            }
+            ColumnType::Time => {
+                let wanted = "a time, as in 2026-11-01T12:00:00Z or 2026-11-01";
+                (read_time(text).map(Self::Time), wanted)
+            }
+        };
+        value.ok_or_else(|| Unreadable {
+            text: text.to_owned(),
+            wanted,
+        })
+    }
+}
+
+fn read_time(text: &str) -> Option<Timestamp> {
+    let day = || {
+        let date: jiff::civil::Date = text.parse().ok()?;
+        let midnight = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        Some(midnight.timestamp())
+    };
+    text.parse().ok().or_else(day)
+}
+
 /// A type that an extracted column can hold.
 ///
 /// Implemented for the scalar types of messages, for timestamps, and for
@@ -118,5 +162,40 @@ impl<T: ToColumnValue> ToColumnValue for Option<T> {
 
     fn to_column_value(&self) -> Value {
         self.as_ref().map_or(Value::Null, ToColumnValue::to_column_value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_type_is_read_by_the_columns_type() {
+        let text = ColumnType::Text { chars: 3 };
+        let time = |text: &str| Value::Time(text.parse().expect("a time"));
+        for (typed, ty, value) in [
+            ("", text, Value::Text(String::new())),
+            ("7", text, Value::Text("7".to_owned())),
+            ("-7", ColumnType::Int64, Value::Int(-7)),
+            ("true", ColumnType::Bool, Value::Bool(true)),
+            ("1e3", ColumnType::Double, Value::Double(1000.0)),
+            (
+                "2026-11-01T12:00:00+02:00",
+                ColumnType::Time,
+                time("2026-11-01T10:00:00Z"),
+            ),
+            ("2026-11-01", ColumnType::Time, time("2026-11-01T00:00:00Z")),
+        ] {
+            assert_eq!(Value::read(typed, ty), Ok(value), "{typed}");
+        }
+        for (typed, ty, message) in [
+            ("1 OR 1=1", ColumnType::Int32, "\"1 OR 1=1\" is not a whole number"),
+            ("1.5", ColumnType::Int64, "\"1.5\" is not a whole number"),
+            ("yes", ColumnType::Bool, "\"yes\" is not true or false"),
+            ("NaN", ColumnType::Double, "\"NaN\" is not a number"),
+        ] {
+            assert_eq!(Value::read(typed, ty).expect_err(typed).to_string(), message);
+        }
+        assert!(Value::read("yesterday", ColumnType::Time).is_err());
     }
 }

@@ -96,7 +96,8 @@ fn table_column(column: &Column) -> TableColumn<'_> {
     }
 }
 
-fn column_type(column: &Column) -> String {
+/// A variant of the runtime's type of columns.
+pub(super) fn column_type(column: &Column) -> String {
     match column.ty {
         ColumnType::Text | ColumnType::Enum(_) => format!("Text {{ chars: {} }}", chars_max(column.sql)),
         ColumnType::Int32 => "Int32".to_owned(),

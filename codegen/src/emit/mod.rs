@@ -8,6 +8,7 @@ mod kind_table;
 mod kinds;
 mod made_proto;
 mod migrations;
+mod named_queries;
 mod proto_service;
 mod query;
 mod registry;

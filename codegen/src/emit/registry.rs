@@ -5,15 +5,35 @@ use quote::quote;
 use syn::Ident;
 
 use super::rust_types::ident;
-use super::{rust, sql};
+use super::{named_queries, rust, sql};
 use crate::model::{Model, Platform};
 
 /// The text of the file, which lies beside the kinds' modules. `root` is the way from its directory to the root.
 pub(super) fn file(model: &Model, root: &str) -> String {
     let doc = "All kinds, as `kindex_runtime` takes them.";
-    let imports = quote! { use kindex_runtime::kind::{Kind, Platform, Registry}; };
-    let items = [imports, registry(root), kinds(model), platform(&model.platform)];
+    let items = [
+        imports(model),
+        registry(root),
+        kinds(model),
+        named_queries::table(model),
+        platform(&model.platform),
+    ];
     rust::file(doc, items)
+}
+
+/// What the tables name; those of queries name more where there are any.
+fn imports(model: &Model) -> TokenStream {
+    let queries = &model.queries;
+    let ordered = queries.iter().any(|query| !query.order_by.is_empty());
+    let compared = ["ColumnType", "Comparison", "Operand", "QueryCondition"];
+    let mut names = vec!["Kind", "NamedQuery", "Platform", "Registry"];
+    names.extend(compared.iter().filter(|_| !queries.is_empty()));
+    names.extend(ordered.then_some("QueryOrder"));
+    names.sort_unstable();
+    let names = names
+        .into_iter()
+        .map(|name| syn::parse_str::<Ident>(name).expect("an identifier"));
+    quote! { use kindex_runtime::kind::{#(#names),*}; }
 }
 
 fn registry(root: &str) -> TokenStream {
@@ -27,6 +47,7 @@ fn registry(root: &str) -> TokenStream {
                 kinds: KINDS,
                 mysql_schema: include_str!(#mysql_schema),
                 sqlite_schema: include_str!(#sqlite_schema),
+                queries: QUERIES,
                 migrations: crate::migrations::MIGRATIONS,
             }
         }

@@ -9,6 +9,7 @@ mod plan;
 mod process;
 mod purge;
 mod quarantine;
+mod query;
 mod readiness;
 mod restore;
 mod status;

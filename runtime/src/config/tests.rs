@@ -40,6 +40,7 @@ static REGISTRY: Registry = Registry {
     kinds: &[&MODEL, &PIPELINE_RUN],
     mysql_schema: "",
     sqlite_schema: "",
+    queries: &[],
     migrations: &[],
 };
 

@@ -40,6 +40,7 @@ impl From<StoreError> for StoreFailure {
             StoreError::Corrupt { .. } => (false, "corrupt"),
             StoreError::Continue(_) => (false, "continue"),
             StoreError::NoHistory(_) => (false, "no_history"),
+            StoreError::Template(_) => (false, "template"),
         };
         Self {
             retryable,

@@ -19,7 +19,10 @@ pub mod column;
 
 mod fetch;
 mod filter;
+mod label_selector;
+mod reach;
 mod state;
+mod text;
 mod typed;
 
 pub use jiff::Timestamp;
@@ -27,7 +30,10 @@ pub use jiff::Timestamp;
 pub use self::column::{Column, EnumColumn, TextColumn};
 pub use self::fetch::{Fetched, first};
 pub use self::filter::Filter;
+pub use self::label_selector::{LabelSelector, LabelSelectorError};
+pub use self::reach::Reach;
 pub use self::state::{All, LeadsAKey, Narrowed, Newest, Runnable, Scan, State};
+pub use self::text::TextError;
 pub use self::typed::TypedQuery;
 pub use crate::store::{Dialect, Direction, MetadataStorage, Page, Select, Statement, Stored};
 

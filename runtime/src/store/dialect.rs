@@ -28,6 +28,14 @@ impl Dialect {
         }
     }
 
+    /// Before a query: asks for its plan, a row for each step.
+    pub(super) fn explain(self) -> &'static str {
+        match self {
+            Self::MySql => "EXPLAIN FORMAT=TRADITIONAL",
+            Self::Sqlite => "EXPLAIN QUERY PLAN",
+        }
+    }
+
     /// Ends a select whose rows no other writer may change before the transaction ends.
     /// A writing transaction of SQLite is alone from its start.
     pub(super) fn lock(self) -> &'static str {

@@ -10,6 +10,7 @@ use sqlx::{Connection, Database, Pool, SqlStr, Transaction};
 
 use super::PoolUse;
 use super::dialect::Dialect;
+use super::explained::PlanStep;
 use crate::kind::ColumnType;
 use crate::value::Value;
 
@@ -159,6 +160,9 @@ pub(super) trait Driver: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send
     where
         Self: Sized;
+
+    /// Reads a row of what [`Dialect::explain`] asks for.
+    fn plan_step(row: &Self::Row) -> Result<PlanStep, sqlx::Error>;
 
     /// Creates the database that the address names, where it is absent and the engine has such a thing.
     fn create_database(&self) -> impl Future<Output = Result<(), sqlx::Error>> + Send;

@@ -5,11 +5,15 @@ mod address;
 
 mod dialect;
 
+pub(crate) mod select;
+
+mod explained;
+
 mod driver;
 
 mod sql;
 
-pub(crate) mod select;
+mod template;
 
 mod select_sql;
 
@@ -39,6 +43,8 @@ mod sql_store;
 
 mod past;
 
+mod queries;
+
 mod maintenance;
 
 mod migration;
@@ -50,13 +56,16 @@ use jiff::Timestamp;
 
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
 pub use dialect::Dialect;
+pub use explained::{Access, Plan, PlanStep};
 pub use maintenance::{Gone, GoneRow, Maintenance, Quarantined, RowImage, SideRow};
 pub use migration::{
     Applied, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations, PendingStep, ScriptError,
 };
 pub use page::Page;
 pub use past::{AsOf, History, Past};
+pub use queries::Queries;
 pub use select::{Direction, Select, Statement};
+pub use template::TemplateError;
 
 use crate::kind::{Kind, Registry};
 use crate::object::{Object, ResourceVersion, Uid};
@@ -239,6 +248,9 @@ pub enum StoreError {
     /// A continue token cannot be used with this query.
     #[error("continue token: {0}")]
     Continue(String),
+    /// A named query cannot be asked so.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
 }
 
 impl StoreError {
@@ -257,7 +269,7 @@ impl StoreError {
 /// A kind that keeps a history has every version of a batch in it, once, also one that is superseded,
 /// and the version that a row held before the history began.
 #[async_trait]
-pub trait MetadataStorage: Maintenance + History + Migrations {
+pub trait MetadataStorage: Maintenance + History + Migrations + Queries {
     /// Creates the database and the tables where they are missing, and checks that all columns that
     /// this program writes are there. Idempotent; nothing else creates anything.
     async fn prepare(&self) -> Result<(), StoreError>;

@@ -16,6 +16,7 @@ use super::dialect::Dialect;
 use super::driver::{
     Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Statement, classify_common, parse_time, time_text,
 };
+use super::explained::{Access, PlanStep};
 use super::{PoolConfig, PoolUse, StoreError};
 use crate::kind::ColumnType;
 use crate::value::Value;
@@ -166,6 +167,31 @@ impl Driver for MySqlDriver {
             .persistent(statement.keep)
             .fetch_all(connection)
             .await
+    }
+
+    fn plan_step(row: &MySqlRow) -> Result<PlanStep, sqlx::Error> {
+        let cell = |name: &str| row.try_get_unchecked::<Option<String>, _>(name);
+        let (table, kind, key, extra) = (cell("table")?, cell("type")?, cell("key")?, cell("Extra")?);
+        let rows: Option<u64> = row.try_get_unchecked("rows")?;
+        let words = [
+            table.clone(),
+            kind.clone(),
+            key.as_ref().map(|key| format!("key {key}")),
+            rows.map(|rows| format!("about {rows} rows")),
+            extra.clone().filter(|extra| !extra.is_empty()),
+        ];
+        Ok(PlanStep {
+            access: match kind.as_deref() {
+                Some("ALL") => Access::Scan,
+                Some("index") => Access::Walk,
+                Some("system") | None => Access::Other,
+                Some(_) => Access::Search,
+            },
+            table,
+            key,
+            sorts: extra.is_some_and(|extra| extra.contains("filesort")),
+            text: words.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        })
     }
 
     async fn create_database(&self) -> Result<(), sqlx::Error> {

@@ -10,8 +10,10 @@ use sha2::{Digest, Sha256};
 
 use super::driver::Cells;
 use super::rows::stored;
-use super::select::Select;
+use super::select::{Order, Select};
+use super::select_sql::REQUIRED;
 use super::{StoreError, Stored};
+use crate::kind::ColumnType;
 use crate::value::Value;
 
 /// Cells of a row before those of the order.
@@ -81,12 +83,37 @@ pub(super) fn read(token: &str, select: &Select) -> Result<Vec<Value>, StoreErro
     let Some(token) = token else {
         return Err(StoreError::Continue("not one that a page came with".to_owned()));
     };
-    if token.query != fingerprint(select) || token.after.len() != select.total_order().len() {
+    let order = select.total_order();
+    if token.query != fingerprint(select) || token.after.len() != order.len() {
         let kind = select.kind().name;
         let message = format!("it goes on with another query than this one of kind {kind}: begin with the first page");
         return Err(StoreError::Continue(message));
     }
-    Ok(token.after.into_iter().map(Value::from).collect())
+    let after: Vec<Value> = token.after.into_iter().map(Value::from).collect();
+    if !order.iter().zip(&after).all(|(order, value)| may_hold(order, value)) {
+        return Err(StoreError::Continue("not one that a page came with".to_owned()));
+    }
+    Ok(after)
+}
+
+/// Whether a row can have this value in a column of the order.
+fn may_hold(order: &Order, value: &Value) -> bool {
+    match (order.ty, value) {
+        (_, Value::Null) => !REQUIRED.contains(&order.column),
+        (ColumnType::Text { .. }, Value::Text(_))
+        | (ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool, Value::Int(_))
+        | (ColumnType::Time, Value::Time(_)) => true,
+        (ColumnType::Double, Value::Double(number)) => number.is_finite(),
+        (
+            ColumnType::Text { .. }
+            | ColumnType::Int32
+            | ColumnType::Int64
+            | ColumnType::Bool
+            | ColumnType::Double
+            | ColumnType::Time,
+            _,
+        ) => false,
+    }
 }
 
 fn fingerprint(select: &Select) -> String {

@@ -75,6 +75,21 @@ pub(crate) enum Condition {
     NotNull {
         column: &'static str,
     },
+    /// Another value, or none.
+    Differs {
+        column: &'static str,
+        value: Value,
+    },
+    /// No value, or the empty text.
+    Empty {
+        column: &'static str,
+        ty: ColumnType,
+    },
+    /// A value that is not the empty text.
+    NotEmpty {
+        column: &'static str,
+        ty: ColumnType,
+    },
     /// Whether the side table has a row with this key and, where some are given, one of these values.
     Side {
         suffix: &'static str,
@@ -110,6 +125,36 @@ impl Select {
     /// The kind whose rows are asked for.
     pub fn kind(&self) -> &'static Kind {
         self.kind
+    }
+
+    /// The texts that columns have to hold.
+    pub fn equal_texts(&self) -> Vec<(&'static str, &str)> {
+        let mut texts = Vec::new();
+        for condition in &self.conditions {
+            match condition {
+                Condition::Compare {
+                    column,
+                    operator: "=",
+                    value: Value::Text(text),
+                } => texts.push((*column, text.as_str())),
+                Condition::OneOf { column, values } => {
+                    for value in values {
+                        if let Value::Text(text) = value {
+                            texts.push((column, text));
+                        }
+                    }
+                }
+                Condition::Compare { .. }
+                | Condition::StartsWith { .. }
+                | Condition::Null { .. }
+                | Condition::NotNull { .. }
+                | Condition::Differs { .. }
+                | Condition::Empty { .. }
+                | Condition::NotEmpty { .. }
+                | Condition::Side { .. } => {}
+            }
+        }
+        texts
     }
 
     /// The query's own order, and then `uid`, so that no two rows are equal in it. The last

@@ -7,7 +7,7 @@ use crate::kind::ColumnType;
 use crate::value::Value;
 
 /// Base columns that hold a value in every row.
-const REQUIRED: [&str; 6] = ["uid", "group_ver", "namespace", "name", "res_version", "create_time"];
+pub(super) const REQUIRED: [&str; 6] = ["uid", "group_ver", "namespace", "name", "res_version", "create_time"];
 
 impl Select {
     /// The statement that reads the first page, for looking at it and for `EXPLAIN`. Fetching asks
@@ -37,6 +37,14 @@ impl Select {
         let mut writer = Writer::new(Dialect::Sqlite, self);
         self.filter(&mut writer);
         writer.order(&self.total_order());
+        writer.finish()
+    }
+
+    /// The statement that counts the rows of all pages.
+    pub(super) fn counting(&self, dialect: Dialect) -> Statement {
+        let mut writer = Writer::new(dialect, self);
+        writer.push("SELECT COUNT(*) ");
+        self.filter(&mut writer);
         writer.finish()
     }
 
@@ -140,6 +148,19 @@ impl Writer {
             Condition::StartsWith { column, prefix } => self.starts_with(column, prefix),
             Condition::Null { column } => self.null(column),
             Condition::NotNull { column } => self.not_null(column),
+            Condition::Differs { column, value } => self.matches_or_null(column, "<>", value),
+            Condition::Empty { column, ty } => match ty {
+                ColumnType::Text { .. } => self.matches_or_null(column, "=", &Value::Text(String::new())),
+                ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool | ColumnType::Double | ColumnType::Time => {
+                    self.null(column)
+                }
+            },
+            Condition::NotEmpty { column, ty } => match ty {
+                ColumnType::Text { .. } => self.compare(column, "<>", &Value::Text(String::new())),
+                ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool | ColumnType::Double | ColumnType::Time => {
+                    self.not_null(column)
+                }
+            },
             Condition::Side {
                 suffix,
                 key,
@@ -303,7 +324,7 @@ impl Writer {
             (Direction::Ascending, Value::Null) => return,
             (Direction::Ascending, value) => self.compare(order.column, ">=", value),
             (Direction::Descending, Value::Null) => self.null(order.column),
-            (Direction::Descending, value) => self.less_or_null(order.column, "<=", value),
+            (Direction::Descending, value) => self.matches_or_null(order.column, "<=", value),
         }
         self.push(" AND ");
     }
@@ -324,11 +345,11 @@ impl Writer {
                 self.bind(value.clone());
             }
             (Direction::Descending, Value::Null) => unreachable!("nothing follows the rows without a value"),
-            (Direction::Descending, value) => self.less_or_null(order.column, "<", value),
+            (Direction::Descending, value) => self.matches_or_null(order.column, "<", value),
         }
     }
 
-    fn less_or_null(&mut self, column: &str, operator: &str, value: &Value) {
+    fn matches_or_null(&mut self, column: &str, operator: &str, value: &Value) {
         if REQUIRED.contains(&column) {
             return self.compare(column, operator, value);
         }

@@ -316,6 +316,14 @@ pub(super) fn kept(text: String) -> Statement {
     }
 }
 
+/// A statement whose like may never come again.
+pub(super) fn once(text: String) -> Statement {
+    Statement {
+        text: safe(text),
+        keep: false,
+    }
+}
+
 pub(super) fn fixed(text: &'static str) -> Statement {
     Statement {
         text: text.into_sql_str(),

@@ -46,6 +46,10 @@ impl<D: Driver> SqlStore<D> {
         }
     }
 
+    pub(super) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     pub(super) fn texts(&self, kind: &Kind) -> Arc<KindSql> {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let found = texts

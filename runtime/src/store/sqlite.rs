@@ -14,6 +14,7 @@ use super::dialect::Dialect;
 use super::driver::{
     Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Statement, classify_common, parse_time, time_text,
 };
+use super::explained::{Access, PlanStep};
 use super::{PoolConfig, PoolUse, SqlitePlace};
 use crate::kind::ColumnType;
 use crate::value::Value;
@@ -124,6 +125,30 @@ impl Driver for SqliteDriver {
             .persistent(statement.keep)
             .fetch_all(connection)
             .await
+    }
+
+    /// As in `SEARCH t USING INDEX key (column=?)`, `SCAN t` and `USE TEMP B-TREE FOR ORDER BY`. A sort of the
+    /// last terms alone puts those rows in order that are equal in the others, and `key` has in order.
+    fn plan_step(row: &SqliteRow) -> Result<PlanStep, sqlx::Error> {
+        let text: String = row.try_get_unchecked("detail")?;
+        let words: Vec<&str> = text.split(' ').collect();
+        let after = |word: &str| {
+            let at = words.iter().position(|found| *found == word)?;
+            words.get(at + 1).map(|name| (*name).to_owned())
+        };
+        let key = after("INDEX");
+        Ok(PlanStep {
+            access: match words.first() {
+                Some(&"SEARCH") => Access::Search,
+                Some(&"SCAN") if key.is_some() => Access::Walk,
+                Some(&"SCAN") => Access::Scan,
+                Some(_) | None => Access::Other,
+            },
+            table: after("SEARCH").or_else(|| after("SCAN")),
+            key,
+            sorts: text == "USE TEMP B-TREE FOR ORDER BY",
+            text,
+        })
     }
 
     /// A file is created by opening it.

@@ -43,6 +43,7 @@ pub static REGISTRY: Registry = Registry {
     kinds: &[&THING],
     mysql_schema: "",
     sqlite_schema: include_str!("thing.sqlite.sql"),
+    queries: &[],
     migrations: &[],
 };
 

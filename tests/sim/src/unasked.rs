@@ -1,5 +1,7 @@
 //! What the ingester never asks of its database: the simulated one has no answers.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_runtime::kind::Kind;
@@ -7,7 +9,7 @@ use kindex_runtime::object::{ResourceVersion, Uid};
 use kindex_runtime::progress::Progress;
 use kindex_runtime::store::{
     AsOf, Gone, GoneRow, History, Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
-    Past, PendingStep, Quarantined, RowImage, StoreError, Stored,
+    Page, Past, PendingStep, Plan, Quarantined, Queries, RowImage, Select, StoreError, Stored,
 };
 
 use super::storage::SimStorage;
@@ -43,6 +45,27 @@ impl Migrations for SimStorage {
 
     async fn migrate(&self, _: &MigrateOptions, _: &dyn Progress) -> Result<Vec<Migrated>, MigrateError> {
         unreachable!("the ingester migrates nothing")
+    }
+}
+
+#[async_trait]
+impl Queries for SimStorage {
+    async fn count_selected(&self, _: &Select) -> Result<u64, StoreError> {
+        unreachable!("the ingester counts nothing")
+    }
+
+    async fn explain(&self, _: &Select, _: Option<&str>) -> Result<Plan, StoreError> {
+        unreachable!("the ingester asks for no plans")
+    }
+
+    async fn query_by_template_id(
+        &self,
+        _: &str,
+        _: &BTreeMap<String, String>,
+        _: Option<u32>,
+        _: Option<&str>,
+    ) -> Result<Page, StoreError> {
+        unreachable!("the ingester knows no queries")
     }
 }
 

@@ -89,6 +89,7 @@ impl Stage {
             kinds,
             mysql_schema: "",
             sqlite_schema: "",
+            queries: &[],
             migrations: &[],
         };
         let cluster = Arc::new(self.cluster.clone());

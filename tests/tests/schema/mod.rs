@@ -5,6 +5,7 @@ pub mod catalogue;
 mod crds;
 mod expected;
 mod model;
+mod plans;
 mod protos;
 mod queries;
 pub mod server;

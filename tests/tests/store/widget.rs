@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_runtime::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry, Scope};
+use kindex_runtime::kind::{
+    Column, ColumnType, Comparison, Encoded, Key, Kind, NamedQuery, Operand, Platform, QueryCondition, QueryOrder,
+    Registry, Scope,
+};
 use kindex_runtime::object::{Object, Uid};
 use kindex_runtime::projection::Version;
 use kindex_runtime::store::{Life, RowWrite};
@@ -29,14 +32,7 @@ pub(crate) const PARTS: Kind = Kind {
     table: "widget",
     immutable: false,
     history: false,
-    columns: &[
-        column("group", &["spec", "group"], ColumnType::Text { chars: 64 }),
-        column("order", &["spec", "order"], ColumnType::Int32),
-        column("key", &["spec", "key"], ColumnType::Int64),
-        column("rank", &["spec", "rank"], ColumnType::Double),
-        column("ready", &["status", "ready"], ColumnType::Bool),
-        column("end_time", &["status", "endTime"], ColumnType::Time),
-    ],
+    columns: COLUMNS,
     keys: &[
         Key {
             name: "widget_namespace_name",
@@ -55,6 +51,15 @@ pub(crate) const PARTS: Kind = Kind {
     manifest: "",
     encode,
 };
+
+const COLUMNS: &[Column] = &[
+    column("group", &["spec", "group"], ColumnType::Text { chars: 64 }),
+    column("order", &["spec", "order"], ColumnType::Int32),
+    column("key", &["spec", "key"], ColumnType::Int64),
+    column("rank", &["spec", "rank"], ColumnType::Double),
+    column("ready", &["status", "ready"], ColumnType::Bool),
+    column("end_time", &["status", "endTime"], ColumnType::Time),
+];
 
 pub(crate) static WIDGET: Kind = PARTS;
 
@@ -84,8 +89,60 @@ pub(crate) static REGISTRY: Registry = Registry {
     kinds: &[&WIDGET, &KEEPSAKE],
     mysql_schema: include_str!("widget.mysql.sql"),
     sqlite_schema: include_str!("widget.sqlite.sql"),
+    queries: &[&RANKED],
     migrations: &[],
 };
+
+/// With a parameter of every type, one of them twice.
+pub(crate) static RANKED: NamedQuery = NamedQuery {
+    name: "ranked",
+    doc: "Widgets of a group, the highest rank first.",
+    kind: &WIDGET,
+    conditions: &[
+        compared("group", COLUMNS[0].ty, Comparison::Equal, Operand::Parameter("group")),
+        compared(
+            "order",
+            COLUMNS[1].ty,
+            Comparison::GreaterOrEqual,
+            Operand::Parameter("least"),
+        ),
+        compared(
+            "key",
+            COLUMNS[2].ty,
+            Comparison::GreaterOrEqual,
+            Operand::Parameter("least"),
+        ),
+        compared("rank", COLUMNS[3].ty, Comparison::Less, Operand::Parameter("below")),
+        compared(
+            "ready",
+            COLUMNS[4].ty,
+            Comparison::NotEqual,
+            Operand::Parameter("unlike"),
+        ),
+        compared(
+            "create_time",
+            ColumnType::Time,
+            Comparison::Greater,
+            Operand::Parameter("after"),
+        ),
+        compared("namespace", COLUMNS[0].ty, Comparison::Equal, Operand::Text("shop")),
+    ],
+    order: &[QueryOrder {
+        column: "rank",
+        ty: ColumnType::Double,
+        descending: true,
+    }],
+    limit: Some(2),
+};
+
+const fn compared(column: &'static str, ty: ColumnType, comparison: Comparison, operand: Operand) -> QueryCondition {
+    QueryCondition {
+        column,
+        ty,
+        comparison,
+        operand,
+    }
+}
 
 /// Stands for a message encoding: any bytes that depend on the text, zero bytes among them.
 fn encode(text: &str) -> Encoded {

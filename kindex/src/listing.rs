@@ -1,0 +1,115 @@
+//! Runs a query that a person asked: shows a page, the number of rows, or how the database reads
+//! it. A query that reads everything says so on stderr, and what would change that.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+
+use jiff::Timestamp;
+use kindex_runtime::query::Reach;
+use kindex_runtime::store::{MetadataStorage, Plan, Select, StoreError};
+
+use crate::cli::{AnswerArgs, Output};
+use crate::enums;
+use crate::error::{CommandError, CommandResult, chain};
+use crate::output::table;
+use crate::show::{cell, objects};
+
+/// Answers a query as the flags want it.
+pub(crate) async fn answer(mut select: Select, args: &AnswerArgs, store: &dyn MetadataStorage) -> CommandResult {
+    let reach = select.reach();
+    match reach {
+        Reach::Key(_) | Reach::Label => {}
+        Reach::InOrder | Reach::Scan(_) | Reach::Sort(_) => select.allow_scan(),
+    }
+    if let Some(note) = note(&select, reach) {
+        eprintln!("{note}");
+    }
+    for note in enums::notes(&select) {
+        eprintln!("{note}");
+    }
+    if args.count {
+        let rows = store.count_selected(&select).await.map_err(|error| failed(&error))?;
+        println!("{rows}");
+        return Ok(());
+    }
+    if let Some(rows) = args.limit {
+        select.limit(rows);
+    }
+    let token = args.continue_token.as_deref();
+    if args.explain {
+        let plan = store.explain(&select, token).await.map_err(|error| failed(&error))?;
+        print!("{}", explained(&plan));
+        return Ok(());
+    }
+    let page = store.select(&select, token).await.map_err(|error| failed(&error))?;
+    let next = page.continue_token.as_deref();
+    let text = objects(select.kind(), &page.items, next, args.output, Timestamp::now())?;
+    print!("{text}");
+    if let Some(token) = next {
+        match args.output {
+            Output::Json if !std::io::stderr().is_terminal() => {}
+            Output::Table | Output::Wide | Output::Yaml | Output::Name | Output::Json => {
+                eprintln!("more rows: --continue {token}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a person should know of a query that no key serves.
+fn note(select: &Select, reach: Reach) -> Option<String> {
+    let kind = select.kind().name;
+    let own = |column: &str| select.kind().columns.iter().any(|known| known.name == column);
+    let key = |column: &str| {
+        if own(column) {
+            format!("`key = true` on column {column} of [kinds.{kind}] in crds.toml makes it fast")
+        } else {
+            "add a condition on a column with a key, or on a label's value".to_owned()
+        }
+    };
+    match reach {
+        Reach::Key(_) | Reach::Label | Reach::InOrder => None,
+        Reach::Scan(column) => Some(format!(
+            "note: this reads all rows of {kind}: no key starts with {column}\n  hint: {}",
+            key(column)
+        )),
+        Reach::Sort(column) => Some(format!(
+            "note: this sorts all rows of {kind}: no key starts with {column}\n  hint: {}",
+            key(column)
+        )),
+    }
+}
+
+fn explained(plan: &Plan) -> String {
+    let mut text = format!("{}\n", plan.statement.sql);
+    for (number, value) in plan.statement.values.iter().enumerate() {
+        writeln!(text, "  ?{} = {}", number + 1, cell(value)).expect("a String takes all text");
+    }
+    text.push('\n');
+    let none = || "<none>".to_owned();
+    let rows = plan.steps.iter().map(|step| {
+        vec![
+            step.table.clone().unwrap_or_else(none),
+            step.key.clone().unwrap_or_else(none),
+            step.text.clone(),
+        ]
+    });
+    text + &table(&["table", "key", "step"], rows)
+}
+
+/// What a person is told who asked for something that cannot be, or that failed.
+pub(crate) fn failed(error: &StoreError) -> CommandError {
+    match error {
+        StoreError::Continue(_) => CommandError::usage(error)
+            .hint("a token goes on with the kind, conditions and order that it came with; leave it out to begin again"),
+        StoreError::Template(_) => CommandError::usage(error).hint("`kindex query` lists the queries"),
+        StoreError::Retryable { .. }
+        | StoreError::Refused { .. }
+        | StoreError::Schema(_)
+        | StoreError::Corrupt { .. }
+        | StoreError::Address(_)
+        | StoreError::NoHistory(_) => {
+            CommandError::failure(chain(error)).hint("is this the right --database, and has `kindex up` run on it?")
+        }
+    }
+}

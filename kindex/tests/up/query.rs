@@ -1,0 +1,371 @@
+//! `kindex get` and `kindex query` as a person asks them, on SQLite, MariaDB and MySQL.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use jiff::Timestamp;
+use kindex_generated::kinds::{model, pipeline_run};
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::Object;
+use kindex_runtime::projection::Version;
+use kindex_runtime::store::{self, Life, MetadataStorage, PoolConfig, RowWrite};
+use kindex_tests::mariadb::MariaDb;
+use kindex_tests::mysql::MySql;
+use kindex_tests::require::require;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::text_of;
+
+const FAILED: &str = "state=PIPELINE_RUN_STATE_FAILED";
+
+/// A database with runs, and `kindex` to ask it.
+struct Asked {
+    address: String,
+    directory: TempDir,
+}
+
+impl Asked {
+    /// Twelve runs in two namespaces: every third failed; r11 is deleted.
+    fn filled(address: impl FnOnce(PathBuf) -> String) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let address = address(directory.path().join("runs.db"));
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let store = store::connect(&address, kindex_generated::registry(), &PoolConfig::default());
+            let store = store.expect("an address");
+            store.prepare().await.expect("prepared");
+            for number in 0..12_i64 {
+                let text = run(number);
+                write(&*store, &pipeline_run::KIND, &text, number).await;
+            }
+            let deleted = RowWrite::SoftDelete { uid: "uid-11".into() };
+            let done = store.write(&pipeline_run::KIND, &[deleted], at(12)).await;
+            done.expect("deleted");
+            let text = json!({
+                "apiVersion": "michelangelo.api/v2", "kind": "Model",
+                "metadata": metadata("uid-model", "prod", "fraud", 1),
+                "spec": {"algorithm": "xgboost", "trainingFramework": "sklearn"},
+            });
+            write(&*store, &model::KIND, &text, 0).await;
+            store.close().await;
+        });
+        Self { address, directory }
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_kindex"))
+            .args(args)
+            .args(["--database", &self.address])
+            .current_dir(self.directory.path())
+            .output()
+            .expect("kindex runs")
+    }
+
+    /// What it prints, once it succeeds.
+    fn ask(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", text_of(&output.stderr));
+        text_of(&output.stdout)
+    }
+
+    /// The names that it prints, in their order.
+    fn names(&self, args: &[&str]) -> String {
+        let text = self.ask(&[args, &["-o", "name"]].concat());
+        let names = text.lines().map(|line| line.split_once('/').expect("kind/name").1);
+        names.collect::<Vec<_>>().join(" ")
+    }
+
+    /// What it says on stderr when it is asked wrongly.
+    fn refused(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+        text_of(&output.stderr)
+    }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).expect("in range")
+}
+
+fn metadata(uid: &str, namespace: &str, name: &str, number: i64) -> Value {
+    json!({
+        "uid": uid, "namespace": namespace, "name": name, "resourceVersion": (number + 1).to_string(),
+        "creationTimestamp": at(number).to_string(),
+    })
+}
+
+fn run(number: i64) -> Value {
+    let namespace = if number % 4 == 3 { "test" } else { "prod" };
+    let mut metadata = metadata(&format!("uid-{number:02}"), namespace, &format!("r{number:02}"), number);
+    metadata["labels"] = match number % 3 {
+        0 => json!({"team": "fraud"}),
+        1 => json!({"team": "risk", "old": ""}),
+        _ => json!({}),
+    };
+    let state = if number % 3 == 0 { "FAILED" } else { "SUCCEEDED" };
+    json!({
+        "apiVersion": "michelangelo.api/v2", "kind": "PipelineRun", "metadata": metadata,
+        "spec": {"actor": {"name": format!("actor{}", number % 2)}},
+        "status": {"state": format!("PIPELINE_RUN_STATE_{state}")},
+    })
+}
+
+async fn write(store: &dyn MetadataStorage, kind: &'static Kind, text: &Value, second: i64) {
+    let object = Object::parse_str(&text.to_string()).expect("an object");
+    let write = RowWrite::Store {
+        version: Version::project(kind, object),
+        life: Life::Live,
+        revive: false,
+    };
+    store.write(kind, &[write], at(second)).await.expect("written");
+}
+
+/// Runs each test, `fn(&Asked)`, on all engines; a server is started once for all of them.
+#[test]
+fn a_person_asks_sqlite() {
+    everything(&Asked::filled(|path| format!("sqlite:{}", path.display())));
+}
+
+#[test]
+fn a_person_asks_mariadb() {
+    if require("mariadb", MariaDb::installed()) {
+        let server = MariaDb::start(&["--innodb-flush-log-at-trx-commit=0"]);
+        everything(&Asked::filled(|_| {
+            format!("mysql://root@127.0.0.1:{}/asked", server.port)
+        }));
+    }
+}
+
+#[test]
+fn a_person_asks_mysql() {
+    if require("mysql", MySql::installed()) {
+        let server = MySql::start(&["--innodb-flush-log-at-trx-commit=0"]);
+        everything(&Asked::filled(|_| {
+            format!("mysql://root@127.0.0.1:{}/asked", server.port)
+        }));
+    }
+}
+
+fn everything(asked: &Asked) {
+    selectors_and_conditions_narrow(asked);
+    pages_go_on_and_foreign_tokens_do_not(asked);
+    a_scan_is_said_and_a_plan_shown(asked);
+    mistakes_are_explained(asked);
+    named_queries_are_listed_and_asked(asked);
+}
+
+fn selectors_and_conditions_narrow(asked: &Asked) {
+    let get = |more: &[&str]| asked.names(&[&["get", "pipelineruns"], more].concat());
+    assert_eq!(get(&["-n", "test"]), "r03 r07");
+    assert_eq!(get(&["-n", "test", "--deleted"]), "r03 r07 r11");
+    assert_eq!(get(&["-n", "prod", "-l", "team in (fraud,risk),!old"]), "r00 r06 r09");
+    assert_eq!(get(&["-n", "prod", "-l", "team!=fraud,!old"]), "r02 r05 r08");
+    assert_eq!(get(&["-l", "team", "-l", "old", "-n", "test"]), "r07");
+    assert_eq!(
+        get(&[
+            "--field-selector",
+            "metadata.name!=r00,metadata.namespace=prod",
+            "--where",
+            FAILED
+        ]),
+        "r06 r09"
+    );
+    assert_eq!(
+        get(&["-n", "prod", "--where", FAILED, "--sort", "update_time:desc"]),
+        "r09 r06 r00"
+    );
+    assert_eq!(
+        get(&[
+            "--where",
+            FAILED,
+            "--where",
+            "create_time>=2027-01-15T08:00:06Z",
+            "--sort",
+            "name:desc"
+        ]),
+        "r09 r06"
+    );
+    let count = asked.ask(&["get", "pipelineruns", "--where", FAILED, "--count"]);
+    assert_eq!(count, "4\n");
+    let wide = asked.ask(&["get", "pipelineruns", "-n", "test", "--where", FAILED, "-o", "wide"]);
+    let lines: Vec<&str> = wide.lines().collect();
+    assert_eq!(lines.len(), 2, "{wide}");
+    assert!(
+        lines[0].contains("EXCEPTION_TYPE") && lines[1].contains("PIPELINE_RUN_STATE_FAILED"),
+        "{wide}"
+    );
+}
+
+fn pages_go_on_and_foreign_tokens_do_not(asked: &Asked) {
+    let all = [
+        "get",
+        "pipelineruns",
+        "--sort",
+        "create_time:desc",
+        "--limit",
+        "4",
+        "-o",
+        "json",
+    ];
+    let (mut names, mut token) = (Vec::new(), String::new());
+    for _ in 0..3 {
+        let more: &[&str] = if token.is_empty() { &[] } else { &["--continue", &token] };
+        let list: Value = serde_json::from_str(&asked.ask(&[&all[..], more].concat())).expect("JSON");
+        let items = list["items"].as_array().expect("items").iter();
+        names.extend(items.map(|item| item["metadata"]["name"].as_str().expect("a name").to_owned()));
+        token = list["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+    }
+    assert_eq!(names.join(" "), "r10 r09 r08 r07 r06 r05 r04 r03 r02 r01 r00");
+    assert_eq!(token, "", "the last page");
+
+    let output = asked.run(&["get", "pipelineruns", "-n", "prod", "--limit", "2"]);
+    let said = text_of(&output.stderr);
+    let token = said
+        .trim()
+        .strip_prefix("more rows: --continue ")
+        .expect("another page")
+        .to_owned();
+    let next = asked.names(&[
+        "get",
+        "pipelineruns",
+        "-n",
+        "prod",
+        "--limit",
+        "2",
+        "--continue",
+        &token,
+    ]);
+    assert_eq!(next, "r02 r04");
+    let foreign = asked.refused(&["get", "pipelineruns", "-n", "test", "--continue", &token]);
+    assert!(
+        foreign.contains("continue token: it goes on with another query"),
+        "{foreign}"
+    );
+    let forged = asked.refused(&["get", "pipelineruns", "-n", "prod", "--continue", "x' OR 1=1"]);
+    assert!(
+        forged.contains("continue token: not one that a page came with") && forged.contains("hint:"),
+        "{forged}"
+    );
+}
+
+fn a_scan_is_said_and_a_plan_shown(asked: &Asked) {
+    let output = asked.run(&["get", "pipelineruns", "--where", "actor=actor0", "-o", "name"]);
+    assert_eq!(text_of(&output.stdout).lines().count(), 6);
+    assert_eq!(
+        text_of(&output.stderr),
+        "note: this reads all rows of PipelineRun: no key starts with actor\n  \
+         hint: `key = true` on column actor of [kinds.PipelineRun] in crds.toml makes it fast\n"
+    );
+    let narrowed = asked.run(&["get", "pipelineruns", "-n", "prod", "--where", "actor=actor0"]);
+    assert_eq!(text_of(&narrowed.stderr), "", "the namespace has a key");
+    let sorted = asked.run(&["get", "pipelineruns", "--sort", "update_time"]);
+    assert!(
+        text_of(&sorted.stderr).contains("this sorts all rows of PipelineRun"),
+        "{sorted:?}"
+    );
+    let plan = asked.ask(&["get", "pipelineruns", "-l", "team=fraud", "--explain"]);
+    assert!(
+        plan.starts_with("SELECT t.`uid`") && plan.contains("= fraud\n"),
+        "{plan}"
+    );
+    assert!(plan.contains("pipelinerun_labels"), "{plan}");
+    let meant = asked.run(&["get", "pipelineruns", "--where", "state=FAILED"]);
+    assert!(
+        text_of(&meant.stderr).contains("hint: state=PIPELINE_RUN_STATE_FAILED"),
+        "{meant:?}"
+    );
+}
+
+fn mistakes_are_explained(asked: &Asked) {
+    for (flags, words) in [
+        (
+            ["-l", "a in ()"],
+            "unable to parse requirement: values: Invalid value: []: for 'in', 'notin' operators",
+        ),
+        (
+            ["-l", "team=x'; DROP TABLE pipelinerun; --"],
+            "a valid label must be an empty string or consist of",
+        ),
+        (
+            ["--field-selector", "spec.nothing=a"],
+            "field label not supported: spec.nothing",
+        ),
+        (
+            ["--where", "colour=red"],
+            "PipelineRun has no column \"colour\": one of pipeline_namespace, ",
+        ),
+        (["--where", "state"], "after the column comes one of ="),
+        (["--where", "create_time>soon"], "\"soon\" is not a time"),
+        (
+            ["--sort", "state:down"],
+            "after the colon of an order comes asc or desc",
+        ),
+        (["--limit", "0"], "0 is not in 1..=100000"),
+    ] {
+        let said = asked.refused(&[&["get", "pipelineruns"], &flags[..]].concat());
+        assert!(said.contains(words), "{flags:?}: {said}");
+    }
+    let said = asked.refused(&["get", "pipelinerun/r00", "-n", "prod", "-l", "team"]);
+    assert!(said.contains("one object is shown by its name alone"), "{said}");
+    assert_eq!(
+        asked.ask(&["get", "pipelineruns", "--count"]),
+        "11\n",
+        "nothing was dropped"
+    );
+}
+
+fn named_queries_are_listed_and_asked(asked: &Asked) {
+    let list = asked.ask(&["query"]);
+    assert!(
+        list.starts_with("NAME ") && list.contains("failed-runs ") && list.contains("namespace=TEXT"),
+        "{list}"
+    );
+    let list: Value = serde_json::from_str(&asked.ask(&["query", "-o", "json"])).expect("JSON");
+    assert_eq!(list[0]["parameters"], json!([{"name": "namespace", "type": "text"}]));
+
+    let failed = ["query", "failed-runs", "-p", "namespace=prod"];
+    assert_eq!(asked.names(&failed), "r09 r06 r00");
+    assert_eq!(asked.names(&[&failed[..], &["--limit", "1"]].concat()), "r09");
+    assert_eq!(asked.ask(&[&failed[..], &["--count"]].concat()), "3\n");
+    let plan = asked.ask(&[&failed[..], &["--explain"]].concat());
+    assert!(
+        plan.contains("= PIPELINE_RUN_STATE_FAILED\n") && plan.contains("= prod\n"),
+        "{plan}"
+    );
+    assert_eq!(
+        asked.names(&["query", "models-by-algorithm", "-p", "algorithm=xgboost"]),
+        "fraud"
+    );
+    assert_eq!(
+        asked.names(&["query", "failed-runs", "-p", "namespace=prod' OR '1'='1"]),
+        ""
+    );
+
+    for (flags, words) in [
+        (
+            &["nothing"][..],
+            "there is no query \"nothing\": one of failed-runs, models-by-algorithm",
+        ),
+        (&["failed-runs"], "query failed-runs: parameter namespace is missing"),
+        (
+            &["failed-runs"],
+            "hint: as in: kindex query failed-runs -p namespace=TEXT",
+        ),
+        (
+            &["failed-runs", "-p", "ns=prod"],
+            "query failed-runs has no parameter \"ns\": one of namespace",
+        ),
+        (
+            &["failed-runs", "-p", "namespace"],
+            "parameter \"namespace\" has no `=`",
+        ),
+        (
+            &["failed-runs", "-p", "namespace=a", "-p", "namespace=b"],
+            "parameter namespace is given twice",
+        ),
+    ] {
+        let said = asked.refused(&[&["query"], flags].concat());
+        assert!(said.contains(words), "{flags:?}: {said}");
+    }
+}

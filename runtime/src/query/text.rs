@@ -1,0 +1,298 @@
+//! Conditions and orders that people type: a column by its name in SQL or by its path in a
+//! manifest, a comparison, a value. Names are looked up in the kind's static tables and values
+//! are bound, so that nothing typed ever becomes SQL. Knows no spelling of SQL.
+
+use crate::kind::{ColumnType, Kind};
+use crate::store::Select;
+use crate::store::select::{Condition, Direction, Order};
+use crate::value::{Unreadable, Value};
+
+/// Columns of every kind, with their paths in a manifest where they have one.
+const BASE: [(&str, &str, ColumnType); 9] = [
+    ("uid", "metadata.uid", TEXT),
+    ("group_ver", "apiVersion", TEXT),
+    ("namespace", "metadata.namespace", TEXT),
+    ("name", "metadata.name", TEXT),
+    ("res_version", "metadata.resourceVersion", ColumnType::Int64),
+    ("create_time", "metadata.creationTimestamp", ColumnType::Time),
+    ("update_time", "update_time", ColumnType::Time),
+    ("delete_time", "delete_time", ColumnType::Time),
+    ("evicted_time", "evicted_time", ColumnType::Time),
+];
+const TEXT: ColumnType = ColumnType::Text { chars: 255 };
+/// Longer ones come before their beginnings.
+const OPERATORS: [(&str, &str); 7] = [
+    ("!=", "<>"),
+    ("<=", "<="),
+    (">=", ">="),
+    ("==", "="),
+    ("=", "="),
+    ("<", "<"),
+    (">", ">"),
+];
+
+/// Why something typed is no part of a query.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// Nothing of that name can be asked for.
+    #[error("{kind} has no column {column:?}: one of {known}")]
+    Column {
+        /// The kind.
+        kind: &'static str,
+        /// As it was typed.
+        column: String,
+        /// What there is.
+        known: String,
+    },
+    /// Not a condition.
+    #[error("condition {condition:?}: {message}")]
+    Condition {
+        /// As it was typed.
+        condition: String,
+        /// What was expected.
+        message: &'static str,
+    },
+    /// The value cannot be compared with the column.
+    #[error("column {column}: {source}")]
+    Value {
+        /// The column.
+        column: &'static str,
+        /// What its values look like.
+        #[source]
+        source: Unreadable,
+    },
+    /// Not a field selector, in the words of the API server.
+    #[error("{0}")]
+    Fields(String),
+}
+
+impl Select {
+    /// Only objects of a namespace.
+    pub fn in_namespace(&mut self, namespace: &str) {
+        let namespace = Value::Text(namespace.to_owned());
+        self.conditions.push(Condition::equal("namespace", namespace));
+    }
+
+    /// Only rows for which a condition holds, with SQL's meaning: a row without a value matches no
+    /// comparison. The forms are `column OP value` with `=`, `!=`, `<`, `<=`, `>` or `>=`,
+    /// `column in (value, …)`, `column is null` and `column is not null`. A value may stand in
+    /// single quotes, in which two stand for one.
+    ///
+    /// # Errors
+    /// [`TextError`] for an unknown column, a value of another type, and anything else.
+    pub fn filter_by(&mut self, text: &str) -> Result<(), TextError> {
+        let refused = |message| TextError::Condition {
+            condition: text.to_owned(),
+            message,
+        };
+        let trimmed = text.trim();
+        let end = trimmed.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')));
+        let (column, rest) = trimmed.split_at(end.unwrap_or(trimmed.len()));
+        if column.is_empty() {
+            return Err(refused("it begins with a column, as in state=VALUE"));
+        }
+        let (column, ty) = resolve(self.kind(), column)?;
+        let rest = rest.trim_start();
+        let read = |value: &str| operand(column, ty, value);
+        let operator = OPERATORS.into_iter().find(|(typed, _)| rest.starts_with(typed));
+        let condition = if let Some((typed, operator)) = operator {
+            let value = unquoted(rest[typed.len()..].trim()).map_err(refused)?;
+            let value = read(&value)?;
+            Condition::Compare {
+                column,
+                operator,
+                value,
+            }
+        } else {
+            let words: Vec<String> = rest.split_whitespace().map(str::to_ascii_lowercase).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            match words[..] {
+                ["is", "null"] => Condition::Null { column },
+                ["is", "not", "null"] => Condition::NotNull { column },
+                [first, ..] if first == "in" || first.starts_with("in(") => {
+                    let values = listed(&rest[2..]).map_err(refused)?;
+                    let values = values.iter().map(|value| read(value)).collect::<Result<_, _>>()?;
+                    Condition::OneOf { column, values }
+                }
+                _ => {
+                    return Err(refused(
+                        "after the column comes one of =, !=, <, <=, >, >=, in (…), is null, is not null",
+                    ));
+                }
+            }
+        };
+        self.conditions.push(condition);
+        Ok(())
+    }
+
+    /// Only rows whose fields a selector of Kubernetes matches, as in
+    /// `metadata.name!=a,status.state=X`: a field is the path or the name of a column. As in
+    /// Kubernetes a field without a value is empty, so that `!=` matches it. `\,`, `\=` and `\\`
+    /// stand for the characters.
+    ///
+    /// # Errors
+    /// What the API server refuses is refused with its words; besides, a value of another type.
+    pub fn filter_by_fields(&mut self, selector: &str) -> Result<(), TextError> {
+        for term in terms(selector).into_iter().filter(|term| !term.is_empty()) {
+            let at = |operator: &str| term.find(operator).map(|at| (at, operator.len()));
+            let found = match (at("="), at("!=")) {
+                (Some((equal, _)), Some((differ, width))) if differ < equal => Some((differ, width, false)),
+                (Some((equal, _)), _) if term[equal..].starts_with("==") => Some((equal, 2, true)),
+                (Some((equal, width)), _) => Some((equal, width, true)),
+                (None, _) => None,
+            };
+            let Some((at, width, equal)) = found else {
+                return Err(TextError::Fields(format!(
+                    "invalid selector: '{selector}'; can't understand '{term}'"
+                )));
+            };
+            let value = unescaped(&term[at + width..])?;
+            let field = &term[..at];
+            let (column, ty) = find(self.kind(), field)
+                .ok_or_else(|| TextError::Fields(format!("field label not supported: {field}")))?;
+            self.conditions.push(match (value.is_empty(), equal) {
+                (true, true) => Condition::Empty { column, ty },
+                (true, false) => Condition::NotEmpty { column, ty },
+                (false, true) => Condition::equal(column, operand(column, ty, &value)?),
+                (false, false) => Condition::Differs {
+                    column,
+                    value: operand(column, ty, &value)?,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// Sorts by a column, after any order given before: `column`, `column:asc` or `column:desc`.
+    ///
+    /// # Errors
+    /// [`TextError`] for an unknown column or direction.
+    pub fn order_by(&mut self, text: &str) -> Result<(), TextError> {
+        let (column, direction) = match text.split_once(':') {
+            None => (text, Direction::Ascending),
+            Some((column, "asc")) => (column, Direction::Ascending),
+            Some((column, "desc")) => (column, Direction::Descending),
+            Some(_) => {
+                return Err(TextError::Condition {
+                    condition: text.to_owned(),
+                    message: "after the colon of an order comes asc or desc",
+                });
+            }
+        };
+        let (column, ty) = resolve(self.kind(), column)?;
+        self.order.push(Order { column, ty, direction });
+        Ok(())
+    }
+}
+
+fn resolve(kind: &'static Kind, text: &str) -> Result<(&'static str, ColumnType), TextError> {
+    find(kind, text).ok_or_else(|| {
+        let base = BASE.into_iter().map(|(name, ..)| name);
+        let known: Vec<&str> = kind.columns.iter().map(|column| column.name).chain(base).collect();
+        TextError::Column {
+            kind: kind.name,
+            column: text.to_owned(),
+            known: known.join(", "),
+        }
+    })
+}
+
+/// The column of that name, or of that path.
+fn find(kind: &'static Kind, text: &str) -> Option<(&'static str, ColumnType)> {
+    let own = kind
+        .columns
+        .iter()
+        .find(|column| column.name == text || column.path.iter().copied().eq(text.split('.')));
+    let base = BASE.into_iter().find(|(name, path, _)| *name == text || *path == text);
+    base.map(|(name, _, ty)| (name, ty))
+        .or_else(|| own.map(|column| (column.name, column.ty)))
+}
+
+fn operand(column: &'static str, ty: ColumnType, text: &str) -> Result<Value, TextError> {
+    Value::read(text, ty).map_err(|source| TextError::Value { column, source })
+}
+
+/// A value as it stands, or what stands between its quotes.
+fn unquoted(text: &str) -> Result<String, &'static str> {
+    let Some(rest) = text.strip_prefix('\'') else {
+        return Ok(text.to_owned());
+    };
+    match quoted(rest) {
+        Some((value, "")) => Ok(value),
+        Some(_) => Err("something follows the closing quote"),
+        None => Err("the closing quote is missing"),
+    }
+}
+
+/// What stands before the closing quote, and what follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let (mut value, mut rest) = (String::new(), text);
+    loop {
+        let end = rest.find('\'')?;
+        value.push_str(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.strip_prefix('\'') {
+            Some(more) => {
+                value.push('\'');
+                rest = more;
+            }
+            None => return Some((value, rest.trim_start())),
+        }
+    }
+}
+
+/// The values of `(a, 'b, c')`.
+fn listed(text: &str) -> Result<Vec<String>, &'static str> {
+    const SHAPE: &str = "after `in` come values in parentheses, as in state in (A, B)";
+    let inner = text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+    let mut rest = inner.ok_or(SHAPE)?.trim();
+    let mut values = Vec::new();
+    loop {
+        let (value, after) = match rest.strip_prefix('\'') {
+            Some(text) => quoted(text).ok_or("the closing quote is missing")?,
+            None => {
+                let (value, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+                (value.trim().to_owned(), after)
+            }
+        };
+        values.push(value);
+        match after.strip_prefix(',') {
+            Some(more) => rest = more.trim_start(),
+            None if after.is_empty() => return Ok(values),
+            None => return Err(SHAPE),
+        }
+    }
+}
+
+/// Cuts at commas that no backslash protects.
+fn terms(text: &str) -> Vec<&str> {
+    let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
+    for (at, c) in text.char_indices() {
+        if !escaped && c == ',' {
+            terms.push(&text[start..at]);
+            start = at + 1;
+        }
+        escaped = !escaped && c == '\\';
+    }
+    terms.push(&text[start..]);
+    terms
+}
+
+fn unescaped(text: &str) -> Result<String, TextError> {
+    let refused = |what: &str, shown: &str| TextError::Fields(format!("invalid field selector: {what}: {shown}"));
+    let (mut value, mut characters) = (String::with_capacity(text.len()), text.chars());
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => match characters.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => value.push(escaped),
+                other => {
+                    let sequence: String = ['\\'].into_iter().chain(other).collect();
+                    return Err(refused("invalid escape sequence", &sequence));
+                }
+            },
+            '=' | ',' => return Err(refused("unescaped character in value", &c.to_string())),
+            other => value.push(other),
+        }
+    }
+    Ok(value)
+}

@@ -1,0 +1,264 @@
+//! The keys that crds.toml declares are the keys that engines use: each of them, each named query
+//! and each form of a list is explained over tables full of rows, on SQLite, MariaDB and MySQL. A
+//! full scan fails, and a sort does where the key has the order.
+
+use std::collections::BTreeMap;
+
+use kindex_generated::registry;
+use kindex_runtime::kind::{ColumnType, Kind};
+use kindex_runtime::query::LabelSelector;
+use kindex_runtime::store::{self, Access, Address, Dialect, MetadataStorage, Plan, PoolConfig, Select, SqlitePlace};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
+
+use crate::harness::mariadb::{self, Flavour};
+use crate::harness::mysql;
+
+/// The kind with many rows, and how many: digits of a decimal number.
+const MANY: (&str, usize) = ("PipelineRun", 5);
+/// The same for all others.
+const SOME: usize = 3;
+
+#[tokio::test]
+async fn sqlite_uses_the_keys_that_are_declared() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("plans.db");
+    everything(&Address::Sqlite(SqlitePlace::File(path))).await;
+}
+
+#[tokio::test]
+async fn mariadb_uses_the_keys_that_are_declared() {
+    if let Some(database) = mariadb::database(Flavour::Plain) {
+        everything(&database.address()).await;
+    }
+}
+
+#[tokio::test]
+async fn mysql_uses_the_keys_that_are_declared() {
+    if let Some(database) = mysql::database() {
+        everything(&database.address()).await;
+    }
+}
+
+async fn everything(address: &Address) {
+    let store = store::open(address, registry(), &PoolConfig::default()).expect("an address");
+    let store = &*store;
+    store.prepare().await.expect("prepared");
+    let script: String = registry()
+        .kinds
+        .iter()
+        .map(|kind| filling(store.dialect(), kind))
+        .collect();
+    run(address, &script).await;
+    let mut mistakes = Vec::new();
+    for kind in registry().kinds {
+        keys(store, kind, &mut mistakes).await;
+        lists(store, kind, &mut mistakes).await;
+    }
+    named_queries(store, &mut mistakes).await;
+    a_scan_and_a_sort_are_seen(store).await;
+    assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+    store.close().await;
+}
+
+/// Equality in all columns of a key: the key finds the rows, and has them by uid on InnoDB.
+async fn keys(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: &mut Vec<String>) {
+    for key in kind.keys {
+        let mut select = Select::all(kind);
+        for column in key.columns {
+            let own = kind.columns.iter().find(|known| known.name == *column);
+            let value = match own.map(|column| column.ty) {
+                Some(ColumnType::Text { .. }) => "v7",
+                Some(ColumnType::Int32 | ColumnType::Int64 | ColumnType::Double) => "7",
+                Some(ColumnType::Bool) => "true",
+                Some(ColumnType::Time) => "2024-01-01",
+                None if column.ends_with("_time") => "2024-01-01",
+                None => "ns7",
+            };
+            select.filter_by(&format!("{column}={value}")).expect("a condition");
+        }
+        let plan = store.explain(&select, None).await.expect("a plan");
+        let found = plan.steps.iter().find(|step| step.table.as_deref() == Some("t"));
+        let found = found.is_some_and(|step| step.access == Access::Search && step.key.as_deref() == Some(key.name));
+        if !found {
+            mistakes.push(told(&format!("{}: not by {}", kind.name, key.name), &plan));
+        }
+        judge(
+            &format!("{} by {}", kind.name, key.name),
+            &plan,
+            store.dialect() == Dialect::Sqlite,
+            mistakes,
+        );
+    }
+}
+
+/// The lists of `kindex get`, their first pages and later ones.
+async fn lists(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: &mut Vec<String>) {
+    let form = |namespace: Option<&str>, label: &str, order: &[&str]| {
+        let mut select = Select::all(kind);
+        select.filter_by_labels(&LabelSelector::parse(label).expect("a selector"));
+        for column in order {
+            select.order_by(column).expect("a column");
+        }
+        namespace.inspect(|namespace| select.in_namespace(namespace));
+        select.filter_by("delete_time is null").expect("a condition");
+        select.limit(10);
+        if namespace.is_none() && label.is_empty() {
+            select.allow_scan();
+        }
+        select
+    };
+    for (name, select, may_sort) in [
+        ("all", form(None, "", &["namespace", "name"]), false),
+        ("a namespace", form(Some("ns7"), "", &["name"]), false),
+        ("the newest", form(None, "", &["create_time:desc"]), false),
+        ("a label", form(None, "team=team7", &[]), true),
+        ("labels", form(None, "team in (team7,team8),tier=t1,!old", &[]), true),
+        ("a label in a namespace", form(Some("ns7"), "team=team7", &[]), true),
+    ] {
+        let name = format!("{}: {name}", kind.name);
+        let plan = store.explain(&select, None).await.expect("a plan");
+        judge(&name, &plan, may_sort, mistakes);
+        let page = store.select(&select, None).await.expect("a page");
+        if let Some(token) = page.continue_token {
+            let plan = store.explain(&select, Some(&token)).await.expect("a plan");
+            judge(&format!("{name}, the second page"), &plan, may_sort, mistakes);
+        }
+    }
+}
+
+/// What the judge is there for, in a query that no key serves.
+async fn a_scan_and_a_sort_are_seen(store: &dyn MetadataStorage) {
+    let mut select = Select::all(registry().find(MANY.0).expect("a kind"));
+    select.filter_by("actor=v7").expect("a condition");
+    select.order_by("update_time").expect("a column");
+    select.allow_scan();
+    let plan = store.explain(&select, None).await.expect("a plan");
+    let mut mistakes = Vec::new();
+    judge("unkeyed", &plan, false, &mut mistakes);
+    assert_eq!(mistakes.len(), 2, "{plan:?}");
+}
+
+/// Each of them is narrowed by a key, and may sort what that finds.
+async fn named_queries(store: &dyn MetadataStorage, mistakes: &mut Vec<String>) {
+    for query in registry().queries {
+        let parameters = query
+            .parameters()
+            .into_iter()
+            .map(|name| (name.to_owned(), "ns7".to_owned()));
+        let parameters: BTreeMap<String, String> = parameters.collect();
+        let select = Select::named(query, &parameters).expect("parameters are texts");
+        let plan = store.explain(&select, None).await.expect("a plan");
+        judge(query.name, &plan, true, mistakes);
+    }
+}
+
+fn judge(name: &str, plan: &Plan, may_sort: bool, mistakes: &mut Vec<String>) {
+    if plan.steps.iter().any(|step| step.access == Access::Scan) {
+        mistakes.push(told(&format!("{name}: a full scan"), plan));
+    }
+    if !may_sort && plan.steps.iter().any(|step| step.sorts) {
+        mistakes.push(told(&format!("{name}: a sort"), plan));
+    }
+}
+
+fn told(mistake: &str, plan: &Plan) -> String {
+    let steps: Vec<&str> = plan.steps.iter().map(|step| step.text.as_str()).collect();
+    format!("{mistake}\n  {}\n  {}", steps.join("; "), plan.statement.sql)
+}
+
+/// Fills the tables of a kind: twenty namespaces, every tenth row deleted, a hundred teams.
+fn filling(dialect: Dialect, kind: &Kind) -> String {
+    let digits = if kind.name == MANY.0 { MANY.1 } else { SOME };
+    let time = |shift: u32| match dialect {
+        Dialect::MySql => format!("FROM_UNIXTIME(1700000000 + {shift} + n)"),
+        Dialect::Sqlite => format!("strftime('%Y-%m-%dT%H:%M:%f000Z', 1700000000 + {shift} + n, 'unixepoch')"),
+    };
+    let mut columns = vec![
+        "uid",
+        "group_ver",
+        "namespace",
+        "name",
+        "res_version",
+        "create_time",
+        "update_time",
+    ];
+    columns.extend(["delete_time", "json"]);
+    let mut values = vec![
+        "CONCAT('u', 10000000 + n)".to_owned(),
+        "'g/v'".to_owned(),
+        "CONCAT('ns', n % 20)".to_owned(),
+        "CONCAT('n', n)".to_owned(),
+        "n".to_owned(),
+        time(0),
+        time(1000),
+        format!("CASE WHEN n % 10 = 0 THEN {} END", time(2000)),
+        format!(
+            "'{}'",
+            r#"{"metadata": {"uid": "u", "name": "n", "resourceVersion": "1"}}"#
+        ),
+    ];
+    for column in kind.columns {
+        columns.push(column.name);
+        values.push(match column.ty {
+            ColumnType::Text { .. } => "CONCAT('v', n % 50)".to_owned(),
+            ColumnType::Int32 | ColumnType::Int64 | ColumnType::Double => "n % 50".to_owned(),
+            ColumnType::Bool => "n % 2".to_owned(),
+            ColumnType::Time => time(3000),
+        });
+    }
+    let columns: Vec<String> = columns.iter().map(|column| format!("`{column}`")).collect();
+    let (table, numbers) = (kind.table, numbers(digits));
+    let analyze = match dialect {
+        Dialect::MySql => format!("ANALYZE TABLE `{table}`, `{table}_labels`;\n"),
+        Dialect::Sqlite => String::new(),
+    };
+    format!(
+        "INSERT INTO `{table}` ({}) {numbers} SELECT {} FROM numbers;\n\
+         INSERT INTO `{table}_labels` (`obj_uid`, `key`, `value`) {numbers} \
+         SELECT CONCAT('u', 10000000 + n), 'team', CONCAT('team', n % 100) FROM numbers;\n\
+         INSERT INTO `{table}_labels` (`obj_uid`, `key`, `value`) {numbers} \
+         SELECT CONCAT('u', 10000000 + n), 'tier', CONCAT('t', n % 3) FROM numbers;\n{analyze}",
+        columns.join(", "),
+        values.join(", ")
+    )
+}
+
+/// `n` from 0 to so many nines.
+fn numbers(digits: usize) -> String {
+    let names: Vec<String> = (0..digits).map(|digit| format!("d{digit}")).collect();
+    let tables: Vec<String> = names.iter().map(|name| format!("digits AS {name}")).collect();
+    let terms: Vec<String> = names
+        .iter()
+        .enumerate()
+        .map(|(power, name)| format!("{name}.d * 1{}", "0".repeat(power)))
+        .collect();
+    let ten: Vec<String> = (0..10).map(|digit| format!("SELECT {digit} AS d")).collect();
+    format!(
+        "WITH digits AS ({}), numbers AS (SELECT {} AS n FROM {})",
+        ten.join(" UNION ALL "),
+        terms.join(" + "),
+        tables.join(", ")
+    )
+}
+
+async fn run(address: &Address, script: &str) {
+    let script = || sqlx::raw_sql(AssertSqlSafe(script.to_owned()));
+    match address {
+        Address::Sqlite(SqlitePlace::File(path)) => {
+            let mut connection = SqliteConnectOptions::new()
+                .filename(path)
+                .connect()
+                .await
+                .expect("a file");
+            connection.execute(script()).await.expect("SQLite takes the rows");
+            connection.close().await.expect("closed");
+        }
+        Address::Sqlite(SqlitePlace::Memory) => unreachable!("no second connection reaches it"),
+        Address::MySql(options) => {
+            let mut connection = options.connect().await.expect("the server answers");
+            connection.execute(script()).await.expect("the server takes the rows");
+            connection.close().await.expect("closed");
+        }
+    }
+}
