@@ -69,6 +69,10 @@ fn note(select: &Select, reach: Reach) -> Option<String> {
     };
     match reach {
         Reach::Key(_) | Reach::Label | Reach::InOrder => None,
+        Reach::Scan("labels") => Some(format!(
+            "note: this reads all rows of {kind}: labels have a key for `a=b` and `a in (…)` alone\n  hint: {}",
+            key("labels")
+        )),
         Reach::Scan(column) => Some(format!(
             "note: this reads all rows of {kind}: no key starts with {column}\n  hint: {}",
             key(column)

@@ -257,6 +257,11 @@ fn a_scan_is_said_and_a_plan_shown(asked: &Asked) {
         "note: this reads all rows of PipelineRun: no key starts with actor\n  \
          hint: `key = true` on column actor of [kinds.PipelineRun] in crds.toml makes it fast\n"
     );
+    let lacking = asked.run(&["get", "pipelineruns", "-l", "!old"]);
+    assert!(
+        text_of(&lacking.stderr).contains("labels have a key for `a=b` and `a in (…)` alone"),
+        "{lacking:?}"
+    );
     let narrowed = asked.run(&["get", "pipelineruns", "-n", "prod", "--where", "actor=actor0"]);
     assert_eq!(text_of(&narrowed.stderr), "", "the namespace has a key");
     let sorted = asked.run(&["get", "pipelineruns", "--sort", "update_time"]);

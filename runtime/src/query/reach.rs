@@ -94,3 +94,98 @@ fn has_order(kind: &Kind, order: &[Order]) -> bool {
     });
     primary || one_way && key
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::{Column, ColumnType, Encoded, Key, Scope};
+    use crate::query::LabelSelector;
+
+    static KIND: Kind = Kind {
+        name: "Run",
+        group: "test.kindex",
+        version: "v1",
+        plural: "runs",
+        singular: "run",
+        scope: Scope::Namespaced,
+        table: "run",
+        immutable: false,
+        history: false,
+        columns: &[Column {
+            name: "phase",
+            path: &["status", "phase"],
+            ty: ColumnType::Text { chars: 255 },
+            own_namespace: false,
+        }],
+        keys: &[
+            Key {
+                name: "run_namespace_name",
+                columns: &["namespace", "name"],
+            },
+            Key {
+                name: "run_create_time",
+                columns: &["create_time"],
+            },
+        ],
+        retention: None,
+        manifest: "",
+        encode: |_| Encoded::default(),
+    };
+
+    fn reach(labels: &str, conditions: &[&str], order: &[&str]) -> Reach {
+        let mut select = Select::all(&KIND);
+        select.filter_by_labels(&LabelSelector::parse(labels).expect("a selector"));
+        for condition in conditions {
+            select.filter_by(condition).expect("a condition");
+        }
+        for column in order {
+            select.order_by(column).expect("a column");
+        }
+        select.reach()
+    }
+
+    #[test]
+    fn a_key_and_a_labels_value_narrow_and_nothing_else_does() {
+        assert_eq!(
+            reach("", &["phase=a", "namespace=b"], &[]),
+            Reach::Key("run_namespace_name")
+        );
+        assert_eq!(
+            reach("", &["create_time>2026-01-01"], &["phase"]),
+            Reach::Key("run_create_time")
+        );
+        assert_eq!(reach("", &["uid in (a, b)"], &[]), Reach::Key("PRIMARY"));
+        assert_eq!(reach("team in (a,b)", &["phase=a"], &[]), Reach::Label);
+        for labels in ["team", "!team", "team!=a", "team notin (a)"] {
+            assert_eq!(reach(labels, &[], &[]), Reach::Scan("labels"), "{labels}");
+        }
+        for condition in ["phase=a", "phase!=a", "phase is null"] {
+            assert_eq!(reach("", &[condition], &[]), Reach::Scan("phase"), "{condition}");
+        }
+        assert_eq!(reach("", &["namespace!=a"], &[]), Reach::Scan("namespace"));
+        assert_eq!(reach("", &["name=a"], &[]), Reach::Scan("name"));
+    }
+
+    #[test]
+    fn all_rows_come_in_the_order_of_a_key_or_are_sorted() {
+        let alive = ["delete_time is null"];
+        for order in [
+            &[][..],
+            &["uid:desc"],
+            &["namespace"],
+            &["namespace", "name"],
+            &["namespace:desc", "name:desc", "uid:desc"],
+            &["create_time:desc"],
+        ] {
+            assert_eq!(reach("", &alive, order), Reach::InOrder, "{order:?}");
+        }
+        for (order, column) in [
+            (&["name"][..], "name"),
+            (&["phase"], "phase"),
+            (&["namespace", "name:desc"], "namespace"),
+            (&["create_time", "name"], "create_time"),
+        ] {
+            assert_eq!(reach("", &alive, order), Reach::Sort(column), "{order:?}");
+        }
+    }
+}
