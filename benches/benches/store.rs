@@ -247,9 +247,8 @@ async fn write(store: &Arc<dyn MetadataStorage>, versions: &[Arc<Version>], work
 
 fn show(place: &Place, patterns: &[Pattern], figures: &[Figures]) {
     let shown = |rates: &Rates| {
-        (rates.median() > 0.0)
-            .then(|| rates.show())
-            .unwrap_or_else(|| "-".to_owned())
+        let measured = rates.median() > 0.0;
+        if measured { rates.show() } else { "-".to_owned() }
     };
     let rows: Vec<Vec<String>> = patterns
         .iter()
