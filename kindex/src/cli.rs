@@ -15,7 +15,7 @@ mod upkeep;
 pub use asking::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
 pub use healing::{
     AllowedOrphans, BackfillArgs, DropArgs, Form, OrphansArg, QuarantineArgs, QuarantineCommand, RecordsArgs,
-    SidesArgs, StatusArgs, VerifyArgs,
+    SidesArgs, StatusArgs, StoreArgs, VerifyArgs,
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{LintArgs, LintForm, PlanArgs};

@@ -16,7 +16,7 @@ pub(crate) async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResul
     if args.rows_per_second.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
         return Err(CommandError::usage("--rows-per-second must be above 0"));
     }
-    let store = sides::store_of(registry, &args.database, args.config.as_deref(), &args.data_dir)?;
+    let store = sides::store(registry, &args.store)?;
     let text = if args.dry_run {
         let pending = store.pending().await.map_err(|error| failure(&error))?;
         let standing = store.standing().await;

@@ -13,7 +13,7 @@ use crate::sides;
 /// Goes through kind after kind and prints what went.
 pub(crate) async fn run(registry: &Registry, args: &PurgeArgs) -> CommandResult {
     let rules = rules(registry, &args.kinds)?;
-    let store = sides::store_of(registry, &args.database, args.config.as_deref(), &args.data_dir)?;
+    let store = sides::store(registry, &args.store)?;
     let options = Options {
         mode: if args.dry_run { Mode::DryRun } else { Mode::Remove },
         ..Options::default()
@@ -83,9 +83,11 @@ mod tests {
             kinds: Vec::new(),
             dry_run,
             output: Form::Table,
-            config: None,
-            data_dir: crate::cli::DataDirArg { data_dir: ".".into() },
-            database: crate::cli::DatabaseArg { database: None },
+            store: crate::cli::StoreArgs {
+                config: None,
+                data_dir: crate::cli::DataDirArg { data_dir: ".".into() },
+                database: crate::cli::DatabaseArg { database: None },
+            },
         };
         let purged = [Purged {
             kind: "Job",

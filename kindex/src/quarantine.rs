@@ -116,7 +116,7 @@ async fn chosen(registry: &Registry, args: &RecordsArgs, store: &dyn MetadataSto
 }
 
 async fn list(registry: &Registry, args: &RecordsArgs) -> CommandResult {
-    let store = sides::store(registry, &args.sides)?;
+    let store = sides::store(registry, &args.sides.store)?;
     let records = records(registry, args, store.as_ref()).await?;
     store.close().await;
     let lines: Vec<Line<'_>> = records.iter().map(Record::line).collect();
@@ -177,7 +177,7 @@ async fn show(registry: &Registry, args: &RecordsArgs) -> CommandResult {
     if args.uids.is_empty() {
         return Err(CommandError::usage("which object?").hint("name its uid; `kindex quarantine list` shows them"));
     }
-    let store = sides::store(registry, &args.sides)?;
+    let store = sides::store(registry, &args.sides.store)?;
     let mut lines = Vec::new();
     let records = records(registry, args, store.as_ref()).await?;
     for record in &records {
@@ -224,7 +224,7 @@ async fn retry_all(registry: &Registry, args: &RecordsArgs) -> CommandResult {
 }
 
 async fn drop_all(registry: &Registry, args: &DropArgs) -> CommandResult {
-    let store = sides::store(registry, &args.records.sides)?;
+    let store = sides::store(registry, &args.records.sides.store)?;
     let records = chosen(registry, &args.records, store.as_ref()).await?;
     let lines: Vec<Line<'_>> = records.iter().map(Record::line).collect();
     print!("{}", render(&lines, args.records.output)?);

@@ -8,7 +8,7 @@ use kindex_runtime::config::MetadataStorageChoice;
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::verify::Sides;
 
-use crate::cli::{DataDirArg, DatabaseArg, SidesArgs};
+use crate::cli::{SidesArgs, StoreArgs};
 use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::database::{self, Store};
@@ -21,7 +21,7 @@ pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult
 
 /// The same, and the cluster once more as one in which objects can be created.
 pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> CommandResult<(Sides, Arc<KubeCluster>)> {
-    let storage = store(registry, args)?;
+    let storage = store(registry, &args.store)?;
     let access = cluster(args).await?;
     let cluster = KubeCluster::new(access.config).map_err(|error| CommandError::usage(chain(&error)))?;
     let cluster = Arc::new(cluster);
@@ -34,20 +34,13 @@ pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> Com
 }
 
 /// The database alone: `--database`, else the configuration file's, else the data directory's.
-pub(crate) fn store(registry: &Registry, args: &SidesArgs) -> CommandResult<Store> {
-    store_of(registry, &args.database, args.config.as_deref(), &args.data_dir)
-}
-
-/// The same for a command that has no cluster.
-pub(crate) fn store_of(
-    registry: &Registry,
-    database: &DatabaseArg,
-    config: Option<&Path>,
-    data_dir: &DataDirArg,
-) -> CommandResult<Store> {
-    match (&database.database, config) {
+pub(crate) fn store(registry: &Registry, args: &StoreArgs) -> CommandResult<Store> {
+    match (&args.database.database, &args.config) {
         (None, Some(path)) => configured(registry, path),
-        (address, _) => database::open_existing(registry, address.as_deref(), &DataDir::at(&data_dir.data_dir)),
+        (address, _) => {
+            let data_dir = DataDir::at(&args.data_dir.data_dir);
+            database::open_existing(registry, address.as_deref(), &data_dir)
+        }
     }
 }
 
@@ -66,7 +59,7 @@ fn configured(registry: &Registry, path: &Path) -> CommandResult<Store> {
 
 /// The cluster alone: `--kubeconfig`, else the data directory's, else the environment's.
 pub(crate) async fn cluster(args: &SidesArgs) -> CommandResult<Access> {
-    let own = DataDir::at(&args.data_dir.data_dir).kubeconfig();
+    let own = DataDir::at(&args.store.data_dir.data_dir).kubeconfig();
     match &args.kubeconfig {
         Some(path) => client::from_file(path).await,
         None if own.is_file() => client::from_file(&own).await,

@@ -102,7 +102,7 @@ impl State {
 /// Counts and prints, once or until all is settled; what is not is a failure.
 pub(crate) async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult {
     let kinds = sides::kinds(registry, &args.kinds)?;
-    let store = sides::store(registry, &args.sides)?;
+    let store = sides::store(registry, &args.sides.store)?;
     let client = sides::cluster(&args.sides).await?.client;
     let statuses = if args.wait {
         wait(&kinds, &client, store.as_ref(), Duration::from_secs(args.timeout)).await

@@ -18,6 +18,20 @@ pub enum Form {
     Yaml,
 }
 
+/// The database that a command works on.
+#[derive(Clone, Debug, Args)]
+pub struct StoreArgs {
+    /// The ingester's configuration file, for its database.
+    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where files are.
+    #[command(flatten)]
+    pub data_dir: DataDirArg,
+    /// Where rows are; goes over the configuration file.
+    #[command(flatten)]
+    pub database: DatabaseArg,
+}
+
 /// The cluster and the database that a command works on.
 #[derive(Clone, Debug, Args)]
 pub struct SidesArgs {
@@ -25,16 +39,9 @@ pub struct SidesArgs {
     #[arg(long, value_name = "PATH")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// The ingester's configuration file, for its database.
-    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
-    pub config: Option<PathBuf>,
-
-    /// Where files are.
+    /// Where the database is.
     #[command(flatten)]
-    pub data_dir: DataDirArg,
-    /// Where rows are; goes over the configuration file.
-    #[command(flatten)]
-    pub database: DatabaseArg,
+    pub store: StoreArgs,
 }
 
 /// Flags of `kindex status`.

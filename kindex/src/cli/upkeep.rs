@@ -1,10 +1,8 @@
 //! Flags of the commands that bring rows back into the cluster, remove them for good, or change their tables.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{DataDirArg, DatabaseArg, Form, SidesArgs};
+use super::{Form, SidesArgs, StoreArgs};
 use crate::moment::{Moment, Time};
 
 /// Flags of `kindex restore`.
@@ -83,15 +81,9 @@ pub struct PurgeArgs {
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
     pub output: Form,
 
-    /// The ingester's configuration file, for its database.
-    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Where files are.
+    /// Where the database is.
     #[command(flatten)]
-    pub data_dir: DataDirArg,
-    /// Where rows are; goes over the configuration file.
-    #[command(flatten)]
-    pub database: DatabaseArg,
+    pub store: StoreArgs,
 }
 
 const PURGE_EXAMPLES: &str = "\
@@ -123,15 +115,9 @@ pub struct MigrateArgs {
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
     pub output: Form,
 
-    /// The ingester's configuration file, for its database.
-    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Where files are.
+    /// Where the database is.
     #[command(flatten)]
-    pub data_dir: DataDirArg,
-    /// Where rows are; goes over the configuration file.
-    #[command(flatten)]
-    pub database: DatabaseArg,
+    pub store: StoreArgs,
 }
 
 const MIGRATE_EXAMPLES: &str = "\
