@@ -55,6 +55,17 @@ fn members() -> Vec<String> {
 }
 
 #[test]
+fn cargo_run_starts_kindex() {
+    let starts = |member: &String| {
+        read(&format!("{member}/Cargo.toml"))["package"]
+            .get("default-run")
+            .is_some()
+    };
+    let started: Vec<String> = members().into_iter().filter(starts).collect();
+    assert_eq!(started, ["kindex"], "the README's first command");
+}
+
+#[test]
 fn every_crate_follows_the_workspace() {
     let mut findings = Vec::new();
     for member in members() {
