@@ -57,7 +57,7 @@ pub struct Generated {
 ///
 /// # Guarantees
 /// Nothing is written. Equal inputs give equal artifacts, byte by byte, whatever the machine, the time or the
-/// features the caller was compiled with. Migrations are not planned: that is [`plan`]'s.
+/// features the caller was compiled with. Migrations are not planned: that is [`plan()`]'s.
 ///
 /// # Errors
 /// Every mistake in the declaration, sorted by position.

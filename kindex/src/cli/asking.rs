@@ -129,7 +129,7 @@ pub enum Output {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = QUERY_EXAMPLES)]
 pub struct QueryArgs {
-    /// Name of the query under [queries] of crds.toml; without it the queries are listed.
+    /// Name of the query under `[queries]` of crds.toml; without it the queries are listed.
     pub name: Option<String>,
 
     /// Value of a parameter; once for each.
