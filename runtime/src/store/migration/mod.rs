@@ -159,7 +159,7 @@ impl<D: Driver> Migrations for SqlStore<D> {
         let created = self.connections.driver.create_database().await;
         created.map_err(|error| failure::<D>(BOOKKEEPING, error))?;
         let mut lock = run::Lock::take(self, progress).await?;
-        let done = match self.standing().await? {
+        match self.standing().await? {
             MigrationStanding::Untracked => self.prepare().await.map(|()| Vec::new()).map_err(MigrateError::from),
             MigrationStanding::Behind { first } => run::run(self, &mut lock, first, options, progress).await,
             MigrationStanding::Current if options.refill => run::refill(self, options, progress).await,
@@ -167,9 +167,7 @@ impl<D: Driver> Migrations for SqlStore<D> {
                 None => Ok(Vec::new()),
                 Some(why) => Err(MigrateError::Refused(why)),
             },
-        };
-        lock.release();
-        done
+        }
     }
 }
 

@@ -60,10 +60,12 @@ impl<D: Driver> Lock<D> {
             Ok(_) | Err(_) => Err(MigrateError::LockLost),
         }
     }
+}
 
-    /// Gives the lock back with its connection.
-    pub(super) fn release(self) {
-        if let Some(connection) = self.connection {
+/// Gives the lock back with its connection, however the work ended: a pooled connection would keep it.
+impl<D: Driver> Drop for Lock<D> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
             D::discard(connection);
         }
     }
