@@ -85,6 +85,44 @@ pub trait ToColumnValue {
     fn to_column_value(&self) -> Value;
 }
 
+/// A type that a column's value is read back as.
+pub trait FromColumnValue: Sized {
+    /// `None` where the value is another type's.
+    fn from_column_value(value: Value) -> Option<Self>;
+}
+
+impl<T: FromColumnValue> FromColumnValue for Option<T> {
+    fn from_column_value(value: Value) -> Option<Self> {
+        match value {
+            Value::Null => Some(None),
+            value => T::from_column_value(value).map(Some),
+        }
+    }
+}
+
+macro_rules! from_column_value {
+    ($($ty:ty: $pattern:pat => $value:expr,)*) => {$(
+        impl FromColumnValue for $ty {
+            fn from_column_value(value: Value) -> Option<Self> {
+                match value {
+                    $pattern => $value,
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+from_column_value! {
+    // A flag comes as the number that it is stored as.
+    bool: Value::Int(number) => Some(number != 0),
+    i32: Value::Int(number) => i32::try_from(number).ok(),
+    i64: Value::Int(number) => Some(number),
+    f64: Value::Double(number) => Some(number),
+    String: Value::Text(text) => Some(text),
+    Timestamp: Value::Time(time) => Some(time),
+}
+
 impl ToColumnValue for bool {
     const TYPE: ColumnType = ColumnType::Bool;
 

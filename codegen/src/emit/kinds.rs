@@ -43,6 +43,7 @@ fn module_file(model: &Model, kind: &Kind) -> String {
     let queries = model.queries.iter().filter(|query| query.kind == kind.name);
     let mut names: Vec<String> = queries.map(|query| query.name.function()).collect();
     names.extend(["column".to_owned(), "query".to_owned()]);
+    names.extend((!kind.references.is_empty()).then(|| "reference".to_owned()));
     names.sort_unstable();
     let (doc, names) = (doc(kind), names.join(", "));
     let module = ident::field(&kind.module);
@@ -50,6 +51,7 @@ fn module_file(model: &Model, kind: &Kind) -> String {
         "// {HEADER}\n\n{doc}\n\
          mod kind;\nmod query;\n\n\
          pub use self::kind::{{COLUMNS, KEYS, KIND}};\n\
+         pub use self::query::constants::*;\n\
          pub use self::query::{{Query, {names}}};\n\
          pub use crate::types::{module}::*;\n"
     )

@@ -1,9 +1,12 @@
 //! Typed queries: one file for each kind, with a method for every column and a function for every named query. What
 //! the methods do is `kindex_runtime::query`'s business.
 
+mod example;
 mod named;
+mod reference;
 
 use askama::Template;
+use syn::Ident;
 
 use super::rust;
 use super::rust_types::{ident, placement::Placement};
@@ -12,7 +15,7 @@ use crate::model::{Column, ColumnName, ColumnType, Key, Kind, Model, Part, Quali
 
 /// Methods that every query has. A column of such a name, or of a name that Rust keeps for itself, gets the method
 /// `<column>_column`.
-const TAKEN: [&str; 28] = [
+const TAKEN: [&str; 30] = [
     "all",
     "allow_scan",
     "annotation",
@@ -35,13 +38,18 @@ const TAKEN: [&str; 28] = [
     "name",
     "namespace",
     "newest",
-    "order_by_create_time",
-    "order_by_update_time",
+    "order_by",
     "res_version",
+    "select",
+    "stream",
     "to_sql",
     "uid",
     "update_time",
+    "with",
 ];
+
+/// What the kind's module names besides. A column of such a name has the constant `<COLUMN>_COLUMN`.
+const TAKEN_CONSTANTS: [&str; 3] = ["columns", "keys", "kind"];
 
 /// The text of the file.
 pub(super) fn file(model: &Model, kind: &Kind, placement: &Placement) -> String {
@@ -49,6 +57,7 @@ pub(super) fn file(model: &Model, kind: &Kind, placement: &Placement) -> String 
         header: HEADER,
         kind: kind.name.as_str(),
         table: &kind.table,
+        example: example::lines(kind),
         columns: kind
             .columns
             .iter()
@@ -58,6 +67,10 @@ pub(super) fn file(model: &Model, kind: &Kind, placement: &Placement) -> String 
     };
     let mut text = declaration.render().expect("the template writes into a string");
     text.push('\n');
+    if let Some(references) = reference::module(kind, model) {
+        text.push('\n');
+        text.push_str(&rust::items(references));
+    }
     let queries = model.queries.iter().filter(|query| query.kind == kind.name);
     for query in queries {
         text.push('\n');
@@ -72,6 +85,7 @@ struct Declaration<'a> {
     header: &'static str,
     kind: &'a str,
     table: &'a TableName,
+    example: Vec<String>,
     columns: Vec<QueryColumn<'a>>,
     pairs: Vec<QueryPair<'a>>,
 }
@@ -82,6 +96,7 @@ struct QueryColumn<'a> {
     path: String,
     key: Option<String>,
     method: String,
+    constant: String,
     name: &'a ColumnName,
     sort: String,
 }
@@ -101,26 +116,36 @@ fn query_column<'a>(kind: &'a Kind, column: &'a Column, placement: &Placement) -
         path: column.path.json_dotted(),
         key: kind.keys.iter().find(leads).map(|key| key.name.to_string()),
         method: method(&column.name),
+        constant: constant(&column.name),
         name: &column.name,
         sort: sort(&column.ty, placement),
     }
 }
 
-/// The two halves of a ResourceIdentifier; lower puts the name after its namespace.
+/// The two halves of each ResourceIdentifier.
 fn pairs(kind: &Kind) -> Vec<QueryPair<'_>> {
-    let halves = kind.columns.windows(2).filter_map(|halves| {
-        let [first, second] = halves else { return None };
-        let group = first.group.as_ref()?;
-        (group.part == Part::ResourceNamespace).then_some((group, first, second))
-    });
-    halves
-        .map(|(group, first, second)| QueryPair {
-            name: &group.name,
-            method: method(&group.name),
-            first: method(&first.name),
-            second: method(&second.name),
+    let groups = kind.columns.iter().filter_map(|column| column.group.as_ref());
+    let of_resources = groups.filter(|group| group.part == Part::ResourceNamespace);
+    of_resources
+        .filter_map(|group| {
+            let (first, second) = pair(kind, &group.name)?;
+            Some(QueryPair {
+                name: &group.name,
+                method: method(&group.name),
+                first: method(first),
+                second: method(second),
+            })
         })
         .collect()
+}
+
+/// The columns of namespace and name of the ResourceIdentifier `group`.
+fn pair<'a>(kind: &'a Kind, group: &'a ColumnName) -> Option<(&'a ColumnName, &'a ColumnName)> {
+    let of_part = |part| {
+        let is_part = |column: &&Column| column.group.as_ref().is_some_and(|member| member.part == part);
+        Some(&kind.group_columns(group).find(is_part)?.name)
+    };
+    Some((of_part(Part::ResourceNamespace)?, of_part(Part::ResourceName)?))
 }
 
 /// The method of a column, and the name of its type. A column that is called like another one's method gets out of its
@@ -133,6 +158,14 @@ fn method(column: &ColumnName) -> String {
     } else {
         name.to_owned()
     }
+}
+
+/// The constant of a column, by the rule of its method.
+fn constant(column: &ColumnName) -> String {
+    let name = column.as_str();
+    let is_taken = TAKEN_CONSTANTS.contains(&name.trim_end_matches("_column"));
+    let suffix = if is_taken { "_column" } else { "" };
+    format!("{name}{suffix}").to_ascii_uppercase()
 }
 
 /// What the column holds, in the macro's words.
@@ -160,4 +193,14 @@ fn operand(ty: &ColumnType, placement: &Placement) -> String {
         ColumnType::Double => "f64".to_owned(),
         ColumnType::Timestamp => "kindex_runtime::query::Timestamp".to_owned(),
     }
+}
+
+/// Keywords become raw identifiers.
+fn identifier(name: &str) -> Ident {
+    let name = if name.chars().any(char::is_lowercase) {
+        ident::field(name)
+    } else {
+        name.to_owned()
+    };
+    syn::parse_str(&name).expect("SQL names are Rust identifiers")
 }

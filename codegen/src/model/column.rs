@@ -45,6 +45,13 @@ pub enum Part {
     UserProxyUser,
 }
 
+impl Part {
+    /// Whether it is one half of a ResourceIdentifier.
+    pub fn is_of_a_resource(self) -> bool {
+        matches!(self, Self::ResourceNamespace | Self::ResourceName)
+    }
+}
+
 /// The way from the root of an object to a value, never empty, without lists or maps in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {

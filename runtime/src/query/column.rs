@@ -5,14 +5,16 @@ use std::marker::PhantomData;
 
 use super::state::State;
 use crate::kind::ColumnType;
-use crate::value::Value;
+use crate::value::{FromColumnValue, Value};
 
-/// A column that a query may filter or order by.
-pub trait Column {
+/// A column that a query may filter or order by, or ask for.
+pub trait Column: 'static {
     /// What the column is compared with.
     type Operand<'a>;
     /// The state of a query after a comparison: narrowed, where a key starts with the column.
     type Narrowed<S: State>: State;
+    /// What a row gives back.
+    type Output: Send + 'static;
     /// The name in SQL.
     const NAME: &'static str;
     /// What a row holds in it.
@@ -20,7 +22,18 @@ pub trait Column {
 
     /// The operand as the store binds it.
     fn bind(operand: Self::Operand<'_>) -> Value;
+
+    /// The value of a row; `None` where it is not one that the column can hold.
+    fn read(value: Value) -> Option<Self::Output>;
 }
+
+/// A column that a query of type `Q` has: its kind's own, or one of every kind.
+#[diagnostic::on_unimplemented(
+    message = "the kind of this query has no column `{Self}`",
+    label = "a column of another kind",
+    note = "a kind's columns are in its module: `pipeline_run::STATE`"
+)]
+pub trait ColumnOf<Q>: Column {}
 
 /// A column of text, which may be searched by prefix.
 pub trait TextColumn: Column {}
@@ -34,19 +47,49 @@ pub struct ByName<C>(PhantomData<C>);
 impl<C: EnumColumn> Column for ByName<C> {
     type Operand<'a> = &'a str;
     type Narrowed<S: State> = C::Narrowed<S>;
+    type Output = Option<String>;
     const NAME: &'static str = C::NAME;
     const TYPE: ColumnType = C::TYPE;
 
     fn bind(operand: Self::Operand<'_>) -> Value {
         Value::Text(operand.to_owned())
     }
+
+    fn read(value: Value) -> Option<Self::Output> {
+        FromColumnValue::from_column_value(value)
+    }
 }
 
 impl<C: EnumColumn> TextColumn for ByName<C> {}
 
+/// The name of an enum's value as a row holds it: one that the enum does not know is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EnumName<E> {
+    text: String,
+    known: Option<E>,
+}
+
+impl<E> EnumName<E> {
+    /// A name, read by the enum.
+    pub fn read(value: Value, of: impl Fn(&str) -> Option<E>) -> Option<Option<Self>> {
+        let text: Option<String> = FromColumnValue::from_column_value(value)?;
+        Some(text.map(|text| Self { known: of(&text), text }))
+    }
+
+    /// The full name.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The value; `None` for a name of a newer producer.
+    pub fn known(&self) -> Option<&E> {
+        self.known.as_ref()
+    }
+}
+
 /// Declares a column type: `text`, `names(Enum)` for an enum of a message, or `value(Type)`
-/// for another [`ToColumnValue`](crate::value::ToColumnValue); `keyed` where a key starts
-/// with the column.
+/// for another [`ToColumnValue`](crate::value::ToColumnValue), `required_text` and `required(Type)`
+/// where every row has a value; `keyed` where a key starts with the column.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! query_column {
@@ -61,28 +104,55 @@ macro_rules! query_column {
     (@declare [$(#[$doc:meta])*] $name:ident) => {
         $(#[$doc])*
         #[expect(non_camel_case_types, reason = "the compiler's messages name a column as SQL does")]
-        pub enum $name {}
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
     };
     (@text $name:ident $sql:expr, ($state:ty)) => {
-        $crate::query_column!(@implement $name $sql, ($state) str, &'a str, operand => operand);
+        $crate::query_column!(@value $name $sql, ($state) str, &'a str, Option<String>);
+        impl $crate::query::TextColumn for $name {}
+    };
+    (@required_text $name:ident $sql:expr, ($state:ty)) => {
+        $crate::query_column!(@value $name $sql, ($state) str, &'a str, String);
         impl $crate::query::TextColumn for $name {}
     };
     (@names $name:ident $sql:expr, ($state:ty) $ty:ty) => {
-        $crate::query_column!(@implement $name $sql, ($state) str, $ty, operand => operand.as_str_name());
+        $crate::query_column!(
+            @implement $name $sql, ($state) str, $ty, Option<$crate::query::EnumName<$ty>>,
+            operand => operand.as_str_name(),
+            value => $crate::query::EnumName::read(value, <$ty>::from_str_name)
+        );
         impl $crate::query::EnumColumn for $name {}
     };
     (@value $name:ident $sql:expr, ($state:ty) $ty:ty) => {
-        $crate::query_column!(@implement $name $sql, ($state) $ty, $ty, operand => operand);
+        $crate::query_column!(@value $name $sql, ($state) $ty, $ty, Option<$ty>);
     };
-    (@implement $name:ident $sql:expr, ($state:ty) $stored:ty, $operand:ty, $value:ident => $bound:expr) => {
+    (@required $name:ident $sql:expr, ($state:ty) $ty:ty) => {
+        $crate::query_column!(@value $name $sql, ($state) $ty, $ty, $ty);
+    };
+    (@value $name:ident $sql:expr, ($state:ty) $stored:ty, $operand:ty, $output:ty) => {
+        $crate::query_column!(
+            @implement $name $sql, ($state) $stored, $operand, $output,
+            operand => operand,
+            value => $crate::value::FromColumnValue::from_column_value(value)
+        );
+    };
+    (
+        @implement $name:ident $sql:expr, ($state:ty) $stored:ty, $operand:ty, $output:ty,
+        $value:ident => $bound:expr, $cell:ident => $read:expr
+    ) => {
         impl $crate::query::Column for $name {
             type Operand<'a> = $operand;
             type Narrowed<S: $crate::query::State> = $state;
+            type Output = $output;
             const NAME: &'static str = $sql;
             const TYPE: $crate::kind::ColumnType = <$stored as $crate::value::ToColumnValue>::TYPE;
 
             fn bind($value: Self::Operand<'_>) -> $crate::value::Value {
                 $crate::value::ToColumnValue::to_column_value(&$bound)
+            }
+
+            fn read($cell: $crate::value::Value) -> Option<Self::Output> {
+                $read
             }
         }
     };
@@ -90,32 +160,32 @@ macro_rules! query_column {
 
 query_column! {
     /// The primary key.
-    keyed uid "uid", text
+    keyed uid "uid", required_text
 }
 
 query_column! {
     /// API group and version.
-    unkeyed group_ver "group_ver", text
+    unkeyed group_ver "group_ver", required_text
 }
 
 query_column! {
     /// Kubernetes namespace, first column of the key on namespace and name.
-    keyed namespace "namespace", text
+    keyed namespace "namespace", required_text
 }
 
 query_column! {
     /// Kubernetes name. Its key starts with the namespace.
-    unkeyed name "name", text
+    unkeyed name "name", required_text
 }
 
 query_column! {
     /// Kubernetes resource version.
-    unkeyed res_version "res_version", value(i64)
+    unkeyed res_version "res_version", required(i64)
 }
 
 query_column! {
     /// Creation of the object; has a key.
-    keyed create_time "create_time", value(jiff::Timestamp)
+    keyed create_time "create_time", required(jiff::Timestamp)
 }
 
 query_column! {
@@ -141,4 +211,28 @@ query_column! {
 query_column! {
     /// The side table of annotations, whose values no key holds.
     unkeyed annotations "annotations", text
+}
+
+/// The columns of every kind as values, to order by and to select.
+pub mod base {
+    macro_rules! columns {
+        ($($constant:ident $column:ident,)*) => {$(
+            #[doc = concat!("`", stringify!($column), "`.")]
+            pub const $constant: super::$column = super::$column;
+
+            impl<Q> super::ColumnOf<Q> for super::$column {}
+        )*};
+    }
+
+    columns! {
+        UID uid,
+        GROUP_VER group_ver,
+        NAMESPACE namespace,
+        NAME name,
+        RES_VERSION res_version,
+        CREATE_TIME create_time,
+        UPDATE_TIME update_time,
+        DELETE_TIME delete_time,
+        EVICTED_TIME evicted_time,
+    }
 }

@@ -1,4 +1,4 @@
-//! What may be asked of one column: comparisons and order. Which state a comparison leaves
+//! What may be asked of one column: comparisons. Which state a comparison leaves
 //! the query in is the column's knowledge.
 
 use std::marker::PhantomData;
@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use super::column::{ByName, Column, EnumColumn, TextColumn};
 use super::state::State;
 use super::typed::TypedQuery;
-use crate::store::select::{Condition, Direction, Order};
+use crate::store::select::Condition;
 use crate::value::Value;
 
 /// A query with a column in hand.
@@ -87,30 +87,10 @@ impl<Q: TypedQuery, C: Column> Filter<Q, C> {
     /// This column and `Second`, the other half of the same field, hold these values.
     pub fn eq_both<Second: Column>(self, first: C::Operand<'_>, second: Second::Operand<'_>) -> Compared<Q, C> {
         let mut query = self.query;
-        let conditions = &mut query.select().conditions;
+        let conditions = &mut query.select_mut().conditions;
         conditions.push(Condition::equal(C::NAME, C::bind(first)));
         conditions.push(Condition::equal(Second::NAME, Second::bind(second)));
         query.into_state()
-    }
-
-    /// Smallest first, after any order given before.
-    pub fn ascending(self) -> Q {
-        self.order(Direction::Ascending)
-    }
-
-    /// Largest first, after any order given before.
-    pub fn descending(self) -> Q {
-        self.order(Direction::Descending)
-    }
-
-    fn order(self, direction: Direction) -> Q {
-        let mut query = self.query;
-        query.select().order.push(Order {
-            column: C::NAME,
-            ty: C::TYPE,
-            direction,
-        });
-        query
     }
 
     fn compare(self, operator: &'static str, value: Value) -> Compared<Q, C> {
@@ -123,7 +103,7 @@ impl<Q: TypedQuery, C: Column> Filter<Q, C> {
 
     fn add<S: State>(self, condition: Condition) -> Q::In<S> {
         let mut query = self.query;
-        query.select().conditions.push(condition);
+        query.select_mut().conditions.push(condition);
         query.into_state()
     }
 }

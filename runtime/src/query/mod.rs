@@ -7,31 +7,38 @@
 //!     .state().eq(PipelineRunState::Failed)
 //!     .label("team", "fraud")
 //!     .live()
-//!     .order_by_update_time()
+//!     .order_by(pipeline_run::UPDATE_TIME).desc()
 //!     .limit(50);
-//! let mut page = failed.fetch(&*store).await?;
-//! while let Some(token) = &page.continue_token {
-//!     page = failed.fetch_after(&*store, token).await?;
-//! }
+//! let page = failed.fetch(&*store).await?;
+//! let rows = failed.select((pipeline_run::NAME, pipeline_run::END_TIME)).stream(&*store);
 //! ```
 
 pub mod column;
 
 mod fetch;
 mod filter;
+mod gathered;
+mod joined;
 mod label_selector;
+mod order;
+mod projection;
 mod reach;
+mod reference;
 mod state;
 mod text;
 mod typed;
 
 pub use jiff::Timestamp;
 
-pub use self::column::{Column, EnumColumn, TextColumn};
-pub use self::fetch::{Fetched, first};
+pub use self::column::{Column, ColumnOf, EnumColumn, EnumName, TextColumn, base};
+pub use self::fetch::{Fetched, Streamed, all, first};
 pub use self::filter::Filter;
+pub use self::joined::{Joined, References};
 pub use self::label_selector::{LabelSelector, LabelSelectorError};
+pub use self::order::Ordering;
+pub use self::projection::{Columns, Projection};
 pub use self::reach::Reach;
+pub use self::reference::{Named, Reference};
 pub use self::state::{All, LeadsAKey, Narrowed, Newest, Runnable, Scan, State};
 pub use self::text::TextError;
 pub use self::typed::TypedQuery;

@@ -38,6 +38,10 @@ impl Phase {
             Self::Running => "PHASE_RUNNING",
         }
     }
+
+    fn from_str_name(name: &str) -> Option<Self> {
+        (name == "PHASE_RUNNING").then_some(Self::Running)
+    }
 }
 
 crate::typed_query! {
@@ -45,17 +49,17 @@ crate::typed_query! {
     pub struct Query of KIND;
     columns {
         /// Has a key.
-        keyed phase "phase": names(super::Phase);
+        keyed phase PHASE "phase": names(super::Phase);
         /// Has a key.
-        keyed pipeline_namespace "pipeline_namespace": text;
+        keyed pipeline_namespace PIPELINE_NAMESPACE "pipeline_namespace": text;
         /// Second in its key.
-        unkeyed pipeline_name "pipeline_name": text;
+        unkeyed pipeline_name PIPELINE_NAME "pipeline_name": text;
         /// No key.
-        unkeyed note "note": text;
+        unkeyed note NOTE "note": text;
         /// Named as a method that every query has.
-        unkeyed limit_column "limit": value(i64);
+        unkeyed limit_column LIMIT "limit": value(i64);
         /// No key.
-        unkeyed end_time "end_time": value(jiff::Timestamp);
+        unkeyed end_time END_TIME "end_time": value(jiff::Timestamp);
     }
     pairs {
         /// Namespace and name.
@@ -80,7 +84,8 @@ fn a_narrowed_query_selects_the_json_of_matching_rows() {
         .note()
         .ne("x")
         .live()
-        .order_by_update_time()
+        .order_by(constants::UPDATE_TIME)
+        .desc()
         .limit(50);
     assert_eq!(
         query.to_sql(Dialect::MySql),
@@ -190,12 +195,12 @@ fn orders_follow_each_other_as_they_were_given() {
     let statement = query()
         .namespace()
         .one_of(["a", "b"])
-        .end_time()
-        .descending()
-        .name()
-        .ascending()
-        .end_time()
-        .ascending()
+        .order_by(constants::END_TIME)
+        .desc()
+        .order_by(constants::NAME)
+        .asc()
+        .order_by(constants::END_TIME)
+        .asc()
         .to_sql(Dialect::MySql);
     let order = "ORDER BY t.`end_time` DESC, t.`name` ASC, t.`uid` ASC LIMIT ?";
     assert!(
@@ -203,4 +208,31 @@ fn orders_follow_each_other_as_they_were_given() {
             .sql
             .ends_with(&format!("WHERE t.`namespace` IN (?, ?) {order}"))
     );
+}
+
+#[test]
+fn columns_come_before_those_of_the_order_and_no_text_of_an_object_is_read() {
+    let rows = query()
+        .phase()
+        .eq(Phase::Running)
+        .order_by(constants::UPDATE_TIME)
+        .desc();
+    let rows = rows.select((constants::NAME, constants::PHASE, constants::LIMIT));
+    let sql = rows.to_sql(Dialect::MySql).sql;
+    let head = "SELECT t.`name`, t.`phase`, t.`limit`, CAST(t.`update_time` AS CHAR), t.`uid` FROM `run` AS t WHERE ";
+    assert!(sql.starts_with(head), "{sql}");
+}
+
+#[test]
+fn a_cell_is_read_as_its_column_says() {
+    use super::Column;
+    assert_eq!(column::note::read(Value::Null), Some(None));
+    assert_eq!(column::note::read(text("x")), Some(Some("x".to_owned())));
+    assert_eq!(column::limit_column::read(Value::Int(7)), Some(Some(7)));
+    assert_eq!(column::limit_column::read(text("7")), None);
+    assert_eq!(super::column::uid::read(Value::Null), None, "every row has one");
+    let phase = |name| column::phase::read(text(name)).flatten().expect("a name");
+    assert!(matches!(phase("PHASE_RUNNING").known(), Some(Phase::Running)));
+    assert!(phase("PHASE_PAUSED").known().is_none());
+    assert_eq!(phase("PHASE_PAUSED").as_str(), "PHASE_PAUSED");
 }

@@ -1,92 +1,58 @@
 //! The query type of a kind: a generated module declares it, so that its methods need no
 //! import. What they do is said once, in the macro here.
 
-use super::state::State;
-use crate::kind::ColumnType;
+use super::column::Column;
+use super::joined::{Joined, References};
+use super::order::Ordering;
+use super::projection::{Columns, Projection};
+use super::state::{Runnable, State};
 use crate::store::Select;
-use crate::store::select::{Condition, Direction, Label, Order};
 
 /// A query type that carries its state.
 pub trait TypedQuery: Sized {
     /// How far the query is narrowed.
     type State: State;
     /// The same query in another state.
-    type In<S: State>: TypedQuery<State = S>;
+    type In<S: State>: TypedQuery<State = S, Base = Self::Base>;
+    /// The query that every query of the kind begins with.
+    type Base: 'static;
 
     /// What was gathered so far.
-    fn select(&mut self) -> &mut Select;
+    fn select(&self) -> &Select;
+
+    /// What was gathered so far, to add to it.
+    fn select_mut(&mut self) -> &mut Select;
 
     /// The same query, with a state that its last condition earned.
     fn into_state<S: State>(self) -> Self::In<S>;
-}
 
-impl Select {
-    /// Only objects that carry this label with one of these values.
-    pub fn label_one_of(&mut self, key: &str, values: &[&str]) {
-        self.labels.push(Label {
-            key: key.to_owned(),
-            values: owned(values),
-        });
+    /// The query, ordered by a column once it is said which way.
+    fn ordered_by<C: Column>(self, _: C) -> Ordering<Self, C> {
+        Ordering::new(self)
     }
 
-    /// Only objects that carry a label of this key, or only those that do not: with one of these
-    /// values, or with any where none is given.
-    pub fn side_label(&mut self, key: &str, values: &[&str], present: bool) {
-        self.side("labels", key, values, present);
+    /// The query, asked for columns alone.
+    fn projected<C: Columns<Self::Base>>(self, _: C) -> Projection<Self, C>
+    where
+        Self::State: Runnable,
+    {
+        Projection::new(self)
     }
 
-    /// Only objects that carry this annotation.
-    pub fn annotation(&mut self, key: &str, value: &str) {
-        self.side("annotations", key, &[value], true);
+    /// The query, with what its rows refer to.
+    fn joined<R: References<Self::Base>>(self, references: R) -> Joined<Self, R>
+    where
+        Self::State: Runnable,
+    {
+        Joined::new(self, references)
     }
-
-    fn side(&mut self, suffix: &'static str, key: &str, values: &[&str], present: bool) {
-        self.conditions.push(Condition::Side {
-            suffix,
-            key: key.to_owned(),
-            values: owned(values),
-            present,
-        });
-    }
-
-    /// Only rows without a value in that base column.
-    pub fn without(&mut self, column: &'static str) {
-        self.conditions.push(Condition::Null { column });
-    }
-
-    /// Only rows with a value in that base column.
-    pub fn with(&mut self, column: &'static str) {
-        self.conditions.push(Condition::NotNull { column });
-    }
-
-    /// Latest first in that base column of times, after any order given before.
-    pub fn newest_first(&mut self, column: &'static str) {
-        self.order.push(Order {
-            column,
-            ty: ColumnType::Time,
-            direction: Direction::Descending,
-        });
-    }
-
-    /// At most so many rows a page.
-    pub fn limit(&mut self, rows: u32) {
-        self.limit = Some(rows);
-    }
-
-    /// Accepts that the whole table is read.
-    pub fn allow_scan(&mut self) {
-        self.scan = true;
-    }
-}
-
-fn owned(values: &[&str]) -> Vec<String> {
-    values.iter().map(|&value| value.to_owned()).collect()
 }
 
 /// Declares the query type of a kind with a method for each of its columns.
 ///
 /// A column is `keyed` where a key starts with it and `unkeyed` otherwise, and holds `text`,
-/// `names(Enum)` or `value(Type)`. A pair compares both halves of a field at once.
+/// `names(Enum)` or `value(Type)`; its value is a constant in the module `constants`. A pair compares both
+/// halves of a field at once.
 #[macro_export]
 macro_rules! typed_query {
     (
@@ -94,7 +60,7 @@ macro_rules! typed_query {
         pub struct $query:ident of $kind:path;
         columns {$(
             $(#[$column_doc:meta])*
-            $keyed:ident $column:ident $sql:literal: $sort:ident $(($ty:ty))?;
+            $keyed:ident $column:ident $constant:ident $sql:literal: $sort:ident $(($ty:ty))?;
         )*}
         pairs {$(
             $(#[$pair_doc:meta])*
@@ -107,7 +73,18 @@ macro_rules! typed_query {
                 $(#[$column_doc])*
                 $keyed $column $sql, $sort $(($ty))?
             }
+
+            impl $crate::query::ColumnOf<super::$query> for $column {}
         )*}
+
+        /// All columns as values, to order by and to select.
+        pub mod constants {
+            pub use $crate::query::base::*;
+            $(
+                $(#[$column_doc])*
+                pub const $constant: super::column::$column = super::column::$column;
+            )*
+        }
 
         $(#[$doc])*
         #[must_use = "a query does nothing until it is fetched"]
@@ -166,8 +143,13 @@ macro_rules! query_common {
         impl<S: $crate::query::State> $crate::query::TypedQuery for $query<S> {
             type State = S;
             type In<T: $crate::query::State> = $query<T>;
+            type Base = $query;
 
-            fn select(&mut self) -> &mut $crate::query::Select {
+            fn select(&self) -> &$crate::query::Select {
+                &self.select
+            }
+
+            fn select_mut(&mut self) -> &mut $crate::query::Select {
                 &mut self.select
             }
 
@@ -300,16 +282,35 @@ macro_rules! query_common {
                 self
             }
 
-            /// Newest first by the time of creation.
-            pub fn order_by_create_time(mut self) -> Self {
-                self.select.newest_first("create_time");
-                self
+            /// Ordered by this column, after any order given before: `.order_by(UPDATE_TIME).desc()`.
+            pub fn order_by<C: $crate::query::ColumnOf<$query>>(
+                self,
+                column: C,
+            ) -> $crate::query::Ordering<Self, C> {
+                $crate::query::TypedQuery::ordered_by(self, column)
             }
 
-            /// Newest first by the time of the last write.
-            pub fn order_by_update_time(mut self) -> Self {
-                self.select.newest_first("update_time");
-                self
+            /// Asks for these columns in place of objects: rows are tuples of their values, and no
+            /// object's text is read.
+            pub fn select<C: $crate::query::Columns<$query>>(
+                self,
+                columns: C,
+            ) -> $crate::query::Projection<Self, C>
+            where
+                S: $crate::query::Runnable,
+            {
+                $crate::query::TypedQuery::projected(self, columns)
+            }
+
+            /// Brings the objects that the rows refer to, by one reference or a tuple of them.
+            pub fn with<R: $crate::query::References<$query>>(
+                self,
+                references: R,
+            ) -> $crate::query::Joined<Self, R>
+            where
+                S: $crate::query::Runnable,
+            {
+                $crate::query::TypedQuery::joined(self, references)
             }
 
             /// At most so many rows a page; 500 where nothing is said.
@@ -345,6 +346,17 @@ macro_rules! query_common {
                 S: $crate::query::Runnable,
             {
                 store.select(&self.select, Some(continue_token))
+            }
+
+            /// All rows in the query's order, fetched a page at a time: `limit` is the size of a page.
+            pub fn stream<'a>(
+                &'a self,
+                store: &'a dyn $crate::query::MetadataStorage,
+            ) -> $crate::query::Streamed<'a, $crate::query::Stored>
+            where
+                S: $crate::query::Runnable,
+            {
+                $crate::query::all(store, &self.select)
             }
 
             /// The first row in the query's order.

@@ -98,6 +98,14 @@ impl Dialect {
         }
     }
 
+    /// Joins the table on the right to each row of the one on the left, and never the other way round.
+    pub(super) fn join_in_order(self) -> &'static str {
+        match self {
+            Self::MySql => "STRAIGHT_JOIN",
+            Self::Sqlite => "CROSS JOIN",
+        }
+    }
+
     /// Deletes by a key that is named, as [`Dialect::walk`] says.
     pub(super) fn delete_from(self, table: &str, key: &str) -> String {
         match self {

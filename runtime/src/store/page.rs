@@ -11,19 +11,16 @@ use sha2::{Digest, Sha256};
 use super::driver::Cells;
 use super::rows::stored;
 use super::select::{Order, Select};
-use super::select_sql::REQUIRED;
+use super::select_sql::{OBJECT, REQUIRED};
 use super::{StoreError, Stored};
 use crate::kind::ColumnType;
 use crate::value::Value;
 
-/// Cells of a row before those of the order.
-const STORED_CELLS: usize = 5;
-
 /// Some rows of a query, in its order.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct Page<T = Stored> {
     /// The rows.
-    pub items: Vec<Stored>,
+    pub items: Vec<T>,
     /// Fetches the next page; `None` where this one is the last.
     pub continue_token: Option<String>,
 }
@@ -46,28 +43,57 @@ enum Cell {
     Time(Timestamp),
 }
 
-/// Reads the rows of a page and one more, if there is one.
+/// Reads the rows of a page of objects and one more, if there is one.
 pub(super) fn page(select: &Select, rows: &[impl Cells]) -> Result<Page, StoreError> {
-    let wanted = usize::try_from(select.page_rows()).unwrap_or(usize::MAX);
-    let shown = &rows[..rows.len().min(wanted)];
-    let items = shown.iter().map(|row| stored(select.kind(), row));
-    let items: Vec<Stored> = items.collect::<Result<_, _>>()?;
-    let more = rows.len() > wanted;
-    let continue_token = match (shown.last(), items.last()) {
-        (Some(row), Some(item)) if more => Some(token(select, row).map_err(|error| StoreError::Corrupt {
-            kind: select.kind().name.to_owned(),
-            uid: item.object.metadata.uid.to_string(),
-            message: error.to_string(),
-        })?),
-        _ => None,
-    };
-    Ok(Page { items, continue_token })
+    read_page(select, rows, OBJECT.len(), |row| stored(select.kind(), row))
 }
 
-fn token(select: &Select, row: &impl Cells) -> Result<String, sqlx::Error> {
+/// Reads the rows of a page of these columns and one more, if there is one.
+pub(super) fn cells_page(
+    select: &Select,
+    rows: &[impl Cells],
+    columns: &[(&'static str, ColumnType)],
+) -> Result<Page<Vec<Value>>, StoreError> {
+    read_page(select, rows, columns.len(), |row| {
+        let cells = columns.iter().enumerate().map(|(index, (_, ty))| row.value(index, *ty));
+        cells
+            .collect::<Result<_, _>>()
+            .map_err(|error| unreadable(select, &error))
+    })
+}
+
+/// A row's cells of the order follow its first `cells`.
+fn read_page<R: Cells, T>(
+    select: &Select,
+    rows: &[R],
+    cells: usize,
+    read: impl Fn(&R) -> Result<T, StoreError>,
+) -> Result<Page<T>, StoreError> {
+    let wanted = usize::try_from(select.page_rows()).unwrap_or(usize::MAX);
+    let shown = &rows[..rows.len().min(wanted)];
+    let last = shown.last().filter(|_| rows.len() > wanted);
+    Ok(Page {
+        items: shown.iter().map(read).collect::<Result<_, _>>()?,
+        continue_token: last
+            .map(|row| token(select, row, cells).map_err(|error| unreadable(select, &error)))
+            .transpose()?,
+    })
+}
+
+fn unreadable(select: &Select, error: &sqlx::Error) -> StoreError {
+    StoreError::Corrupt {
+        kind: select.kind().name.to_owned(),
+        uid: "?".to_owned(),
+        message: error.to_string(),
+    }
+}
+
+fn token(select: &Select, row: &impl Cells, cells: usize) -> Result<String, sqlx::Error> {
     let order = select.total_order();
-    let cells = order.iter().enumerate();
-    let after = cells.map(|(index, order)| Ok(row.value(STORED_CELLS + index, order.ty)?.into()));
+    let after = order
+        .iter()
+        .enumerate()
+        .map(|(index, order)| Ok(row.value(cells + index, order.ty)?.into()));
     let token = Token {
         query: fingerprint(select),
         after: after.collect::<Result<_, sqlx::Error>>()?,

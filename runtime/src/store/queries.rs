@@ -1,5 +1,5 @@
-//! What a person asks of a query besides its rows: how many there are, how the engine finds
-//! them, and the queries that crds.toml names.
+//! What is asked of a query besides its objects: some columns of them, what they refer to, how many
+//! there are, how the engine finds them, and the queries that crds.toml names.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,34 @@ use async_trait::async_trait;
 use super::connections::failure;
 use super::driver::{Cells, Driver, Param};
 use super::explained::Plan;
-use super::rows::param;
+use super::rows::{param, stored};
 use super::select::Select;
-use super::sql::once;
+use super::sql::{LIST_MAX, kept, once};
 use super::sql_store::SqlStore;
-use super::{MetadataStorage, Page, StoreError, page};
+use super::write::padded_pairs;
+use super::{MetadataStorage, Page, StoreError, Stored, page};
+use crate::kind::{ColumnType, Kind};
+use crate::value::Value;
 
 /// The SQL store as something that is asked by people.
 #[async_trait]
 pub trait Queries: Send + Sync {
+    /// A page of these columns of the rows that the query has; the page after the one that
+    /// `continue_token` came with. A flag comes as a number.
+    ///
+    /// # Errors
+    /// [`StoreError::Continue`] for a token of another query.
+    async fn project(
+        &self,
+        select: &Select,
+        columns: &[(&'static str, ColumnType)],
+        continue_token: Option<&str>,
+    ) -> Result<Page<Vec<Value>>, StoreError>;
+
+    /// For each pair of namespace and name one object, in any order: the one that is not deleted, else
+    /// the one that was deleted last. Names without any are left out.
+    async fn newest_by_names(&self, kind: &Kind, names: &[(String, String)]) -> Result<Vec<Stored>, StoreError>;
+
     /// How many rows the query has on all its pages.
     async fn count_selected(&self, select: &Select) -> Result<u64, StoreError>;
 
@@ -41,6 +60,36 @@ pub trait Queries: Send + Sync {
 
 #[async_trait]
 impl<D: Driver> Queries for SqlStore<D> {
+    async fn project(
+        &self,
+        select: &Select,
+        columns: &[(&'static str, ColumnType)],
+        continue_token: Option<&str>,
+    ) -> Result<Page<Vec<Value>>, StoreError> {
+        let after = continue_token.map(|token| page::read(token, select)).transpose()?;
+        let rows = i64::from(select.page_rows()) + 1;
+        let query = select.page_of(columns, self.dialect(), after.as_deref(), rows);
+        let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
+        let rows = self.connections.query(kept(query.sql), &params).await;
+        let rows = rows.map_err(|error| failure::<D>(select.kind().name, error))?;
+        page::cells_page(select, &rows, columns)
+    }
+
+    async fn newest_by_names(&self, kind: &Kind, names: &[(String, String)]) -> Result<Vec<Stored>, StoreError> {
+        let texts = self.texts(kind);
+        let names: Vec<(&str, &str)> = names.iter().map(|(namespace, name)| (&**namespace, &**name)).collect();
+        let mut newest = Vec::with_capacity(names.len());
+        for chunk in names.chunks(LIST_MAX) {
+            let params = padded_pairs(chunk);
+            let statement = texts.newest(params.len() / 2);
+            let rows = self.connections.query(statement, &params).await;
+            for row in rows.map_err(|error| failure::<D>(kind.name, error))? {
+                newest.push(stored(kind, &row)?);
+            }
+        }
+        Ok(newest)
+    }
+
     async fn count_selected(&self, select: &Select) -> Result<u64, StoreError> {
         let failed = |error| failure::<D>(select.kind().name, error);
         let query = select.counting(self.dialect());

@@ -9,6 +9,15 @@ use crate::value::Value;
 /// Base columns that hold a value in every row.
 pub(super) const REQUIRED: [&str; 6] = ["uid", "group_ver", "namespace", "name", "res_version", "create_time"];
 
+/// What [`super::rows::stored`] reads.
+pub(super) const OBJECT: &[(&str, ColumnType)] = &[
+    ("uid", ColumnType::Text { chars: 64 }),
+    ("json", ColumnType::Text { chars: u32::MAX }),
+    ("update_time", ColumnType::Time),
+    ("delete_time", ColumnType::Time),
+    ("evicted_time", ColumnType::Time),
+];
+
 impl Select {
     /// The statement that reads the first page, for looking at it and for `EXPLAIN`. Fetching asks
     /// for one row more, to know whether another page follows.
@@ -19,9 +28,25 @@ impl Select {
     /// The statement that reads `rows` rows after the one that has these values in its
     /// [`total_order`](Self::total_order).
     pub(super) fn page(&self, dialect: Dialect, after: Option<&[Value]>, rows: i64) -> Statement {
+        self.page_of(OBJECT, dialect, after, rows)
+    }
+
+    /// The statement that reads the first page of these columns.
+    pub(crate) fn columns_statement(&self, columns: &[(&'static str, ColumnType)], dialect: Dialect) -> Statement {
+        self.page_of(columns, dialect, None, self.page_rows().into())
+    }
+
+    /// The statement that reads these columns of `rows` rows, and then those of the order.
+    pub(super) fn page_of(
+        &self,
+        columns: &[(&'static str, ColumnType)],
+        dialect: Dialect,
+        after: Option<&[Value]>,
+        rows: i64,
+    ) -> Statement {
         let order = self.total_order();
         let mut writer = Writer::new(dialect, self);
-        writer.head(&order);
+        writer.head(columns, &order);
         self.filter(&mut writer);
         if let Some(after) = after {
             writer.next_condition();
@@ -90,27 +115,20 @@ impl Writer {
         }
     }
 
-    /// What [`super::rows::stored`] reads, and then the columns of the order.
-    fn head(&mut self, order: &[Order]) {
-        let times = ["update_time", "delete_time", "evicted_time"];
-        let times = times.map(|column| self.dialect.time_cell(&column_of("t", column)));
-        let ordered = order.iter().map(|order| {
-            let column = column_of("t", order.column);
-            match order.ty {
+    fn head(&mut self, columns: &[(&'static str, ColumnType)], order: &[Order]) {
+        let ordered = order.iter().map(|order| (order.column, order.ty));
+        let cells = columns.iter().copied().chain(ordered).map(|(name, ty)| {
+            let column = column_of("t", name);
+            match ty {
                 ColumnType::Time => self.dialect.time_cell(&column),
                 // A column of a decimal type is read as the double that it is compared with.
                 ColumnType::Double => format!("{column} + 0e0"),
                 ColumnType::Text { .. } | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool => column,
             }
         });
-        let columns: Vec<String> = ["uid", "json"]
-            .map(|column| column_of("t", column))
-            .into_iter()
-            .chain(times)
-            .chain(ordered)
-            .collect();
+        let cells: Vec<String> = cells.collect();
         self.push("SELECT ");
-        self.push(&columns.join(", "));
+        self.push(&cells.join(", "));
         self.push(" ");
     }
 

@@ -209,6 +209,21 @@ impl KindSql {
         ))
     }
 
+    /// For each name the row that is not deleted, else the one that was deleted last. Parameters:
+    /// [`padded`] pairs of namespace and name.
+    pub(super) fn newest(&self, names: usize) -> Statement {
+        kept(format!(
+            "SELECT {} FROM (SELECT `uid` AS newest_uid, ROW_NUMBER() OVER (PARTITION BY `namespace`, `name` \
+             ORDER BY `delete_time` IS NOT NULL, `delete_time` DESC, `res_version` DESC) AS place FROM `{1}`{2} \
+             WHERE {3}) AS newest {4} `{1}` WHERE `uid` = newest_uid AND place = 1",
+            self.stored_columns,
+            self.table,
+            self.names_key.map(|key| self.dialect.walk(key)).unwrap_or_default(),
+            self.dialect.pair_in("namespace", "name", names),
+            self.dialect.join_in_order(),
+        ))
+    }
+
     /// Parameter: uid.
     pub(super) fn by_id(&self) -> Statement {
         kept(format!(

@@ -192,13 +192,8 @@ impl<D: Driver> Batch<'_, D> {
         names.dedup();
         let mut incarnations: BTreeMap<(String, String), Vec<(ResourceVersion, Uid)>> = BTreeMap::new();
         for chunk in names.chunks(LIST_MAX) {
-            let pairs = padded(chunk.len());
-            let last = chunk[chunk.len() - 1];
-            let params: Vec<Param<'_>> = (0..pairs)
-                .map(|index| *chunk.get(index).unwrap_or(&last))
-                .flat_map(|(namespace, name)| [Param::Text(namespace), Param::Text(name)])
-                .collect();
-            let statement = self.work.sql.namesakes(pairs);
+            let params = padded_pairs(chunk);
+            let statement = self.work.sql.namesakes(params.len() / 2);
             for row in D::query(self.connection, statement, &params).await? {
                 let incarnation = (res_version(&row, 3)?, Uid::from(row.text(0)?.as_str()));
                 if deleted.binary_search(&&*incarnation.1.0).is_ok() {
@@ -290,6 +285,15 @@ pub(super) fn padded_list<'a>(names: &[&'a str]) -> Vec<Param<'a>> {
     let last = names.last().copied().unwrap_or_default();
     (0..padded(names.len()))
         .map(|index| Param::Text(names.get(index).copied().unwrap_or(last)))
+        .collect()
+}
+
+/// As [`padded_list`], of pairs of namespace and name.
+pub(super) fn padded_pairs<'a>(names: &[(&'a str, &'a str)]) -> Vec<Param<'a>> {
+    let last = names.last().copied().unwrap_or_default();
+    (0..padded(names.len()))
+        .map(|index| names.get(index).copied().unwrap_or(last))
+        .flat_map(|(namespace, name)| [Param::Text(namespace), Param::Text(name)])
         .collect()
 }
 

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kindex_runtime::kind::Kind;
+use kindex_runtime::kind::{ColumnType, Kind};
 use kindex_runtime::object::{ResourceVersion, Uid};
 use kindex_runtime::progress::Progress;
 use kindex_runtime::store::{
     AsOf, Gone, GoneRow, History, Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
     Page, Past, PendingStep, Plan, Quarantined, Queries, RowImage, Select, StoreError, Stored,
 };
+use kindex_runtime::value::Value;
 
 use super::storage::SimStorage;
 
@@ -50,6 +51,19 @@ impl Migrations for SimStorage {
 
 #[async_trait]
 impl Queries for SimStorage {
+    async fn project(
+        &self,
+        _: &Select,
+        _: &[(&'static str, ColumnType)],
+        _: Option<&str>,
+    ) -> Result<Page<Vec<Value>>, StoreError> {
+        unreachable!("the ingester reads no columns back")
+    }
+
+    async fn newest_by_names(&self, _: &Kind, _: &[(String, String)]) -> Result<Vec<Stored>, StoreError> {
+        unreachable!("the ingester reads no objects back")
+    }
+
     async fn count_selected(&self, _: &Select) -> Result<u64, StoreError> {
         unreachable!("the ingester counts nothing")
     }

@@ -4,6 +4,7 @@
 pub mod catalogue;
 mod crds;
 mod expected;
+mod joins;
 mod model;
 mod plans;
 mod protos;

@@ -45,7 +45,8 @@ fn queries(dialect: Dialect) -> Vec<(Statement, &'static str)> {
             model::query()
                 .owner()
                 .one_of(["a", "b"])
-                .order_by_update_time()
+                .order_by(model::UPDATE_TIME)
+                .desc()
                 .to_sql(dialect),
             "model_owner",
         ),

@@ -1,7 +1,7 @@
 //! Typed queries on real rows: pages in any order, rows without a value in it, exact labels,
 //! and the tokens by which pages go on.
 
-use kindex_runtime::query::{Direction, Filter, Narrowed, Page};
+use kindex_runtime::query::{Narrowed, Page};
 use kindex_runtime::store::{MetadataStorage, StoreError};
 use serde_json::{Value, json};
 
@@ -18,26 +18,27 @@ mod widgets {
         pub struct Query of WIDGET;
         columns {
             /// Text.
-            unkeyed group "group": text;
+            unkeyed group GROUP "group": text;
             /// A number of 32 bits.
-            unkeyed order "order": value(i32);
+            unkeyed order ORDER "order": value(i32);
             /// A number of 64 bits.
-            unkeyed key "key": value(i64);
+            unkeyed key KEY "key": value(i64);
             /// A double.
-            unkeyed rank "rank": value(f64);
+            unkeyed rank RANK "rank": value(f64);
             /// A flag.
-            unkeyed ready "ready": value(bool);
+            unkeyed ready READY "ready": value(bool);
             /// A time.
-            unkeyed end_time "end_time": value(jiff::Timestamp);
+            unkeyed end_time END_TIME "end_time": value(jiff::Timestamp);
         }
         pairs {}
     }
 }
 
-use widgets::{Query, column};
+use widgets::{Query, constants};
 
 scenarios!(
     pages_in_any_order_hold_every_row_once,
+    rows_without_a_value_come_first_or_last,
     a_full_last_page_has_no_continue_token,
     a_page_goes_on_behind_rows_that_came_and_went,
     labels_are_compared_to_the_letter,
@@ -95,18 +96,19 @@ async fn walk(store: &dyn MetadataStorage, query: Query<Narrowed>, rows: u32) ->
 
 async fn pages_in_any_order_hold_every_row_once(backend: Backend) {
     let rows = fill(&backend).await;
+    use constants::{CREATE_TIME, END_TIME, EVICTED_TIME, GROUP, KEY, ORDER, RANK, READY, UID, UPDATE_TIME};
     type Ordered = fn(Query<Narrowed>) -> Query<Narrowed>;
     let orders: [Ordered; 10] = [
-        |query| query,
-        |query| query.uid().descending(),
-        |query| query.group().ascending(),
-        |query| query.group().descending(),
-        |query| query.key().ascending().rank().descending(),
-        |query| query.rank().descending().group().ascending(),
-        |query| query.end_time().descending().order().descending(),
-        |query| query.end_time().ascending().ready().descending().key().descending(),
-        |query| query.evicted_time().descending().ready().ascending(),
-        |query| query.order_by_create_time().order_by_update_time(),
+        |all| all,
+        |all| all.order_by(UID).desc(),
+        |all| all.order_by(GROUP).asc(),
+        |all| all.order_by(GROUP).desc(),
+        |all| all.order_by(KEY).asc().order_by(RANK).desc(),
+        |all| all.order_by(RANK).desc().order_by(GROUP).asc(),
+        |all| all.order_by(END_TIME).desc().order_by(ORDER).desc(),
+        |all| all.order_by(END_TIME).asc().order_by(READY).desc().order_by(KEY).desc(),
+        |all| all.order_by(EVICTED_TIME).desc().order_by(READY).asc(),
+        |all| all.order_by(CREATE_TIME).desc().order_by(UPDATE_TIME).desc(),
     ];
     for (number, order) in orders.into_iter().enumerate() {
         let whole = order(all()).fetch(&*backend.store).await.expect("one page");
@@ -118,13 +120,10 @@ async fn pages_in_any_order_hold_every_row_once(backend: Backend) {
         every.dedup();
         assert_eq!(every.len(), rows, "order {number}");
     }
-    let by_group = |direction: Direction| {
-        let column: Filter<_, column::group> = all().group();
-        match direction {
-            Direction::Ascending => column.ascending(),
-            Direction::Descending => column.descending(),
-        }
-    };
+}
+
+async fn rows_without_a_value_come_first_or_last(backend: Backend) {
+    fill(&backend).await;
     let groups = |page: Page| {
         let groups = page.items.iter().map(|item| {
             let object: Value = serde_json::from_str(item.object.text()).expect("JSON");
@@ -135,9 +134,9 @@ async fn pages_in_any_order_hold_every_row_once(backend: Backend) {
         groups
     };
     let first_to_last = [None, Some("B".to_owned()), Some("a".to_owned())];
-    let page = by_group(Direction::Ascending).fetch(&*backend.store).await;
+    let page = all().order_by(constants::GROUP).asc().fetch(&*backend.store).await;
     assert_eq!(groups(page.expect("a page")), first_to_last);
-    let page = by_group(Direction::Descending).fetch(&*backend.store).await;
+    let page = all().order_by(constants::GROUP).desc().fetch(&*backend.store).await;
     let last_to_first: Vec<_> = first_to_last.into_iter().rev().collect();
     assert_eq!(groups(page.expect("a page")), last_to_first);
 }
@@ -220,28 +219,28 @@ async fn labels_are_compared_to_the_letter(backend: Backend) {
 
 async fn a_token_goes_on_with_its_own_query_only(backend: Backend) {
     fill(&backend).await;
-    let query = all().group().ascending().limit(5);
+    let query = all().order_by(constants::GROUP).asc().limit(5);
     let page = query.fetch(&*backend.store).await.expect("a page");
     let token = page.continue_token.expect("more rows");
     let refused = async |query: Query<Narrowed>, token: &str| match query.fetch_after(&*backend.store, token).await {
         Err(StoreError::Continue(message)) => message,
         other => panic!("{other:?}"),
     };
-    let other_order = all().group().descending();
+    let other_order = all().order_by(constants::GROUP).desc();
     assert!(refused(other_order, &token).await.contains("another query"));
-    let other_filter = all().group().eq("a").group().ascending();
+    let other_filter = all().group().eq("a").order_by(constants::GROUP).asc();
     assert!(refused(other_filter, &token).await.contains("another query"));
     for garbage in ["", "bm9uc2Vuc2U", &token[1..]] {
         assert!(refused(all(), garbage).await.contains("not one"), "{garbage}");
     }
-    let other_limit = all().group().ascending().limit(9);
+    let other_limit = all().order_by(constants::GROUP).asc().limit(9);
     let page = other_limit.fetch_after(&*backend.store, &token).await.expect("a page");
     assert_eq!(page.items.len(), 9);
 }
 
 async fn the_first_row_is_fetched_alone(backend: Backend) {
     fill(&backend).await;
-    let first = all().key().descending().fetch_one(&*backend.store).await;
+    let first = all().order_by(constants::KEY).desc().fetch_one(&*backend.store).await;
     let first = first.expect("readable").expect("a row");
     assert!(first.object.text().contains(&i64::MAX.to_string()));
     let nothing = Query::all().namespace().eq("nowhere").fetch_one(&*backend.store).await;

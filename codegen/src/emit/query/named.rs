@@ -4,8 +4,8 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use syn::Ident;
 
-use super::{method, operand};
-use crate::emit::rust_types::{ident, placement::Placement};
+use super::{constant, identifier, method, operand};
+use crate::emit::rust_types::placement::Placement;
 use crate::model::{
     self, BaseColumn, ColumnRef, ColumnType, Comparison, Condition, Direction, Kind, Operand, Order, Query,
 };
@@ -119,10 +119,13 @@ fn literal_value(literal: &model::Literal) -> TokenStream {
 }
 
 fn order(order: &Order) -> TokenStream {
-    let column = column(&order.column);
+    let constant = identifier(&match &order.column {
+        ColumnRef::Base(base) => base.name().to_ascii_uppercase(),
+        ColumnRef::Extracted(name) => constant(name),
+    });
     match order.direction {
-        Direction::Ascending => quote!(.#column().ascending()),
-        Direction::Descending => quote!(.#column().descending()),
+        Direction::Ascending => quote!(.order_by(constants::#constant).asc()),
+        Direction::Descending => quote!(.order_by(constants::#constant).desc()),
     }
 }
 
@@ -150,9 +153,4 @@ fn column_type(column: &ColumnRef, kind: &Kind) -> ColumnType {
             }
         },
     }
-}
-
-/// Keywords become raw identifiers.
-fn identifier(name: &str) -> Ident {
-    syn::parse_str(&ident::field(name)).expect("SQL names are Rust identifiers")
 }

@@ -4,6 +4,20 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `Cluster`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::cluster;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = cluster::query()
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(cluster::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((cluster::NAME, cluster::UPDATE_TIME));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `cluster` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {

@@ -4,29 +4,44 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `Deployment`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::deployment;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = deployment::query()
+    ///     .state().by_name().eq("…")
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(deployment::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((deployment::NAME, deployment::UPDATE_TIME, deployment::STATE, deployment::TARGET_DEFINITION_TYPE));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `deployment` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {
         /// How it does.
         ///
         /// From `status.state`. The key `deployment_state` starts with it.
-        keyed state "state": names(crate::types::deployment::DeploymentState);
+        keyed state STATE "state": names(crate::types::deployment::DeploymentState);
         /// Its sort.
         ///
         /// From `spec.definition.type`. No key starts with it.
-        unkeyed target_definition_type "target_definition_type": names(crate::types::deployment::TargetType);
+        unkeyed target_definition_type TARGET_DEFINITION_TYPE "target_definition_type": names(crate::types::deployment::TargetType);
         /// Revision in use.
         ///
         /// From `status.currentRevision.namespace`. No key starts with it.
-        unkeyed current_revision_namespace "current_revision_namespace": text;
+        unkeyed current_revision_namespace CURRENT_REVISION_NAMESPACE "current_revision_namespace": text;
         /// Revision in use.
         ///
         /// From `status.currentRevision.name`. No key starts with it.
-        unkeyed current_revision_name "current_revision_name": text;
+        unkeyed current_revision_name CURRENT_REVISION_NAME "current_revision_name": text;
         /// When the object was asked to be deleted; it stays while it has finalizers.
         ///
         /// From `metadata.deletionTimestamp`. No key starts with it.
-        unkeyed deletion_requested_timestamp "deletion_requested_timestamp": value(kindex_runtime::query::Timestamp);
+        unkeyed deletion_requested_timestamp DELETION_REQUESTED_TIMESTAMP "deletion_requested_timestamp": value(kindex_runtime::query::Timestamp);
     }
 
     pairs {

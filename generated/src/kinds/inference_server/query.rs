@@ -4,13 +4,28 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `InferenceServer`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::inference_server;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = inference_server::query()
+    ///     .state().by_name().eq("…")
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(inference_server::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((inference_server::NAME, inference_server::UPDATE_TIME, inference_server::STATE));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `inferenceserver` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {
         /// Progress.
         ///
         /// From `status.state`. The key `inferenceserver_state` starts with it.
-        keyed state "state": names(crate::types::inference_server::InferenceServerState);
+        keyed state STATE "state": names(crate::types::inference_server::InferenceServerState);
     }
 
     pairs {

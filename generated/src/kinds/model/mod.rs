@@ -6,5 +6,6 @@ mod kind;
 mod query;
 
 pub use self::kind::{COLUMNS, KEYS, KIND};
-pub use self::query::{Query, column, models_by_algorithm, query};
+pub use self::query::constants::*;
+pub use self::query::{Query, column, models_by_algorithm, query, reference};
 pub use crate::types::model::*;

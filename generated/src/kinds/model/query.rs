@@ -4,89 +4,104 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `Model`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::model;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = model::query()
+    ///     .algorithm().eq("…")
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(model::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((model::NAME, model::UPDATE_TIME, model::ALGORITHM, model::TRAINING_FRAMEWORK));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `model` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {
         /// Algorithm that it was trained with, such as `xgboost`.
         ///
         /// From `spec.algorithm`. The key `model_algorithm` starts with it.
-        keyed algorithm "algorithm": text;
+        keyed algorithm ALGORITHM "algorithm": text;
         /// Framework that it was trained with, such as `sklearn`.
         ///
         /// From `spec.trainingFramework`. No key starts with it.
-        unkeyed training_framework "training_framework": text;
+        unkeyed training_framework TRAINING_FRAMEWORK "training_framework": text;
         /// Name of the person or service account.
         ///
         /// From `spec.owner.name`. The key `model_owner` starts with it.
-        keyed owner "owner": text;
+        keyed owner OWNER "owner": text;
         /// Where it came from, such as `TRAINING`.
         ///
         /// From `spec.source`. No key starts with it.
-        unkeyed source "source": text;
+        unkeyed source SOURCE "source": text;
         /// What it is for.
         ///
         /// From `spec.description`. No key starts with it.
-        unkeyed description "description": text;
+        unkeyed description DESCRIPTION "description": text;
         /// What it predicts.
         ///
         /// From `spec.kind`. No key starts with it.
-        unkeyed model_kind "model_kind": names(crate::types::model::ModelKind);
+        unkeyed model_kind MODEL_KIND "model_kind": names(crate::types::model::ModelKind);
         /// Form in which it can be deployed.
         ///
         /// From `spec.packageType`. No key starts with it.
-        unkeyed package_type "package_type": names(crate::types::model::DeployableModelPackageType);
+        unkeyed package_type PACKAGE_TYPE "package_type": names(crate::types::model::DeployableModelPackageType);
         /// Number of this revision within the model's line.
         ///
         /// From `spec.revisionId`. No key starts with it.
-        unkeyed revision_id "revision_id": value(i32);
+        unkeyed revision_id REVISION_ID "revision_id": value(i32);
         /// Run that trained it.
         ///
         /// From `spec.sourcePipelineRun.namespace`. No key starts with it.
-        unkeyed src_pipeline_run_namespace "src_pipeline_run_namespace": text;
+        unkeyed src_pipeline_run_namespace SRC_PIPELINE_RUN_NAMESPACE "src_pipeline_run_namespace": text;
         /// Run that trained it.
         ///
         /// From `spec.sourcePipelineRun.name`. No key starts with it.
-        unkeyed src_pipeline_run_name "src_pipeline_run_name": text;
+        unkeyed src_pipeline_run_name SRC_PIPELINE_RUN_NAME "src_pipeline_run_name": text;
         /// Family that it belongs to.
         ///
         /// From `spec.modelFamily.namespace`. No key starts with it.
-        unkeyed model_family_namespace "model_family_namespace": text;
+        unkeyed model_family_namespace MODEL_FAMILY_NAMESPACE "model_family_namespace": text;
         /// Family that it belongs to.
         ///
         /// From `spec.modelFamily.name`. No key starts with it.
-        unkeyed model_family_name "model_family_name": text;
+        unkeyed model_family_name MODEL_FAMILY_NAME "model_family_name": text;
         /// Report on its features.
         ///
         /// From `spec.featureEvaluationReport.namespace`. No key starts with it.
-        unkeyed feature_eval_report_namespace "feature_eval_report_namespace": text;
+        unkeyed feature_eval_report_namespace FEATURE_EVAL_REPORT_NAMESPACE "feature_eval_report_namespace": text;
         /// Report on its features.
         ///
         /// From `spec.featureEvaluationReport.name`. No key starts with it.
-        unkeyed feature_eval_report_name "feature_eval_report_name": text;
+        unkeyed feature_eval_report_name FEATURE_EVAL_REPORT_NAME "feature_eval_report_name": text;
         /// Report on its performance.
         ///
         /// From `spec.performanceEvaluationReport.namespace`. No key starts with it.
-        unkeyed performance_eval_report_namespace "performance_eval_report_namespace": text;
+        unkeyed performance_eval_report_namespace PERFORMANCE_EVAL_REPORT_NAMESPACE "performance_eval_report_namespace": text;
         /// Report on its performance.
         ///
         /// From `spec.performanceEvaluationReport.name`. No key starts with it.
-        unkeyed performance_eval_report_name "performance_eval_report_name": text;
+        unkeyed performance_eval_report_name PERFORMANCE_EVAL_REPORT_NAME "performance_eval_report_name": text;
         /// Report on the quality of its features.
         ///
         /// From `spec.featureQualityReport.namespace`. No key starts with it.
-        unkeyed feature_quality_report_namespace "feature_quality_report_namespace": text;
+        unkeyed feature_quality_report_namespace FEATURE_QUALITY_REPORT_NAMESPACE "feature_quality_report_namespace": text;
         /// Report on the quality of its features.
         ///
         /// From `spec.featureQualityReport.name`. No key starts with it.
-        unkeyed feature_quality_report_name "feature_quality_report_name": text;
+        unkeyed feature_quality_report_name FEATURE_QUALITY_REPORT_NAME "feature_quality_report_name": text;
         /// Report that explains its predictions.
         ///
         /// From `spec.explainabilityReport.namespace`. No key starts with it.
-        unkeyed explainability_report_namespace "explainability_report_namespace": text;
+        unkeyed explainability_report_namespace EXPLAINABILITY_REPORT_NAMESPACE "explainability_report_namespace": text;
         /// Report that explains its predictions.
         ///
         /// From `spec.explainabilityReport.name`. No key starts with it.
-        unkeyed explainability_report_name "explainability_report_name": text;
+        unkeyed explainability_report_name EXPLAINABILITY_REPORT_NAME "explainability_report_name": text;
     }
 
     pairs {
@@ -110,9 +125,21 @@ pub fn query() -> Query {
     Query::all()
 }
 
+/// What the objects refer to, for [`Query::with`].
+pub mod reference {
+    use kindex_runtime::query::Reference;
+    /// The ModelFamily that `model_family` names.
+    pub const MODEL_FAMILY: Reference<super::Query> = Reference::to(
+        &crate::kinds::model_family::KIND,
+        &super::super::KIND,
+        "model_family_namespace",
+        "model_family_name",
+    );
+}
+
 /// Models trained with an algorithm, the newest first.
 ///
 /// The query `models-by-algorithm` of crds.toml: `algorithm = :algorithm`.
 pub fn models_by_algorithm(algorithm: &str) -> Query<kindex_runtime::query::Narrowed> {
-    query().algorithm().eq(algorithm).live().create_time().descending()
+    query().algorithm().eq(algorithm).live().order_by(constants::CREATE_TIME).desc()
 }

@@ -4,13 +4,27 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `ModelFamily`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::model_family;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = model_family::query()
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(model_family::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((model_family::NAME, model_family::UPDATE_TIME, model_family::MODEL_FAMILY_NAME));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `modelfamily` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {
         /// Name for people.
         ///
         /// From `spec.name`. No key starts with it.
-        unkeyed model_family_name "model_family_name": text;
+        unkeyed model_family_name MODEL_FAMILY_NAME "model_family_name": text;
     }
 
     pairs {

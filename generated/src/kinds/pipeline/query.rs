@@ -4,17 +4,32 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `Pipeline`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::pipeline;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = pipeline::query()
+    ///     .owner().eq("…")
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(pipeline::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((pipeline::NAME, pipeline::UPDATE_TIME, pipeline::OWNER, pipeline::PIPELINE_TYPE));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `pipeline` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {
         /// Name of the person or service account.
         ///
         /// From `spec.owner.name`. The key `pipeline_owner` starts with it.
-        keyed owner "owner": text;
+        keyed owner OWNER "owner": text;
         /// What it does.
         ///
         /// From `spec.type`. No key starts with it.
-        unkeyed pipeline_type "pipeline_type": names(crate::types::pipeline::PipelineType);
+        unkeyed pipeline_type PIPELINE_TYPE "pipeline_type": names(crate::types::pipeline::PipelineType);
     }
 
     pairs {

@@ -4,49 +4,64 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `PipelineRun`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::pipeline_run;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = pipeline_run::query()
+    ///     .state().by_name().eq("…")
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(pipeline_run::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((pipeline_run::NAME, pipeline_run::UPDATE_TIME, pipeline_run::STATE, pipeline_run::ACTOR));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `pipelinerun` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {
         /// Pipeline to run.
         ///
         /// From `spec.pipeline.namespace`. The key `pipelinerun_pipeline` starts with it.
-        keyed pipeline_namespace "pipeline_namespace": text;
+        keyed pipeline_namespace PIPELINE_NAMESPACE "pipeline_namespace": text;
         /// Pipeline to run.
         ///
         /// From `spec.pipeline.name`. No key starts with it.
-        unkeyed pipeline_name "pipeline_name": text;
+        unkeyed pipeline_name PIPELINE_NAME "pipeline_name": text;
         /// Revision of the pipeline; the newest if absent.
         ///
         /// From `spec.revision.namespace`. No key starts with it.
-        unkeyed revision_namespace "revision_namespace": text;
+        unkeyed revision_namespace REVISION_NAMESPACE "revision_namespace": text;
         /// Revision of the pipeline; the newest if absent.
         ///
         /// From `spec.revision.name`. No key starts with it.
-        unkeyed revision_name "revision_name": text;
+        unkeyed revision_name REVISION_NAME "revision_name": text;
         /// The earlier run.
         ///
         /// From `spec.resume.pipelineRun.namespace`. No key starts with it.
-        unkeyed resume_pipeline_run_namespace "resume_pipeline_run_namespace": text;
+        unkeyed resume_pipeline_run_namespace RESUME_PIPELINE_RUN_NAMESPACE "resume_pipeline_run_namespace": text;
         /// The earlier run.
         ///
         /// From `spec.resume.pipelineRun.name`. No key starts with it.
-        unkeyed resume_pipeline_run_name "resume_pipeline_run_name": text;
+        unkeyed resume_pipeline_run_name RESUME_PIPELINE_RUN_NAME "resume_pipeline_run_name": text;
         /// Progress.
         ///
         /// From `status.state`. The key `pipelinerun_state` starts with it.
-        keyed state "state": names(crate::types::pipeline_run::PipelineRunState);
+        keyed state STATE "state": names(crate::types::pipeline_run::PipelineRunState);
         /// Name of the person or service account.
         ///
         /// From `spec.actor.name`. No key starts with it.
-        unkeyed actor "actor": text;
+        unkeyed actor ACTOR "actor": text;
         /// When it ended.
         ///
         /// From `status.endTime`. No key starts with it.
-        unkeyed end_time "end_time": value(kindex_runtime::query::Timestamp);
+        unkeyed end_time END_TIME "end_time": value(kindex_runtime::query::Timestamp);
         /// Whose fault a failure was.
         ///
         /// From `status.exceptionType`. No key starts with it.
-        unkeyed exception_type "exception_type": names(crate::types::pipeline_run::PipelineRunExceptionType);
+        unkeyed exception_type EXCEPTION_TYPE "exception_type": names(crate::types::pipeline_run::PipelineRunExceptionType);
     }
 
     pairs {
@@ -64,6 +79,25 @@ pub fn query() -> Query {
     Query::all()
 }
 
+/// What the objects refer to, for [`Query::with`].
+pub mod reference {
+    use kindex_runtime::query::Reference;
+    /// The Pipeline that `pipeline` names.
+    pub const PIPELINE: Reference<super::Query> = Reference::to(
+        &crate::kinds::pipeline::KIND,
+        &super::super::KIND,
+        "pipeline_namespace",
+        "pipeline_name",
+    );
+    /// The Revision that `revision` names.
+    pub const REVISION: Reference<super::Query> = Reference::to(
+        &crate::kinds::revision::KIND,
+        &super::super::KIND,
+        "revision_namespace",
+        "revision_name",
+    );
+}
+
 /// Runs of a namespace that failed, the latest first.
 ///
 /// The query `failed-runs` of crds.toml: `state = 'PIPELINE_RUN_STATE_FAILED' and namespace = :namespace`.
@@ -75,6 +109,6 @@ pub fn failed_runs(namespace: &str) -> Query<kindex_runtime::query::Narrowed> {
         .namespace()
         .eq(namespace)
         .live()
-        .update_time()
-        .descending()
+        .order_by(constants::UPDATE_TIME)
+        .desc()
 }

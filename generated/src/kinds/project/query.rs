@@ -4,13 +4,27 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `Project`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::project;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = project::query()
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(project::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((project::NAME, project::UPDATE_TIME, project::TIER));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `project` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {
         /// How critical it is, 1 being the most critical.
         ///
         /// From `spec.tier`. No key starts with it.
-        unkeyed tier "tier": value(i32);
+        unkeyed tier TIER "tier": value(i32);
     }
 
     pairs {

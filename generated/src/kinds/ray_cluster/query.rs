@@ -4,6 +4,20 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `RayCluster`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::ray_cluster;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = ray_cluster::query()
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(ray_cluster::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((ray_cluster::NAME, ray_cluster::UPDATE_TIME));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `raycluster` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {

@@ -6,5 +6,6 @@ mod kind;
 mod query;
 
 pub use self::kind::{COLUMNS, KEYS, KIND};
+pub use self::query::constants::*;
 pub use self::query::{Query, column, query};
 pub use crate::types::ray_job::*;

@@ -4,6 +4,20 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `RayJob`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::ray_job;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = ray_job::query()
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(ray_job::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((ray_job::NAME, ray_job::UPDATE_TIME));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `rayjob` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {

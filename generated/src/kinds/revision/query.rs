@@ -4,33 +4,48 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `Revision`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::revision;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = revision::query()
+    ///     .base_resource("ml", "train")
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(revision::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((revision::NAME, revision::UPDATE_TIME, revision::BASE_TYPE, revision::COMMIT_BRANCH));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `revision` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {
         /// Name of the object.
         ///
         /// From `spec.baseResource.namespace`. The key `revision_base_resource` starts with it.
-        keyed base_resource_namespace "base_resource_namespace": text;
+        keyed base_resource_namespace BASE_RESOURCE_NAMESPACE "base_resource_namespace": text;
         /// Name of the object.
         ///
         /// From `spec.baseResource.name`. No key starts with it.
-        unkeyed base_resource_name "base_resource_name": text;
+        unkeyed base_resource_name BASE_RESOURCE_NAME "base_resource_name": text;
         /// Kind in CamelCase, such as `PipelineRun`.
         ///
         /// From `spec.baseType.kind`. No key starts with it.
-        unkeyed base_type "base_type": text;
+        unkeyed base_type BASE_TYPE "base_type": text;
         /// Branch on which it was found.
         ///
         /// From `spec.commit.branch`. No key starts with it.
-        unkeyed commit_branch "commit_branch": text;
+        unkeyed commit_branch COMMIT_BRANCH "commit_branch": text;
         /// Hash or tag of the commit.
         ///
         /// From `spec.commit.gitRef`. No key starts with it.
-        unkeyed git_ref "git_ref": text;
+        unkeyed git_ref GIT_REF "git_ref": text;
         /// Name of the person or service account.
         ///
         /// From `spec.owner.name`. No key starts with it.
-        unkeyed owner "owner": text;
+        unkeyed owner OWNER "owner": text;
     }
 
     pairs {
@@ -42,4 +57,17 @@ kindex_runtime::typed_query! {
 /// All objects of the kind, to be narrowed.
 pub fn query() -> Query {
     Query::all()
+}
+
+/// What the objects refer to, for [`Query::with`].
+pub mod reference {
+    use kindex_runtime::query::Reference;
+    /// The object that `base_resource` names, of the kind in `base_type`.
+    pub const BASE_RESOURCE: Reference<super::Query> = Reference::to_kind_in(
+        "base_type",
+        crate::registry::KINDS,
+        &super::super::KIND,
+        "base_resource_namespace",
+        "base_resource_name",
+    );
 }

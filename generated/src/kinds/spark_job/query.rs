@@ -4,6 +4,20 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `SparkJob`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::spark_job;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = spark_job::query()
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(spark_job::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((spark_job::NAME, spark_job::UPDATE_TIME));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `sparkjob` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {

@@ -4,33 +4,48 @@
 
 kindex_runtime::typed_query! {
     /// A query over the objects of kind `TriggerRun`.
+    ///
+    /// ```
+    /// use kindex_generated::kinds::trigger_run;
+    /// use kindex_runtime::query::Dialect;
+    ///
+    /// let query = trigger_run::query()
+    ///     .state().by_name().eq("…")
+    ///     .label("team", "fraud")
+    ///     .live()
+    ///     .order_by(trigger_run::UPDATE_TIME).desc()
+    ///     .limit(50);
+    /// let rows = query.select((trigger_run::NAME, trigger_run::UPDATE_TIME, trigger_run::STATE, trigger_run::AUTO_FLIP));
+    /// let statement = rows.to_sql(Dialect::MySql);
+    /// assert!(statement.sql.contains(" FROM `triggerrun` AS t "));
+    /// ```
     pub struct Query of super::KIND;
 
     columns {
         /// Pipeline to run.
         ///
         /// From `spec.pipeline.namespace`. The key `triggerrun_pipeline` starts with it.
-        keyed pipeline_namespace "pipeline_namespace": text;
+        keyed pipeline_namespace PIPELINE_NAMESPACE "pipeline_namespace": text;
         /// Pipeline to run.
         ///
         /// From `spec.pipeline.name`. No key starts with it.
-        unkeyed pipeline_name "pipeline_name": text;
+        unkeyed pipeline_name PIPELINE_NAME "pipeline_name": text;
         /// Revision of the pipeline; the newest if absent.
         ///
         /// From `spec.revision.namespace`. No key starts with it.
-        unkeyed revision_namespace "revision_namespace": text;
+        unkeyed revision_namespace REVISION_NAMESPACE "revision_namespace": text;
         /// Revision of the pipeline; the newest if absent.
         ///
         /// From `spec.revision.name`. No key starts with it.
-        unkeyed revision_name "revision_name": text;
+        unkeyed revision_name REVISION_NAME "revision_name": text;
         /// Progress.
         ///
         /// From `status.state`. The key `triggerrun_state` starts with it.
-        keyed state "state": names(crate::types::trigger_run::TriggerRunState);
+        keyed state STATE "state": names(crate::types::trigger_run::TriggerRunState);
         /// Whether it moves on to new revisions by itself.
         ///
         /// From `spec.autoFlip`. No key starts with it.
-        unkeyed auto_flip "auto_flip": value(bool);
+        unkeyed auto_flip AUTO_FLIP "auto_flip": value(bool);
     }
 
     pairs {
@@ -44,4 +59,23 @@ kindex_runtime::typed_query! {
 /// All objects of the kind, to be narrowed.
 pub fn query() -> Query {
     Query::all()
+}
+
+/// What the objects refer to, for [`Query::with`].
+pub mod reference {
+    use kindex_runtime::query::Reference;
+    /// The Pipeline that `pipeline` names.
+    pub const PIPELINE: Reference<super::Query> = Reference::to(
+        &crate::kinds::pipeline::KIND,
+        &super::super::KIND,
+        "pipeline_namespace",
+        "pipeline_name",
+    );
+    /// The Revision that `revision` names.
+    pub const REVISION: Reference<super::Query> = Reference::to(
+        &crate::kinds::revision::KIND,
+        &super::super::KIND,
+        "revision_namespace",
+        "revision_name",
+    );
 }
