@@ -112,7 +112,9 @@ pub(crate) fn failed(error: &StoreError) -> CommandError {
         | StoreError::Schema(_)
         | StoreError::Corrupt { .. }
         | StoreError::Address(_)
-        | StoreError::NoHistory(_) => {
+        | StoreError::NoHistory(_)
+        | StoreError::Direct { .. }
+        | StoreError::Everything(_) => {
             CommandError::failure(chain(error)).hint("is this the right --database, and has `kindex up` run on it?")
         }
     }

@@ -36,6 +36,44 @@ impl fmt::Display for ResourceVersion {
     }
 }
 
+/// Marks a version that SQL gave to an object which lives in SQL alone. No cluster comes so far, and
+/// the column holds it: it is below 2^63.
+const DIRECT: u64 = 1 << 62;
+/// Where the number of such versions begins, above the cluster's version that the first of them followed.
+const DIRECT_COUNT: u64 = 1 << 44;
+
+/// Versions of SQL's own. An object that left the cluster at version 4711 has, changed in SQL, the versions
+/// `2^62 + 1 * 2^44 + 4711`, `2^62 + 2 * 2^44 + 4711` and so on: each is larger than all before, none is one of
+/// the cluster, and each says which of the cluster's it followed.
+impl ResourceVersion {
+    /// Whether SQL gave this version, and not the cluster.
+    pub fn is_direct(self) -> bool {
+        self.0 >> 62 == 1
+    }
+
+    /// The version of the cluster that this one is, or followed: what the cluster's later versions are
+    /// compared with.
+    #[must_use]
+    pub fn of_cluster(self) -> Self {
+        if self.is_direct() {
+            Self(self.0 % DIRECT_COUNT)
+        } else {
+            self
+        }
+    }
+
+    /// The next version that SQL gives. `None` after 262,143 of them, and for a cluster that has come to
+    /// 2^44, which takes centuries at a thousand writes a second.
+    pub fn next_direct(self) -> Option<Self> {
+        let next = match self.is_direct() {
+            true => self.0 + DIRECT_COUNT,
+            false if self.0 < DIRECT_COUNT => DIRECT + DIRECT_COUNT + self.0,
+            false => return None,
+        };
+        Some(Self(next)).filter(|next| next.is_direct())
+    }
+}
+
 /// The metadata that decisions and base columns are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
@@ -115,6 +153,25 @@ impl Object {
         Self::parse(RawValue::from_string(text.to_owned())?)
     }
 
+    /// The same object in another version; its text is otherwise the same to the byte.
+    #[must_use]
+    pub fn with_version(&self, version: ResourceVersion) -> Self {
+        let text = self.text();
+        let found: Result<VersionPlace<'_>, _> = serde_json::from_str(text);
+        let place = found.expect("an object has a version").metadata.resource_version.get();
+        // Borrowed from the text, so that it says where it stands.
+        let start = place.as_ptr().addr() - text.as_ptr().addr();
+        let (before, after) = (&text[..start], &text[start + place.len()..]);
+        let text = format!("{before}\"{version}\"{after}");
+        Self {
+            metadata: Arc::new(Metadata {
+                resource_version: version,
+                ..(*self.metadata).clone()
+            }),
+            raw: Arc::from(RawValue::from_string(text).expect("a string for a string is JSON")),
+        }
+    }
+
     /// The exact JSON text.
     pub fn text(&self) -> &str {
         self.raw.get()
@@ -137,6 +194,20 @@ impl<'de> Deserialize<'de> for Object {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Self::parse(raw).map_err(serde::de::Error::custom)
     }
+}
+
+/// Where the version stands in the text.
+#[derive(Deserialize)]
+struct VersionPlace<'a> {
+    #[serde(borrow)]
+    metadata: VersionPlaceInMetadata<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VersionPlaceInMetadata<'a> {
+    #[serde(borrow)]
+    resource_version: &'a RawValue,
 }
 
 #[derive(Deserialize)]
@@ -204,5 +275,53 @@ impl Head {
             annotations: head.annotations.unwrap_or_default(),
             finalizers: head.finalizers.unwrap_or_default(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_of_sql_is_larger_than_all_before_and_none_of_the_clusters() {
+        let evicted = ResourceVersion(4711);
+        let mut last = evicted;
+        for _ in 0..1_000 {
+            let next = last.next_direct().expect("there are more");
+            assert!(next > last && next.is_direct() && next.0 < 1 << 63);
+            assert_eq!(next.of_cluster(), evicted);
+            last = next;
+        }
+        for cluster in [0, 4712, (1 << 44) - 1, 1 << 44, (1 << 61) + 5] {
+            let cluster = ResourceVersion(cluster);
+            assert!(!cluster.is_direct() && cluster < last, "{cluster}");
+            assert_eq!(cluster.of_cluster(), cluster);
+        }
+        let of_another_program = ResourceVersion(u64::MAX);
+        assert!(!of_another_program.is_direct());
+        assert_eq!(of_another_program.next_direct(), None);
+    }
+
+    #[test]
+    fn versions_of_sql_come_to_an_end_and_never_turn_into_others() {
+        let mut last = ResourceVersion((1 << 44) - 1);
+        let mut count = 0;
+        while let Some(next) = last.next_direct() {
+            (last, count) = (next, count + 1);
+        }
+        assert_eq!(count, 262_143);
+        assert_eq!(ResourceVersion(1 << 44).next_direct(), None);
+    }
+
+    #[test]
+    fn another_version_changes_nothing_else_of_the_text() {
+        let text = r#" { "spec": {"resourceVersion": "7", "n": 1.0e0}, "metadata" : {"resourceVersion":"7" ,
+            "name":"a", "uid":"u", "labels": {"resourceVersion": "7"}}, "metadat\u0061x": 1}"#;
+        let object = Object::parse_str(text).expect("an object");
+        let changed = object.with_version(ResourceVersion(1 << 62));
+        let expected = text.replace(r#":"7" ,"#, r#":"4611686018427387904" ,"#);
+        assert_eq!(changed.text(), expected.trim());
+        let read = Object::parse_str(changed.text()).expect("an object");
+        assert_eq!(*read.metadata, *changed.metadata);
     }
 }

@@ -48,7 +48,9 @@ impl Passing for StoreError {
             | Self::Address(_)
             | Self::Continue(_)
             | Self::NoHistory(_)
-            | Self::Template(_) => None,
+            | Self::Template(_)
+            | Self::Direct { .. }
+            | Self::Everything(_) => None,
         }
     }
 }

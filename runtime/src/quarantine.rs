@@ -88,7 +88,7 @@ pub async fn retry(
     };
     // A record that the ingester makes meanwhile, of a version beyond these, stays.
     let planned = plan.as_ref().ok().map(|(object, _)| object.metadata.resource_version);
-    let held = row.map(|row| row.res_version);
+    let held = row.map(RowState::cluster_version);
     let over = planned.max(held).unwrap_or_default().max(record.res_version);
     let retried = match plan {
         Err(outcome) => outcome,
@@ -105,7 +105,7 @@ pub async fn retry(
 
 /// The life of the row of an object that is there, or what there is to say instead.
 fn plan_present(version: ResourceVersion, row: Option<&RowState>) -> Result<Life, Retried> {
-    match row.map(|row| (row.life, row.res_version)) {
+    match row.map(|row| (row.life, row.cluster_version())) {
         Some((Life::Live, stored)) if stored > version => Err(Retried::Current),
         None | Some((Life::Live, _)) => Ok(Life::Live),
         Some((Life::Evicted | Life::Deleted, _)) => Err(Retried::Left),
@@ -114,7 +114,7 @@ fn plan_present(version: ResourceVersion, row: Option<&RowState>) -> Result<Life
 
 /// The same of an object that is gone.
 fn plan_gone(version: ResourceVersion, row: Option<&RowState>) -> Result<Life, Retried> {
-    match row.map(|row| (row.life, row.res_version)) {
+    match row.map(|row| (row.life, row.cluster_version())) {
         Some((Life::Evicted | Life::Deleted, stored)) if stored >= version => Err(Retried::Current),
         Some((Life::Evicted, _)) => Ok(Life::Evicted),
         None | Some((Life::Live | Life::Deleted, _)) => Ok(Life::Deleted),

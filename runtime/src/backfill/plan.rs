@@ -23,7 +23,7 @@ pub(super) fn plan(head: &Head, hash: ContentHash, row: Option<&RowState>) -> Pl
     let Some(row) = row else { return Plan::Store };
     match row.life {
         // Somebody took it back after it was stored for the last time.
-        Life::Evicted if !head.is_leaving() && !head.immutable && head.version >= row.res_version => Plan::Store,
+        Life::Evicted if !head.is_leaving() && !head.immutable && head.version >= row.cluster_version() => Plan::Store,
         Life::Evicted | Life::Deleted => Plan::Leave,
         Life::Live if row.res_version > head.version => Plan::Newer,
         Life::Live if row.res_version == head.version && row.hash == Some(hash) => Plan::Unchanged,

@@ -67,7 +67,7 @@ impl Head {
 /// What SQL says about the uid, as far as decisions need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Version of the stored text.
+    /// Version of the stored text; where it was changed in SQL alone, the cluster's version that it followed.
     pub version: ResourceVersion,
     /// Live, evicted or deleted.
     pub life: Life,
@@ -78,7 +78,7 @@ pub struct Row {
 impl From<&RowState> for Row {
     fn from(state: &RowState) -> Self {
         Self {
-            version: state.res_version,
+            version: state.cluster_version(),
             life: state.life,
             ours: state.hash.is_some(),
         }

@@ -41,6 +41,8 @@ impl From<StoreError> for StoreFailure {
             StoreError::Continue(_) => (false, "continue"),
             StoreError::NoHistory(_) => (false, "no_history"),
             StoreError::Template(_) => (false, "template"),
+            StoreError::Direct { .. } => (false, "direct"),
+            StoreError::Everything(_) => (false, "everything"),
         };
         Self {
             retryable,

@@ -45,6 +45,10 @@ mod past;
 
 mod queries;
 
+mod collection;
+
+mod direct;
+
 mod maintenance;
 
 mod migration;
@@ -55,7 +59,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
+pub use collection::{Collected, DeleteCollection, Found};
 pub use dialect::Dialect;
+pub use direct::{Direct, DirectError};
 pub use explained::{Access, Plan, PlanStep};
 pub use maintenance::{Gone, GoneRow, Maintenance, Quarantined, RowImage, SideRow};
 pub use migration::{
@@ -98,6 +104,14 @@ pub struct RowState {
     pub hash: Option<ContentHash>,
     /// From `delete_time` and `evicted_time`; a deleted row is deleted whether or not it was evicted.
     pub life: Life,
+}
+
+impl RowState {
+    /// The version of the cluster that the row has, or followed when it was changed in SQL alone: what the
+    /// cluster's versions are compared with.
+    pub fn cluster_version(&self) -> ResourceVersion {
+        plan::cluster_version(self.life, self.res_version)
+    }
 }
 
 /// One change to one row.
@@ -251,6 +265,20 @@ pub enum StoreError {
     /// A named query cannot be asked so.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// An object cannot be changed in SQL alone.
+    #[error("{kind} {uid}: {source}")]
+    Direct {
+        /// The kind.
+        kind: String,
+        /// The object.
+        uid: String,
+        /// Why.
+        #[source]
+        source: DirectError,
+    },
+    /// A collection is to be deleted, and nothing says which.
+    #[error("{0}: no namespace, no selector: this would delete every object of the kind; say so if it is meant")]
+    Everything(String),
 }
 
 impl StoreError {
@@ -269,7 +297,7 @@ impl StoreError {
 /// A kind that keeps a history has every version of a batch in it, once, also one that is superseded,
 /// and the version that a row held before the history began.
 #[async_trait]
-pub trait MetadataStorage: Maintenance + History + Migrations + Queries {
+pub trait MetadataStorage: Maintenance + History + Migrations + Queries + Direct {
     /// Creates the database and the tables where they are missing, and checks that all columns that
     /// this program writes are there. Idempotent; nothing else creates anything.
     async fn prepare(&self) -> Result<(), StoreError>;

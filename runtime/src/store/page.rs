@@ -93,13 +93,18 @@ fn token(select: &Select, row: &impl Cells, cells: usize) -> Result<String, sqlx
     let after = order
         .iter()
         .enumerate()
-        .map(|(index, order)| Ok(row.value(cells + index, order.ty)?.into()));
+        .map(|(index, order)| row.value(cells + index, order.ty));
+    Ok(token_after(select, after.collect::<Result<_, _>>()?))
+}
+
+/// Goes on behind the row that has these values in the query's order.
+pub(super) fn token_after(select: &Select, values: Vec<Value>) -> String {
     let token = Token {
         query: fingerprint(select),
-        after: after.collect::<Result<_, sqlx::Error>>()?,
+        after: values.into_iter().map(Cell::from).collect(),
     };
     let text = serde_json::to_vec(&token).expect("a token is plain data");
-    Ok(URL_SAFE_NO_PAD.encode(text))
+    URL_SAFE_NO_PAD.encode(text)
 }
 
 /// The values after which the page begins.

@@ -189,7 +189,7 @@ impl<D: Driver> Reader<'_, D> {
 /// holds, and not for what its way out of the cluster made of it.
 fn newest_at(row: &Stored, time: Timestamp) -> i64 {
     match row.evicted_time {
-        Some(evicted) if evicted <= time => row.object.metadata.resource_version.0.cast_signed(),
+        Some(evicted) if evicted <= time => row.object.metadata.resource_version.of_cluster().0.cast_signed(),
         Some(_) | None => i64::MAX,
     }
 }

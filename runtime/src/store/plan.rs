@@ -29,6 +29,25 @@ impl FoundRow {
     }
 }
 
+impl FoundRow {
+    /// Whether SQL gave the version: that of a live row is always one of the cluster.
+    fn is_direct(&self) -> bool {
+        self.life() != Life::Live && self.res_version.is_direct()
+    }
+
+    fn cluster_version(&self) -> ResourceVersion {
+        cluster_version(self.life(), self.res_version)
+    }
+}
+
+/// See [`RowState::cluster_version`].
+pub(super) fn cluster_version(life: Life, version: ResourceVersion) -> ResourceVersion {
+    match life {
+        Life::Live => version,
+        Life::Evicted | Life::Deleted => version.of_cluster(),
+    }
+}
+
 impl From<FoundRow> for RowState {
     fn from(row: FoundRow) -> Self {
         Self {
@@ -71,6 +90,8 @@ pub(super) struct NewRow<'a> {
     pub(super) annotations: bool,
     /// Whether the row is back from deletion.
     pub(super) revived: bool,
+    /// Whether the cluster's version takes the place of one that SQL gave.
+    pub(super) ends_direct: bool,
 }
 
 /// Decides one write.
@@ -93,6 +114,7 @@ pub(super) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, now: Timesta
             labels: true,
             annotations: true,
             revived: false,
+            ends_direct: false,
         }),
         (RowWrite::Store { version, life, revive }, Some(row)) => plan_store(version, *life, *revive, row, now),
     }
@@ -101,11 +123,12 @@ pub(super) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, now: Timesta
 fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow, now: Timestamp) -> Plan<'a> {
     let revived = row.life() == Life::Deleted && life != Life::Deleted;
     let offered = version.object.metadata.resource_version;
-    let stale = offered < row.res_version;
+    let stale = offered < row.cluster_version();
     if stale || (revived && !revive) {
         return Plan::Nothing(Written::Superseded);
     }
-    if row.hash == Some(version.hash) && row.res_version == offered {
+    let same = row.hash == Some(version.hash) && row.res_version == offered;
+    if same || outlasts(row, version, life) {
         return if row.life() == life {
             Plan::Nothing(Written::Unchanged)
         } else {
@@ -130,7 +153,30 @@ fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow
         labels: row.hash.map(|hash| hash.labels) != Some(version.hash.labels),
         annotations: row.hash.map(|hash| hash.annotations) != Some(version.hash.annotations),
         revived,
+        ends_direct: row.is_direct(),
     })
+}
+
+/// Whether a row that was changed in SQL alone keeps what it holds: nothing that the cluster's object goes
+/// through on the way out replaces it. A cluster in which the object lives on, or was changed before it was
+/// asked to leave, is newer.
+fn outlasts(row: &FoundRow, version: &Version, life: Life) -> bool {
+    let metadata = &version.object.metadata;
+    let evicted = metadata.resource_version == row.cluster_version();
+    row.is_direct() && life != Life::Live && (evicted || metadata.deletion_timestamp.is_some())
+}
+
+/// The row of a direct change.
+pub(super) fn replacement<'a>(version: &'a Version, row: &FoundRow) -> NewRow<'a> {
+    NewRow {
+        version,
+        delete_time: None,
+        evicted_time: row.evicted_time,
+        labels: row.hash.map(|hash| hash.labels) != Some(version.hash.labels),
+        annotations: row.hash.map(|hash| hash.annotations) != Some(version.hash.annotations),
+        revived: false,
+        ends_direct: false,
+    }
 }
 
 #[cfg(test)]
@@ -207,6 +253,54 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Every state of a row that was changed in SQL alone, against everything that a cluster can still say.
+    #[test]
+    fn what_was_changed_in_sql_alone_yields_to_a_living_object_and_to_nothing_that_leaves() {
+        let now = Timestamp::from_second(1_000).expect("in range");
+        let direct = ResourceVersion(10).next_direct().expect("small");
+        for (found, stored) in [Life::Evicted, Life::Deleted]
+            .into_iter()
+            .flat_map(|found| LIVES.map(|stored| (found, stored)))
+        {
+            for (offered, leaving) in [9, 10, 11].into_iter().flat_map(|n| [(n, false), (n, true)]) {
+                let case = format!("{found:?} after 10, {stored:?} at {offered}, leaving {leaving}");
+                let row = FoundRow {
+                    res_version: direct,
+                    ..row(99, found)
+                };
+                let version = if leaving {
+                    leaving_version(offered)
+                } else {
+                    version(offered)
+                };
+                let write = RowWrite::Store {
+                    version,
+                    life: stored,
+                    revive: true,
+                };
+                let stays = stored != Life::Live && (offered == 10 || leaving);
+                match plan(&write, Some(&row), now) {
+                    Plan::Nothing(Written::Superseded) => assert!(offered < 10, "{case}"),
+                    Plan::Nothing(Written::Unchanged) => assert!(stays && found == stored, "{case}"),
+                    Plan::Move { life, .. } => assert!(stays && life == stored && found != stored, "{case}"),
+                    Plan::Update(new) => assert!(!stays && offered >= 10 && new.ends_direct, "{case}"),
+                    unexpected => panic!("{case}: {unexpected:?}"),
+                }
+            }
+        }
+    }
+
+    fn leaving_version(number: u64) -> Arc<Version> {
+        let text = format!(
+            r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{number}",
+            "deletionTimestamp":"2026-11-01T12:00:00Z"}}}}"#
+        );
+        Arc::new(Version {
+            object: Object::parse_str(&text).expect("an object"),
+            ..(*version(number)).clone()
+        })
     }
 
     #[test]

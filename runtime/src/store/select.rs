@@ -157,6 +157,39 @@ impl Select {
         texts
     }
 
+    /// Whether nothing is asked for but the state of life.
+    pub(super) fn is_everything(&self) -> bool {
+        let life = |condition: &Condition| match condition {
+            Condition::Null { column } | Condition::NotNull { column } => {
+                matches!(*column, "delete_time" | "evicted_time")
+            }
+            Condition::Compare { .. }
+            | Condition::OneOf { .. }
+            | Condition::StartsWith { .. }
+            | Condition::Differs { .. }
+            | Condition::Empty { .. }
+            | Condition::NotEmpty { .. }
+            | Condition::Side { .. } => false,
+        };
+        self.labels.is_empty() && self.conditions.iter().all(life)
+    }
+
+    /// The same rows, without those that are deleted, in order of uid.
+    pub(super) fn undeleted_by_uid(&self) -> Self {
+        let mut select = self.clone();
+        select.order.clear();
+        select.conditions.push(Condition::Null { column: "delete_time" });
+        select
+    }
+
+    /// Those of these rows that the query finds.
+    pub(super) fn among(&self, uids: &[&str]) -> Self {
+        let mut select = self.clone();
+        let values = uids.iter().map(|&uid| Value::Text(uid.to_owned())).collect();
+        select.conditions.push(Condition::OneOf { column: "uid", values });
+        select
+    }
+
     /// The query's own order, and then `uid`, so that no two rows are equal in it. The last
     /// direction goes on: a key of InnoDB ends with the primary key, and is walked one way.
     pub(super) fn total_order(&self) -> Vec<Order> {

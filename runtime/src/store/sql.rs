@@ -11,6 +11,10 @@ use crate::kind::Kind;
 /// Most names in one list: beyond it MariaDB would rewrite an `IN` list into a join.
 pub(super) const LIST_MAX: usize = 500;
 
+/// By the cluster's versions: those that SQL gave begin at 2^62, and say modulo 2^44 which they followed.
+const NEWEST_FIRST: &str = "CASE WHEN `res_version` < 4611686018427387904 THEN `res_version` \
+                            ELSE `res_version` % 17592186044416 END DESC";
+
 /// The side tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
@@ -189,7 +193,7 @@ impl KindSql {
     /// Parameters: [`exact`] parameters of a namespace and of a name.
     pub(super) fn by_name(&self) -> Statement {
         kept(format!(
-            "SELECT {} FROM `{}` WHERE {} AND {} AND {} ORDER BY `res_version` DESC LIMIT 1",
+            "SELECT {} FROM `{}` WHERE {} AND {} AND {} ORDER BY {NEWEST_FIRST} LIMIT 1",
             self.stored_columns,
             self.table,
             exactly("namespace"),
@@ -201,7 +205,7 @@ impl KindSql {
     /// All rows of a name. Parameters: [`exact`] parameters of a namespace and of a name.
     pub(super) fn incarnations(&self) -> Statement {
         kept(format!(
-            "SELECT {} FROM `{}` WHERE {} AND {} ORDER BY `delete_time` IS NOT NULL, `res_version` DESC",
+            "SELECT {} FROM `{}` WHERE {} AND {} ORDER BY `delete_time` IS NOT NULL, {NEWEST_FIRST}",
             self.stored_columns,
             self.table,
             exactly("namespace"),

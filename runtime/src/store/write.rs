@@ -70,22 +70,43 @@ impl<D: Driver> Batch<'_, D> {
             let decision = plan(write, found.get(write.uid()), self.work.now);
             written[index] = sorted.add(decision);
         }
-        if let Some(keeping) = &self.work.keeping {
-            let replaced: Vec<&str> = sorted
-                .updates
-                .iter()
-                .map(|row| &*row.version.object.metadata.uid.0)
-                .collect();
-            self.keep_replaced(keeping.sql, &replaced).await?;
-            self.write_history(keeping).await?;
-        }
-        self.write_main(&sorted).await?;
-        self.write_side(Side::Labels, &sorted).await?;
-        self.write_side(Side::Annotations, &sorted).await?;
+        self.carry_out(&sorted).await?;
         Ok(written)
     }
 
-    async fn lock_rows(&mut self, uids: &[&str]) -> Result<HashMap<Uid, FoundRow>, sqlx::Error> {
+    /// Gives one row that is locked another content.
+    pub(super) async fn replace(&mut self, row: NewRow<'_>) -> Result<(), sqlx::Error> {
+        let sorted = Sorted {
+            updates: vec![row],
+            ..Sorted::default()
+        };
+        self.carry_out(&sorted).await
+    }
+
+    /// Marks rows deleted that are locked, in order of uid.
+    pub(super) async fn soft_delete(&mut self, uids: &[&str]) -> Result<(), sqlx::Error> {
+        self.relocate(Life::Deleted, uids).await
+    }
+
+    async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<(), sqlx::Error> {
+        if let Some(keeping) = &self.work.keeping {
+            let mut replaced = Vec::with_capacity(sorted.updates.len());
+            let mut ended = Vec::new();
+            for row in &sorted.updates {
+                let uid = &*row.version.object.metadata.uid.0;
+                replaced.push(uid);
+                ended.extend(row.ends_direct.then_some(uid));
+            }
+            self.keep_replaced(keeping.sql, &replaced).await?;
+            self.branch_off(keeping.sql, &ended).await?;
+            self.write_history(keeping).await?;
+        }
+        self.write_main(sorted).await?;
+        self.write_side(Side::Labels, sorted).await?;
+        self.write_side(Side::Annotations, sorted).await
+    }
+
+    pub(super) async fn lock_rows(&mut self, uids: &[&str]) -> Result<HashMap<Uid, FoundRow>, sqlx::Error> {
         let mut found = HashMap::with_capacity(uids.len());
         for chunk in uids.chunks(LIST_MAX) {
             let params = padded_list(chunk);
@@ -195,7 +216,8 @@ impl<D: Driver> Batch<'_, D> {
             let params = padded_pairs(chunk);
             let statement = self.work.sql.namesakes(params.len() / 2);
             for row in D::query(self.connection, statement, &params).await? {
-                let incarnation = (res_version(&row, 3)?, Uid::from(row.text(0)?.as_str()));
+                // A version of SQL's own is no younger than the cluster's that it followed.
+                let incarnation = (res_version(&row, 3)?.of_cluster(), Uid::from(row.text(0)?.as_str()));
                 if deleted.binary_search(&&*incarnation.1.0).is_ok() {
                     continue;
                 }

@@ -2,7 +2,7 @@
 
 use super::driver::{Cells, Driver, Param};
 use super::history::sql::HistorySql;
-use super::history::{Keeping, Kept, packed};
+use super::history::{Keeping, Kept, lost_branch, packed};
 use super::rows::res_version;
 use super::sql::LIST_MAX;
 use super::write::{Batch, padded_list};
@@ -30,6 +30,16 @@ impl<D: Driver> Batch<'_, D> {
             seen: row.time(2)?.unwrap_or(self.work.now),
             payload: packed::pack(&row.text(3)?),
         })
+    }
+
+    /// Lets the cluster's versions begin anew where SQL had given larger ones.
+    pub(super) async fn branch_off(&mut self, sql: HistorySql, uids: &[&str]) -> Result<(), sqlx::Error> {
+        for chunk in uids.chunks(LIST_MAX) {
+            let mut params = vec![Param::Int(lost_branch(self.work.now))];
+            params.extend(padded_list(chunk));
+            D::execute(self.connection, sql.branch_off(params.len() - 1), &params).await?;
+        }
+        Ok(())
     }
 
     /// Adds the batch's versions.

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_runtime::kind::{ColumnType, Kind};
-use kindex_runtime::object::{ResourceVersion, Uid};
+use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::progress::Progress;
 use kindex_runtime::store::{
-    AsOf, Gone, GoneRow, History, Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
-    Page, Past, PendingStep, Plan, Quarantined, Queries, RowImage, Select, StoreError, Stored,
+    AsOf, Collected, DeleteCollection, Direct, Gone, GoneRow, History, Maintenance, MigrateError, MigrateOptions,
+    Migrated, MigrationStanding, Migrations, Page, Past, PendingStep, Plan, Quarantined, Queries, RowImage, Select,
+    StoreError, Stored,
 };
 use kindex_runtime::value::Value;
 
@@ -80,6 +81,32 @@ impl Queries for SimStorage {
         _: Option<&str>,
     ) -> Result<Page, StoreError> {
         unreachable!("the ingester knows no queries")
+    }
+}
+
+#[async_trait]
+impl Direct for SimStorage {
+    async fn update_direct(&self, _: &Kind, _: &Object, _: Timestamp) -> Result<Object, StoreError> {
+        unreachable!("the ingester writes what the cluster shows")
+    }
+
+    async fn delete_direct(
+        &self,
+        _: &Kind,
+        _: &Uid,
+        _: Option<ResourceVersion>,
+        _: Timestamp,
+    ) -> Result<(), StoreError> {
+        unreachable!("the ingester writes what the cluster shows")
+    }
+
+    async fn delete_collection(
+        &self,
+        _: &DeleteCollection,
+        _: Option<&str>,
+        _: Timestamp,
+    ) -> Result<Collected, StoreError> {
+        unreachable!("the ingester writes what the cluster shows")
     }
 }
 

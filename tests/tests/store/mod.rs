@@ -47,7 +47,9 @@ macro_rules! scenarios {
 
 mod agreement;
 mod backfill;
+mod collection;
 mod concurrent;
+mod direct;
 mod extremes;
 mod faults;
 mod fidelity;
@@ -56,6 +58,7 @@ mod guards;
 mod history;
 mod migrate;
 mod names;
+mod outlast;
 mod pages;
 mod prepare;
 mod purge;

@@ -132,7 +132,7 @@ impl Controller {
         let version = restoration.version;
         let full = states.len() >= self.settings.page_rows as usize;
         let next = states.last().filter(|_| full).map(|state| state.uid.clone());
-        let beyond = states.into_iter().filter(|state| state.res_version > version);
+        let beyond = states.into_iter().filter(|state| state.cluster_version() > version);
         let uids: Vec<Uid> = beyond.map(|state| state.uid).collect();
         if uids.is_empty() {
             return self.rewind_next_page(version, next);

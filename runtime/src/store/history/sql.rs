@@ -62,10 +62,12 @@ impl HistorySql {
         ))
     }
 
-    /// The version that an object had at a time, up to one in the present branch. Parameters: uid, time, version.
+    /// The version that an object had at a time, up to one of the cluster's in the present branch. Parameters:
+    /// uid, time, version.
     pub(in crate::store) fn at(self) -> Statement {
         self.select(
-            "AND `seen_time` <= ? AND (`branch` < 0 OR `res_version` <= ?)",
+            // From 2^62 on they are SQL's own.
+            "AND `seen_time` <= ? AND (`branch` < 0 OR `res_version` <= ? OR `res_version` >= 4611686018427387904)",
             "DESC",
             "1",
         )

@@ -1,0 +1,283 @@
+//! Changes to objects that live in SQL alone: they reach everything that SQL holds, of many that read the
+//! same version one wins, and what may not be changed is refused with the reason.
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::{Object, ResourceVersion, Uid};
+use kindex_runtime::projection::Version;
+use kindex_runtime::store::{DirectError, Life, StoreError};
+use serde_json::json;
+
+use super::backend::Backend;
+use super::widget::{WIDGET, Widget, at, soft_delete, widget};
+
+scenarios!(
+    a_change_reaches_everything_that_sql_holds_of_the_object,
+    of_many_who_read_the_same_version_one_wins,
+    every_change_of_many_writers_counts_once,
+    a_row_that_is_not_sqls_alone_is_refused_with_the_reason,
+    what_belongs_to_the_object_for_life_stays,
+    what_changes_nothing_is_not_written,
+    a_deletion_has_the_same_lock,
+);
+
+/// Evicted, with version 10.
+pub(super) fn evicted(uid: &str) -> Widget {
+    widget(uid, uid, 10)
+        .label("team", "fraud")
+        .annotation("note", "first")
+        .spec(json!({"group": "red", "order": 1}))
+}
+
+pub(super) async fn evict(backend: &Backend, object: &Widget) {
+    backend.write(object.store(Life::Evicted, false), at(0)).await;
+}
+
+/// What a caller has in hand that read the object in a version.
+pub(super) fn read(object: &Widget, version: ResourceVersion) -> Object {
+    let text = Widget {
+        version: version.0,
+        ..object.clone()
+    };
+    Object::parse_str(&text.text()).expect("an object")
+}
+
+pub(super) async fn update(backend: &Backend, wanted: &Object, now: Timestamp) -> Result<Object, DirectError> {
+    told(backend.store.update_direct(&WIDGET, wanted, now).await)
+}
+
+fn told<T>(answer: Result<T, StoreError>) -> Result<T, DirectError> {
+    answer.map_err(|error| match error {
+        StoreError::Direct { source, .. } => source,
+        other => panic!("{other:?}"),
+    })
+}
+
+pub(super) async fn stored(backend: &Backend, kind: &Kind, uid: &str) -> kindex_runtime::store::Stored {
+    let found = backend.store.get_by_id(kind, &Uid::from(uid)).await;
+    found.expect("readable").expect("stored")
+}
+
+/// Everything that SQL holds of a row is what its text says.
+pub(super) async fn expect_whole(backend: &Backend, uid: &str) {
+    let images = backend.store.row_images(&WIDGET, &[Uid::from(uid)]).await;
+    let image = images.expect("readable").pop().expect("there is a row");
+    let object = Object::parse_str(&image.text).expect("an object");
+    let version = Version::project(&WIDGET, object);
+    let metadata = &version.object.metadata;
+    assert_eq!(Ok(image.res_version), i64::try_from(metadata.resource_version.0));
+    assert_eq!(image.columns, version.columns);
+    assert_eq!(image.proto, version.proto);
+    assert_eq!(image.content_hash, Some(version.hash.to_bytes().to_vec()));
+    for (rows, map) in [
+        (&image.labels, &metadata.labels),
+        (&image.annotations, &metadata.annotations),
+    ] {
+        let expected: Vec<_> = map
+            .iter()
+            .map(|(key, value)| (key.clone(), Some(value.clone())))
+            .collect();
+        assert_eq!(*rows, expected);
+    }
+}
+
+async fn a_change_reaches_everything_that_sql_holds_of_the_object(backend: Backend) {
+    let first = evicted("u1");
+    evict(&backend, &first).await;
+    let mut wanted = first
+        .clone()
+        .label("tier", "gold")
+        .spec(json!({"group": "blue", "order": 2}));
+    wanted.labels.remove("team");
+    wanted.annotations.clear();
+    let answer = update(&backend, &read(&wanted, ResourceVersion(10)), at(5)).await;
+    let changed = answer.expect("changed");
+    let version = changed.metadata.resource_version;
+    assert!(version > ResourceVersion(10) && version.is_direct());
+    assert_eq!(version.of_cluster(), ResourceVersion(10));
+
+    let row = stored(&backend, &WIDGET, "u1").await;
+    assert_eq!(row.object.text(), changed.text());
+    assert_eq!(
+        row.object.text(),
+        read(&wanted, version).text(),
+        "and nothing else changed"
+    );
+    assert_eq!(
+        (row.life, row.update_time, row.evicted_time),
+        (Life::Evicted, Some(at(5)), Some(at(0)))
+    );
+    expect_whole(&backend, "u1").await;
+    let other = backend.store.row_images(&WIDGET, &[Uid::from("u2")]).await;
+    assert!(other.expect("readable").is_empty());
+
+    let again = update(&backend, &read(&first, version), at(6))
+        .await
+        .expect("changed back");
+    assert!(again.metadata.resource_version > version);
+    assert_eq!(again.metadata.resource_version.of_cluster(), ResourceVersion(10));
+    expect_whole(&backend, "u1").await;
+}
+
+async fn of_many_who_read_the_same_version_one_wins(backend: Backend) {
+    for round in 0..5 {
+        let uid = format!("u{round}");
+        evict(&backend, &evicted(&uid)).await;
+        let attempt = |number: usize| {
+            let wanted = evicted(&uid).label("writer", &number.to_string());
+            let backend = &backend;
+            async move { update(backend, &read(&wanted, ResourceVersion(10)), at(1)).await }
+        };
+        let answers = join_all((0..8).map(attempt)).await;
+        let winners: Vec<&Object> = answers.iter().flatten().collect();
+        assert_eq!(winners.len(), 1, "{answers:?}");
+        let version = winners[0].metadata.resource_version;
+        assert_eq!(stored(&backend, &WIDGET, &uid).await.object.text(), winners[0].text());
+        for error in answers.iter().flat_map(|answer| answer.as_ref().err()) {
+            let conflict = DirectError::Conflict {
+                given: ResourceVersion(10),
+                stored: version,
+            };
+            assert_eq!(*error, conflict);
+            let words = format!("has version {version} by now, the change is one of version 10: read it again");
+            assert!(error.to_string().starts_with(&words), "{error}");
+        }
+        expect_whole(&backend, &uid).await;
+    }
+}
+
+/// Each writer reads, changes and writes until its change is taken, as a client of Kubernetes does.
+async fn every_change_of_many_writers_counts_once(backend: Backend) {
+    const WRITERS: usize = 6;
+    const CHANGES: usize = 5;
+    evict(&backend, &evicted("u1")).await;
+    let writer = async |number: usize| {
+        for change in 0..CHANGES {
+            loop {
+                let held = stored(&backend, &WIDGET, "u1").await.object;
+                let mut wanted: serde_json::Value = serde_json::from_str(held.text()).expect("JSON");
+                wanted["metadata"]["labels"][format!("w{number}-{change}")] = "1".into();
+                let wanted = Object::parse_str(&wanted.to_string()).expect("an object");
+                match update(&backend, &wanted, at(1)).await {
+                    Ok(_) => break,
+                    Err(DirectError::Conflict { .. }) => {}
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+        }
+    };
+    join_all((0..WRITERS).map(writer)).await;
+    let labels = stored(&backend, &WIDGET, "u1").await.object.metadata.labels.len();
+    assert_eq!(labels, 1 + WRITERS * CHANGES);
+    expect_whole(&backend, "u1").await;
+}
+
+async fn a_row_that_is_not_sqls_alone_is_refused_with_the_reason(backend: Backend) {
+    let object = evicted("u1");
+    let wanted = read(&object.clone().label("a", "b"), ResourceVersion(10));
+    assert_eq!(
+        update(&backend, &wanted, at(1)).await.map(drop),
+        Err(DirectError::Missing)
+    );
+    backend.write(object.live(), at(0)).await;
+    let live = update(&backend, &wanted, at(1)).await.expect_err("live");
+    assert_eq!(live, DirectError::Live);
+    assert!(live.to_string().contains("change it there"), "{live}");
+    backend.write(soft_delete("u1"), at(2)).await;
+    assert_eq!(
+        update(&backend, &wanted, at(3)).await.map(drop),
+        Err(DirectError::Deleted(at(2)))
+    );
+    assert_eq!(stored(&backend, &WIDGET, "u1").await.object.text(), object.text());
+}
+
+async fn what_belongs_to_the_object_for_life_stays(backend: Backend) {
+    let object = evicted("u1");
+    evict(&backend, &object).await;
+    for (field, value, stored) in [
+        ("/metadata/namespace", "attic", "shop"),
+        ("/metadata/name", "u2", "u1"),
+        (
+            "/metadata/creationTimestamp",
+            "2025-01-01T00:00:00Z",
+            "2024-02-29T12:34:56Z",
+        ),
+        ("/kind", "Keepsake", "Widget"),
+        ("/apiVersion", "other/v1", "test.kindex/v1"),
+    ] {
+        let mut wanted: serde_json::Value = serde_json::from_str(&object.text()).expect("JSON");
+        *wanted.pointer_mut(field).expect("a field") = value.into();
+        let wanted = Object::parse_str(&wanted.to_string()).expect("an object");
+        let refused = update(&backend, &wanted, at(1)).await.expect_err(field);
+        let path = field[1..].replace('/', ".");
+        assert_eq!(
+            refused.to_string(),
+            format!("{path} may not change: it is {stored}, not {value}")
+        );
+    }
+    let mut leaving = object.clone();
+    leaving.deletion = Some("2026-01-01T00:00:00Z".to_owned());
+    let refused = update(&backend, &read(&leaving, ResourceVersion(10)), at(1))
+        .await
+        .expect_err("leaving");
+    assert!(
+        matches!(
+            refused,
+            DirectError::Unchangeable {
+                field: "metadata.deletionTimestamp",
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    assert_eq!(stored(&backend, &WIDGET, "u1").await.object.text(), object.text());
+
+    let large = Widget {
+        version: 1 << 44,
+        ..evicted("u2")
+    };
+    evict(&backend, &large).await;
+    let refused = update(&backend, &read(&large, ResourceVersion(1 << 44)), at(1)).await;
+    assert_eq!(refused.map(drop), Err(DirectError::Exhausted(ResourceVersion(1 << 44))));
+}
+
+async fn what_changes_nothing_is_not_written(backend: Backend) {
+    let object = evicted("u1");
+    evict(&backend, &object).await;
+    let answer = update(&backend, &read(&object, ResourceVersion(10)), at(9)).await;
+    assert_eq!(answer.expect("fine").metadata.resource_version, ResourceVersion(10));
+    assert_eq!(stored(&backend, &WIDGET, "u1").await.update_time, Some(at(0)));
+}
+
+async fn a_deletion_has_the_same_lock(backend: Backend) {
+    let delete = async |uid: &str, version: Option<u64>, second| {
+        let uid = Uid::from(uid);
+        let version = version.map(ResourceVersion);
+        told(backend.store.delete_direct(&WIDGET, &uid, version, at(second)).await)
+    };
+    assert_eq!(delete("u1", None, 0).await, Err(DirectError::Missing));
+    backend.write(evicted("u1").live(), at(0)).await;
+    assert_eq!(delete("u1", None, 0).await, Err(DirectError::Live));
+    evict(&backend, &evicted("u1")).await;
+    let stale = delete("u1", Some(9), 1).await;
+    assert!(matches!(stale, Err(DirectError::Conflict { .. })), "{stale:?}");
+    assert_eq!(delete("u1", Some(10), 2).await, Ok(()));
+    assert_eq!(delete("u1", Some(10), 3).await, Err(DirectError::Deleted(at(2))));
+    let row = stored(&backend, &WIDGET, "u1").await;
+    assert_eq!(
+        (row.life, row.delete_time, row.evicted_time),
+        (Life::Deleted, Some(at(2)), Some(at(0)))
+    );
+
+    // A change and a deletion of the same version: one of them is told.
+    let uids: Vec<String> = (10..18).map(|number| format!("u{number}")).collect();
+    let race = async |uid: &String| {
+        evict(&backend, &evicted(uid)).await;
+        let wanted = read(&evicted(uid).label("mine", "yes"), ResourceVersion(10));
+        let (updated, deleted) = futures::join!(update(&backend, &wanted, at(4)), delete(uid, Some(10), 4));
+        assert!(updated.is_ok() != deleted.is_ok(), "{uid}: {updated:?}, {deleted:?}");
+        expect_whole(&backend, uid).await;
+    };
+    join_all(uids.iter().map(race)).await;
+}
