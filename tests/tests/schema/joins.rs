@@ -2,18 +2,13 @@
 //! of the shipped kinds over rows on SQLite, MariaDB and MySQL.
 
 use futures::TryStreamExt;
-use jiff::Timestamp;
 use kindex_generated::kinds::{pipeline, pipeline_run, revision};
 use kindex_generated::registry;
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{Object, Uid};
-use kindex_runtime::projection::Version;
 use kindex_runtime::query::Narrowed;
-use kindex_runtime::store::{
-    self, Address, Life, MetadataStorage, PoolConfig, RowWrite, SqlitePlace, StoreError, Stored,
-};
-use serde_json::{Value, json};
+use kindex_runtime::store::{self, Address, Life, MetadataStorage, PoolConfig, SqlitePlace, StoreError, Stored};
+use serde_json::json;
 
+use super::rows::{delete, put};
 use crate::harness::mariadb::{self, Flavour};
 use crate::harness::mysql;
 
@@ -46,35 +41,6 @@ async fn everything(address: &Address) {
     pages_and_streams_hold_the_same_rows(store).await;
     columns_come_with_their_types(store).await;
     store.close().await;
-}
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::new(1_800_000_000 + second, 0).expect("in range")
-}
-
-async fn put(store: &dyn MetadataStorage, kind: &Kind, uid: &str, name: &str, rest: Value) {
-    let mut object = json!({
-        "apiVersion": kind.api_version(),
-        "kind": kind.name,
-        "metadata": {
-            "uid": uid, "namespace": "ml", "name": name, "resourceVersion": "7",
-            "creationTimestamp": "2026-11-01T12:00:00Z",
-        },
-    });
-    let fields = rest.as_object().expect("an object").clone();
-    object.as_object_mut().expect("an object").extend(fields);
-    let object = Object::parse_str(&object.to_string()).expect("an object");
-    let write = RowWrite::Store {
-        version: Version::project(kind, object),
-        life: Life::Live,
-        revive: false,
-    };
-    store.write(kind, &[write], at(0)).await.expect("written");
-}
-
-async fn delete(store: &dyn MetadataStorage, kind: &Kind, uid: &str, second: i64) {
-    let write = RowWrite::SoftDelete { uid: Uid::from(uid) };
-    store.write(kind, &[write], at(second)).await.expect("deleted");
 }
 
 /// Revision `twice` was deleted two times, `again` deleted and made anew, `kept` never; `gone` never was.
@@ -212,7 +178,7 @@ async fn columns_come_with_their_types(store: &dyn MetadataStorage) {
         (name.as_str(), *version, *delete_time, *end_time),
         ("run4", 7, None, None)
     );
-    assert_eq!(*create_time, "2026-11-01T12:00:00Z".parse().expect("a time"));
+    assert_eq!(*create_time, "2026-10-01T12:00:00Z".parse().expect("a time"));
     assert_eq!(
         state.as_ref().and_then(|state| state.known()),
         Some(&PipelineRunState::Failed)

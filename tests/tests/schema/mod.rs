@@ -6,9 +6,11 @@ mod crds;
 mod expected;
 mod joins;
 mod model;
+mod patterns;
 mod plans;
 mod protos;
 mod queries;
+mod rows;
 pub mod server;
 pub mod sqlite;
 

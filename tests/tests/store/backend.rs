@@ -110,13 +110,18 @@ impl Backend {
 
     /// Runs a query beside the store; `None` for a database in memory, which no one else can open.
     pub(crate) async fn rows(&self, sql: &str) -> Option<Vec<Vec<Option<String>>>> {
-        match &self.address {
-            Address::Sqlite(SqlitePlace::Memory) => None,
-            Address::Sqlite(SqlitePlace::File(path)) => {
-                Some(sqlite_rows(SqliteConnectOptions::new().filename(path), sql).await)
-            }
-            Address::MySql(options) => Some(mysql_rows(options, sql).await),
+        rows(&self.address, sql).await
+    }
+}
+
+/// Runs a query beside any store; `None` for a database in memory, which no one else can open.
+pub(crate) async fn rows(address: &Address, sql: &str) -> Option<Vec<Vec<Option<String>>>> {
+    match address {
+        Address::Sqlite(SqlitePlace::Memory) => None,
+        Address::Sqlite(SqlitePlace::File(path)) => {
+            Some(sqlite_rows(SqliteConnectOptions::new().filename(path), sql).await)
         }
+        Address::MySql(options) => Some(mysql_rows(options, sql).await),
     }
 }
 

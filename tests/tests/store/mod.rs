@@ -1,7 +1,7 @@
 //! The SQL stores: one set of scenarios over SQLite in memory, SQLite in a file, MariaDB as
 //! shipped, MariaDB with snapshot isolation and MySQL; then what is particular to a server.
 
-mod backend;
+pub(crate) mod backend;
 mod shelf;
 mod widget;
 

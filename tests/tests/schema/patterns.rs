@@ -1,0 +1,91 @@
+//! The statements of the page for operators: each runs on SQLite, MariaDB and MySQL, and finds what
+//! the page says that it finds.
+
+use kindex_generated::kinds::{model, pipeline, pipeline_run, revision};
+use kindex_generated::registry;
+use kindex_runtime::store::{self, Address, Life, MetadataStorage, PoolConfig, SqlitePlace};
+use serde_json::json;
+
+use super::root;
+use super::rows::{delete, put, put_as};
+use crate::harness::mariadb::{self, Flavour};
+use crate::harness::mysql;
+use crate::store::backend::rows;
+
+#[tokio::test]
+async fn every_statement_of_the_page_finds_something_on_sqlite() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("patterns.db");
+    everything(&Address::Sqlite(SqlitePlace::File(path))).await;
+}
+
+#[tokio::test]
+async fn every_statement_of_the_page_finds_something_on_mariadb() {
+    if let Some(database) = mariadb::database(Flavour::Plain) {
+        everything(&database.address()).await;
+    }
+}
+
+#[tokio::test]
+async fn every_statement_of_the_page_finds_something_on_mysql() {
+    if let Some(database) = mysql::database() {
+        everything(&database.address()).await;
+    }
+}
+
+async fn everything(address: &Address) {
+    let store = store::open(address, registry(), &PoolConfig::default()).expect("an address");
+    store.prepare().await.expect("prepared");
+    fill(&*store).await;
+    let statements = statements();
+    assert!(statements.len() > 10, "the page was read: {statements:?}");
+    for statement in statements {
+        let found = rows(address, &statement)
+            .await
+            .expect("a database that others can open");
+        assert!(!found.is_empty(), "nothing is found: {statement}");
+    }
+    let short = rows(address, "SELECT uid FROM pipelinerun WHERE state = 'FAILED'").await;
+    assert_eq!(short, Some(Vec::new()), "the page says that it finds nothing");
+    store.close().await;
+}
+
+/// The blocks of SQL on the page.
+fn statements() -> Vec<String> {
+    let page = root().join("docs/src/how-to/query-with-sql.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let blocks = page.split("```sql\n").skip(1);
+    let statement = |block: &str| block.split("```").next().expect("a first part").trim().to_owned();
+    blocks.map(statement).collect()
+}
+
+async fn fill(store: &dyn MetadataStorage) {
+    let fraud = json!({
+        "metadata": {
+            "namespace": "default",
+            "labels": {"team": "fraud"},
+            "annotations": {"note": "why"},
+        },
+        "spec": {"algorithm": "xgboost", "owner": {"name": "ada"}},
+    });
+    put(store, &model::KIND, "m1", "my-model", fraud).await;
+    let unlabelled = json!({"metadata": {"namespace": "default"}, "spec": {"owner": {"name": "ada"}}});
+    put_as(store, &model::KIND, Life::Evicted, "m2", "archived", unlabelled).await;
+    put(store, &pipeline::KIND, "p1", "old", json!({})).await;
+    delete(store, &pipeline::KIND, "p1", 1).await;
+    let of_train = json!({"spec": {
+        "baseType": {"kind": "Pipeline"}, "baseResource": {"namespace": "ml", "name": "train"},
+        "commit": {"branch": "main", "gitRef": "abc"},
+    }});
+    put(store, &revision::KIND, "r1", "r1", of_train).await;
+    for (uid, state) in [
+        ("u1", "PIPELINE_RUN_STATE_FAILED"),
+        ("u2", "PIPELINE_RUN_STATE_RUNNING"),
+    ] {
+        let rest = json!({
+            "spec": {"pipeline": {"name": "train"}, "revision": {"name": "r1"}, "input": {"path": "glue"}},
+            "status": {"state": state},
+        });
+        put(store, &pipeline_run::KIND, uid, uid, rest).await;
+    }
+}
