@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::kind::{Kind, Platform};
 use crate::object::{Object, ResourceVersion};
+use crate::projection::content_hash;
 use crate::store::{Life, RowState};
 
 #[cfg(test)]
@@ -71,17 +72,42 @@ pub struct Row {
     pub version: ResourceVersion,
     /// Live, evicted or deleted.
     pub life: Life,
-    /// Whether Kindex wrote it; a row of another program is written once more.
-    pub ours: bool,
+    /// Whether that text is the one that the row should hold.
+    pub text: RowText,
 }
 
-impl From<&RowState> for Row {
-    fn from(state: &RowState) -> Self {
+/// What is known of the text of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowText {
+    /// Kindex wrote it, and nothing speaks against it.
+    Trusted,
+    /// Another program wrote it: it is written once more.
+    Foreign,
+    /// The row claims the very version that was observed and holds another text. One of the two is
+    /// of a time that a restored cluster lost, or of before the cluster changed how it shows what it holds.
+    Different,
+}
+
+impl Row {
+    /// The row as it stands beside what was observed of its object. Texts are compared only where
+    /// versions do not tell.
+    pub fn beside(state: &RowState, observed: Option<&Object>) -> Self {
+        let same_version = |object: &&Object| object.metadata.resource_version == state.res_version;
+        let text = match (state.hash, observed.filter(same_version)) {
+            (None, _) => RowText::Foreign,
+            (Some(stored), Some(object)) if stored != content_hash(object) => RowText::Different,
+            (Some(_), _) => RowText::Trusted,
+        };
         Self {
             version: state.cluster_version(),
             life: state.life,
-            ours: state.hash.is_some(),
+            text,
         }
+    }
+
+    /// Whether an object of this version that is not on its way out leaves nothing to write.
+    pub fn is_current(&self) -> bool {
+        self.life == Life::Live && self.text == RowText::Trusted
     }
 }
 
@@ -192,10 +218,13 @@ pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Acti
         Observed::Gone { last } => return decide_gone(*last, row, context),
         Observed::Present(head) => head,
     };
-    if let Some(row) = row
-        && head.version < row.version
-    {
-        return decide_older(head, row, context);
+    if let Some(row) = row {
+        if head.version < row.version {
+            return decide_older(head, row, context);
+        }
+        if contradicts(head, row) && context.confirmed != Some(*row) {
+            return Action::CONFIRM;
+        }
     }
     if let Some(time) = head.deletion_timestamp {
         if head.guarded {
@@ -327,7 +356,16 @@ fn needed(head: &Head, row: Option<&Row>, life: Life, context: &Context) -> Opti
 }
 
 fn differs(head: &Head, row: Option<&Row>, life: Life) -> bool {
-    row.is_none_or(|row| row.version < head.version || row.life != life || !row.ours)
+    row.is_none_or(|row| {
+        let current = row.version == head.version && row.text == RowText::Trusted;
+        !current || row.life != life
+    })
+}
+
+/// Whether cluster and SQL say different things under one version. Only the cluster can tell which
+/// of them is of its own time.
+fn contradicts(head: &Head, row: &Row) -> bool {
+    row.version == head.version && row.text == RowText::Different
 }
 
 fn store(life: Life) -> Write {

@@ -295,7 +295,8 @@ impl StoreError {
 /// (uid, res_version): an older version never overwrites a newer one, in any interleaving
 /// with other writers. Labels and annotations are those of the stored version, one row per key.
 /// A kind that keeps a history has every version of a batch in it, once, also one that is superseded,
-/// and the version that a row held before the history began.
+/// and the version that a row held before the history began. Where a row is written anew under the
+/// version that it has, the cluster lost what it told before: that goes to a branch of its own.
 #[async_trait]
 pub trait MetadataStorage: Maintenance + History + Migrations + Queries + Direct {
     /// Creates the database and the tables where they are missing, and checks that all columns that
@@ -319,8 +320,14 @@ pub trait MetadataStorage: Maintenance + History + Migrations + Queries + Direct
 
     /// Sets `res_version` of these rows to 0, so that the cluster's version wins whatever it is.
     /// Only for a cluster that came back from a backup and shows older versions than SQL
-    /// holds. Idempotent; absent rows are left out; nothing else of a row changes.
-    async fn rewind(&self, kind: &Kind, uids: &[Uid]) -> Result<(), StoreError>;
+    /// holds. Idempotent; absent rows are left out; nothing else of a row changes. What a history
+    /// holds of them goes to a branch that was lost `now`.
+    async fn rewind(&self, kind: &Kind, uids: &[Uid], now: Timestamp) -> Result<(), StoreError>;
+
+    /// Puts every version beyond this one that a history holds, of all objects, on a branch that was
+    /// lost `now`: the cluster came back from a backup of that version, and will use the numbers again.
+    /// Idempotent; without an effect for a kind that keeps no history.
+    async fn unsay(&self, kind: &Kind, beyond: ResourceVersion, now: Timestamp) -> Result<(), StoreError>;
 
     /// A page of row states in order of uid, for comparing SQL with the cluster.
     async fn scan(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<RowState>, StoreError>;

@@ -90,8 +90,9 @@ pub(super) struct NewRow<'a> {
     pub(super) annotations: bool,
     /// Whether the row is back from deletion.
     pub(super) revived: bool,
-    /// Whether the cluster's version takes the place of one that SQL gave.
-    pub(super) ends_direct: bool,
+    /// Whether the versions of the object begin anew: the cluster's takes the place of one that SQL gave, or
+    /// of another text under its own number, which is of a time that the cluster lost.
+    pub(super) begins_anew: bool,
 }
 
 /// Decides one write.
@@ -114,7 +115,7 @@ pub(super) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, now: Timesta
             labels: true,
             annotations: true,
             revived: false,
-            ends_direct: false,
+            begins_anew: false,
         }),
         (RowWrite::Store { version, life, revive }, Some(row)) => plan_store(version, *life, *revive, row, now),
     }
@@ -153,7 +154,7 @@ fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow
         labels: row.hash.map(|hash| hash.labels) != Some(version.hash.labels),
         annotations: row.hash.map(|hash| hash.annotations) != Some(version.hash.annotations),
         revived,
-        ends_direct: row.is_direct(),
+        begins_anew: row.is_direct() || (row.hash.is_some() && row.res_version == offered),
     })
 }
 
@@ -175,7 +176,7 @@ pub(super) fn replacement<'a>(version: &'a Version, row: &FoundRow) -> NewRow<'a
         labels: row.hash.map(|hash| hash.labels) != Some(version.hash.labels),
         annotations: row.hash.map(|hash| hash.annotations) != Some(version.hash.annotations),
         revived: false,
-        ends_direct: false,
+        begins_anew: false,
     }
 }
 
@@ -285,7 +286,7 @@ mod tests {
                     Plan::Nothing(Written::Superseded) => assert!(offered < 10, "{case}"),
                     Plan::Nothing(Written::Unchanged) => assert!(stays && found == stored, "{case}"),
                     Plan::Move { life, .. } => assert!(stays && life == stored && found != stored, "{case}"),
-                    Plan::Update(new) => assert!(!stays && offered >= 10 && new.ends_direct, "{case}"),
+                    Plan::Update(new) => assert!(!stays && offered >= 10 && new.begins_anew, "{case}"),
                     unexpected => panic!("{case}: {unexpected:?}"),
                 }
             }
@@ -301,6 +302,27 @@ mod tests {
             object: Object::parse_str(&text).expect("an object"),
             ..(*version(number)).clone()
         })
+    }
+
+    #[test]
+    fn another_text_under_the_same_version_is_written_and_said_to_be_one() {
+        let begins_anew = |hash| {
+            let write = RowWrite::Store {
+                version: version(10),
+                life: Life::Live,
+                revive: false,
+            };
+            let found = FoundRow {
+                hash,
+                ..row(10, Life::Live)
+            };
+            match plan(&write, Some(&found), Timestamp::UNIX_EPOCH) {
+                Plan::Update(new) => new.begins_anew,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(begins_anew(Some(version(11).hash)));
+        assert!(!begins_anew(None), "another program's row is no other time");
     }
 
     #[test]

@@ -169,14 +169,14 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
         written.map_err(|error| failure::<D>(kind.name, error))
     }
 
-    async fn rewind(&self, kind: &Kind, uids: &[Uid]) -> Result<(), StoreError> {
+    async fn rewind(&self, kind: &Kind, uids: &[Uid], now: Timestamp) -> Result<(), StoreError> {
         let mut names: Vec<&str> = uids.iter().map(|uid| &*uid.0).collect();
         names.sort_unstable();
         for chunk in names.chunks(LIST_MAX) {
             let params = padded_list(chunk);
             if kind.history {
                 // First: a row whose history was not taken back would hide what follows.
-                let branch = [Param::Int(lost_branch(Timestamp::now()))];
+                let branch = [Param::Int(lost_branch(now))];
                 let statement = self.history_sql(kind).branch_off(params.len());
                 self.change(kind, statement, &[&branch[..], &params].concat()).await?;
             }
@@ -184,6 +184,15 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
             self.change(kind, statement, &params).await?;
         }
         Ok(())
+    }
+
+    async fn unsay(&self, kind: &Kind, beyond: ResourceVersion, now: Timestamp) -> Result<(), StoreError> {
+        if !kind.history {
+            return Ok(());
+        }
+        let params = [Param::Int(lost_branch(now)), Param::Int(beyond.0.cast_signed())];
+        let statement = self.history_sql(kind).branch_off_beyond();
+        self.change(kind, statement, &params).await
     }
 
     async fn scan(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<RowState>, StoreError> {

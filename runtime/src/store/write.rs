@@ -91,14 +91,14 @@ impl<D: Driver> Batch<'_, D> {
     async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<(), sqlx::Error> {
         if let Some(keeping) = &self.work.keeping {
             let mut replaced = Vec::with_capacity(sorted.updates.len());
-            let mut ended = Vec::new();
+            let mut anew = Vec::new();
             for row in &sorted.updates {
                 let uid = &*row.version.object.metadata.uid.0;
                 replaced.push(uid);
-                ended.extend(row.ends_direct.then_some(uid));
+                anew.extend(row.begins_anew.then_some(uid));
             }
             self.keep_replaced(keeping.sql, &replaced).await?;
-            self.branch_off(keeping.sql, &ended).await?;
+            self.branch_off(keeping.sql, &anew).await?;
             self.write_history(keeping).await?;
         }
         self.write_main(sorted).await?;

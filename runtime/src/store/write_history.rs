@@ -32,7 +32,7 @@ impl<D: Driver> Batch<'_, D> {
         })
     }
 
-    /// Lets the cluster's versions begin anew where SQL had given larger ones.
+    /// Lets the cluster's versions begin anew where SQL had given larger ones, or had been told otherwise.
     pub(super) async fn branch_off(&mut self, sql: HistorySql, uids: &[&str]) -> Result<(), sqlx::Error> {
         for chunk in uids.chunks(LIST_MAX) {
             let mut params = vec![Param::Int(lost_branch(self.work.now))];

@@ -71,6 +71,7 @@ impl World<'_> {
     }
 
     fn start_anew(&mut self, who: usize) {
+        self.checks.told.forget();
         let clock_error_s = self.processes[who].clock_error_s;
         self.processes[who] = self.new_process();
         self.processes[who].clock_error_s = clock_error_s;
@@ -174,7 +175,7 @@ impl World<'_> {
         self.api.cluster().restore();
         self.noticed = Some(vec![false; self.processes.len()]);
         self.checks.position_is_old = true;
-        self.checks.restored = true;
+        self.checks.told.forget();
         for process in &mut self.processes {
             process.newest = 0;
             process.marking = false;

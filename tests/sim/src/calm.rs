@@ -30,6 +30,7 @@ impl World<'_> {
         self.expect_rest("nothing is held or refused any more");
         self.expect_no_loss();
         self.look_again();
+        self.find_what_no_version_shows();
         tell!(self, "{} steps, {} faults", self.steps, self.faults);
     }
 
@@ -69,6 +70,18 @@ impl World<'_> {
             self.wrong = Some(format!("a look at what had not changed wrote {written} rows"));
         }
         self.expect_rest("everything was looked at anew");
+    }
+
+    /// A list finds every row that contradicts it, also where its version does not.
+    fn find_what_no_version_shows(&mut self) {
+        if self.wrong.is_some() {
+            return;
+        }
+        tell!(self, "the cluster says otherwise");
+        self.checks.position_is_old = true;
+        self.api.cluster().say_otherwise();
+        self.list_anew();
+        self.expect_rest("the cluster had said other things under the same versions");
     }
 
     fn list_anew(&mut self) {

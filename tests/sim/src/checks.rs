@@ -2,6 +2,7 @@
 //! ingester.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_runtime::ingester::settings::Settings;
@@ -11,6 +12,7 @@ use kindex_runtime::store::Life;
 
 use super::cluster::{Departure, SimCluster};
 use super::database::{MARK, SimDatabase, SimRow, Transition};
+use super::memory::{Told, has_the_row};
 use super::object::Revision;
 
 /// What the rules depend on, and what they have to remember.
@@ -24,14 +26,16 @@ pub struct Checks {
     pub deletion_delay: Duration,
     /// Whether there is one ingester.
     pub alone: bool,
-    /// The cluster came back from a backup, once or more.
-    pub restored: bool,
+    /// The cluster came back from a backup, and not every ingester knows.
+    pub unaware: bool,
     /// The saved position is one of a cluster that is no more.
     pub position_is_old: bool,
     /// Objects that left by another hand before SQL had a row of them.
     pub planted_losses: u64,
     /// Records that were committed after their process had died: no process knows of them.
     pub late_records: BTreeSet<Uid>,
+    /// What has to be in the history before a position passes it.
+    pub told: Told,
     /// The turn in which a row was marked deleted.
     closed_in: BTreeMap<Uid, u64>,
     checkpoint: Option<ResourceVersion>,
@@ -64,6 +68,7 @@ impl Checks {
         if !transitions.is_empty() || self.checkpoint != database.checkpoint {
             self.checkpoint = database.checkpoint;
             self.the_position_is_settled(cluster, database)?;
+            self.the_past_is_kept(cluster, database)?;
         }
         Ok(())
     }
@@ -76,9 +81,9 @@ impl Checks {
     ) -> Result<(), String> {
         let uid = &transition.uid;
         let row = &database.rows[uid];
-        if stored_revision(row, cluster).is_none() {
-            let text = row.object().text();
-            return Err(format!("the row of {uid} holds what the cluster never said: {text}"));
+        if transition.stored {
+            self.the_cluster_said_that(row, cluster)?;
+            has_the_row(row, database)?;
         }
         no_row_goes_back(transition, database)?;
         self.no_late_write_revives(transition, cluster)?;
@@ -94,6 +99,19 @@ impl Checks {
             self.closed_in.remove(uid);
             Ok(())
         }
+    }
+
+    /// A row holds what the cluster said, to the byte; and what a restoration made unsaid only where
+    /// an ingester wrote it that did not know.
+    fn the_cluster_said_that(&self, row: &SimRow, cluster: &SimCluster) -> Result<(), String> {
+        let (uid, text) = (&row.object().metadata.uid, row.object().text());
+        if stored_revision(row, cluster).is_none() {
+            return Err(format!("the row of {uid} holds what the cluster never said: {text}"));
+        }
+        if was_unsaid(row, cluster) && !self.unaware {
+            return Err(format!("the row of {uid} takes what the cluster has lost: {text}"));
+        }
+        Ok(())
     }
 
     /// Only the cluster showing the uid alive revives a row.
@@ -113,14 +131,14 @@ impl Checks {
         Ok(())
     }
 
-    /// A soft delete waits for `deletionDelay`. An object of the same name that a restored cluster
-    /// never had closes a row at once.
+    /// A soft delete waits for `deletionDelay`, but where an ingester writes that does not know yet that
+    /// the cluster is another one: what it has seen go, or seen renamed, may be back and leaving.
     fn no_row_closes_early(&self, uid: &Uid, cluster: &SimCluster) -> Result<(), String> {
         let (Some(object), Some(since)) = (cluster.find_uid(&uid.0), cluster.leaving.get(&*uid.0)) else {
             return Ok(());
         };
         let waited = cluster.now.duration_since(*since);
-        if !self.restored && Duration::try_from(waited).unwrap_or_default() < self.deletion_delay {
+        if !self.unaware && Duration::try_from(waited).unwrap_or_default() < self.deletion_delay {
             return Err(format!("{} was closed after {waited:#} already", object.uid));
         }
         Ok(())
@@ -141,13 +159,12 @@ impl Checks {
         }
         match row {
             // Of two ingesters, one may hold a deletion for our eviction, and the other not.
-            Some(row) if row.life() == Life::Live && self.alone => {
+            Some(row) if row.life() == Life::Live => {
                 Err(format!("an object left and its row is live: {}", object.object.text()))
             }
             Some(row) if holds(row, object, cluster) => Ok(()),
-            // Of two ingesters, one that has not found out yet may store what the cluster said under
-            // the same number in another time.
-            Some(_) if self.restored && !self.alone => Ok(()),
+            // Of two ingesters, one that does not know yet may store over it what the cluster once said.
+            Some(row) if !self.alone && was_unsaid(row, cluster) => Ok(()),
             Some(row) => Err(format!(
                 "an object left before SQL held it: {}, and the row says {}",
                 object.object.text(),
@@ -183,12 +200,22 @@ impl Checks {
         Ok(())
     }
 
+    /// What a start from the saved position would not be told again is in the history. Of two
+    /// ingesters, one may have seen less than the other.
+    fn the_past_is_kept(&mut self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
+        let trusted = self.alone && !self.position_is_old;
+        match self.checkpoint.filter(|position| position.0 < MARK && trusted) {
+            Some(position) => self.told.is_kept(position, cluster, database),
+            None => Ok(()),
+        }
+    }
+
     /// What an ingester still has to do for a present object, if anything.
     pub fn unsettled(&self, object: &Revision, cluster: &SimCluster, database: &SimDatabase) -> Option<&'static str> {
         let uid = Uid::from(object.uid.as_str());
         let row = database.rows.get(&uid);
         // Of two ingesters that find a restored cluster, the second may rewind what the first stored.
-        let version = |row: &SimRow| row.version.0 == object.version || (row.version.0 == 0 && !self.alone);
+        let version = |row: &SimRow| row.version.0 == object.version;
         let current = row.is_some_and(|row| version(row) && row.object().text() == object.object.text());
         let record = database.quarantine.get(&uid);
         // Of two ingesters, the one that is behind may record an older text last.
@@ -221,9 +248,18 @@ impl Checks {
     }
 }
 
-/// The version in the cluster's history that a row holds, to the byte.
+/// The version that a row holds, to the byte, whether the cluster has lost it since or not.
 pub(crate) fn stored_revision<'a>(row: &SimRow, cluster: &'a SimCluster) -> Option<&'a Revision> {
-    let known = cluster.revisions.get(&*row.object().metadata.uid.0)?;
+    find_text(row, &cluster.revisions).or_else(|| find_text(row, &cluster.lost))
+}
+
+/// Whether a row holds a version that the cluster lost when it was restored.
+fn was_unsaid(row: &SimRow, cluster: &SimCluster) -> bool {
+    find_text(row, &cluster.revisions).is_none() && find_text(row, &cluster.lost).is_some()
+}
+
+fn find_text<'a>(row: &SimRow, revisions: &'a BTreeMap<String, Vec<Arc<Revision>>>) -> Option<&'a Revision> {
+    let known = revisions.get(&*row.object().metadata.uid.0)?;
     let text = row.object().text();
     let found = known.iter().rev().find(|revision| revision.object.text() == text);
     found.map(|revision| &**revision)

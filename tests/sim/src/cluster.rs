@@ -79,8 +79,12 @@ pub struct SimCluster {
     pub leaving: BTreeMap<String, Timestamp>,
     /// Since the last look.
     pub departures: Vec<Departure>,
-    /// Every version of every uid, of all timelines.
+    /// Every version of every uid.
     pub revisions: BTreeMap<String, Vec<Arc<Revision>>>,
+    /// Those among them that a restoration made unsaid.
+    pub lost: BTreeMap<String, Vec<Arc<Revision>>>,
+    /// Versions with which an ingester let an object go.
+    pub echoes: BTreeSet<u64>,
     /// Uids that left.
     pub gone: BTreeMap<String, Gone>,
     uids: u64,
@@ -103,6 +107,8 @@ impl Default for SimCluster {
             leaving: BTreeMap::new(),
             departures: Vec::new(),
             revisions: BTreeMap::new(),
+            lost: BTreeMap::new(),
+            echoes: BTreeSet::new(),
             gone: BTreeMap::new(),
             uids: 0,
             changes: Vec::new(),
@@ -221,7 +227,11 @@ impl SimCluster {
     /// Where the target is another one by now, or gone.
     pub fn delete_if(&mut self, target: &Target, now: Timestamp) -> Result<Option<Object>, ClusterError> {
         self.find(target)?;
+        let version = self.version;
         let left = self.delete(&target.name.name, now, true);
+        if self.version > version {
+            self.echoes.insert(self.version);
+        }
         Ok(left.map(|revision| revision.object.clone()))
     }
 
@@ -236,7 +246,11 @@ impl SimCluster {
 
     /// The same without any condition.
     pub fn replace_finalizers(&mut self, before: &Revision, finalizers: &[String]) -> Object {
+        let version = self.version;
         self.update(&before.name, true, |object| object.finalizers = finalizers.to_vec());
+        if self.version > version && !finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
+            self.echoes.insert(self.version);
+        }
         let Some(after) = self.objects.get(&before.name).cloned() else {
             let mut last = before.state.clone();
             last.finalizers = finalizers.to_vec();
@@ -332,6 +346,11 @@ impl SimCluster {
         let before = std::mem::take(&mut self.objects);
         (self.objects, self.version) = *backup;
         let (version, turn) = (self.version, self.turn);
+        self.echoes.retain(|echo| *echo <= version);
+        for (uid, known) in &mut self.revisions {
+            let unsaid = known.extract_if(.., |revision| revision.version > version);
+            self.lost.entry(uid.clone()).or_default().extend(unsaid);
+        }
         // What was made in a time that never was is gone as of now.
         for object in before.values() {
             self.gone.insert(object.uid.clone(), Gone { version, turn });
@@ -348,6 +367,21 @@ impl SimCluster {
         self.changes.clear();
         self.lists.clear();
         self.floor = self.version;
+    }
+
+    /// Says other things under numbers that it used before, and tells no watch: so does a cluster that
+    /// came back from a backup and has grown since, before anybody asked.
+    pub fn say_otherwise(&mut self) {
+        for (index, said) in self.objects.values_mut().enumerate() {
+            let mut object = said.state.clone();
+            object.value += 1;
+            object.version -= index as u64 % 2;
+            let known = self.revisions.entry(object.uid.clone()).or_default();
+            let unsaid = known.extract_if(.., |revision| revision.version >= object.version);
+            self.lost.entry(object.uid.clone()).or_default().extend(unsaid);
+            *said = Revision::new(object);
+            known.push(said.clone());
+        }
     }
 
     /// The object of this uid, where it is there.

@@ -10,6 +10,7 @@ use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::projection::Version;
 use kindex_runtime::store::{Life, RowState, RowWrite, Written};
 
+use super::past::SimHistory;
 use super::thing::is_poison;
 
 /// A saved position from here on is the mark of a restored cluster that has not been listed.
@@ -86,6 +87,8 @@ pub struct Transition {
     pub before: Option<(ResourceVersion, Life)>,
     /// Its version and life since.
     pub after: (ResourceVersion, Life),
+    /// Whether its text was written.
+    pub stored: bool,
 }
 
 /// A batch of which a statement is refused; nothing of it is written.
@@ -107,6 +110,8 @@ pub struct SimDatabase {
     pub rewound: BTreeSet<Uid>,
     /// Rows changed so far, at most one for a row and batch.
     pub changes: u64,
+    /// Every version, where the kind keeps them.
+    pub history: Option<SimHistory>,
 }
 
 impl SimDatabase {
@@ -143,12 +148,14 @@ impl SimDatabase {
         }
         self.note(&after.rows);
         self.rows = after.rows;
+        self.history = after.history;
         Ok(written)
     }
 
     fn clone_for_batch(&self) -> Self {
         Self {
             rows: self.rows.clone(),
+            history: self.history.clone(),
             ..Self::default()
         }
     }
@@ -167,11 +174,23 @@ impl SimDatabase {
                 }
                 Some(_) | None => Written::Unchanged,
             }),
-            RowWrite::Record { .. } => unreachable!("no ingester writes into the past alone"),
+            RowWrite::Record { object, .. } => {
+                self.history.iter_mut().for_each(|history| history.keep(object));
+                Ok(Written::Unchanged)
+            }
             RowWrite::Store { version, life, revive } => {
                 let uid = &version.object.metadata.uid;
                 let before = self.rows.get(uid).map(SimRow::life);
+                let replaced = self.rows.get(uid).cloned();
                 let written = self.store(version, *life, *revive, now)?;
+                if let Some(history) = &mut self.history {
+                    keep(
+                        history,
+                        replaced.filter(|_| written == Written::Updated).as_ref(),
+                        version,
+                        now,
+                    );
+                }
                 let changed = matches!(written, Written::Inserted | Written::Updated);
                 let was_open = before.is_some_and(|life| life != Life::Deleted);
                 if changed && !was_open && *life != Life::Deleted {
@@ -238,12 +257,14 @@ impl SimDatabase {
                 uid: uid.clone(),
                 before: self.state(uid),
                 after: (row.version, row.life()),
+                stored: before.is_none_or(|before| !Arc::ptr_eq(&before.content, &row.content)),
             });
         }
     }
 
     /// Forgets a row's version.
-    pub fn rewind(&mut self, uid: &Uid) {
+    pub fn rewind(&mut self, uid: &Uid, now: Timestamp) {
+        self.history.iter_mut().for_each(|history| history.branch_off(uid, now));
         if let Some(row) = self.rows.get_mut(uid) {
             row.version = ResourceVersion(0);
             row.line = OnceLock::new();
@@ -254,6 +275,19 @@ impl SimDatabase {
 
 fn same(a: &SimRow, b: &SimRow) -> bool {
     a.version == b.version && a.life() == b.life() && a.sides_written == b.sides_written
+}
+
+/// Keeps a version; before it what a row held that it replaces, lest the history begin after it. Of
+/// two texts of one version, the first was lost.
+fn keep(history: &mut SimHistory, replaced: Option<&SimRow>, stored: &Version, now: Timestamp) {
+    if let Some(row) = replaced.filter(|row| row.version.0 > 0) {
+        history.keep(row.object());
+        let metadata = &stored.object.metadata;
+        if row.version == metadata.resource_version && row.content.hash != stored.hash {
+            history.branch_off(&metadata.uid, now);
+        }
+    }
+    history.keep(&stored.object);
 }
 
 fn refuse_poison(content: &Version) -> Result<(), Refusal> {

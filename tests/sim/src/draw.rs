@@ -1,6 +1,7 @@
 //! Chance: which turn comes next. Every seed aims at one pair of a fault and a step, so
 //! that no pair is left to luck; everything else is drawn as it comes.
 
+use kindex_runtime::ingester::message::{Output, PlannedWrite};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -9,8 +10,9 @@ use super::coverage::aim;
 use super::fault::Fault;
 use super::process::Watch;
 use super::step::{Class, Step};
+use super::thing::FINALIZER;
 use super::turn::Turn;
-use super::user::Deed;
+use super::user::{Deed, NAMES, What};
 use super::world::World;
 
 /// See the module.
@@ -41,7 +43,7 @@ impl Draw {
 
     /// The next turn.
     pub fn turn(&mut self, world: &World<'_>) -> Turn {
-        if let Some(turn) = self.aimed(world) {
+        if let Some(turn) = self.overtaking(world).or_else(|| self.aimed(world)) {
             return turn;
         }
         let who = self.rng.random_range(0..world.processes.len());
@@ -123,6 +125,47 @@ impl Draw {
         any.filter(|fault| fault.is_of_a_request() && self.rng.random_bool(0.35))
     }
 
+    /// A turn that brings nearer that an ingester hears of the end of an object whose row is in a
+    /// transaction of which it knows nothing.
+    fn overtaking(&mut self, world: &World<'_>) -> Option<Turn> {
+        let aimed = self.aim.0 == Fault::SlowCommit || self.aim.1 == Step::Write;
+        if !aimed || !self.rng.random_bool(0.9) {
+            return None;
+        }
+        let stored = world.open_transactions.iter().find_map(stored_name)?;
+        let name = NAMES.iter().position(|known| *known == stored)?;
+        let cluster = world.api.cluster();
+        if let Some(object) = cluster.objects.get(stored) {
+            let what = match &object.finalizers[..] {
+                [] => What::Delete,
+                held if held.iter().any(|finalizer| finalizer == FINALIZER) => What::StripFinalizer,
+                _ => What::ToggleForeignFinalizer,
+            };
+            return Some(Turn::User(Deed { name, what }));
+        }
+        let who = self.rng.random_range(0..world.processes.len());
+        let process = &world.processes[who];
+        let news = |from| cluster.next_change(from).is_ok_and(|change| change.is_some());
+        if matches!(process.watch, Watch::Open(from) if process.wants_events() && news(from)) {
+            return Some(Turn::Event { who });
+        }
+        let read = process
+            .requests
+            .iter()
+            .position(|request| Step::of(request) == Step::ReadRows);
+        Some(match read {
+            Some(pick) => Turn::CarryOut {
+                who,
+                pick,
+                fault: None,
+                hold: false,
+            },
+            None => Turn::Pass {
+                ms: self.rng.random_range(1..600),
+            },
+        })
+    }
+
     /// The turn that brings the aimed fault to the aimed step, where that is under way.
     fn aimed(&mut self, world: &World<'_>) -> Option<Turn> {
         let (fault, step) = self.aim;
@@ -167,4 +210,15 @@ impl Draw {
             _ => None,
         }
     }
+}
+
+/// The name of an object that a request stores.
+fn stored_name(request: &Output) -> Option<&str> {
+    let Output::Write(_, writes) = request else {
+        return None;
+    };
+    writes.iter().find_map(|write| match write {
+        PlannedWrite::Store { object, .. } => Some(&*object.metadata.name),
+        PlannedWrite::SoftDelete(_) | PlannedWrite::Record { .. } => None,
+    })
 }

@@ -14,6 +14,8 @@ pub mod object;
 
 pub mod cluster;
 
+pub mod past;
+
 pub mod database;
 
 pub mod step;
@@ -35,6 +37,8 @@ mod unasked;
 pub mod user;
 
 pub mod turn;
+
+pub mod memory;
 
 pub mod checks;
 

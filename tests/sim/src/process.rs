@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kindex_runtime::cluster::{ClusterApi, WatchStream};
 use kindex_runtime::ingester::controller::Controller;
 use kindex_runtime::ingester::driver::execute::Place;
-use kindex_runtime::ingester::message::{Effect, Input, Now, Output};
+use kindex_runtime::ingester::message::{Effect, Input, Now, Output, PlannedWrite};
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::metrics::KindMetrics;
@@ -54,6 +54,8 @@ pub(crate) struct Process {
     /// Answers that are on their way, with what they answer.
     pub(crate) answers: Vec<(Step, Option<Uid>, Input)>,
     pub(crate) watch: Watch,
+    /// Up to where it was listed or told; a watch may go back and tell what came before.
+    pub(crate) told: u64,
     pub(crate) started: Duration,
     pub(crate) clock_error_s: i64,
     /// When it was asked to stop.
@@ -79,6 +81,7 @@ impl Process {
             requests: Vec::new(),
             answers: Vec::new(),
             watch: Watch::Closed,
+            told: 0,
             started,
             clock_error_s: 0,
             stopping: None,
@@ -168,12 +171,12 @@ impl Process {
                 }
             }
             Output::Write(_, writes) => {
-                let mut uids: Vec<&Uid> = writes.iter().map(|write| write.uid()).collect();
+                let mut uids: Vec<&Uid> = rows(writes).collect();
                 let under_way = self.requests.iter().filter_map(|known| match known {
                     Output::Write(_, writes) => Some(writes),
                     _ => None,
                 });
-                uids.extend(under_way.flatten().map(|write| write.uid()));
+                uids.extend(under_way.flat_map(|writes| rows(writes)));
                 uids.sort();
                 if let Some(twice) = uids.windows(2).find(|pair| pair[0] == pair[1]) {
                     return Err(format!("two writes for {} are under way at once", twice[0]));
@@ -193,9 +196,14 @@ pub(crate) fn effect_of(output: &Output) -> Option<&Uid> {
     }
 }
 
+/// The objects whose rows a batch writes.
+fn rows(writes: &[PlannedWrite]) -> impl Iterator<Item = &Uid> {
+    let of_a_row = |write: &&PlannedWrite| !matches!(write, PlannedWrite::Record { .. });
+    writes.iter().filter(of_a_row).map(PlannedWrite::uid)
+}
+
 /// One line of the story.
 pub(crate) fn summary(output: &Output) -> String {
-    use kindex_runtime::ingester::message::PlannedWrite;
     match output {
         Output::Write(ticket, writes) => {
             let writes: Vec<String> = writes

@@ -7,6 +7,7 @@ use kindex_runtime::store::Life;
 use super::checks::{Checks, stored_revision};
 use super::cluster::SimCluster;
 use super::database::{SimDatabase, SimRow};
+use super::memory::has_the_row;
 use super::thing::IMMUTABLE;
 
 /// Every difference between the cluster and SQL that no rule excuses. What the database
@@ -22,6 +23,7 @@ pub fn at_rest(checks: &Checks, cluster: &SimCluster, database: &SimDatabase) ->
         }
     }
     for (uid, row) in &database.rows {
+        wrong.extend(has_the_row(row, database).err());
         if row.life() == Life::Live && cluster.find_uid(&uid.0).is_none() {
             wrong.push(format!("the row of {uid} is live, the object is gone"));
         }

@@ -43,10 +43,11 @@ const EVERYTHING: &str = "
             UNION ALL
             SELECT 'a' || obj_uid || '=' || group_concat(id, ',') FROM thing_annotations GROUP BY obj_uid))";
 
-const TABLES: [&str; 5] = [
+const TABLES: [&str; 6] = [
     "DELETE FROM thing",
     "DELETE FROM thing_labels",
     "DELETE FROM thing_annotations",
+    "DELETE FROM thing_history",
     "DELETE FROM kindex_checkpoint",
     "DELETE FROM kindex_quarantine",
 ];

@@ -35,7 +35,7 @@ pub enum Step {
     Delete,
     /// Records an object that the database refuses.
     Quarantine,
-    /// Forgets a row's version.
+    /// Forgets a row's version, or what a history tells of a time that was lost.
     Rewind,
     /// Saves the position.
     Save,
@@ -106,7 +106,7 @@ impl Step {
             }
             Output::Effect(_, Effect::Delete(_)) => Self::Delete,
             Output::Effect(_, Effect::Quarantine { .. }) => Self::Quarantine,
-            Output::Rewind(_) | Output::Effect(_, Effect::Rewind) => Self::Rewind,
+            Output::Unsay(_) | Output::Rewind(_) | Output::Effect(_, Effect::Rewind) => Self::Rewind,
             Output::SaveCheckpoint(_) => Self::Save,
             Output::ReleaseQuarantine(..) => Self::Unquarantine,
             Output::Notify(_) => Self::Pause,

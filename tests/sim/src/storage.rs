@@ -103,6 +103,26 @@ impl SimStorage {
         }
     }
 
+    /// Compares what both keep of these objects, to the byte and in order.
+    async fn compare_history(&self, kind: &Kind, uids: &[Uid]) {
+        let (Some(real), true) = (&self.real, kind.history) else {
+            return;
+        };
+        for uid in uids {
+            let found = real.store.history(kind, uid, None, u32::MAX).await;
+            let found = found.expect("a history can be read");
+            let found: Vec<&str> = found.iter().map(|past| past.object.text()).collect();
+            let model = self.database();
+            let expected: Vec<&str> = model
+                .history
+                .iter()
+                .flat_map(|history| history.versions(uid))
+                .map(Object::text)
+                .collect();
+            self.compare("history", &found, &expected);
+        }
+    }
+
     async fn change<R: Future<Output = Result<(), StoreError>>>(
         &self,
         kind: &Kind,
@@ -172,6 +192,8 @@ impl MetadataStorage for SimStorage {
                     }
                 }
                 self.compare_rows().await;
+                let uids: Vec<Uid> = batch.iter().map(|write| write.uid().clone()).collect();
+                self.compare_history(kind, &uids).await;
                 found
             }
         };
@@ -181,10 +203,23 @@ impl MetadataStorage for SimStorage {
         }
     }
 
-    async fn rewind(&self, kind: &Kind, uids: &[Uid]) -> Result<(), StoreError> {
-        let rewind = |store: Arc<dyn MetadataStorage>| async move { store.rewind(kind, uids).await };
-        let model = |model: &mut SimDatabase| uids.iter().for_each(|uid| model.rewind(uid));
-        self.change(kind, rewind, model).await
+    async fn rewind(&self, kind: &Kind, uids: &[Uid], now: Timestamp) -> Result<(), StoreError> {
+        let rewind = |store: Arc<dyn MetadataStorage>| async move { store.rewind(kind, uids, now).await };
+        let model = |model: &mut SimDatabase| uids.iter().for_each(|uid| model.rewind(uid, now));
+        self.change(kind, rewind, model).await?;
+        self.compare_history(kind, uids).await;
+        Ok(())
+    }
+
+    async fn unsay(&self, kind: &Kind, beyond: ResourceVersion, now: Timestamp) -> Result<(), StoreError> {
+        let unsay = |store: Arc<dyn MetadataStorage>| async move { store.unsay(kind, beyond, now).await };
+        let model = |model: &mut SimDatabase| {
+            model
+                .history
+                .iter_mut()
+                .for_each(|history| history.branch_off_beyond(beyond, now));
+        };
+        self.change(kind, unsay, model).await
     }
 
     async fn scan(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<RowState>, StoreError> {

@@ -32,22 +32,25 @@ pub static PLATFORM: Platform = Platform {
 };
 
 /// A kind whose objects stay until they are deleted or marked.
-pub static THING: Kind = kind(false);
+pub static THING: Kind = kind(false, false);
 
 /// The same kind where it is declared immutable: every object is final at birth.
-pub static FINAL_THING: Kind = kind(true);
+pub static FINAL_THING: Kind = kind(true, false);
+
+/// The same kind where all versions are kept.
+pub static KEPT_THING: Kind = kind(false, true);
 
 /// The simulated platform with the schema that holds it.
 pub static REGISTRY: Registry = Registry {
     platform: PLATFORM,
-    kinds: &[&THING],
+    kinds: &[&KEPT_THING],
     mysql_schema: "",
     sqlite_schema: include_str!("thing.sqlite.sql"),
     queries: &[],
     migrations: &[],
 };
 
-const fn kind(immutable: bool) -> Kind {
+const fn kind(immutable: bool, history: bool) -> Kind {
     Kind {
         name: "Thing",
         group: "sim.kindex",
@@ -57,7 +60,7 @@ const fn kind(immutable: bool) -> Kind {
         scope: Scope::Namespaced,
         table: "thing",
         immutable,
-        history: false,
+        history,
         columns: &[Column {
             name: "value",
             path: &["spec", "value"],

@@ -32,6 +32,16 @@ CREATE TABLE IF NOT EXISTS `thing_annotations` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `thing_annotations_uid` ON `thing_annotations` (`obj_uid`);
+CREATE TABLE IF NOT EXISTS `thing_history` (
+    `obj_uid` TEXT NOT NULL,
+    `branch` INTEGER NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `seen_time` TEXT NOT NULL,
+    `encoding` INTEGER NOT NULL,
+    `payload` BLOB NOT NULL,
+    PRIMARY KEY (`obj_uid`, `branch`, `res_version`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `thing_history_seen_time` ON `thing_history` (`seen_time`);
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
     `version` INTEGER NOT NULL,
     `checksum` TEXT NOT NULL,

@@ -49,6 +49,7 @@ impl World<'_> {
             Ok(()) => {
                 tell!(self, "{who} watches from {from}");
                 self.processes[who].watch = Watch::Open(from);
+                self.processes[who].told = from;
             }
             Err(error) => {
                 tell!(self, "{who} cannot watch from {from}: {error}");
@@ -132,6 +133,12 @@ impl World<'_> {
     /// Hands an event over, on its way through production's client where there is one.
     fn tell_process(&mut self, who: usize, event: Result<WatchEvent, ClusterError>, line: Option<String>) {
         let process = &mut self.processes[who];
+        if let Ok(event) = &event
+            && version_of(event) > process.told
+        {
+            process.told = version_of(event);
+            self.checks.told.note(event);
+        }
         let event = match (&process.wire, line) {
             (Some(wire), Some(line)) => {
                 wire.send(line);

@@ -18,10 +18,11 @@ use super::database::MARK;
 use super::fault::Fault;
 use super::ground::{Ground, Parts};
 use super::http::Wire;
+use super::past::SimHistory;
 use super::process::{Process, Site, summary};
 use super::step::Step;
 use super::storage::SimStorage;
-use super::thing::{FINAL_THING, THING};
+use super::thing::{FINAL_THING, KEPT_THING, THING};
 use super::turn::Turn;
 
 /// Adds a line to the story, where one is told.
@@ -82,13 +83,18 @@ impl<'a> World<'a> {
     pub fn new(seed: u64, parts: Parts, ground: &'a Ground, telling: bool) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let settings = draw_settings(&mut rng);
-        let kind = if rng.random_bool(0.06) { &FINAL_THING } else { &THING };
+        let kind = match rng.random_range(0..100) {
+            0..6 => &FINAL_THING,
+            6..22 => &KEPT_THING,
+            _ => &THING,
+        };
         // Where there is one ingester, hardly a row stands in the way of a restored cluster.
         let rewinds = aim(seed).1 == Step::Rewind;
         let processes = if rng.random_bool(0.3) || rewinds { 2 } else { 1 };
         let api = Arc::new(SimApi::default());
         let real = matches!(parts, Parts::All).then(|| ground.store());
         let storage = Arc::new(SimStorage::new(real));
+        storage.database().history = kind.history.then(SimHistory::default);
         let checks = Checks::of(kind, &settings, processes);
         let mut world = Self {
             story: vec![format!(
@@ -274,11 +280,11 @@ impl<'a> World<'a> {
         if self.wrong.is_some() {
             return;
         }
-        let marked = self
-            .storage
-            .database()
-            .checkpoint
-            .is_some_and(|position| position.0 >= MARK);
+        // Whoever found out in this turn did what it did before.
+        self.checks.unaware = self.noticed.is_some();
+        // Of an earlier restoration there may still be a mark, and a write that nobody waits for.
+        let position = self.storage.database().checkpoint;
+        let marked = position.is_some_and(|position| position.0 >= MARK) && self.open_transactions.is_empty();
         for who in 0..self.processes.len() {
             if marked && self.processes[who].marking {
                 self.notice(who);

@@ -4,18 +4,17 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use kindex_runtime::cluster::WatchEvent;
+use kindex_runtime::cluster::{ClusterError, WatchEvent};
 use kindex_runtime::ingester::message::{EffectDone, Input, Output, PlannedWrite, Ticket};
 use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::kind::Kind;
+use kindex_runtime::object::Uid;
+use kindex_runtime::store::{Life, RowState};
 
 use super::bench::{Bench, START, Thing, away, effects_of, live, refused, thing};
-use kindex_sim::thing::THING;
-
-static REMEMBERED: Kind = Kind { history: true, ..THING };
+use kindex_sim::thing::{IMMUTABLE, KEPT_THING};
 
 fn watching(settings: Settings) -> Bench {
-    Bench::watching_kind(&REMEMBERED, settings)
+    Bench::watching_kind(&KEPT_THING, settings)
 }
 
 /// The first write among outputs: rows that it stores and versions that it records.
@@ -206,6 +205,41 @@ fn the_echo_of_our_own_release_is_no_version() {
     let echo = deleted(&mut bench, &released);
     assert!(batch(&echo).is_none(), "{echo:?}");
     assert_eq!(bench.controller.status().settled.0, 7);
+}
+
+#[test]
+fn what_others_wrote_before_an_object_left_is_a_version_however_late_the_watch_tells_it() {
+    let mut bench = watching(Settings::default());
+    let marked = |version| Thing {
+        annotations: vec![IMMUTABLE],
+        ..thing("a", version)
+    };
+    let uid = Uid::from("a");
+    let read = bench.applied(&marked(5));
+    let first = batch(&bench.no_rows(&read)).expect("a write");
+    committed(&mut bench, &first);
+    let conflict = ClusterError::Conflict("it is at 7".to_owned());
+    bench.step(Input::Effect(uid.clone(), EffectDone::Deleted(Err(conflict))));
+    bench.wait();
+    let answer = EffectDone::Got(Ok(Some(marked(7).object())));
+    let read = bench.step(Input::Effect(uid.clone(), answer));
+    let evicted = RowState {
+        life: Life::Evicted,
+        ..live("a", 5)
+    };
+    let last = batch(&bench.rows(&read, vec![evicted])).expect("the answer is stored");
+    assert_eq!(last.stored, [7]);
+    committed(&mut bench, &last);
+    bench.step(Input::Effect(uid, EffectDone::Deleted(Ok(None))));
+
+    let late = batch(&bench.applied(&marked(6))).expect("a write of the version alone");
+    assert_eq!((&late.stored[..], &late.recorded[..]), (&[][..], &[6][..]));
+    committed(&mut bench, &late);
+    assert!(batch(&bench.applied(&marked(7))).is_none(), "stored with the row");
+    assert!(
+        batch(&deleted(&mut bench, &marked(8))).is_none(),
+        "the echo of our delete"
+    );
 }
 
 #[test]

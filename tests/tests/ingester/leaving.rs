@@ -6,6 +6,7 @@ use kindex_runtime::cluster::ClusterError;
 use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, PlannedWrite};
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::object::Uid;
+use kindex_runtime::projection::content_hash;
 use kindex_runtime::store::{Life, RowState};
 use kindex_sim::thing::{DELETING, FINALIZER, IMMUTABLE};
 
@@ -143,6 +144,7 @@ fn life_after_a_refused_delete(row: Option<RowState>) -> Life {
 fn an_eviction_that_an_earlier_life_began_is_not_taken_for_somebodys_deletion() {
     let evicted = RowState {
         life: Life::Evicted,
+        hash: Some(content_hash(&leaving(IMMUTABLE).object())),
         ..live("a", 5)
     };
     assert_eq!(life_after_a_refused_delete(Some(evicted)), Life::Evicted);

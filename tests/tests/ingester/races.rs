@@ -1,11 +1,14 @@
 //! Events, answers and commits that cross each other: what must not be concluded from
 //! something that was read, or told, too early.
 
+use std::time::Duration;
+
 use kindex_runtime::cluster::WatchEvent;
-use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Outcome, Output, Saved};
+use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Outcome, Output, PlannedWrite, Saved};
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{QuarantineRecord, Written};
+use kindex_runtime::store::{Life, QuarantineRecord, RowState, Written};
+use kindex_sim::thing::IMMUTABLE;
 
 use super::bench::{Bench, Thing, away, effects_of, live, refused, thing, write_of};
 
@@ -136,4 +139,39 @@ fn nothing_lands_late_of_a_batch_that_was_refused() {
     let read = bench.step(Input::Effect(Uid::from("a"), EffectDone::Quarantined(Ok(()))));
     let after = bench.no_rows(&read);
     assert!(write_of(&after).is_none(), "{after:?}");
+}
+
+/// Another ingester evicts: its row was not there yet when this one asked, and must not become live
+/// again while `deletionDelay` passes.
+#[test]
+fn a_row_that_was_read_before_its_object_was_seen_going_is_read_once_more() {
+    let mut bench = Bench::watching(Settings {
+        deletion_delay: Duration::from_secs(10),
+        ..Settings::default()
+    });
+    let marked = Thing {
+        annotations: vec![IMMUTABLE],
+        ..thing("a", 5)
+    };
+    let read = bench.applied(&marked);
+    let going = Thing {
+        deleted: true,
+        version: 6,
+        ..marked
+    };
+    bench.applied(&going);
+    let again = bench.no_rows(&read);
+    assert!(matches!(again[..], [Output::ReadRows(..)]), "{again:?}");
+    let evicted = RowState {
+        life: Life::Evicted,
+        ..live("a", 5)
+    };
+    let outputs = bench.rows(&again, vec![evicted]);
+    let [Output::Write(_, writes)] = &outputs[..] else {
+        panic!("{outputs:?}");
+    };
+    let [PlannedWrite::Store { life, .. }] = writes[..] else {
+        panic!("{writes:?}");
+    };
+    assert_eq!(life, Life::Evicted);
 }

@@ -5,8 +5,11 @@ use kindex_runtime::cluster::{ClusterError, WatchEvent};
 use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, Saved};
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::object::{ResourceVersion, Uid};
+use kindex_runtime::projection::content_hash;
+use kindex_runtime::store::{Life, RowState};
+use kindex_sim::thing::KEPT_THING;
 
-use super::bench::{Bench, Thing, effects_of, live, thing, write_of};
+use super::bench::{Bench, Thing, away, effects_of, live, thing, write_of};
 use super::gaps::listing;
 
 /// What is saved from the moment a restored cluster is found, beside its version.
@@ -139,4 +142,93 @@ fn a_write_is_not_held_against_what_was_told_after_it_went_out() {
         !outputs.iter().any(|output| matches!(output, Output::Probe)),
         "a write that changed nothing made no version"
     );
+}
+
+/// Another text of a version.
+fn contradiction(thing: &Thing) -> Thing {
+    Thing {
+        guarded: !thing.guarded,
+        ..thing.clone()
+    }
+}
+
+/// A live row that holds it.
+fn contradicting(uid: &str, version: u64) -> RowState {
+    let other = contradiction(&thing(uid, version));
+    RowState {
+        hash: Some(content_hash(&other.object())),
+        ..live(uid, version)
+    }
+}
+
+#[test]
+fn a_list_stores_what_a_row_contradicts_under_the_same_version() {
+    let mut bench = listing(Settings::default());
+    bench.page(&[thing("same", 5), thing("other", 5)], 20);
+    let outputs = bench.step(Input::PageRows(Ok(vec![live("same", 5), contradicting("other", 5)])));
+    let (ticket, writes) = write_of(&outputs).expect("a write");
+    assert_eq!(writes, [(Uid::from("other"), 5)]);
+    // The database was away: the row is read once more, and still another one.
+    bench.step(Input::Written(ticket, Err(away())));
+    let read = bench.wait();
+    let outputs = bench.rows(&read, vec![contradicting("other", 5)]);
+    assert!(write_of(&outputs).is_some(), "{outputs:?}");
+}
+
+#[test]
+fn a_closed_row_that_contradicts_a_list_is_asked_for() {
+    let mut bench = listing(Settings::default());
+    bench.page(&[thing("a", 5)], 20);
+    let closed = RowState {
+        life: Life::Deleted,
+        ..contradicting("a", 5)
+    };
+    let outputs = bench.step(Input::PageRows(Ok(vec![closed])));
+    assert!(matches!(effects_of(&outputs)[..], [Effect::Get(_)]), "{outputs:?}");
+}
+
+#[test]
+fn an_event_that_a_row_contradicts_under_the_same_version_is_asked_for_and_the_cluster_wins() {
+    for (answer, stored) in [(thing("a", 5), true), (contradiction(&thing("a", 5)), false)] {
+        let mut bench = Bench::watching(Settings::default());
+        let read = bench.applied(&thing("a", 5));
+        let outputs = bench.rows(&read, vec![contradicting("a", 5)]);
+        assert!(matches!(effects_of(&outputs)[..], [Effect::Get(_)]), "{outputs:?}");
+        let answer = EffectDone::Got(Ok(Some(answer.object())));
+        let read = bench.step(Input::Effect(Uid::from("a"), answer));
+        let outputs = bench.rows(&read, vec![contradicting("a", 5)]);
+        assert_eq!(write_of(&outputs).is_some(), stored, "{outputs:?}");
+    }
+}
+
+#[test]
+fn a_row_that_is_newer_than_its_object_and_older_than_the_list_is_of_a_time_that_was_lost() {
+    let mut bench = listing(Settings::default());
+    bench.page(&[thing("lost", 5), thing("later", 5)], 20);
+    let outputs = bench.step(Input::PageRows(Ok(vec![live("lost", 7), live("later", 21)])));
+    let [Effect::Get(name)] = &effects_of(&outputs)[..] else {
+        panic!("somebody may have seen more than the list: {outputs:?}");
+    };
+    assert_eq!(name.name, "name-lost");
+    let answer = EffectDone::Got(Ok(Some(thing("lost", 5).object())));
+    let read = bench.step(Input::Effect(Uid::from("lost"), answer));
+    let outputs = bench.rows(&read, vec![live("lost", 7)]);
+    assert!(matches!(effects_of(&outputs)[..], [Effect::Rewind]), "{outputs:?}");
+}
+
+#[test]
+fn a_history_puts_aside_what_a_restored_cluster_has_lost_before_anything_is_listed() {
+    let mut bench = Bench::watching_kind(&KEPT_THING, Settings::default());
+    bench.step(Input::Watch(Ok(WatchEvent::Bookmark(ResourceVersion(9)))));
+    bench.step(Input::WatchEnded);
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(8))));
+    assert!(
+        matches!(outputs[..], [Output::Unsay(ResourceVersion(8))]),
+        "{outputs:?}"
+    );
+    bench.step(Input::Rewound(Err(away())));
+    let again = bench.wait();
+    assert!(matches!(again[..], [Output::Unsay(ResourceVersion(8))]), "{again:?}");
+    let outputs = bench.step(Input::Rewound(Ok(())));
+    assert!(matches!(outputs[..], [Output::Scan { after: None, .. }]), "{outputs:?}");
 }

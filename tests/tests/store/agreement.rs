@@ -5,18 +5,22 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kindex_runtime::object::Uid;
+use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::store::{Life, RowWrite};
 use kindex_runtime::value::Value;
 use kindex_sim::database::{SimDatabase, SimRow};
+use kindex_sim::past::SimHistory;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
 
 use super::backend::Backend;
-use super::widget::{WIDGET, at, soft_delete, widget};
+use super::widget::{KEEPSAKE, WIDGET, at, soft_delete, widget};
 
-scenarios!(random_sequences_leave_what_the_model_says);
+scenarios!(
+    random_sequences_leave_what_the_model_says,
+    random_sequences_keep_the_versions_that_the_model_keeps,
+);
 
 const SEQUENCES: u64 = 24;
 const BATCHES: usize = 25;
@@ -99,8 +103,8 @@ async fn random_sequences_leave_what_the_model_says(backend: Backend) {
             if sequence.random.random_ratio(1, 12) {
                 let number = sequence.random.random_range(0..UIDS);
                 let uid = Uid::from(sequence.uid(number).as_str());
-                sequence.model.rewind(&uid);
-                backend.store.rewind(&WIDGET, &[uid]).await.expect("rewound");
+                sequence.model.rewind(&uid, at(2_000));
+                backend.store.rewind(&WIDGET, &[uid], at(2_000)).await.expect("rewound");
             }
             let batch = sequence.batch();
             let now = sequence.moment(step);
@@ -111,6 +115,66 @@ async fn random_sequences_leave_what_the_model_says(backend: Backend) {
             expect_states(&backend, &sequence, &story).await;
         }
         expect_rows(&backend, &sequence).await;
+    }
+}
+
+/// The same kind of sequences where every version is kept, late ones too, and numbers come twice.
+async fn random_sequences_keep_the_versions_that_the_model_keeps(backend: Backend) {
+    for seed in 0..SEQUENCES {
+        let mut sequence = Sequence::new(seed);
+        sequence.model.history = Some(SimHistory::default());
+        for step in 0..BATCHES {
+            // No two branches of an object are lost at once.
+            let now = at(i64::try_from(step).expect("small") * 10);
+            let mut batch = sequence.batch();
+            let number = sequence.random.random_range(0..UIDS);
+            let uid = Uid::from(sequence.uid(number).as_str());
+            if let RowWrite::Store { version, .. } = sequence.write(number) {
+                let object = version.object.clone();
+                batch.push(RowWrite::Record { object, seen: now });
+            }
+            sequence.model.write(&batch, now).expect("no widget is poison");
+            backend.store.write(&KEEPSAKE, &batch, now).await.expect("written");
+            let lost = at(i64::try_from(step).expect("small") * 10 + 5);
+            match sequence.random.random_range(0..20) {
+                0 => {
+                    sequence.model.rewind(&uid, lost);
+                    backend.store.rewind(&KEEPSAKE, &[uid], lost).await.expect("rewound");
+                }
+                1 => {
+                    let beyond = ResourceVersion(VERSIONS / 2);
+                    sequence
+                        .model
+                        .history
+                        .iter_mut()
+                        .for_each(|history| history.branch_off_beyond(beyond, lost));
+                    backend.store.unsay(&KEEPSAKE, beyond, lost).await.expect("put aside");
+                }
+                _ => {}
+            }
+        }
+        expect_history(&backend, &sequence).await;
+        // The next sequence has other uids, and `unsay` means all.
+        backend
+            .store
+            .unsay(&KEEPSAKE, ResourceVersion(0), at(5_000))
+            .await
+            .expect("put aside");
+    }
+}
+
+async fn expect_history(backend: &Backend, sequence: &Sequence) {
+    let model = sequence.model.history.as_ref().expect("the model keeps one");
+    for number in 0..UIDS {
+        let uid = Uid::from(sequence.uid(number).as_str());
+        let kept = backend
+            .store
+            .history(&KEEPSAKE, &uid, None, 1_000)
+            .await
+            .expect("readable");
+        let kept: Vec<&str> = kept.iter().map(|past| past.object.text()).collect();
+        let wanted: Vec<&str> = model.versions(&uid).map(Object::text).collect();
+        assert_eq!(kept, wanted, "seed {}: {uid}", sequence.seed);
     }
 }
 

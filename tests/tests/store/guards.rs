@@ -202,10 +202,10 @@ async fn a_rewound_row_takes_whatever_the_cluster_shows(backend: Backend) {
     let stored = widget("u1", "a", 500).label("l", "1");
     backend.write(stored.live(), at(0)).await;
     let uids = [Uid::from("u1"), Uid::from("absent")];
-    backend.store.rewind(&WIDGET, &uids).await.expect("rewound");
+    backend.store.rewind(&WIDGET, &uids, at(30)).await.expect("rewound");
     assert_eq!(backend.write(stored.live(), at(1)).await, Written::Updated);
     expect_row(&backend, &stored, Life::Live).await;
-    backend.store.rewind(&WIDGET, &uids).await.expect("rewound");
+    backend.store.rewind(&WIDGET, &uids, at(30)).await.expect("rewound");
     let restored = widget("u1", "a", 7).label("l", "0");
     assert_eq!(backend.write(restored.live(), at(2)).await, Written::Updated);
     expect_row(&backend, &restored, Life::Live).await;

@@ -1,7 +1,7 @@
 //! What the cluster still says of an object that was changed in SQL alone: late words change nothing, an
 //! object that lives on takes its row back, and the past remembers both.
 
-use kindex_runtime::ingester::decide::Row;
+use kindex_runtime::ingester::decide::{Row, RowText};
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::store::{AsOf, DirectError, Life, RowWrite, Written};
 
@@ -45,10 +45,10 @@ async fn nothing_that_leaves_the_cluster_undoes_a_change(backend: Backend) {
     // What the ingester decides by is the cluster's version alone.
     let state = backend.state("u1").await.expect("a row");
     assert_eq!(state.res_version, changed.metadata.resource_version);
-    let row = Row::from(&state);
+    let row = Row::beside(&state, None);
     assert_eq!(
-        (row.version, row.life, row.ours),
-        (ResourceVersion(10), Life::Evicted, true)
+        (row.version, row.life, row.text),
+        (ResourceVersion(10), Life::Evicted, RowText::Trusted)
     );
     expect_whole(&backend, "u1").await;
 }
@@ -106,7 +106,7 @@ async fn a_rewound_row_is_changed_by_the_version_of_its_text(backend: Backend) {
     evict(&backend, &object).await;
     backend
         .store
-        .rewind(&WIDGET, &[Uid::from("u1")])
+        .rewind(&WIDGET, &[Uid::from("u1")], at(1))
         .await
         .expect("rewound");
     let wanted = object.clone().label("mine", "yes");

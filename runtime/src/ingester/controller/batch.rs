@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::super::backoff;
-use super::super::decide::{self, Action, Context, Row, Then, Write};
+use super::super::decide::{self, Action, Context, Row, RowText, Then, Write};
 use super::super::message::{Outcome, Output, PlannedWrite, StoreFailure, Ticket};
 use super::Controller;
 use super::entry::{Observation, Resume, State};
@@ -119,10 +119,7 @@ impl Controller {
             Ok(states) => states,
             Err(failure) => return self.on_batch_failure(uids, false, false, &failure),
         };
-        let rows: HashMap<Uid, Row> = states
-            .iter()
-            .map(|state| (state.uid.clone(), Row::from(state)))
-            .collect();
+        let states: HashMap<&Uid, &RowState> = states.iter().map(|state| (&state.uid, state)).collect();
         let mut known = Vec::with_capacity(uids.len());
         for uid in uids {
             let entry = self.entries.get_mut(&uid).expect("entries in a batch exist");
@@ -130,7 +127,9 @@ impl Controller {
                 self.enqueue(&uid);
                 continue;
             }
-            entry.row.get_or_insert_with(|| rows.get(&uid).copied());
+            let observed = entry.newest.object();
+            let row = || states.get(&uid).map(|state| Row::beside(state, observed));
+            entry.row.get_or_insert_with(row);
             known.push(uid);
         }
         self.write_batch(ticket, known);
@@ -202,7 +201,7 @@ impl Controller {
                 let after = Row {
                     version: row.map_or(ResourceVersion(0), |row| row.version),
                     life: Life::Deleted,
-                    ours: row.is_some_and(|row| row.ours),
+                    text: row.map_or(RowText::Foreign, |row| row.text),
                 };
                 Some((PlannedWrite::SoftDelete(uid.clone()), after))
             }
@@ -212,7 +211,7 @@ impl Controller {
                 let after = Row {
                     version: object.metadata.resource_version,
                     life,
-                    ours: true,
+                    text: RowText::Trusted,
                 };
                 let write = PlannedWrite::Store { object, life, revive };
                 Some((write, after))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::super::decide::{Asked, Row};
 use super::super::message::{Effect, EffectDone, Outcome, Output, StoreFailure};
 use super::Controller;
-use super::entry::{Observation, Resume, Sent, State};
+use super::entry::{Left, Observation, Resume, Sent, State};
 use crate::cluster::{ClusterError, Notice, Target};
 use crate::object::{Object, ResourceVersion, Uid};
 use crate::store::{Life, QuarantineRecord};
@@ -233,7 +233,10 @@ impl Controller {
                 entry.asked = Asked::Accepted(object.metadata.resource_version);
                 let left = Observation::Present(object);
                 if left.supersedes(&entry.newest) {
+                    // It goes on our word: nobody else's is in the row.
+                    let row = entry.row;
                     entry.replace(left);
+                    entry.row = row;
                 }
                 self.enqueue(uid);
             }
@@ -250,7 +253,10 @@ impl Controller {
             self.metrics.evicted.inc();
         }
         match echoes {
-            Some(version) => self.settle_leaving(uid, version),
+            Some(settled) => {
+                let stored = row.map_or(settled, |row| row.version);
+                self.settle_leaving(uid, Left { stored, settled });
+            }
             None => self.settle(uid),
         }
     }

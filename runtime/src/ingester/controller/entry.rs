@@ -42,6 +42,15 @@ impl Observation {
             Self::Gone(last) => last.as_ref(),
         }
     }
+
+    /// Whether the object goes or is gone. Another process may have let it go, and have said in SQL
+    /// before that it did: what is known of the row from earlier does not count.
+    pub(super) fn is_going(&self) -> bool {
+        match self {
+            Self::Present(object) => object.metadata.deletion_timestamp.is_some(),
+            Self::Gone(_) => true,
+        }
+    }
 }
 
 /// What wakes an entry that waits.
@@ -85,6 +94,16 @@ impl Sent {
     pub(super) fn made_in_the_past(self, answered: ResourceVersion) -> bool {
         answered > self.replaces && answered <= self.newest
     }
+}
+
+/// An object that left on our word. Every effect is on the condition that nobody wrote since: what
+/// the watch still tells is others' up to the stored version, and after it the echo of our own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// The version that SQL holds.
+    pub(super) stored: ResourceVersion,
+    /// The last version that we know to be settled.
+    pub(super) settled: ResourceVersion,
 }
 
 #[derive(Clone, Debug)]
@@ -144,10 +163,10 @@ impl Entry {
         self.attempts == 0 && matches!(self.state, State::Waiting(..))
     }
 
-    /// Replaces what is known; the decision that is under way, if any, is outdated. The row of
-    /// an object that is gone is read once more: another process may have stored it meanwhile.
+    /// Replaces what is known; the decision that is under way, if any, is outdated, and the row of
+    /// an object that goes is read once more.
     pub(super) fn replace(&mut self, newest: Observation) {
-        if matches!(newest, Observation::Gone(_)) {
+        if newest.is_going() {
             self.row = None;
         }
         self.newest = newest;
@@ -157,7 +176,7 @@ impl Entry {
 
     /// Whether a row that was asked for before the object went must be asked for again.
     pub(super) fn outdates_rows(&self) -> bool {
-        self.overtaken && matches!(self.newest, Observation::Gone(_))
+        self.overtaken && self.newest.is_going()
     }
 
     pub(super) fn observed(&self, head: impl Fn(&Object) -> super::super::decide::Head) -> Observed {

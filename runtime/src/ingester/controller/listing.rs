@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::super::decide::Row;
+use super::super::decide::{Row, RowText};
 use super::super::message::{Output, StoreFailure};
 use super::super::settings::Settings;
 use super::Controller;
@@ -153,25 +153,32 @@ impl Controller {
             }
         };
         self.intake_attempts = 0;
-        let rows: HashMap<&Uid, Row> = states.iter().map(|s| (&s.uid, Row::from(s))).collect();
+        let states: HashMap<&Uid, &RowState> = states.iter().map(|state| (&state.uid, state)).collect();
         listing.step = Step::Room;
-        let restored = listing.restored;
+        // What the list had seen, it shows: no row that was written up to then is newer than its object.
+        let horizon = if listing.restored {
+            ResourceVersion(u64::MAX)
+        } else {
+            listing.version.unwrap_or_default()
+        };
         self.phase = Phase::Listing(listing);
         for object in page.objects {
-            let row = rows.get(&object.metadata.uid).copied();
-            self.observe_listed(object, row, restored);
+            let state = states.get(&object.metadata.uid);
+            let row = state.map(|state| Row::beside(state, Some(&object)));
+            self.observe_listed(object, row, horizon);
         }
     }
 
-    /// Takes up a listed object where it differs from its row. In a restored cluster a row
-    /// that is newer than its object is a reason to ask, for then the cluster wins.
-    fn observe_listed(&mut self, object: Object, row: Option<Row>, restored: bool) {
+    /// Takes up a listed object where it differs from its row. A row up to the horizon that is newer
+    /// than its object is one of a time that the cluster lost, and a reason to ask, for then the
+    /// cluster wins.
+    fn observe_listed(&mut self, object: Object, row: Option<Row>, horizon: ResourceVersion) {
         let uid = object.metadata.uid.clone();
         let version = object.metadata.resource_version;
         if let Some(row) = row {
             self.remember_row(&uid, row);
         }
-        let current = row.is_some_and(|row| row.life == Life::Live && row.ours && row.version == version);
+        let current = row.is_some_and(|row| row.is_current() && row.version == version);
         let recorded = self.quarantined.contains_key(&uid);
         if self.entries.contains_key(&uid) {
             return self.observe_present(object, version);
@@ -184,9 +191,11 @@ impl Controller {
         self.sight(&uid, &observation);
         let mut entry = Entry::new(observation, name, version, self.now.elapsed);
         entry.row = Some(row);
+        // A list is the cluster's answer as well; but a row may have been closed since.
+        entry.confirmed = row.filter(|row| row.text == RowText::Different && row.life == Life::Live);
         self.position.begin(version, &uid);
         self.entries.insert(uid.clone(), entry);
-        if restored && row.is_some_and(|row| row.version > version) {
+        if row.is_some_and(|row| row.version > version && row.version <= horizon) {
             self.ask(&uid, row);
         } else {
             self.enqueue(&uid);

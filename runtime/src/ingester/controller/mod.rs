@@ -33,7 +33,7 @@ mod restoration;
 mod sweep;
 
 use batch::{Batch, StoreGate};
-use entry::{Entry, Position};
+use entry::{Entry, Left, Position};
 use intake::{Checkpoints, Phase};
 use records::Records;
 
@@ -81,8 +81,8 @@ pub struct Controller {
 
     effects: VecDeque<Uid>,
     effects_under_way: usize,
-    /// Objects that left on our word, with the last version that we know to be settled.
-    leaving: BTreeMap<Uid, ResourceVersion>,
+    /// Objects that left on our word.
+    leaving: BTreeMap<Uid, Left>,
     rows: Option<BTreeMap<Uid, Row>>,
     quarantined: BTreeMap<Uid, QuarantineRecord>,
     /// Hash of the problems that were last reported for a uid.

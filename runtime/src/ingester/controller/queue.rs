@@ -6,10 +6,9 @@ use std::time::Duration;
 use super::super::backoff;
 use super::super::decide::{Head, Row};
 use super::Controller;
-use super::entry::{Entry, Observation, Resume, State};
+use super::entry::{Entry, Left, Observation, Resume, State};
 use crate::cluster::ObjectName;
 use crate::object::{Object, ResourceVersion, Uid};
-use crate::store::Life;
 
 impl Controller {
     /// Takes up what the cluster shows of a uid, from a stream at this position.
@@ -19,8 +18,9 @@ impl Controller {
             return;
         }
         let Some(entry) = self.entries.get_mut(uid) else {
+            let cached = self.cached_row(uid).filter(|_| !observation.is_going());
             let mut entry = Entry::new(observation, name, at, self.now.elapsed);
-            entry.row = self.cached_row(uid).map(Some);
+            entry.row = cached.map(Some);
             self.position.begin(at, uid);
             self.entries.insert(uid.clone(), entry);
             self.enqueue(uid);
@@ -42,7 +42,7 @@ impl Controller {
 
     /// Echoes of what we did ourselves, and versions that the cache knows to be stored.
     fn is_settled_already(&mut self, uid: &Uid, observation: &Observation) -> bool {
-        if let Some(settled) = self.leaving.get(uid).copied() {
+        if let Some(Left { settled, .. }) = self.leaving.get(uid).copied() {
             match observation {
                 Observation::Present(object) if object.metadata.resource_version <= settled => {
                     return true;
@@ -65,7 +65,7 @@ impl Controller {
         };
         !self.entries.contains_key(uid)
             && !self.quarantined.contains_key(uid)
-            && row.life == Life::Live
+            && row.is_current()
             && row.version >= object.metadata.resource_version
             && self.is_plain(&self.head(object))
     }
@@ -153,8 +153,8 @@ impl Controller {
     }
 
     /// The object is out of our hands at this version; its own delete event is an echo.
-    pub(super) fn settle_leaving(&mut self, uid: &Uid, version: ResourceVersion) {
-        self.leaving.insert(uid.clone(), version);
+    pub(super) fn settle_leaving(&mut self, uid: &Uid, left: Left) {
+        self.leaving.insert(uid.clone(), left);
         self.settle(uid);
     }
 

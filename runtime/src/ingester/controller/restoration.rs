@@ -1,6 +1,6 @@
 //! A cluster that came back from a backup: what is under way ends, the fact is marked in the
 //! database, and rows of the time that never was lose their version, so that they stand in
-//! nobody's way. Then everything is listed, which is the business of `listing`.
+//! nobody's way; a history puts that time aside. Then everything is listed, which is the business of `listing`.
 
 use super::super::message::{Output, StoreFailure};
 use super::super::saved::SavedPosition;
@@ -32,6 +32,8 @@ enum Step {
     Draining,
     /// The mark is being saved.
     Marking,
+    /// What the history tells of that time is put aside.
+    Unsaying,
     /// A page of rows is being read.
     Scanning { after: Option<Uid> },
     /// Rows of that page are being rewound; then the page after it comes, if there is one.
@@ -48,6 +50,7 @@ impl Restoration {
                 checkpoints.under_way = Some(mark);
                 Output::SaveCheckpoint(mark)
             }
+            Step::Unsaying => Output::Unsay(self.version),
             Step::Scanning { after } => Output::Scan {
                 after: after.clone(),
                 limit: settings.page_rows,
@@ -111,7 +114,12 @@ impl Controller {
         self.checkpoints.saved = Some(restoration.mark());
         self.newest = restoration.version;
         self.forget_everything();
-        self.scan_for_restoration(restoration.version, None);
+        if self.kind.history {
+            let step = Step::Unsaying;
+            self.enter(Phase::Restoring(Restoration { step, ..restoration }));
+        } else {
+            self.scan_for_restoration(restoration.version, None);
+        }
     }
 
     fn scan_for_restoration(&mut self, version: ResourceVersion, after: Option<Uid>) {
@@ -149,8 +157,10 @@ impl Controller {
             (Err(failure), restoration) => self.enter_later_for_store(Phase::Restoring(restoration), &failure),
             (Ok(()), Restoration { version, step }) => {
                 self.intake_attempts = 0;
-                if let Step::Rewinding { next, .. } = step {
-                    self.rewind_next_page(version, next);
+                match step {
+                    Step::Unsaying => self.scan_for_restoration(version, None),
+                    Step::Rewinding { next, .. } => self.rewind_next_page(version, next),
+                    Step::Draining | Step::Marking | Step::Scanning { .. } => {}
                 }
             }
         }

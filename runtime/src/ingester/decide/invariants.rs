@@ -8,9 +8,9 @@ fn all_rows() -> Vec<Option<Row>> {
     let mut rows = vec![None];
     for version in [5, 6, 7] {
         for life in [Life::Live, Life::Evicted, Life::Deleted] {
-            for ours in [true, false] {
+            for text in [RowText::Trusted, RowText::Foreign, RowText::Different] {
                 rows.push(Some(Row {
-                    ours,
+                    text,
                     ..row(version, life)
                 }));
             }
@@ -77,7 +77,7 @@ fn after(head: &Head, row: Option<Row>, action: Action) -> Option<Row> {
         Some(Write::Store { life, .. }) => Some(Row {
             version: head.version,
             life,
-            ours: true,
+            text: RowText::Trusted,
         }),
         Some(Write::SoftDelete) => row.map(|row| Row {
             life: Life::Deleted,

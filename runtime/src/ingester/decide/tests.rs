@@ -42,7 +42,7 @@ pub(super) fn row(version: u64, life: Life) -> Row {
     Row {
         version: at(version),
         life,
-        ours: true,
+        text: RowText::Trusted,
     }
 }
 
@@ -132,7 +132,7 @@ fn present_with_live_row_is_updated_if_newer() {
 #[test]
 fn present_with_the_row_of_another_program_is_written_once_more() {
     let foreign = Row {
-        ours: false,
+        text: RowText::Foreign,
         ..row(5, Life::Live)
     };
     assert_eq!(
@@ -231,4 +231,26 @@ fn a_cluster_that_insists_on_an_older_version_wins() {
             Action::REWIND
         );
     }
+}
+
+#[test]
+fn a_row_that_says_otherwise_under_the_same_version_is_asked_for_and_the_cluster_wins() {
+    let different = Row {
+        text: RowText::Different,
+        ..row(5, Life::Live)
+    };
+    assert_eq!(decided(head(5), Some(different)), Action::CONFIRM);
+    let confirmed = Context {
+        confirmed: Some(different),
+        ..context()
+    };
+    assert_eq!(
+        decide(&Observed::Present(head(5)), Some(&different), &confirmed),
+        action(stored(Life::Live), Then::Nothing)
+    );
+    assert_eq!(
+        decided(head(6), Some(different)),
+        action(stored(Life::Live), Then::Nothing),
+        "a newer version needs no question"
+    );
 }

@@ -62,6 +62,15 @@ impl HistorySql {
         ))
     }
 
+    /// Moves all versions of the cluster beyond one to a branch of their own. Parameters: the branch, the version.
+    pub(in crate::store) fn branch_off_beyond(self) -> Statement {
+        kept(format!(
+            // From 2^62 on they are SQL's own.
+            "UPDATE `{}` SET `branch` = ? WHERE `branch` = 0 AND `res_version` > ? AND `res_version` < 4611686018427387904",
+            self.table(),
+        ))
+    }
+
     /// The version that an object had at a time, up to one of the cluster's in the present branch. Parameters:
     /// uid, time, version.
     pub(in crate::store) fn at(self) -> Statement {

@@ -1,0 +1,64 @@
+//! The history of a kind that keeps one, as the store's contract has it: each version once, and
+//! what a restored cluster lost on branches of its own. Small enough to be obviously right.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kindex_runtime::object::{Object, ResourceVersion, Uid};
+
+/// The branch that the cluster continues: later than all that was lost.
+const PRESENT: Timestamp = Timestamp::MAX;
+
+/// When a branch was lost, and a version on it.
+type Place = (Timestamp, ResourceVersion);
+
+/// All versions of all objects that were kept.
+#[derive(Clone, Debug, Default)]
+pub struct SimHistory {
+    kept: BTreeMap<Uid, BTreeMap<Place, Object>>,
+}
+
+impl SimHistory {
+    /// Keeps a version, where it is not kept.
+    pub fn keep(&mut self, object: &Object) {
+        let metadata = &object.metadata;
+        let versions = self.kept.entry(metadata.uid.clone()).or_default();
+        versions
+            .entry((PRESENT, metadata.resource_version))
+            .or_insert_with(|| object.clone());
+    }
+
+    /// The cluster lost what it told of an object.
+    pub fn branch_off(&mut self, uid: &Uid, now: Timestamp) {
+        let Some(versions) = self.kept.get_mut(uid) else {
+            return;
+        };
+        let present = versions.split_off(&(PRESENT, ResourceVersion(0)));
+        versions.extend(
+            present
+                .into_iter()
+                .map(|((_, version), object)| ((now, version), object)),
+        );
+    }
+
+    /// The cluster lost all that it told beyond this version.
+    pub fn branch_off_beyond(&mut self, version: ResourceVersion, now: Timestamp) {
+        for versions in self.kept.values_mut() {
+            let lost = versions.split_off(&(PRESENT, ResourceVersion(version.0 + 1)));
+            versions.extend(lost.into_iter().map(|((_, version), object)| ((now, version), object)));
+        }
+    }
+
+    /// A version that the cluster did not lose.
+    pub fn get(&self, uid: &Uid, version: ResourceVersion) -> Option<&Object> {
+        self.kept.get(uid)?.get(&(PRESENT, version))
+    }
+
+    /// All versions of an object, the newest first.
+    pub fn versions(&self, uid: &Uid) -> impl Iterator<Item = &Object> {
+        self.kept
+            .get(uid)
+            .into_iter()
+            .flat_map(|versions| versions.values().rev())
+    }
+}
