@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::query::{LabelSelector, Reach};
-use kindex_runtime::store::{AsOf, MetadataStorage, Select, Stored};
+use kindex_runtime::store::{AsOf, ListAt, MetadataStorage, Select, Stored};
 
 use crate::cli::{AnswerArgs, GetArgs};
 use crate::error::{CommandError, CommandResult, chain};
@@ -19,10 +19,8 @@ pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn Metadat
         with_history(registry, kind)?;
     }
     let Some(name) = name else {
-        if args.at.at.is_some() {
-            return Err(
-                CommandError::usage("--at shows one object").hint(format_args!("name it: {}/NAME", kind.singular))
-            );
+        if let Some(Time(time)) = args.at.at {
+            return list_at(kind, args, time, store).await;
         }
         return listing::answer(select(kind, args)?, &args.answer, store).await;
     };
@@ -41,6 +39,24 @@ pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn Metadat
     let row = one(&Target::new(kind, namespace, name), args, store).await?;
     print!("{}", show::object(kind, &row, *output, Timestamp::now())?);
     Ok(())
+}
+
+/// The objects that were there at a moment. Conditions are about the present, and so is every key.
+async fn list_at(kind: &'static Kind, args: &GetArgs, time: Timestamp, store: &dyn MetadataStorage) -> CommandResult {
+    let answer = &args.answer;
+    if !args.filter.is_empty() || args.deleted || answer.count || answer.explain {
+        return Err(
+            CommandError::usage("the past is listed by namespace alone, without deleted objects")
+                .hint("leave out the selectors, conditions, --sort, --deleted, --count and --explain"),
+        );
+    }
+    let wanted = ListAt {
+        time,
+        namespace: args.namespace.clone(),
+        limit: answer.limit.unwrap_or_default(),
+    };
+    let page = store.list_at(kind, &wanted, answer.continue_token.as_deref()).await;
+    listing::print(kind, &page.map_err(|error| failed(&error))?, answer.output)
 }
 
 async fn one(target: &Target<'_>, args: &GetArgs, store: &dyn MetadataStorage) -> CommandResult<Stored> {
@@ -103,11 +119,11 @@ fn select(kind: &'static Kind, args: &GetArgs) -> CommandResult<Select> {
         select.order_by(text).map_err(|error| refused(&error))?;
     }
     let order: &[&str] = match select.reach() {
-        Reach::InOrder | Reach::Scan(_) if args.filter.sort.is_empty() => match args.namespace {
+        Reach::InOrder | Reach::Scan(_) | Reach::Alternatives if args.filter.sort.is_empty() => match args.namespace {
             Some(_) => &["name"],
             None => &["namespace", "name"],
         },
-        Reach::InOrder | Reach::Scan(_) | Reach::Key(_) | Reach::Label | Reach::Sort(_) => &[],
+        Reach::InOrder | Reach::Scan(_) | Reach::Alternatives | Reach::Key(_) | Reach::Label | Reach::Sort(_) => &[],
     };
     for column in order {
         select.order_by(column).map_err(|error| refused(&error))?;

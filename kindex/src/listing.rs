@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 
 use jiff::Timestamp;
+use kindex_runtime::kind::Kind;
 use kindex_runtime::query::Reach;
-use kindex_runtime::store::{MetadataStorage, Plan, Select, StoreError};
+use kindex_runtime::store::{MetadataStorage, Page, Plan, Select, StoreError};
 
 use crate::cli::{AnswerArgs, Output};
 use crate::enums;
@@ -19,7 +20,7 @@ pub(crate) async fn answer(mut select: Select, args: &AnswerArgs, store: &dyn Me
     let reach = select.reach();
     match reach {
         Reach::Key(_) | Reach::Label => {}
-        Reach::InOrder | Reach::Scan(_) | Reach::Sort(_) => select.allow_scan(),
+        Reach::InOrder | Reach::Scan(_) | Reach::Alternatives | Reach::Sort(_) => select.allow_scan(),
     }
     if let Some(note) = note(&select, reach) {
         eprintln!("{note}");
@@ -42,11 +43,16 @@ pub(crate) async fn answer(mut select: Select, args: &AnswerArgs, store: &dyn Me
         return Ok(());
     }
     let page = store.select(&select, token).await.map_err(|error| failed(&error))?;
+    print(select.kind(), &page, args.output)
+}
+
+/// Prints a page, and how to go on after it.
+pub(crate) fn print(kind: &Kind, page: &Page, output: Output) -> CommandResult {
     let next = page.continue_token.as_deref();
-    let text = objects(select.kind(), &page.items, next, args.output, Timestamp::now())?;
+    let text = objects(kind, &page.items, next, output, Timestamp::now())?;
     print!("{text}");
     if let Some(token) = next {
-        match args.output {
+        match output {
             Output::Json if !std::io::stderr().is_terminal() => {}
             Output::Table | Output::Wide | Output::Yaml | Output::Name | Output::Json => {
                 eprintln!("more rows: --continue {token}");
@@ -76,6 +82,10 @@ fn note(select: &Select, reach: Reach) -> Option<String> {
         Reach::Scan(column) => Some(format!(
             "note: this reads all rows of {kind}: no key starts with {column}\n  hint: {}",
             key(column)
+        )),
+        Reach::Alternatives => Some(format!(
+            "note: this reads all rows of {kind}: no one key serves each side of the `or`\n  \
+             hint: ask for each side by itself"
         )),
         Reach::Sort(column) => Some(format!(
             "note: this sorts all rows of {kind}: no key starts with {column}\n  hint: {}",

@@ -198,7 +198,7 @@ pub fn create_time(metadata: &Metadata) -> Timestamp {
 
 /// `DATETIME` holds the years 1000 to 9999.
 /// <https://dev.mysql.com/doc/refman/8.4/en/datetime.html>
-fn storable(time: &Timestamp) -> bool {
+pub(crate) fn storable(time: &Timestamp) -> bool {
     const YEAR_1000: i64 = -30_610_224_000;
     const YEAR_10000: i64 = 253_402_300_800;
     (YEAR_1000..YEAR_10000).contains(&time.as_second())

@@ -42,7 +42,9 @@ Examples:
   kindex get pipelineruns --where state=PIPELINE_RUN_STATE_FAILED --count
   kindex get models --where algorithm=xgboost --where 'create_time>=2026-11-01' --explain
   kindex get pipelinerun/nightly -n prod -o yaml --deleted
-  kindex get model/fraud -n prod --at 2026-11-01T12:00:00Z -o yaml";
+  kindex get pipelineruns --where 'state in (A, B) or (actor = \"x\" and not name like \"tmp-%\")'
+  kindex get model/fraud -n prod --at 2026-11-01T12:00:00Z -o yaml
+  kindex get models -n prod --at 2d";
 
 /// Conditions and order of a query.
 #[derive(Clone, Debug, Args)]
@@ -55,7 +57,8 @@ pub struct FilterArgs {
     #[arg(long, value_name = "SELECTOR")]
     pub field_selector: Vec<String>,
 
-    /// Condition on a column: state=X, `actor in (a, b)`, `end_time is null`; may be repeated.
+    /// Condition on columns: state=X, `actor in (a, b)`, `name like 'tmp-%'`, `end_time is null`, joined by and, or,
+    /// not and parentheses; may be repeated.
     #[arg(long = "where", value_name = "CONDITION")]
     pub conditions: Vec<String>,
 

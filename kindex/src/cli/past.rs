@@ -101,7 +101,7 @@ pub enum DiffForm {
 /// The moment of `kindex get --at`.
 #[derive(Clone, Debug, Args)]
 pub struct AtArg {
-    /// The object as it was then: 2026-11-01T12:00:00Z, a day, or a while ago such as 2h. Needs a name.
+    /// The object, or all of a namespace, as they were then: 2026-11-01T12:00:00Z, a day, or a while ago such as 2h.
     #[arg(long, value_name = "TIME")]
     pub at: Option<Time>,
 }

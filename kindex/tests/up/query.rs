@@ -153,6 +153,7 @@ fn everything(asked: &Asked) {
     a_scan_is_said_and_a_plan_shown(asked);
     mistakes_are_explained(asked);
     named_queries_are_listed_and_asked(asked);
+    the_past_is_listed(asked);
 }
 
 fn selectors_and_conditions_narrow(asked: &Asked) {
@@ -186,6 +187,9 @@ fn selectors_and_conditions_narrow(asked: &Asked) {
         ]),
         "r09 r06"
     );
+    let nested = r#"state in (PIPELINE_RUN_STATE_FAILED) and
+        (name = r00 or (actor = "actor1" and not name like 'r0%9'))"#;
+    assert_eq!(get(&["--where", nested]), "r00 r03");
     let count = asked.ask(&["get", "pipelineruns", "--where", FAILED, "--count"]);
     assert_eq!(count, "4\n");
     let wide = asked.ask(&["get", "pipelineruns", "-n", "test", "--where", FAILED, "-o", "wide"]);
@@ -311,6 +315,16 @@ fn mistakes_are_explained(asked: &Asked) {
         let said = asked.refused(&[&["get", "pipelineruns"], &flags[..]].concat());
         assert!(said.contains(words), "{flags:?}: {said}");
     }
+    let said = asked.refused(&["get", "pipelineruns", "--where", "state=A or (colour = red)"]);
+    assert!(
+        said.ends_with("\n  state=A or (colour = red)\n              ^\n"),
+        "{said}"
+    );
+    let said = asked.run(&["get", "pipelineruns", "--where", "state=A or namespace=b"]);
+    assert!(
+        text_of(&said.stderr).contains("no one key serves each side of the `or`"),
+        "{said:?}"
+    );
     let said = asked.refused(&["get", "pipelinerun/r00", "-n", "prod", "-l", "team"]);
     assert!(said.contains("one object is shown by its name alone"), "{said}");
     assert_eq!(
@@ -373,4 +387,28 @@ fn named_queries_are_listed_and_asked(asked: &Asked) {
         let said = asked.refused(&[&["query"], flags].concat());
         assert!(said.contains(words), "{flags:?}: {said}");
     }
+}
+
+fn the_past_is_listed(asked: &Asked) {
+    let stored = at(0).to_string();
+    assert_eq!(asked.names(&["get", "models", "--at", &stored]), "fraud");
+    assert_eq!(asked.names(&["get", "models", "-n", "test", "--at", &stored]), "");
+    assert_eq!(asked.names(&["get", "models", "--at", &at(-1).to_string()]), "");
+    let table = asked.ask(&["get", "models", "-n", "prod", "--at", &stored]);
+    assert!(table.contains("xgboost") && table.contains("live"), "{table}");
+    let said = asked.refused(&["get", "pipelineruns", "--at", &stored]);
+    assert!(
+        said.contains("PipelineRun keeps no history")
+            && said.contains("`history = true` under [kinds.PipelineRun] in crds.toml"),
+        "{said}"
+    );
+    for more in [&["-l", "team"][..], &["--deleted"], &["--sort", "name"], &["--count"]] {
+        let said = asked.refused(&[&["get", "models", "--at", &stored], more].concat());
+        assert!(
+            said.contains("the past is listed by namespace alone"),
+            "{more:?}: {said}"
+        );
+    }
+    let said = asked.refused(&["get", "models", "--at", &stored, "--continue", "x' OR 1=1"]);
+    assert!(said.contains("continue token: not one that a page came with"), "{said}");
 }

@@ -15,6 +15,8 @@
 
 pub mod column;
 
+mod criteria;
+mod expression;
 mod fetch;
 mod filter;
 mod gathered;
@@ -31,6 +33,7 @@ mod typed;
 pub use jiff::Timestamp;
 
 pub use self::column::{Column, ColumnOf, EnumColumn, EnumName, TextColumn, base};
+pub use self::criteria::{Criterion, CriterionOperation, CriterionOperator, LogicalOperator};
 pub use self::fetch::{Fetched, Streamed, all, first};
 pub use self::filter::Filter;
 pub use self::joined::{Joined, References};

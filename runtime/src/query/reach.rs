@@ -16,6 +16,8 @@ pub enum Reach {
     InOrder,
     /// Nothing: every row is compared, because no key starts with this column.
     Scan(&'static str),
+    /// Nothing: every row is compared, because no one key serves each of some alternatives.
+    Alternatives,
     /// Nothing: every row is sorted, because no key has the rows in the order of this column.
     Sort(&'static str),
 }
@@ -30,8 +32,8 @@ impl Select {
         if !self.labels.is_empty() {
             return Reach::Label;
         }
-        if let Some(column) = self.conditions.iter().find_map(filtered) {
-            return Reach::Scan(column);
+        if let Some(scan) = self.conditions.iter().find_map(|condition| scanned(kind, condition)) {
+            return scan;
         }
         match self.order.first() {
             Some(first) if !has_order(kind, &self.order) => Reach::Sort(first.column),
@@ -44,10 +46,21 @@ impl Select {
 fn narrows(kind: &Kind, condition: &Condition) -> Option<&'static str> {
     match condition {
         Condition::Compare { operator: "<>", .. } => None,
-        Condition::Compare { column, .. } | Condition::OneOf { column, .. } | Condition::StartsWith { column, .. } => {
-            key_that_starts_with(kind, column)
+        Condition::Compare { column, .. }
+        | Condition::OneOf { column, .. }
+        | Condition::StartsWith { column, .. }
+        | Condition::Exactly { column, .. } => key_that_starts_with(kind, column),
+        Condition::Like { column, pattern } if pattern.has_prefix() => key_that_starts_with(kind, column),
+        Condition::All(conditions) => conditions.iter().find_map(|condition| narrows(kind, condition)),
+        Condition::Any(conditions) => {
+            let mut keys = conditions.iter().map(|condition| narrows(kind, condition));
+            let first = keys.next()??;
+            keys.all(|key| key == Some(first)).then_some(first)
         }
-        Condition::Null { .. }
+        Condition::Like { .. }
+        | Condition::Ordered { .. }
+        | Condition::Not(_)
+        | Condition::Null { .. }
         | Condition::NotNull { .. }
         | Condition::Empty { .. }
         | Condition::NotEmpty { .. }
@@ -64,7 +77,25 @@ fn key_that_starts_with(kind: &Kind, column: &str) -> Option<&'static str> {
     key.map(|key| key.name)
 }
 
-/// The column, or the side table, that a condition filters by; life is no filter.
+/// Why every row is compared with a condition that no key serves; life is no reason.
+fn scanned(kind: &Kind, condition: &Condition) -> Option<Reach> {
+    let scanned = |condition| scanned(kind, condition);
+    match condition {
+        Condition::All(conditions) => conditions.iter().find_map(scanned),
+        Condition::Any(conditions) => {
+            let unserved = conditions.iter().filter(|condition| narrows(kind, condition).is_none());
+            let served = conditions.iter().any(|condition| narrows(kind, condition).is_some());
+            unserved
+                .clone()
+                .find_map(scanned)
+                .or(served.then_some(Reach::Alternatives))
+        }
+        Condition::Not(condition) => scanned(condition),
+        condition => filtered(condition).map(Reach::Scan),
+    }
+}
+
+/// The column, or the side table, that a single condition filters by; life is no filter.
 fn filtered(condition: &Condition) -> Option<&'static str> {
     match condition {
         Condition::Null { column } | Condition::NotNull { column } if *column == "delete_time" => None,
@@ -75,8 +106,12 @@ fn filtered(condition: &Condition) -> Option<&'static str> {
         | Condition::NotNull { column }
         | Condition::Empty { column, .. }
         | Condition::NotEmpty { column, .. }
-        | Condition::Differs { column, .. } => Some(column),
+        | Condition::Differs { column, .. }
+        | Condition::Exactly { column, .. }
+        | Condition::Ordered { column, .. }
+        | Condition::Like { column, .. } => Some(column),
         Condition::Side { suffix, .. } => Some(suffix),
+        Condition::All(_) | Condition::Any(_) | Condition::Not(_) => None,
     }
 }
 
@@ -163,7 +198,35 @@ mod tests {
             assert_eq!(reach("", &[condition], &[]), Reach::Scan("phase"), "{condition}");
         }
         assert_eq!(reach("", &["namespace!=a"], &[]), Reach::Scan("namespace"));
+        assert_eq!(
+            reach("", &["namespace>a"], &[]),
+            Reach::Scan("namespace"),
+            "no order of texts"
+        );
         assert_eq!(reach("", &["name=a"], &[]), Reach::Scan("name"));
+    }
+
+    #[test]
+    fn alternatives_narrow_where_one_key_serves_all_of_them() {
+        let key = Reach::Key("run_namespace_name");
+        for condition in [
+            "namespace=a or namespace in (b, c)",
+            "(namespace=a and phase=b) or (phase=c and namespace like 'd%')",
+            "phase=a and (namespace=b or namespace=c)",
+            "namespace like 'a_'",
+        ] {
+            assert_eq!(reach("", &[condition], &[]), key, "{condition}");
+        }
+        for (condition, reached) in [
+            ("namespace=a or uid=b", Reach::Alternatives),
+            ("namespace=a or phase=b", Reach::Scan("phase")),
+            ("namespace=a or not namespace=b", Reach::Scan("namespace")),
+            ("namespace like '%a'", Reach::Scan("namespace")),
+            ("not namespace=a", Reach::Scan("namespace")),
+            ("delete_time is null or delete_time is not null", Reach::InOrder),
+        ] {
+            assert_eq!(reach("", &[condition], &[]), reached, "{condition}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Conditions and orders that people type: a column by its name in SQL or by its path in a
-//! manifest, a comparison, a value. Names are looked up in the kind's static tables and values
+//! Field selectors and orders that people type: a column by its name in SQL or by its path in a
+//! manifest. Names are looked up in the kind's static tables and values
 //! are bound, so that nothing typed ever becomes SQL. Knows no spelling of SQL.
 
 use crate::kind::{ColumnType, Kind};
@@ -20,17 +20,6 @@ const BASE: [(&str, &str, ColumnType); 9] = [
     ("evicted_time", "evicted_time", ColumnType::Time),
 ];
 const TEXT: ColumnType = ColumnType::Text { chars: 255 };
-/// Longer ones come before their beginnings.
-const OPERATORS: [(&str, &str); 7] = [
-    ("!=", "<>"),
-    ("<=", "<="),
-    (">=", ">="),
-    ("==", "="),
-    ("=", "="),
-    ("<", "<"),
-    (">", ">"),
-];
-
 /// Why something typed is no part of a query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
@@ -44,13 +33,34 @@ pub enum TextError {
         /// What there is.
         known: String,
     },
-    /// Not a condition.
-    #[error("condition {condition:?}: {message}")]
-    Condition {
+    /// Not an order.
+    #[error("order {order:?}: {message}")]
+    Order {
         /// As it was typed.
-        condition: String,
+        order: String,
         /// What was expected.
         message: &'static str,
+    },
+    /// Not a condition.
+    #[error("{message}\n  {text}\n  {caret}")]
+    Expression {
+        /// What was expected.
+        message: String,
+        /// As it was typed.
+        text: String,
+        /// Shows the place below it.
+        caret: String,
+    },
+    /// A group of conditions that is none, or too large.
+    #[error("{0}")]
+    Group(String),
+    /// The column cannot be compared so.
+    #[error("column {column}: {message}")]
+    Comparison {
+        /// The column.
+        column: &'static str,
+        /// Why.
+        message: String,
     },
     /// The value cannot be compared with the column.
     #[error("column {column}: {source}")]
@@ -71,58 +81,6 @@ impl Select {
     pub fn in_namespace(&mut self, namespace: &str) {
         let namespace = Value::Text(namespace.to_owned());
         self.conditions.push(Condition::equal("namespace", namespace));
-    }
-
-    /// Only rows for which a condition holds, with SQL's meaning: a row without a value matches no
-    /// comparison. The forms are `column OP value` with `=`, `!=`, `<`, `<=`, `>` or `>=`,
-    /// `column in (value, …)`, `column is null` and `column is not null`. A value may stand in
-    /// single quotes, in which two stand for one.
-    ///
-    /// # Errors
-    /// [`TextError`] for an unknown column, a value of another type, and anything else.
-    pub fn filter_by(&mut self, text: &str) -> Result<(), TextError> {
-        let refused = |message| TextError::Condition {
-            condition: text.to_owned(),
-            message,
-        };
-        let trimmed = text.trim();
-        let end = trimmed.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')));
-        let (column, rest) = trimmed.split_at(end.unwrap_or(trimmed.len()));
-        if column.is_empty() {
-            return Err(refused("it begins with a column, as in state=VALUE"));
-        }
-        let (column, ty) = resolve(self.kind(), column)?;
-        let rest = rest.trim_start();
-        let read = |value: &str| operand(column, ty, value);
-        let operator = OPERATORS.into_iter().find(|(typed, _)| rest.starts_with(typed));
-        let condition = if let Some((typed, operator)) = operator {
-            let value = unquoted(rest[typed.len()..].trim()).map_err(refused)?;
-            let value = read(&value)?;
-            Condition::Compare {
-                column,
-                operator,
-                value,
-            }
-        } else {
-            let words: Vec<String> = rest.split_whitespace().map(str::to_ascii_lowercase).collect();
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            match words[..] {
-                ["is", "null"] => Condition::Null { column },
-                ["is", "not", "null"] => Condition::NotNull { column },
-                [first, ..] if first == "in" || first.starts_with("in(") => {
-                    let values = listed(&rest[2..]).map_err(refused)?;
-                    let values = values.iter().map(|value| read(value)).collect::<Result<_, _>>()?;
-                    Condition::OneOf { column, values }
-                }
-                _ => {
-                    return Err(refused(
-                        "after the column comes one of =, !=, <, <=, >, >=, in (…), is null, is not null",
-                    ));
-                }
-            }
-        };
-        self.conditions.push(condition);
-        Ok(())
     }
 
     /// Only rows whose fields a selector of Kubernetes matches, as in
@@ -173,8 +131,8 @@ impl Select {
             Some((column, "asc")) => (column, Direction::Ascending),
             Some((column, "desc")) => (column, Direction::Descending),
             Some(_) => {
-                return Err(TextError::Condition {
-                    condition: text.to_owned(),
+                return Err(TextError::Order {
+                    order: text.to_owned(),
                     message: "after the colon of an order comes asc or desc",
                 });
             }
@@ -185,7 +143,7 @@ impl Select {
     }
 }
 
-fn resolve(kind: &'static Kind, text: &str) -> Result<(&'static str, ColumnType), TextError> {
+pub(super) fn resolve(kind: &'static Kind, text: &str) -> Result<(&'static str, ColumnType), TextError> {
     find(kind, text).ok_or_else(|| {
         let base = BASE.into_iter().map(|(name, ..)| name);
         let known: Vec<&str> = kind.columns.iter().map(|column| column.name).chain(base).collect();
@@ -208,60 +166,8 @@ fn find(kind: &'static Kind, text: &str) -> Option<(&'static str, ColumnType)> {
         .or_else(|| own.map(|column| (column.name, column.ty)))
 }
 
-fn operand(column: &'static str, ty: ColumnType, text: &str) -> Result<Value, TextError> {
+pub(super) fn operand(column: &'static str, ty: ColumnType, text: &str) -> Result<Value, TextError> {
     Value::read(text, ty).map_err(|source| TextError::Value { column, source })
-}
-
-/// A value as it stands, or what stands between its quotes.
-fn unquoted(text: &str) -> Result<String, &'static str> {
-    let Some(rest) = text.strip_prefix('\'') else {
-        return Ok(text.to_owned());
-    };
-    match quoted(rest) {
-        Some((value, "")) => Ok(value),
-        Some(_) => Err("something follows the closing quote"),
-        None => Err("the closing quote is missing"),
-    }
-}
-
-/// What stands before the closing quote, and what follows it.
-fn quoted(text: &str) -> Option<(String, &str)> {
-    let (mut value, mut rest) = (String::new(), text);
-    loop {
-        let end = rest.find('\'')?;
-        value.push_str(&rest[..end]);
-        rest = &rest[end + 1..];
-        match rest.strip_prefix('\'') {
-            Some(more) => {
-                value.push('\'');
-                rest = more;
-            }
-            None => return Some((value, rest.trim_start())),
-        }
-    }
-}
-
-/// The values of `(a, 'b, c')`.
-fn listed(text: &str) -> Result<Vec<String>, &'static str> {
-    const SHAPE: &str = "after `in` come values in parentheses, as in state in (A, B)";
-    let inner = text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')'));
-    let mut rest = inner.ok_or(SHAPE)?.trim();
-    let mut values = Vec::new();
-    loop {
-        let (value, after) = match rest.strip_prefix('\'') {
-            Some(text) => quoted(text).ok_or("the closing quote is missing")?,
-            None => {
-                let (value, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
-                (value.trim().to_owned(), after)
-            }
-        };
-        values.push(value);
-        match after.strip_prefix(',') {
-            Some(more) => rest = more.trim_start(),
-            None if after.is_empty() => return Ok(values),
-            None => return Err(SHAPE),
-        }
-    }
 }
 
 /// Cuts at commas that no backslash protects.

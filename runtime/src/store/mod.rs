@@ -5,6 +5,8 @@ mod address;
 
 mod dialect;
 
+pub(crate) mod pattern;
+
 pub(crate) mod select;
 
 mod explained;
@@ -16,6 +18,8 @@ mod sql;
 mod template;
 
 mod select_sql;
+
+mod condition_sql;
 
 mod bookkeeping;
 
@@ -43,6 +47,8 @@ mod sql_store;
 
 mod past;
 
+mod past_list;
+
 mod queries;
 
 mod collection;
@@ -69,6 +75,7 @@ pub use migration::{
 };
 pub use page::Page;
 pub use past::{AsOf, History, Past};
+pub use past_list::ListAt;
 pub use queries::Queries;
 pub use select::{Direction, Select, Statement};
 pub use template::TemplateError;

@@ -11,7 +11,7 @@ use super::history::sql::HistorySql;
 use super::rows::stored;
 use super::sql;
 use super::sql_store::SqlStore;
-use super::{Life, StoreError, Stored};
+use super::{Life, ListAt, Page, StoreError, Stored, past_list};
 use crate::kind::Kind;
 use crate::object::{Object, ResourceVersion, Uid};
 
@@ -66,6 +66,18 @@ pub trait History: Send + Sync {
 
     /// What stood under a name at a time: the last version that had been seen by then.
     async fn version_at(&self, kind: &Kind, namespace: &str, name: &str, time: Timestamp) -> Result<AsOf, StoreError>;
+
+    /// A page of what stood under all names at a time and was not deleted, each object as it was then, in order
+    /// of namespace and name. What changes meanwhile does not show.
+    ///
+    /// # Errors
+    /// [`StoreError::Continue`] for a token of another list.
+    async fn list_at(
+        &self,
+        kind: &'static Kind,
+        wanted: &ListAt,
+        continue_token: Option<&str>,
+    ) -> Result<Page, StoreError>;
 }
 
 #[async_trait]
@@ -96,6 +108,15 @@ impl<D: Driver> History for SqlStore<D> {
         let rows = self.incarnations(kind, namespace, name).await?;
         reader.as_of(rows, time).await
     }
+
+    async fn list_at(
+        &self,
+        kind: &'static Kind,
+        wanted: &ListAt,
+        continue_token: Option<&str>,
+    ) -> Result<Page, StoreError> {
+        past_list::list(self, &self.reader(kind)?, kind, wanted, continue_token).await
+    }
 }
 
 impl<D: Driver> SqlStore<D> {
@@ -112,10 +133,10 @@ impl<D: Driver> SqlStore<D> {
 }
 
 /// The history of one kind.
-struct Reader<'a, D> {
+pub(super) struct Reader<'a, D> {
     connections: &'a Connections<D>,
     kind: &'a Kind,
-    sql: HistorySql,
+    pub(super) sql: HistorySql,
 }
 
 impl<D: Driver> Reader<'_, D> {
@@ -178,7 +199,7 @@ impl<D: Driver> Reader<'_, D> {
         Ok(self.read(statement, params).await?.pop())
     }
 
-    async fn read(&self, statement: Statement, params: &[Param<'_>]) -> Result<Vec<Past>, StoreError> {
+    pub(super) async fn read(&self, statement: Statement, params: &[Param<'_>]) -> Result<Vec<Past>, StoreError> {
         let rows = self.connections.query(statement, params).await;
         let rows = rows.map_err(|error| failure::<D>(self.kind.name, error))?;
         rows.iter().map(|row| past(self.kind, row)).collect()
@@ -187,7 +208,7 @@ impl<D: Driver> Reader<'_, D> {
 
 /// The newest version that a row can have stood for at a time. One that was evicted stands for what it
 /// holds, and not for what its way out of the cluster made of it.
-fn newest_at(row: &Stored, time: Timestamp) -> i64 {
+pub(super) fn newest_at(row: &Stored, time: Timestamp) -> i64 {
     match row.evicted_time {
         Some(evicted) if evicted <= time => row.object.metadata.resource_version.of_cluster().0.cast_signed(),
         Some(_) | None => i64::MAX,
@@ -196,7 +217,7 @@ fn newest_at(row: &Stored, time: Timestamp) -> i64 {
 
 /// What a row stood for at a time, given the version that its object then had. A row whose version
 /// is not kept, because the history began later, has it since its last change.
-fn stood(row: &Stored, past: Option<Past>, time: Timestamp) -> Option<Stored> {
+pub(super) fn stood(row: &Stored, past: Option<Past>, time: Timestamp) -> Option<Stored> {
     let reached = |then: Option<Timestamp>| then.filter(|then| *then <= time);
     let (object, since) = match (past, reached(row.update_time)) {
         (Some(past), _) => (past.object, past.seen),

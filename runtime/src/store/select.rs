@@ -2,6 +2,7 @@
 //! query gathers them. Values are bound, and names come from column types and static
 //! tables: no text of a caller ever becomes SQL. How it is spelt is `select_sql`'s.
 
+use super::pattern::Pattern;
 use crate::kind::{ColumnType, Kind};
 use crate::value::Value;
 
@@ -97,6 +98,28 @@ pub(crate) enum Condition {
         values: Vec<String>,
         present: bool,
     },
+    /// One of these texts, to the byte.
+    Exactly {
+        column: &'static str,
+        values: Vec<String>,
+    },
+    /// A text before or after this one, by their code points.
+    Ordered {
+        column: &'static str,
+        operator: &'static str,
+        text: String,
+    },
+    /// A text of this form.
+    Like {
+        column: &'static str,
+        pattern: Pattern,
+    },
+    /// Each of them holds.
+    All(Vec<Condition>),
+    /// Some of them hold.
+    Any(Vec<Condition>),
+    /// It is known not to hold.
+    Not(Box<Condition>),
 }
 
 impl Condition {
@@ -105,6 +128,59 @@ impl Condition {
             column,
             operator: "=",
             value,
+        }
+    }
+
+    fn equal_texts<'a>(&'a self, texts: &mut Vec<(&'static str, &'a str)>) {
+        match self {
+            Self::Compare {
+                column,
+                operator: "=",
+                value: Value::Text(text),
+            } => texts.push((column, text)),
+            Self::OneOf { column, values } => {
+                for value in values {
+                    if let Value::Text(text) = value {
+                        texts.push((column, text));
+                    }
+                }
+            }
+            Self::Exactly { column, values } => texts.extend(values.iter().map(|text| (*column, text.as_str()))),
+            Self::All(conditions) | Self::Any(conditions) => {
+                for condition in conditions {
+                    condition.equal_texts(texts);
+                }
+            }
+            Self::Not(condition) => condition.equal_texts(texts),
+            Self::Compare { .. }
+            | Self::StartsWith { .. }
+            | Self::Null { .. }
+            | Self::NotNull { .. }
+            | Self::Differs { .. }
+            | Self::Empty { .. }
+            | Self::NotEmpty { .. }
+            | Self::Side { .. }
+            | Self::Ordered { .. }
+            | Self::Like { .. } => {}
+        }
+    }
+
+    /// Whether it asks for the state of life and for nothing else.
+    fn is_of_life(&self) -> bool {
+        match self {
+            Self::Null { column } | Self::NotNull { column } => matches!(*column, "delete_time" | "evicted_time"),
+            Self::All(conditions) | Self::Any(conditions) => conditions.iter().all(Self::is_of_life),
+            Self::Not(condition) => condition.is_of_life(),
+            Self::Compare { .. }
+            | Self::OneOf { .. }
+            | Self::StartsWith { .. }
+            | Self::Differs { .. }
+            | Self::Empty { .. }
+            | Self::NotEmpty { .. }
+            | Self::Side { .. }
+            | Self::Exactly { .. }
+            | Self::Ordered { .. }
+            | Self::Like { .. } => false,
         }
     }
 }
@@ -127,51 +203,18 @@ impl Select {
         self.kind
     }
 
-    /// The texts that columns have to hold.
+    /// The texts that columns are compared with for equality.
     pub fn equal_texts(&self) -> Vec<(&'static str, &str)> {
         let mut texts = Vec::new();
         for condition in &self.conditions {
-            match condition {
-                Condition::Compare {
-                    column,
-                    operator: "=",
-                    value: Value::Text(text),
-                } => texts.push((*column, text.as_str())),
-                Condition::OneOf { column, values } => {
-                    for value in values {
-                        if let Value::Text(text) = value {
-                            texts.push((column, text));
-                        }
-                    }
-                }
-                Condition::Compare { .. }
-                | Condition::StartsWith { .. }
-                | Condition::Null { .. }
-                | Condition::NotNull { .. }
-                | Condition::Differs { .. }
-                | Condition::Empty { .. }
-                | Condition::NotEmpty { .. }
-                | Condition::Side { .. } => {}
-            }
+            condition.equal_texts(&mut texts);
         }
         texts
     }
 
     /// Whether nothing is asked for but the state of life.
     pub(super) fn is_everything(&self) -> bool {
-        let life = |condition: &Condition| match condition {
-            Condition::Null { column } | Condition::NotNull { column } => {
-                matches!(*column, "delete_time" | "evicted_time")
-            }
-            Condition::Compare { .. }
-            | Condition::OneOf { .. }
-            | Condition::StartsWith { .. }
-            | Condition::Differs { .. }
-            | Condition::Empty { .. }
-            | Condition::NotEmpty { .. }
-            | Condition::Side { .. } => false,
-        };
-        self.labels.is_empty() && self.conditions.iter().all(life)
+        self.labels.is_empty() && self.conditions.iter().all(Condition::is_of_life)
     }
 
     /// The same rows, without those that are deleted, in order of uid.

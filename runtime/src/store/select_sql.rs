@@ -86,7 +86,7 @@ impl Select {
 }
 
 /// A statement in the making, with `t` for the kind's table.
-struct Writer {
+pub(super) struct Writer {
     dialect: Dialect,
     table: &'static str,
     sql: String,
@@ -155,7 +155,11 @@ impl Writer {
         self.conditions += 1;
     }
 
-    fn condition(&mut self, condition: &Condition) {
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    pub(super) fn condition(&mut self, condition: &Condition) {
         match condition {
             Condition::Compare {
                 column,
@@ -185,6 +189,12 @@ impl Writer {
                 values,
                 present,
             } => self.side(suffix, key, values, *present),
+            Condition::Exactly { column, values } => self.texts(column, values),
+            Condition::Ordered { column, operator, text } => self.ordered(column, operator, text),
+            Condition::Like { column, pattern } => self.like(column, pattern),
+            Condition::All(conditions) => self.group(conditions, " AND ", "TRUE"),
+            Condition::Any(conditions) => self.group(conditions, " OR ", "FALSE"),
+            Condition::Not(condition) => self.not(condition),
         }
     }
 
@@ -227,12 +237,17 @@ impl Writer {
         self.bind(Value::Int(rows));
     }
 
-    fn push(&mut self, sql: &str) {
+    pub(super) fn push(&mut self, sql: &str) {
         self.sql.push_str(sql);
     }
 
     fn bind(&mut self, value: Value) {
-        self.sql.push('?');
+        self.bind_as("?", value);
+    }
+
+    /// Binds a value where `mark` has its `?`.
+    pub(super) fn bind_as(&mut self, mark: &str, value: Value) {
+        self.sql.push_str(mark);
         self.values.push(value);
     }
 
@@ -323,7 +338,7 @@ impl Writer {
     }
 
     /// Equal to the byte. MySQL's binary collations pass over spaces at the end, which the length tells.
-    fn exactly(&mut self, alias: &str, column: &str, text: &str) {
+    pub(super) fn exactly(&mut self, alias: &str, column: &str, text: &str) {
         let column = column_of(alias, column);
         self.push(&format!("{column} = "));
         self.bind(Value::Text(text.to_owned()));
@@ -379,7 +394,7 @@ impl Writer {
     }
 }
 
-fn column_of(alias: &str, column: &str) -> String {
+pub(super) fn column_of(alias: &str, column: &str) -> String {
     format!("{alias}.`{column}`")
 }
 

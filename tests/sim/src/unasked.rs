@@ -8,9 +8,9 @@ use kindex_runtime::kind::{ColumnType, Kind};
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::progress::Progress;
 use kindex_runtime::store::{
-    AsOf, Collected, DeleteCollection, Direct, Gone, GoneRow, History, Maintenance, MigrateError, MigrateOptions,
-    Migrated, MigrationStanding, Migrations, Page, Past, PendingStep, Plan, Quarantined, Queries, RowImage, Select,
-    StoreError, Stored,
+    AsOf, Collected, DeleteCollection, Direct, Gone, GoneRow, History, ListAt, Maintenance, MigrateError,
+    MigrateOptions, Migrated, MigrationStanding, Migrations, Page, Past, PendingStep, Plan, Quarantined, Queries,
+    RowImage, Select, StoreError, Stored,
 };
 use kindex_runtime::value::Value;
 
@@ -31,6 +31,10 @@ impl History for SimStorage {
     }
 
     async fn version_at(&self, _: &Kind, _: &str, _: &str, _: Timestamp) -> Result<AsOf, StoreError> {
+        unreachable!("the ingester reads no history")
+    }
+
+    async fn list_at(&self, _: &'static Kind, _: &ListAt, _: Option<&str>) -> Result<Page, StoreError> {
         unreachable!("the ingester reads no history")
     }
 }

@@ -9,6 +9,10 @@ use crate::kind::Kind;
 pub(in crate::store) const COLUMNS: [&str; 6] =
     ["obj_uid", "branch", "res_version", "seen_time", "encoding", "payload"];
 
+/// Versions of a time, up to one of the cluster's; from 2^62 on they are SQL's own.
+const AT: &str =
+    "AND `seen_time` <= ? AND (`branch` < 0 OR `res_version` <= ? OR `res_version` >= 4611686018427387904)";
+
 /// The history table of a kind with its columns.
 pub(in crate::store) fn table_and_columns(kind: &Kind) -> (String, Vec<&'static str>) {
     (table(kind.table), COLUMNS.into())
@@ -74,12 +78,13 @@ impl HistorySql {
     /// The version that an object had at a time, up to one of the cluster's in the present branch. Parameters:
     /// uid, time, version.
     pub(in crate::store) fn at(self) -> Statement {
-        self.select(
-            // From 2^62 on they are SQL's own.
-            "AND `seen_time` <= ? AND (`branch` < 0 OR `res_version` <= ? OR `res_version` >= 4611686018427387904)",
-            "DESC",
-            "1",
-        )
+        self.select(AT, "DESC", "1")
+    }
+
+    /// The same for so many objects. Parameters: uid, time, version, an object after the other.
+    pub(in crate::store) fn at_each(self, objects: usize) -> Statement {
+        let one = format!("SELECT * FROM ({}) AS `one`", self.selected(AT, "DESC", "1"));
+        kept(vec![one; objects].join(" UNION ALL "))
     }
 
     /// A version by its number. Parameters: uid, version.
@@ -103,13 +108,17 @@ impl HistorySql {
     }
 
     fn select(self, condition: &str, direction: &str, limit: &str) -> Statement {
-        kept(format!(
+        kept(self.selected(condition, direction, limit))
+    }
+
+    fn selected(self, condition: &str, direction: &str, limit: &str) -> String {
+        format!(
             "SELECT `obj_uid`, `branch`, `res_version`, {}, `encoding`, `payload` FROM `{}`{} \
              WHERE `obj_uid` = ? {condition} ORDER BY `branch` {direction}, `res_version` {direction} LIMIT {limit}",
             self.dialect.time_text("seen_time"),
             self.table(),
             self.dialect.walk("PRIMARY"),
-        ))
+        )
     }
 
     fn table(self) -> String {

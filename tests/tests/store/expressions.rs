@@ -1,0 +1,272 @@
+//! Conditions one by one: what texts are equal, where a mistake stands, what is too large, and that
+//! nothing typed is ever SQL.
+
+use kindex_runtime::query::CriterionOperator::{Equal, GreaterThan, In, IsNull, Like};
+use kindex_runtime::query::{Criterion, CriterionOperation, CriterionOperator};
+use kindex_runtime::store::Select;
+use kindex_runtime::value::Value;
+use serde_json::{Value as Json, json};
+
+use super::backend::Backend;
+use super::conditions::found;
+use super::widget::{WIDGET, Widget, at, widget};
+
+scenarios!(
+    texts_are_compared_to_the_byte_and_ordered_by_code_points,
+    a_mistake_is_shown_where_it_stands,
+    what_is_too_large_is_refused,
+    values_are_checked_by_the_columns_type,
+    what_cannot_be_compared_is_refused,
+    no_part_of_a_condition_is_sql,
+);
+
+async fn texts_are_compared_to_the_byte_and_ordered_by_code_points(backend: Backend) {
+    let texts = ["a", "a ", "A", "a\u{1}", "b", "\u{e9}", "\u{1f980}", "%"];
+    let batch: Vec<_> = texts
+        .iter()
+        .enumerate()
+        .map(|(number, text)| widget(&number.to_string(), "n", 1).spec(json!({"group": text})))
+        .map(|object| {
+            Widget {
+                name: object.uid.clone(),
+                ..object
+            }
+            .live()
+        })
+        .chain([widget("8", "8", 1).live()])
+        .collect();
+    backend.write_all(&batch, at(0)).await;
+    for (condition, expected) in [
+        ("group = a", "0"),
+        ("group = 'a '", "1"),
+        ("group in (a, A)", "02"),
+        ("group != a", "1234567"),
+        ("group not in (a, 'a ')", "234567"),
+        ("not group = a", "1234567"),
+        ("group > a", "13456"),
+        ("group >= 'a '", "1456"),
+        ("group < b", "01237"),
+        ("group <= 'a\u{1}'", "0237"),
+        ("group like a", "0"),
+        ("group like 'a_'", "13"),
+        ("group like _", "024567"),
+        (r"group like '\%'", "7"),
+        ("group not like 'a%'", "24567"),
+        ("group is null or group like '%'", "012345678"),
+        ("group is null and not group = a", ""),
+        ("not (group = a or group is null)", "1234567"),
+    ] {
+        let mut select = Select::all(&WIDGET);
+        select
+            .filter_by(condition)
+            .unwrap_or_else(|error| panic!("{condition}: {error}"));
+        assert_eq!(found(&backend, &select).await.concat(), expected, "{condition}");
+    }
+}
+
+async fn a_mistake_is_shown_where_it_stands(_: Backend) {
+    for (text, message, caret) in [
+        ("", "here comes a column, as in state=VALUE, `not`, or a parenthesis", 0),
+        ("group", "after the column comes one of =", 5),
+        ("group = a and", "here comes a column", 13),
+        ("group = a b", "here comes `and`, `or`, or the end", 10),
+        ("(group = a", "a closing parenthesis is missing", 10),
+        ("group = a)", "nothing opens this parenthesis", 9),
+        ("group = é and colour = b", "Widget has no column \"colour\"", 14),
+        (
+            "order = 1 or order = x",
+            "column order: \"x\" is not a whole number",
+            21,
+        ),
+        ("group in a", "after `in` come values in parentheses", 9),
+        ("group in ()", "here comes a value", 10),
+        ("group in (a b)", "here comes a comma or a closing parenthesis", 12),
+        ("group = 'a", "the closing quote is missing", 8),
+        ("group =", "here comes a value; '' is the empty text", 7),
+        ("group is no", "after `is` comes null or not null", 9),
+        ("group not = a", "after the column comes one of =", 10),
+        (
+            "order like 'a'",
+            "column order: LIKE compares texts, and the column holds none",
+            0,
+        ),
+        (
+            r"group like 'a\b'",
+            r"after a backslash in a pattern comes one of %, _ and \",
+            0,
+        ),
+        (
+            "end_time > 0900-01-01",
+            "is beyond the years 1000 to 9999 that SQL holds",
+            0,
+        ),
+        ("a; DROP TABLE widget", "Widget has no column \"a;\"", 0),
+    ] {
+        let refused = Select::all(&WIDGET).filter_by(text).expect_err(text).to_string();
+        let lines: Vec<&str> = refused.lines().collect();
+        assert!(lines[0].contains(message), "{refused}");
+        assert_eq!(
+            lines[1..],
+            [format!("  {text}"), format!("  {}^", " ".repeat(caret))],
+            "{refused}"
+        );
+    }
+}
+
+async fn what_is_too_large_is_refused(backend: Backend) {
+    let filter = |text: &str| Select::all(&WIDGET).filter_by(text).map_err(|error| error.to_string());
+    let deep = |depth: usize| format!("{}order=1{}", "(".repeat(depth), ")".repeat(depth));
+    assert_eq!(filter(&deep(15)), Ok(()));
+    for text in [deep(16), deep(100_000), "not ".repeat(100_000) + "order=1"] {
+        assert!(filter(&text).expect_err("deep").contains("groups are at most 16 deep"));
+    }
+    let wide = |width: usize| vec!["(group='a' and order=1)"; width].join(" or ");
+    let mut widest = Select::all(&WIDGET);
+    widest.filter_by(&wide(250)).expect("wide enough");
+    assert_eq!(found(&backend, &widest).await, [""; 0]);
+    assert!(
+        filter(&wide(251))
+            .expect_err("wide")
+            .contains("at most 500 comparisons")
+    );
+    let many = |count: usize| format!("group in ({})", vec!["a"; count].join(","));
+    let mut most = Select::all(&WIDGET);
+    most.filter_by(&many(2_000)).expect("few enough");
+    assert_eq!(found(&backend, &most).await, [""; 0]);
+    assert!(filter(&many(2_001)).expect_err("many").contains("at most 2000 values"));
+    let mut nested = CriterionOperation::default();
+    for _ in 0..20 {
+        nested = CriterionOperation {
+            sub_operations: vec![nested],
+            ..CriterionOperation::default()
+        };
+    }
+    let refused = Select::all(&WIDGET).filter_by_operation(&nested).expect_err("deep");
+    assert!(refused.to_string().contains("groups are at most 16 deep"), "{refused}");
+}
+
+/// The query of one comparison.
+fn ask(field: &str, operator: CriterionOperator, values: &[Value]) -> Result<Select, String> {
+    let criterion = Criterion {
+        field_name: field.to_owned(),
+        operator,
+        match_values: values.to_vec(),
+    };
+    let operation = CriterionOperation {
+        criterion: vec![criterion],
+        ..CriterionOperation::default()
+    };
+    let mut select = Select::all(&WIDGET);
+    let asked = select.filter_by_operation(&operation);
+    asked.map(|()| select).map_err(|error| error.to_string())
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+async fn values_are_checked_by_the_columns_type(backend: Backend) {
+    backend
+        .write(
+            widget("u1", "u1", 1).spec(json!({"order": 7, "rank": 2.0})).live(),
+            at(0),
+        )
+        .await;
+    for (field, operator, values) in [
+        ("order", Equal, vec![Value::Int(7)]),
+        ("spec.order", Equal, vec![text("7")]),
+        ("rank", Equal, vec![Value::Int(2)]),
+        ("metadata.name", In, vec![text("u1"), text("u2")]),
+        ("metadata.creationTimestamp", GreaterThan, vec![text("2024-01-01")]),
+        ("metadata.namespace", Like, vec![text("sh%")]),
+        ("end_time", IsNull, vec![]),
+    ] {
+        let select = ask(field, operator, &values).unwrap_or_else(|error| panic!("{field}: {error}"));
+        assert_eq!(found(&backend, &select).await, ["u1"], "{field}");
+    }
+    let mut select = Select::all(&WIDGET);
+    let everything = CriterionOperation::default();
+    select.filter_by_operation(&everything).expect("nothing is asked");
+    assert_eq!(found(&backend, &select).await, ["u1"]);
+}
+
+async fn what_cannot_be_compared_is_refused(_: Backend) {
+    for (field, operator, values, words) in [
+        (
+            "order",
+            Equal,
+            vec![Value::Bool(true)],
+            "column order: Bool(true) is no value of Int32",
+        ),
+        (
+            "order",
+            Equal,
+            vec![text("1 OR 1=1")],
+            "\"1 OR 1=1\" is not a whole number",
+        ),
+        ("order", Equal, vec![Value::Null], "NULL is compared with nothing"),
+        ("order", Equal, vec![], "Equal takes 1 value, not 0"),
+        ("order", In, vec![], "In takes 1 or more values, not 0"),
+        ("order", IsNull, vec![Value::Int(1)], "IsNull takes no value, not 1"),
+        ("order", Like, vec![Value::Int(1)], "LIKE compares texts"),
+        ("rank", Equal, vec![Value::Double(f64::NAN)], "is no value of Double"),
+        (
+            "spec.nothing",
+            Equal,
+            vec![Value::Int(1)],
+            "Widget has no column \"spec.nothing\"",
+        ),
+    ] {
+        let refused = ask(field, operator, &values).expect_err(words);
+        assert!(refused.contains(words), "{refused}");
+    }
+    let hollow = CriterionOperation {
+        sub_operations: vec![CriterionOperation::default()],
+        ..CriterionOperation::default()
+    };
+    let refused = Select::all(&WIDGET)
+        .filter_by_operation(&hollow)
+        .expect_err("nothing within");
+    assert_eq!(refused.to_string(), "a group within another holds no comparison");
+}
+
+async fn no_part_of_a_condition_is_sql(backend: Backend) {
+    backend
+        .write(widget("u1", "u1", 1).spec(json!({"group": "red"})).live(), at(0))
+        .await;
+    for text in [
+        "x' OR '1'='1",
+        "x\" OR \"\"=\"",
+        "'); DROP TABLE widget; --",
+        "?",
+        "!%",
+        "`",
+        "x') UNION SELECT 1 -- ",
+    ] {
+        let quoted = format!("'{}'", text.replace('\'', "''"));
+        for condition in [
+            format!("group = {quoted}"),
+            format!("group in ({quoted}, {quoted})"),
+            format!("group like {quoted}"),
+            format!("group = {quoted} or (group > zzz and group < {quoted})"),
+        ] {
+            let mut select = Select::all(&WIDGET);
+            select.filter_by(&condition).expect("a value is any text");
+            assert_eq!(found(&backend, &select).await, [""; 0], "{condition}");
+        }
+        let criterion = Criterion {
+            field_name: text.to_owned(),
+            operator: CriterionOperator::Equal,
+            match_values: vec![Value::Int(1)],
+        };
+        let operation = CriterionOperation {
+            criterion: vec![criterion],
+            ..CriterionOperation::default()
+        };
+        Select::all(&WIDGET)
+            .filter_by_operation(&operation)
+            .expect_err("no column is called so");
+    }
+    let everything: Json = json!(found(&backend, &Select::all(&WIDGET)).await);
+    assert_eq!(everything, json!(["u1"]));
+}
