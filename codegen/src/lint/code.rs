@@ -25,6 +25,8 @@ pub enum Code {
     K401,
     /// A statement was edited so that it may copy or lock a table.
     K402,
+    /// MySQL takes no further instant change of a table's columns.
+    K403,
     /// A key repeats the beginning of another one.
     K501,
     /// A reference that deletes or blocks has no key.
@@ -58,7 +60,7 @@ pub enum Level {
 
 impl Code {
     /// All codes in order.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::K101,
         Self::K102,
         Self::K103,
@@ -69,6 +71,7 @@ impl Code {
         Self::K303,
         Self::K401,
         Self::K402,
+        Self::K403,
         Self::K501,
         Self::K502,
         Self::K503,
@@ -94,6 +97,7 @@ impl Code {
             Self::K303 => "K303",
             Self::K401 => "K401",
             Self::K402 => "K402",
+            Self::K403 => "K403",
             Self::K501 => "K501",
             Self::K502 => "K502",
             Self::K503 => "K503",
@@ -124,7 +128,8 @@ impl Code {
             | Self::K302
             | Self::K303
             | Self::K401
-            | Self::K402 => Level::Error,
+            | Self::K402
+            | Self::K403 => Level::Error,
             Self::K501
             | Self::K502
             | Self::K503

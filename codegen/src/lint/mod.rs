@@ -5,6 +5,7 @@ mod code;
 
 mod declaration;
 mod migration;
+mod row_versions;
 
 mod allow;
 
@@ -67,6 +68,8 @@ pub(crate) fn lint(spec: &Spec, lowered: &Lowered, sources: &Sources) -> Report 
     for (file, number) in &migrations {
         migration::check(*file, sources.text(*file), *number, &mut found);
     }
+    let texts = migrations.iter().map(|(file, _)| (*file, sources.text(*file)));
+    row_versions::check(texts, &mut found);
     declaration::check(spec, &lowered.model, &lowered.lock.structure, &mut found);
     let crds = (sources.crds(), sources.text(sources.crds()));
     let texts = migrations.iter().map(|(file, _)| (*file, sources.text(*file)));

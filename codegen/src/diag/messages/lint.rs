@@ -39,6 +39,16 @@ pub(crate) fn column_made_anew(table: &str, column: &str, place: Place) -> Diagn
     allow(diagnostic, "K201")
 }
 
+pub(crate) fn too_many_instant_changes(table: &str, most: u32, place: Place) -> Diagnostic {
+    let title = format!(
+        "MySQL refuses this step: {most} columns of `{table}` were added or dropped instantly since its rows were \
+         written last"
+    );
+    Diagnostic::at(place, title)
+        .help("before it ran anywhere: write `ALGORITHM=INPLACE, LOCK=NONE` instead of `ALGORITHM=INSTANT` into this")
+        .help("step and run `kindex plan --rehash`; the table is then written anew, and can be written meanwhile")
+}
+
 pub(crate) fn depends_on_rows(verb: &str, word: &str, place: Place) -> Diagnostic {
     let title = format!("{word} makes this {verb} fail where rows do not suit it");
     let diagnostic = Diagnostic::at(place, title)

@@ -1,0 +1,99 @@
+//! How often MySQL changes the columns of a table without touching its rows: each row remembers under which form it was
+//! written, and there is room for so many forms. Counted over all migrations, as a database meets them that ran each.
+
+use std::collections::BTreeMap;
+
+use super::Found;
+use super::code::Code;
+use crate::diag::messages;
+use crate::plan::{Block, Script};
+use crate::source::{FileId, Place};
+
+/// Instant changes of columns between two times that the table is written anew.
+/// <https://dev.mysql.com/doc/refman/9.7/en/innodb-online-ddl-operations.html>
+const INSTANT_CHANGES_MAX: u32 = 255;
+
+/// What a step means for the count.
+enum Effect {
+    /// One more.
+    Counts,
+    /// The table is written anew, and counting begins again.
+    Rebuilds,
+    None,
+}
+
+/// Finds the first step of each table that MySQL refuses, in the texts of all migrations in order.
+pub(super) fn check<'t>(migrations: impl Iterator<Item = (FileId, &'t str)>, found: &mut Vec<Found>) {
+    let mut changes: BTreeMap<&str, u32> = BTreeMap::new();
+    for (file, text) in migrations {
+        for block in Script::parse(text).blocks {
+            let count = changes.entry(block.table).or_default();
+            match effect(&block) {
+                Effect::Rebuilds => *count = 0,
+                Effect::Counts => *count += 1,
+                Effect::None => continue,
+            }
+            if *count == INSTANT_CHANGES_MAX + 1 {
+                let place = Place::new(file, block.range.clone());
+                found.push(Found {
+                    code: Code::K403,
+                    diagnostic: messages::too_many_instant_changes(block.table, INSTANT_CHANGES_MAX, place),
+                });
+            }
+        }
+    }
+}
+
+fn effect(block: &Block<'_>) -> Effect {
+    let is_instant = block.statement.to_ascii_uppercase().contains("ALGORITHM=INSTANT");
+    match block.verb {
+        "add-column" | "drop-column" if is_instant => Effect::Counts,
+        // MySQL copies for the last two, as `dialect::mysql::online` has it.
+        "create-table" | "drop-table" | "add-column" | "drop-column" | "rename-column" | "change-column" => {
+            Effect::Rebuilds
+        }
+        _ => Effect::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Sources;
+
+    const ADD: &str = "-- step: add-column t c\nALTER TABLE `t` ADD COLUMN `c` INT, ALGORITHM=INSTANT;\n";
+    const DROP: &str = "-- step: drop-column t c\nALTER TABLE `t` DROP COLUMN `c`, ALGORITHM=INSTANT;\n";
+
+    /// Offsets of the findings in two migrations with these texts.
+    fn places(first: &str, second: &str) -> Vec<usize> {
+        let mut sources = Sources::of_crds("");
+        let files = [first, second].map(|text| (sources.add("m.mysql.sql".to_owned(), text.to_owned()), text));
+        let mut found = Vec::new();
+        check(files.into_iter(), &mut found);
+        let places = found.iter().filter_map(|found| found.diagnostic.place());
+        places.map(|place| place.start).collect()
+    }
+
+    #[test]
+    fn the_first_change_beyond_the_limit_is_found_and_no_other() {
+        let pairs = (ADD.to_owned() + DROP).repeat(127);
+        assert!(places(&pairs, ADD).is_empty(), "254 and one more");
+        assert_eq!(places(&pairs, &[ADD, DROP, ADD].concat()), [ADD.len()]);
+    }
+
+    #[test]
+    fn a_table_that_is_written_anew_counts_from_the_start() {
+        let pairs = (ADD.to_owned() + DROP).repeat(127);
+        for rebuild in [
+            "-- step: change-column t d\nALTER TABLE `t` MODIFY COLUMN `d` BIGINT;\n",
+            "-- step: drop-column t d\nALTER TABLE `t` DROP COLUMN `d`, ALGORITHM=INPLACE, LOCK=NONE;\n",
+        ] {
+            assert!(
+                places(&pairs, &(rebuild.to_owned() + ADD + DROP)).is_empty(),
+                "{rebuild}"
+            );
+        }
+        let other = "-- step: change-column u d\nALTER TABLE `u` MODIFY COLUMN `d` BIGINT;\n";
+        assert_eq!(places(&pairs, &[other, ADD, DROP].concat()).len(), 1, "another table");
+    }
+}
