@@ -14,6 +14,7 @@ mod query;
 mod registry;
 mod rust;
 mod rust_types;
+mod schema_init;
 mod sql;
 mod sql_reference;
 

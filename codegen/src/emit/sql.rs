@@ -3,6 +3,7 @@
 
 use askama::Template;
 
+use super::schema_init;
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::dialect::{self, Table, mysql, sqlite};
 use crate::model::Model;
@@ -12,7 +13,7 @@ use crate::model::Model;
 const INIT_FILES: [&str; 3] = [
     "schema/ingester_schema.sql",
     "schema/complete_ingester_schema.sql",
-    "schema/mysql-init-schema.sql",
+    "deploy/chart/files/schema/mysql-init-schema.sql",
 ];
 
 /// The same tables in whatever database the connection is in: what the program itself applies.
@@ -28,7 +29,9 @@ pub(super) fn emit(model: &Model) -> Artifacts {
         (RelativePath::new(MYSQL_FILE), mysql_tables(model)),
         (RelativePath::new(SQLITE_FILE), sqlite_tables(model)),
     ];
-    copies.into_iter().chain(tables).collect()
+    let mut files: Artifacts = copies.into_iter().chain(tables).collect();
+    files.extend(schema_init::emit(&init));
+    files
 }
 
 fn mysql_init(model: &Model) -> String {

@@ -109,7 +109,10 @@ fn a_crd_of_others_is_never_emitted() {
 fn the_scripts_that_operators_know_are_the_same_to_the_byte() {
     let artifacts = emit("columns");
     let authoritative = text(&artifacts, "schema/ingester_schema.sql");
-    for copy in ["schema/complete_ingester_schema.sql", "schema/mysql-init-schema.sql"] {
+    for copy in [
+        "schema/complete_ingester_schema.sql",
+        "deploy/chart/files/schema/mysql-init-schema.sql",
+    ] {
         assert_eq!(text(&artifacts, copy), authoritative, "{copy}");
     }
 }

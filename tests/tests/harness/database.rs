@@ -16,10 +16,10 @@ pub(crate) struct Database {
 }
 
 /// Where a server is found while any test uses it.
-pub(super) type Shared = Mutex<Weak<SqlServer>>;
+pub(crate) type Shared = Mutex<Weak<SqlServer>>;
 
 impl Database {
-    pub(super) fn on(shared: &Shared, start: impl FnOnce() -> SqlServer) -> Self {
+    pub(crate) fn on(shared: &Shared, start: impl FnOnce() -> SqlServer) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let server = shared.upgrade().unwrap_or_else(|| {

@@ -27,7 +27,7 @@ fn root() -> PathBuf {
     parent.expect("the tests are a member of the workspace")
 }
 
-fn shipped_model() -> Model {
+pub fn shipped_model() -> Model {
     let lowered = kindex_codegen::lower(&root());
     lowered.unwrap_or_else(|mistakes| panic!("{mistakes}")).model
 }
