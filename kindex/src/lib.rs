@@ -49,6 +49,10 @@ mod generate;
 
 mod plan;
 
+mod drift;
+
+mod against;
+
 mod lint;
 
 mod orphans;

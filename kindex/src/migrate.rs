@@ -1,11 +1,13 @@
 //! `kindex migrate`: brings a database to the schema of this program.
 
 use kindex_runtime::kind::Registry;
-use kindex_runtime::store::{MigrateError, MigrateOptions, Migrated, MigrationStanding, PendingStep};
+use kindex_runtime::store::{
+    AdoptOptions, Adopted, MigrateError, MigrateOptions, Migrated, MigrationStanding, PendingStep,
+};
 
 use crate::cli::{Form, MigrateArgs};
 use crate::data_dir::DataDir;
-use crate::database;
+use crate::database::{self, Store};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
@@ -17,7 +19,9 @@ pub(crate) async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResul
         return Err(CommandError::usage("--rows-per-second must be above 0"));
     }
     let store = sides::store(registry, &args.store)?;
-    let text = if args.dry_run {
+    let text = if args.adopt {
+        adopt(registry, &store, args).await?
+    } else if args.dry_run {
         let pending = store.pending().await.map_err(|error| failure(&error))?;
         let standing = store.standing().await;
         let standing = standing.map_err(|error| CommandError::failure(chain(&error)))?;
@@ -33,6 +37,23 @@ pub(crate) async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResul
     store.close().await;
     print!("{text}");
     Ok(())
+}
+
+async fn adopt(registry: &Registry, store: &Store, args: &MigrateArgs) -> CommandResult<String> {
+    let evicted = match args.evicted.as_slice() {
+        [] => Vec::new(),
+        named => sides::kinds(registry, named)?,
+    };
+    if args.dry_run {
+        let pending = store.adoption().await.map_err(|error| failure(&error))?;
+        return show_steps(&pending, args.output);
+    }
+    let options = AdoptOptions {
+        evicted: evicted.iter().map(|kind| kind.name).collect(),
+        rows_per_second: args.rows_per_second,
+    };
+    let adopted = store.adopt(&options, &Bar::new()).await;
+    show_adopted(&adopted.map_err(|error| failure(&error))?, args.output)
 }
 
 /// The database of a data directory follows the program that opens it: nobody else writes to it.
@@ -53,6 +74,7 @@ fn failure(error: &MigrateError) -> CommandError {
         MigrateError::Store(_) | MigrateError::Step { .. } | MigrateError::LockLost => {
             said.hint("what ran stays; once the cause is gone, the same command goes on from there")
         }
+        MigrateError::Unfit(_) => said.hint("mend what is named, and run the same command again"),
         MigrateError::Script { .. } | MigrateError::Refused(_) => said,
     }
 }
@@ -70,12 +92,36 @@ fn show_pending(pending: &[PendingStep], standing: &MigrationStanding, form: For
         }
         .to_owned());
     }
+    show_steps(pending, form)
+}
+
+/// The first line of each statement alone: a document has all of it.
+fn show_steps(pending: &[PendingStep], form: Form) -> CommandResult<String> {
+    if form != Form::Table {
+        return document(&pending, form);
+    }
     let rows = pending.iter().map(|step| {
         let sql = step.sql.as_deref().unwrap_or("from the stored objects");
         let sql = sql.lines().next().unwrap_or_default().to_owned();
         vec![step.migration.clone(), step.step.clone(), sql]
     });
     Ok(table(&["migration", "step", "statement"], rows))
+}
+
+fn show_adopted(adopted: &Adopted, form: Form) -> CommandResult<String> {
+    if form != Form::Table {
+        return document(adopted, form);
+    }
+    if adopted.kinds.is_empty() {
+        return Ok("the database has the schema of this program\n".to_owned());
+    }
+    let rows = adopted.kinds.iter().map(|it| {
+        let numbers = [it.rows, it.changed, it.evicted, it.unread].map(|number| number.to_string());
+        [vec![it.kind.to_owned()], numbers.to_vec()].concat()
+    });
+    let mut text = table(&["kind", "rows", "written", "evicted", "unread"], rows);
+    text.push_str(&format!("\n{} statements on tables ran\n", adopted.statements));
+    Ok(text)
 }
 
 fn show_migrated(migrated: &[Migrated], form: Form) -> CommandResult<String> {

@@ -16,12 +16,7 @@ use crate::output;
 
 /// Plans, or takes the files as they are.
 pub(crate) fn run(args: &PlanArgs) -> CommandResult {
-    if !args.root.join("crds.toml").is_file() {
-        return Err(
-            CommandError::usage(format_args!("no crds.toml in {}", args.root.display()))
-                .hint("run this where crds.toml is, or name the directory with --root DIR"),
-        );
-    }
+    needs_declaration(&args.root)?;
     if args.rehash {
         return rehash(args);
     }
@@ -50,6 +45,15 @@ pub(crate) fn run(args: &PlanArgs) -> CommandResult {
         Some(next) if args.exit_code => Err(pending(&next, args.dry_run)),
         Some(_) | None => Ok(()),
     }
+}
+
+/// Says where crds.toml was looked for.
+pub(crate) fn needs_declaration(root: &Path) -> CommandResult {
+    if root.join("crds.toml").is_file() {
+        return Ok(());
+    }
+    Err(CommandError::usage(format_args!("no crds.toml in {}", root.display()))
+        .hint("run this where crds.toml is, or name the directory with --root DIR"))
 }
 
 /// `K103=reason` as it stands in a migration.

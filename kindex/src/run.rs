@@ -12,8 +12,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    backfill, database, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine, query, restore,
-    status, up, verify,
+    against, backfill, database, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine, query,
+    restore, status, up, verify,
 };
 
 /// Runs the command that the process was started with.
@@ -33,6 +33,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
     let default = || Cli::try_parse_from(["kindex", "up"]).ok().and_then(|cli| cli.command);
     match cli.command.or_else(default).expect("`up` needs no flag") {
         Command::Generate(args) => generate::run(&args),
+        Command::Plan(args) if args.against.is_some() => block_on(against::run(&platform.registry, &args)),
         Command::Plan(args) => plan::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Completions { shell } => {

@@ -9,6 +9,8 @@
 
 mod harness;
 
+mod adopt;
+mod deploy;
 mod fidelity;
 mod golden;
 mod ingester;

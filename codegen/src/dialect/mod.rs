@@ -33,6 +33,45 @@ impl Dialect {
         }
     }
 
+    /// A column's type as the engine's catalogue tells it: in small letters, without display widths.
+    pub fn told(self, ty: StorageType) -> String {
+        match self {
+            Self::MySql => mysql::told(ty),
+            Self::Sqlite => sqlite::told(ty),
+        }
+    }
+
+    /// What is known of a type that the engine's catalogue tells, where `wanted` is what ours would be.
+    pub fn form(self, told: &str, wanted: Option<StorageType>) -> Form {
+        let parsed = match self {
+            Self::MySql => mysql::parse_told(told),
+            Self::Sqlite => sqlite::parse_told(told),
+        };
+        match wanted.filter(|wanted| self.told(*wanted) == told) {
+            Some(wanted) => Form::Ours(wanted),
+            None => parsed.map_or_else(
+                || Form::Foreign(told.to_owned()),
+                |sql| Form::Ours(StorageType::Sql(sql)),
+            ),
+        }
+    }
+
+    /// How the texts of all tables compare, where tables say so.
+    pub const fn collation(self) -> Option<&'static str> {
+        match self {
+            Self::MySql => mysql::COLLATION,
+            Self::Sqlite => sqlite::COLLATION,
+        }
+    }
+
+    /// The statement that makes all texts of a table compare as ours do; `None` where tables have no say in it.
+    pub fn collate(self, table: &str) -> Option<String> {
+        match self {
+            Self::MySql => mysql::collate(table),
+            Self::Sqlite => sqlite::collate(table),
+        }
+    }
+
     /// The steps as this dialect takes them, each with its statement; a fill has none.
     pub fn spell(self, steps: &[Step]) -> Vec<(Step, Option<String>)> {
         let taken: Vec<Step> = match self {

@@ -8,6 +8,9 @@ use crate::model::{ColumnName, Key, SqlType};
 /// Names, keys and values compare by code point: Kubernetes tells `a` from `A`, and an index over them must too.
 const TABLE_OPTIONS: &str = "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
 
+/// How all texts compare.
+pub const COLLATION: Option<&str> = Some("utf8mb4_bin");
+
 /// The statements that create a table with its keys, where it does not exist.
 pub fn create_table(table: &Table) -> String {
     let name = table.name.as_str();
@@ -85,6 +88,27 @@ pub fn column_type(ty: StorageType) -> String {
         StorageType::Json => "LONGTEXT".to_owned(),
         StorageType::RowId => "BIGINT".to_owned(),
     }
+}
+
+/// The type as the servers' catalogue tells it, without display widths.
+pub fn told(ty: StorageType) -> String {
+    match ty {
+        StorageType::Sql(SqlType::Boolean) => "tinyint(1)".to_owned(),
+        other => column_type(other).to_lowercase().replace(", ", ","),
+    }
+}
+
+/// The type that the catalogue tells of; `None` for one that crds.toml has no word for.
+pub fn parse_told(told: &str) -> Option<SqlType> {
+    match told {
+        "tinyint(1)" => Some(SqlType::Boolean),
+        other => SqlType::parse(other),
+    }
+}
+
+/// The statement that makes all texts of a table compare as ours do.
+pub fn collate(table: &str) -> Option<String> {
+    COLLATION.map(|collation| format!("ALTER TABLE `{table}` CONVERT TO CHARACTER SET utf8mb4 COLLATE {collation};"))
 }
 
 /// The words of crds.toml are MySQL's own.

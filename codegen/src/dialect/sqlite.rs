@@ -7,6 +7,9 @@ use crate::model::{ColumnName, Key, SqlType, TableName};
 /// SQLite compares text by its bytes unless told otherwise; only the typing needs to be asked for.
 const TABLE_OPTIONS: &str = "STRICT";
 
+/// Texts compare by their bytes; tables have no say in it.
+pub const COLLATION: Option<&str> = None;
+
 /// The statements that create a table with its keys, where it does not exist.
 pub fn create_table(table: &Table) -> String {
     let name = table.name.as_str();
@@ -109,6 +112,21 @@ pub fn column_type(ty: StorageType) -> String {
         StorageType::Json => "TEXT".to_owned(),
         StorageType::RowId => "INTEGER".to_owned(),
     }
+}
+
+/// The type as the catalogue tells it, in small letters.
+pub fn told(ty: StorageType) -> String {
+    column_type(ty).to_lowercase()
+}
+
+/// `None`: a word of SQLite's stands for several types of crds.toml.
+pub fn parse_told(_told: &str) -> Option<SqlType> {
+    None
+}
+
+/// No statement is needed.
+pub fn collate(_table: &str) -> Option<String> {
+    None
 }
 
 /// STRICT tables know few types. Times are text that sorts as time; a decimal is kept as the number that comes.

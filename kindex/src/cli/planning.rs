@@ -22,7 +22,22 @@ pub struct PlanArgs {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Exit 2 where there is something to plan, 0 where there is not.
+    /// Plan nothing: compare a database with what crds.toml wants, and show every difference; without an address, the
+    /// database of KINDEX_DATABASE.
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        default_missing_value = "",
+        conflicts_with_all = ["name", "allowed", "dry_run", "rehash"]
+    )]
+    pub against: Option<String>,
+
+    /// With --against: print the statements that would bring the database there, instead of the differences.
+    #[arg(long, requires = "against", conflicts_with = "output")]
+    pub sql: bool,
+
+    /// Exit 2 where there is something to plan, or a difference, 0 where there is not.
     #[arg(long)]
     pub exit_code: bool,
 
@@ -40,13 +55,15 @@ pub struct PlanArgs {
 }
 
 const PLAN_EXAMPLES: &str = "\
-Compares crds.toml with what the migrations in schema/migrations lead to. Needs no database.
+Compares crds.toml with what the migrations in schema/migrations lead to. Needs no database, except with --against.
 
 Examples:
   kindex plan --dry-run
   kindex plan --name model_budget
   kindex plan --allow K103='nobody reads model.source any more'
   kindex plan --dry-run --exit-code      in CI: fails with 2 where a migration is missing
+  kindex plan --against mysql://kindex@db:3306/michelangelo --exit-code
+  kindex plan --against sqlite:kindex.db --sql
   kindex plan --rehash                   after editing a planned migration by hand";
 
 /// Flags of `kindex lint`.

@@ -107,7 +107,17 @@ pub struct MigrateArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub refill: bool,
 
-    /// Most rows a second that are read to fill new columns; default: as fast as the database.
+    /// Take up the tables that another program made, such as Michelangelo's own ingester, which must be stopped: they
+    /// become this program's and keep every row.
+    #[arg(long, conflicts_with = "refill")]
+    pub adopt: bool,
+
+    /// With --adopt: a kind all of whose objects that program evicted; may be repeated. Objects that say that they are
+    /// immutable are known without it.
+    #[arg(long = "evicted", value_name = "KIND", requires = "adopt")]
+    pub evicted: Vec<String>,
+
+    /// Most rows a second that are read to fill columns; default: as fast as the database.
     #[arg(long, value_name = "N")]
     pub rows_per_second: Option<f64>,
 
@@ -129,4 +139,6 @@ Examples:
   kindex migrate --dry-run
   kindex migrate --database mysql://kindex@db:3306/michelangelo
   kindex migrate --config /etc/kindex/config.yaml --rows-per-second 2000
+  kindex migrate --adopt --dry-run       on a database of Michelangelo's own schema: what would happen
+  kindex migrate --adopt --evicted models
   kindex migrate --refill                once no program of the older schema writes any more";

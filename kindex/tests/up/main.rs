@@ -1,6 +1,8 @@
 //! `kindex up` as a user runs it: the real binary, a real kubectl, files in a
 //! temporary directory. Everything is observed from outside.
 
+mod adopt;
+mod against;
 mod backfill;
 mod history;
 mod metrics;

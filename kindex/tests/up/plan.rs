@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::text_of;
 
-const KINDS: &str = r#"
+pub(crate) const KINDS: &str = r#"
 [platform]
 group     = "fixture.example"
 version   = "v1"
@@ -32,7 +32,7 @@ fn code(output: &Output) -> Option<i32> {
     output.status.code()
 }
 
-fn declare(root: &Path, more: &str) {
+pub(crate) fn declare(root: &Path, more: &str) {
     fs::write(root.join("crds.toml"), format!("{KINDS}{more}")).expect("writable");
 }
 

@@ -144,6 +144,45 @@ impl Dialect {
         }
     }
 
+    /// All columns of all tables, in order: table, its collation, column, type, whether it is NOT NULL,
+    /// whether it has a value by itself, its collation.
+    pub(super) fn all_columns(self) -> &'static str {
+        match self {
+            Self::MySql => {
+                "SELECT t.table_name, t.table_collation, c.column_name, CAST(c.column_type AS CHAR), \
+                 c.is_nullable = 'NO', c.column_default IS NOT NULL OR c.extra <> '', c.collation_name \
+                 FROM information_schema.tables AS t JOIN information_schema.columns AS c \
+                 ON c.table_schema = t.table_schema AND c.table_name = t.table_name \
+                 WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' \
+                 ORDER BY t.table_name, c.ordinal_position"
+            }
+            Self::Sqlite => {
+                "SELECT m.name, NULL, c.name, c.type, c.\"notnull\", c.dflt_value IS NOT NULL OR c.pk > 0, NULL \
+                 FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c \
+                 WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY m.name, c.cid"
+            }
+        }
+    }
+
+    /// All columns of all keys, in order: table, key, column, whether values are unique. The primary
+    /// key is called `PRIMARY`.
+    pub(super) fn all_keys(self) -> &'static str {
+        match self {
+            Self::MySql => {
+                "SELECT table_name, index_name, column_name, non_unique = 0 FROM information_schema.statistics \
+                 WHERE table_schema = DATABASE() AND column_name IS NOT NULL \
+                 ORDER BY table_name, index_name, seq_in_index"
+            }
+            Self::Sqlite => {
+                "SELECT m.name, 'PRIMARY', c.name, 1, c.pk AS place FROM sqlite_master AS m \
+                 JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND c.pk > 0 \
+                 UNION ALL SELECT m.name, i.name, c.name, i.\"unique\", c.seqno AS place FROM sqlite_master AS m \
+                 JOIN pragma_index_list(m.name) AS i JOIN pragma_index_info(i.name) AS c \
+                 WHERE m.type = 'table' AND i.origin = 'c' AND c.name IS NOT NULL ORDER BY 1, 2, place"
+            }
+        }
+    }
+
     /// Takes the lock of the one who migrates, and says 1, or 0 once so many seconds have passed.
     /// `None` where every statement of a migration is a transaction that waits for the others anyway.
     pub(super) fn take_migration_lock(self) -> Option<&'static str> {

@@ -43,6 +43,8 @@ mod write_history;
 
 mod connections;
 
+mod catalogue;
+
 mod sql_store;
 
 mod past;
@@ -65,13 +67,15 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
+pub use catalogue::{LiveColumn, LiveKey, LiveTable};
 pub use collection::{Collected, DeleteCollection, Found};
 pub use dialect::Dialect;
 pub use direct::{Direct, DirectError};
 pub use explained::{Access, Plan, PlanStep};
 pub use maintenance::{Gone, GoneRow, Maintenance, Quarantined, RowImage, SideRow};
 pub use migration::{
-    Applied, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations, PendingStep, ScriptError,
+    AdoptOptions, Adopted, AdoptedKind, Applied, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
+    PendingStep, ScriptError, Unfit, Unfits,
 };
 pub use page::Page;
 pub use past::{AsOf, History, Past};

@@ -68,7 +68,7 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// Whether all tables have the columns that this program writes.
-    async fn probe_tables(&self) -> Result<(), StoreError> {
+    pub(super) async fn probe_tables(&self) -> Result<(), StoreError> {
         for kind in self.registry.kinds {
             let history = kind.history.then(|| history_sql::table_and_columns(kind));
             for (table, columns) in sql::tables(kind).into_iter().chain(history) {
@@ -85,6 +85,19 @@ impl<D: Driver> SqlStore<D> {
             }
         }
         Ok(())
+    }
+
+    /// Remembers that the tables are those of this program.
+    pub(super) async fn record_schema(&self) -> Result<(), StoreError> {
+        let checksum = schema::checksum(self.schema);
+        let params = [
+            Param::Int(schema::VERSION),
+            Param::Text(&checksum),
+            Param::Time(Timestamp::now()),
+        ];
+        let statement = bookkeeping::record_schema(self.connections.driver.dialect());
+        let recorded = self.connections.execute(statement, &params).await;
+        recorded.map(drop).map_err(|error| failure::<D>(BOOKKEEPING, error))
     }
 
     /// The recorded version and checksum; `None` in an empty database.
@@ -122,22 +135,15 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
         if is_ready && self.probe_tables().await.is_ok() {
             return Ok(());
         }
+        if standing == MigrationStanding::Untracked {
+            self.refuse_foreign().await?;
+        }
         self.create_tables().await?;
         self.probe_tables().await?;
         if standing == MigrationStanding::Untracked {
             self.record_all_migrations().await?;
         }
-        let params = [
-            Param::Int(schema::VERSION),
-            Param::Text(&checksum),
-            Param::Time(Timestamp::now()),
-        ];
-        let statement = bookkeeping::record_schema(self.connections.driver.dialect());
-        self.connections
-            .execute(statement, &params)
-            .await
-            .map_err(bookkeeping)?;
-        Ok(())
+        self.record_schema().await
     }
 
     async fn row_states(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowState>, StoreError> {

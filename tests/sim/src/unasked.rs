@@ -8,9 +8,9 @@ use kindex_runtime::kind::{ColumnType, Kind};
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::progress::Progress;
 use kindex_runtime::store::{
-    AsOf, Collected, DeleteCollection, Direct, Gone, GoneRow, History, ListAt, Maintenance, MigrateError,
-    MigrateOptions, Migrated, MigrationStanding, Migrations, Page, Past, PendingStep, Plan, Quarantined, Queries,
-    RowImage, Select, StoreError, Stored,
+    AdoptOptions, Adopted, AsOf, Collected, DeleteCollection, Direct, Gone, GoneRow, History, ListAt, LiveTable,
+    Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations, Page, Past, PendingStep, Plan,
+    Quarantined, Queries, RowImage, Select, StoreError, Stored,
 };
 use kindex_runtime::value::Value;
 
@@ -45,12 +45,24 @@ impl Migrations for SimStorage {
         unreachable!("the ingester migrates nothing")
     }
 
+    async fn tables(&self) -> Result<Vec<LiveTable>, StoreError> {
+        unreachable!("the ingester looks at no catalogue")
+    }
+
     async fn pending(&self) -> Result<Vec<PendingStep>, MigrateError> {
         unreachable!("the ingester migrates nothing")
     }
 
     async fn migrate(&self, _: &MigrateOptions, _: &dyn Progress) -> Result<Vec<Migrated>, MigrateError> {
         unreachable!("the ingester migrates nothing")
+    }
+
+    async fn adoption(&self) -> Result<Vec<PendingStep>, MigrateError> {
+        unreachable!("the ingester adopts no tables")
+    }
+
+    async fn adopt(&self, _: &AdoptOptions, _: &dyn Progress) -> Result<Adopted, MigrateError> {
+        unreachable!("the ingester adopts no tables")
     }
 }
 

@@ -6,6 +6,7 @@
 //! of a transaction: a crash may fall between a statement and the note that it has run. So every
 //! step is one whose effect can be seen in the schema, or one that may run twice.
 
+mod adopt;
 mod fill;
 mod run;
 mod script;
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::catalogue::{self, LiveTable};
 use super::connections::failure;
 use super::driver::{Cells, Driver, Fault, Param};
 use super::sql_store::SqlStore;
@@ -23,6 +25,7 @@ use super::{Dialect, MetadataStorage as _, StoreError};
 use crate::kind::Migration;
 use crate::progress::Progress;
 
+pub use adopt::{AdoptOptions, Adopted, AdoptedKind, Unfit, Unfits};
 pub use script::ScriptError;
 pub use window::{Applied, MigrationStanding};
 
@@ -91,6 +94,9 @@ pub enum MigrateError {
     /// This program must not change that database.
     #[error("{0}")]
     Refused(String),
+    /// The tables of another program hold what ours cannot.
+    #[error("{0}")]
+    Unfit(Unfits),
     /// Somebody else migrates now: the connection that held the lock is gone.
     #[error("the lock of the one who migrates was lost: the connection that held it was closed")]
     LockLost,
@@ -101,6 +107,9 @@ pub enum MigrateError {
 pub trait Migrations: Send + Sync {
     /// How the database stands to this program.
     async fn standing(&self) -> Result<MigrationStanding, StoreError>;
+
+    /// The tables that the database has, whoever made them.
+    async fn tables(&self) -> Result<Vec<LiveTable>, StoreError>;
 
     /// What [`migrate`](Self::migrate) would do, in order; nothing is changed.
     async fn pending(&self) -> Result<Vec<PendingStep>, MigrateError>;
@@ -115,12 +124,31 @@ pub trait Migrations: Send + Sync {
     /// # Errors
     /// See [`MigrateError`].
     async fn migrate(&self, options: &MigrateOptions, progress: &dyn Progress) -> Result<Vec<Migrated>, MigrateError>;
+
+    /// What [`adopt`](Self::adopt) would do, in order; nothing is changed.
+    async fn adoption(&self) -> Result<Vec<PendingStep>, MigrateError>;
+
+    /// Takes up the tables of another program, such as Michelangelo's own ingester, which must not
+    /// write meanwhile: they become what an empty database gets, and keep every row. Goes on where an
+    /// earlier run ended. A database that is this program's and lacks nothing is left alone.
+    ///
+    /// # Guarantees
+    /// No statement runs before all values are known to fit. No program of ours writes to the
+    /// database before all of it is done.
+    ///
+    /// # Errors
+    /// See [`MigrateError`].
+    async fn adopt(&self, options: &AdoptOptions, progress: &dyn Progress) -> Result<Adopted, MigrateError>;
 }
 
 #[async_trait]
 impl<D: Driver> Migrations for SqlStore<D> {
     async fn standing(&self) -> Result<MigrationStanding, StoreError> {
         Ok(window::judge(&self.applied().await?, self.registry.migrations))
+    }
+
+    async fn tables(&self) -> Result<Vec<LiveTable>, StoreError> {
+        catalogue::tables(&self.connections).await
     }
 
     async fn pending(&self) -> Result<Vec<PendingStep>, MigrateError> {
@@ -160,7 +188,10 @@ impl<D: Driver> Migrations for SqlStore<D> {
         created.map_err(|error| failure::<D>(BOOKKEEPING, error))?;
         let mut lock = run::Lock::take(self, progress).await?;
         match self.standing().await? {
-            MigrationStanding::Untracked => self.prepare().await.map(|()| Vec::new()).map_err(MigrateError::from),
+            MigrationStanding::Untracked => {
+                self.refuse_foreign().await?;
+                self.prepare().await.map(|()| Vec::new()).map_err(MigrateError::from)
+            }
             MigrationStanding::Behind { first } => run::run(self, &mut lock, first, options, progress).await,
             MigrationStanding::Current if options.refill => run::refill(self, options, progress).await,
             standing => match standing.refusal(self.registry.migrations) {
@@ -168,6 +199,14 @@ impl<D: Driver> Migrations for SqlStore<D> {
                 Some(why) => Err(MigrateError::Refused(why)),
             },
         }
+    }
+
+    async fn adoption(&self) -> Result<Vec<PendingStep>, MigrateError> {
+        self.pending_adoption().await
+    }
+
+    async fn adopt(&self, options: &AdoptOptions, progress: &dyn Progress) -> Result<Adopted, MigrateError> {
+        self.take_up(options, progress).await
     }
 }
 

@@ -50,7 +50,7 @@ impl<D: Driver> Lock<D> {
     }
 
     /// Makes sure that the lock was not lost with its connection.
-    async fn check(&mut self, store: &SqlStore<D>) -> Result<(), MigrateError> {
+    pub(super) async fn check(&mut self, store: &SqlStore<D>) -> Result<(), MigrateError> {
         let Some(connection) = &mut self.connection else {
             return Ok(());
         };
@@ -127,7 +127,9 @@ async fn one<D: Driver>(
         match step {
             Step::Statement { effect, sql } => {
                 progress.begin(&step.title(), None);
-                change(store, place, effect, sql, progress).await.map_err(named)?;
+                change(store, Some((place, effect)), sql, progress)
+                    .await
+                    .map_err(named)?;
                 progress.end();
             }
             Step::Fill { table, columns } => {
@@ -177,7 +179,7 @@ pub(super) async fn refill<D: Driver>(
 
 /// A step by the migration's number and the number of steps that are done after it.
 #[derive(Clone, Copy)]
-struct Place {
+pub(super) struct Place {
     number: u32,
     done: usize,
 }
@@ -190,18 +192,18 @@ impl Place {
     }
 }
 
-/// Runs a statement and notes it, again while its table's writers or the network are in the way.
-async fn change<D: Driver>(
+/// Runs a statement, again while its table's writers or the network are in the way. What is noted
+/// says where it stands and what it does; one that is not is found done or lacking by who calls.
+pub(super) async fn change<D: Driver>(
     store: &SqlStore<D>,
-    place: Place,
-    effect: &Effect<'_>,
+    noted: Option<(Place, &Effect<'_>)>,
     text: &str,
     progress: &dyn Progress,
 ) -> Result<(), StoreError> {
     let mut attempts = 0;
     loop {
         attempts += 1;
-        match change_once(store, place, effect, text).await {
+        match change_once(store, noted, text).await {
             Ok(()) => return Ok(()),
             Err(error) if attempts < ATTEMPTS_MAX && passes::<D>(&error) => {
                 progress.note("waiting for the writers of the table");
@@ -216,12 +218,12 @@ async fn change<D: Driver>(
 /// of time, since copying a table may take hours.
 async fn change_once<D: Driver>(
     store: &SqlStore<D>,
-    place: Place,
-    effect: &Effect<'_>,
+    noted: Option<(Place, &Effect<'_>)>,
     text: &str,
 ) -> Result<(), sqlx::Error> {
+    let dialect = store.connections.driver.dialect();
     let mut connection = store.connections.driver.acquire(Purpose::Write).await?;
-    let done = change_on::<D>(store.connections.driver.dialect(), &mut connection, place, effect, text).await;
+    let done = change_on::<D>(dialect, &mut connection, noted, text).await;
     D::discard(connection);
     done
 }
@@ -231,16 +233,18 @@ async fn change_once<D: Driver>(
 async fn change_on<D: Driver>(
     dialect: Dialect,
     connection: &mut Raw<D>,
-    place: Place,
-    effect: &Effect<'_>,
+    noted: Option<(Place, &Effect<'_>)>,
     text: &str,
 ) -> Result<(), sqlx::Error> {
     if let Some(brief) = dialect.be_brief() {
         D::execute(connection, fixed(brief), &[]).await?;
     }
+    let Some((place, effect)) = noted else {
+        return D::execute(connection, sql::step(text), &[]).await.map(drop);
+    };
     let mut transaction = begin::<D>(connection).await?;
-    let noted = D::query(&mut transaction, sql::is_step_done(), &place.params()[1..]).await?;
-    if noted.is_empty() {
+    let done = D::query(&mut transaction, sql::is_step_done(), &place.params()[1..]).await?;
+    if done.is_empty() {
         if !is_done::<D>(dialect, &mut transaction, effect).await? {
             D::execute(&mut transaction, sql::step(text), &[]).await?;
         }

@@ -29,6 +29,8 @@ pub enum MigrationStanding {
     Current,
     /// It remembers none: it is empty, or its tables came from elsewhere.
     Untracked,
+    /// Its tables came from elsewhere, and taking them up did not finish.
+    Adopting,
     /// It lacks the migrations from this place of the program's list on; the first of them may
     /// have begun.
     Behind {
@@ -53,8 +55,20 @@ pub enum MigrationStanding {
     },
 }
 
+/// What is remembered of an adoption, which has the number 0, and the migrations.
+pub(super) fn adoption(applied: &[Applied]) -> (Option<&Applied>, &[Applied]) {
+    match applied.split_first() {
+        Some((first, migrations)) if first.number == 0 => (Some(first), migrations),
+        Some(_) | None => (None, applied),
+    }
+}
+
 /// Compares; `applied` is in order of number.
 pub(super) fn judge(applied: &[Applied], known: &[Migration]) -> MigrationStanding {
+    let (adoption, applied) = adoption(applied);
+    if adoption.is_some_and(|adoption| !adoption.is_finished) {
+        return MigrationStanding::Adopting;
+    }
     if applied.is_empty() && !known.is_empty() {
         return MigrationStanding::Untracked;
     }
@@ -88,6 +102,11 @@ impl MigrationStanding {
         let newest = known.last().map_or(0, |migration| migration.number);
         match self {
             Self::Current | Self::Untracked | Self::Ahead { is_writable: true, .. } => None,
+            Self::Adopting => Some(
+                "the database is being taken up from another program, and that did not finish: run \
+                 `kindex migrate --adopt` again"
+                    .to_owned(),
+            ),
             Self::Behind { first } => Some(format!(
                 "the database lacks migration {} of {newest}, or did not finish it: run `kindex migrate`",
                 known[*first].number
@@ -189,6 +208,28 @@ mod tests {
         let standing = judge(&edited, &KNOWN);
         assert!(matches!(standing, MigrationStanding::Different { number: 2, .. }));
         assert!(standing.refusal(&KNOWN).expect("refused").contains("migration 2"));
+    }
+
+    #[test]
+    fn an_adoption_ends_before_anything_else_counts() {
+        let mut begun = applied(3);
+        begun.insert(
+            0,
+            Applied {
+                number: 0,
+                is_finished: false,
+                ..begun[0].clone()
+            },
+        );
+        assert_eq!(judge(&begun, &KNOWN), MigrationStanding::Adopting);
+        assert!(
+            MigrationStanding::Adopting
+                .refusal(&KNOWN)
+                .expect("refused")
+                .contains("--adopt")
+        );
+        begun[0].is_finished = true;
+        assert_eq!(judge(&begun, &KNOWN), MigrationStanding::Current);
     }
 
     #[test]

@@ -1,0 +1,109 @@
+//! `kindex plan --against`: how a database differs from what crds.toml wants, and the statements
+//! that would bring it there. Changes nothing.
+
+use kindex_codegen::dialect::Dialect;
+use kindex_runtime::kind::Registry;
+use kindex_runtime::store::{Address, SqlitePlace};
+use serde::Serialize;
+
+use crate::cli::{Form, PlanArgs};
+use crate::database;
+use crate::drift::{Difference, Drift, Statement};
+use crate::error::{CommandError, CommandResult, chain};
+use crate::output::{document, table};
+use crate::plan::needs_declaration;
+
+/// Where the database is when the flag does not say.
+const VARIABLE: &str = "KINDEX_DATABASE";
+
+/// Compares and tells.
+pub(crate) async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
+    needs_declaration(&args.root)?;
+    let address = address(args.against.as_deref().unwrap_or_default())?;
+    let parsed = database::parse(&address)?;
+    if let Address::Sqlite(SqlitePlace::File(path)) = &parsed
+        && !path.is_file()
+    {
+        return Err(CommandError::usage(format_args!("no database at {}", path.display())));
+    }
+    let lowered = kindex_codegen::lower(&args.root).map_err(|mistakes| {
+        eprintln!("{mistakes}");
+        CommandError::failure("nothing was compared")
+    })?;
+    let dialect = match parsed {
+        Address::MySql(_) => Dialect::MySql,
+        Address::Sqlite(_) => Dialect::Sqlite,
+    };
+    let store = database::open(registry, &address)?;
+    let live = store.tables().await;
+    store.close().await;
+    let live = live.map_err(|error| CommandError::failure(chain(&error)))?;
+    let drift = Drift::between(&live, &lowered, dialect);
+    print!("{}", report(&drift, args, &parsed)?);
+    if args.exit_code && !drift.differences.is_empty() {
+        let message = format!("{parsed} differs from crds.toml in {} places", drift.differences.len());
+        return Err(CommandError::pending(message).hint(
+            "`kindex plan --against … --sql` prints the statements; `kindex migrate --adopt` takes up the tables of \
+             another program",
+        ));
+    }
+    Ok(())
+}
+
+fn address(named: &str) -> CommandResult<String> {
+    match named {
+        "" => std::env::var(VARIABLE).map_err(|_| {
+            CommandError::usage(format_args!("--against names no database, and {VARIABLE} is not set"))
+                .hint("write --against sqlite:PATH or --against mysql://USER:PASSWORD@HOST:PORT/DATABASE")
+        }),
+        named => Ok(named.to_owned()),
+    }
+}
+
+/// What a program reads.
+#[derive(Serialize)]
+struct Document<'a> {
+    database: String,
+    differences: &'a [Difference],
+    statements: Vec<Statement>,
+}
+
+fn report(drift: &Drift, args: &PlanArgs, address: &Address) -> CommandResult<String> {
+    if args.sql {
+        return Ok(script(&drift.statements()));
+    }
+    if args.output != Form::Table {
+        let whole = Document {
+            database: address.to_string(),
+            differences: &drift.differences,
+            statements: drift.statements(),
+        };
+        return document(&whole, args.output);
+    }
+    if drift.differences.is_empty() {
+        return Ok(format!("{address} has the tables that crds.toml wants\n"));
+    }
+    let or_none = |text: &str| if text.is_empty() { "-" } else { text }.to_owned();
+    let rows = drift.differences.iter().map(|it| {
+        vec![
+            it.table.clone(),
+            it.object.clone(),
+            it.state.to_owned(),
+            or_none(&it.database),
+            or_none(&it.wanted),
+        ]
+    });
+    Ok(table(&["table", "what", "state", "database", "crds.toml"], rows))
+}
+
+/// For `mysql` and `sqlite3`.
+fn script(statements: &[Statement]) -> String {
+    let of = |statement: &Statement| match &statement.sql {
+        Some(sql) => format!("-- {}\n{sql}\n", statement.step),
+        None => format!(
+            "-- {}: by `kindex migrate --adopt`, which reads them from the stored objects\n",
+            statement.step
+        ),
+    };
+    statements.iter().map(of).collect()
+}

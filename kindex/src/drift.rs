@@ -1,0 +1,220 @@
+//! What a database has against what crds.toml wants: tables, columns, keys and collations, each
+//! difference with both sides, and the steps between them. Pure: the database was read before.
+
+use std::collections::BTreeSet;
+
+use kindex_codegen::dialect::{Dialect, Form, Step, StorageType, Table};
+use kindex_codegen::lower::Lowered;
+use kindex_codegen::model::{ColumnName, KeyName, TableName};
+use kindex_codegen::plan::{Existing, ExistingColumn, Schema, Wanted, diff};
+use kindex_runtime::store::{LiveColumn, LiveTable};
+use serde::Serialize;
+
+/// What begins the names of Kindex's own tables, which are the program's and not the declaration's.
+const OWN: &str = "kindex_";
+
+/// How a database differs from a declaration.
+pub(crate) struct Drift {
+    dialect: Dialect,
+    /// In order of the wanted tables; tables of kinds that are gone come last.
+    pub(crate) differences: Vec<Difference>,
+    /// Tables whose texts compare otherwise than ours.
+    collated: Vec<String>,
+    /// From the database to the declaration.
+    steps: Vec<Step>,
+}
+
+/// One difference.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Difference {
+    pub(crate) table: String,
+    /// `table`, `collation`, `column budget`, `key model_owner`.
+    pub(crate) object: String,
+    /// `missing`, `extra`, `different`.
+    pub(crate) state: &'static str,
+    /// What the database has; empty where it is missing.
+    pub(crate) database: String,
+    /// What crds.toml wants; empty where it wants none.
+    pub(crate) wanted: String,
+}
+
+/// A statement of the way to the declaration; a fill has none.
+#[derive(Serialize)]
+pub(crate) struct Statement {
+    pub(crate) step: String,
+    pub(crate) sql: Option<String>,
+}
+
+impl Drift {
+    /// Compares. Tables that are no kind's, now or as the lock remembers, are none of ours.
+    pub(crate) fn between(live: &[LiveTable], lowered: &Lowered, dialect: Dialect) -> Self {
+        let wanted = Wanted::of(&lowered.model.kinds);
+        let remembered = Schema::of(&lowered.lock.structure);
+        let known: BTreeSet<&TableName> = wanted
+            .tables
+            .iter()
+            .map(|table| &table.name)
+            .chain(remembered.tables.keys())
+            .collect();
+        let ours = |table: &&LiveTable| {
+            let name = TableName::parse(&table.name).ok();
+            !table.name.starts_with(OWN) && name.is_some_and(|name| known.contains(&name))
+        };
+        let live: Vec<&LiveTable> = live.iter().filter(ours).collect();
+        let mut drift = Self {
+            dialect,
+            differences: Vec::new(),
+            collated: Vec::new(),
+            steps: diff(&schema(&live, &wanted, dialect), &wanted),
+        };
+        for table in &wanted.tables {
+            match live.iter().find(|live| live.name == table.name.as_str()) {
+                Some(live) => drift.compare(live, table),
+                None => drift.note(table.name.as_str(), "table", "", "a table"),
+            }
+        }
+        let extra = live
+            .iter()
+            .filter(|live| wanted.tables.iter().all(|table| live.name != table.name.as_str()));
+        for table in extra {
+            drift.note(&table.name, "table", "a table", "");
+        }
+        drift
+    }
+
+    fn note(&mut self, table: &str, object: &str, database: &str, wanted: &str) {
+        let state = match (database, wanted) {
+            ("", _) => "missing",
+            (_, "") => "extra",
+            _ => "different",
+        };
+        self.differences.push(Difference {
+            table: table.to_owned(),
+            object: object.to_owned(),
+            state,
+            database: database.to_owned(),
+            wanted: wanted.to_owned(),
+        });
+    }
+
+    fn compare(&mut self, live: &LiveTable, wanted: &Table) {
+        self.compare_collation(live);
+        for column in &wanted.columns {
+            let wants = described(&self.dialect.told(column.ty), column.required);
+            let object = format!("column {}", column.name);
+            match live.columns.iter().find(|live| live.name == column.name.as_str()) {
+                None => self.note(&live.name, &object, "", &wants),
+                Some(found) => {
+                    let has = described(&found.ty, found.required);
+                    if has != wants {
+                        self.note(&live.name, &object, &has, &wants);
+                    }
+                }
+            }
+        }
+        let wanted_columns: Vec<&str> = wanted.columns.iter().map(|column| column.name.as_str()).collect();
+        for column in &live.columns {
+            if !wanted_columns.contains(&column.name.as_str()) {
+                let has = described(&column.ty, column.required);
+                self.note(&live.name, &format!("column {}", column.name), &has, "");
+            }
+        }
+        self.compare_keys(live, wanted);
+    }
+
+    fn compare_collation(&mut self, live: &LiveTable) {
+        let Some(ours) = self.dialect.collation() else {
+            return;
+        };
+        let of_columns = live.columns.iter().filter_map(|column| column.collation.as_deref());
+        let found: BTreeSet<&str> = live.collation.as_deref().into_iter().chain(of_columns).collect();
+        if found.iter().any(|collation| *collation != ours) {
+            let found: Vec<&str> = found.into_iter().collect();
+            self.note(&live.name, "collation", &found.join(", "), ours);
+            self.collated.push(live.name.clone());
+        }
+    }
+
+    fn compare_keys(&mut self, live: &LiveTable, wanted: &Table) {
+        let primary: Vec<&str> = wanted.primary_key.iter().map(ColumnName::as_str).collect();
+        if live.primary_key != primary {
+            self.note(
+                &live.name,
+                "primary key",
+                &live.primary_key.join(", "),
+                &primary.join(", "),
+            );
+        }
+        for key in &wanted.keys {
+            let wants: Vec<&str> = key.columns.iter().map(ColumnName::as_str).collect();
+            let found = live.keys.iter().find(|live| live.name == key.name.as_str());
+            let has = found.map_or_else(String::new, |found| found.columns.join(", "));
+            if has != wants.join(", ") {
+                self.note(&live.name, &format!("key {}", key.name), &has, &wants.join(", "));
+            }
+        }
+        for key in &live.keys {
+            if wanted.keys.iter().all(|wanted| wanted.name.as_str() != key.name) {
+                self.note(&live.name, &format!("key {}", key.name), &key.columns.join(", "), "");
+            }
+        }
+    }
+
+    /// The way from the database to the declaration, in an order in which it can be gone.
+    pub(crate) fn statements(&self) -> Vec<Statement> {
+        let collated = self.collated.iter().map(|table| Statement {
+            step: format!("collate {table}"),
+            sql: self.dialect.collate(table),
+        });
+        let steps = self
+            .dialect
+            .spell(&self.steps)
+            .into_iter()
+            .map(|(step, sql)| Statement {
+                step: step.to_string(),
+                sql,
+            });
+        collated.chain(steps).collect()
+    }
+}
+
+fn described(ty: &str, required: bool) -> String {
+    let null = if required { " not null" } else { "" };
+    format!("{ty}{null}")
+}
+
+/// The tables as the planner takes them. What has no name of ours cannot be planned with, and is only told.
+fn schema(live: &[&LiveTable], wanted: &Wanted, dialect: Dialect) -> Schema {
+    let mut schema = Schema::default();
+    for table in live {
+        let Ok(name) = TableName::parse(&table.name) else {
+            continue;
+        };
+        let known = wanted.tables.iter().find(|wanted| wanted.name == name);
+        let columns = table.columns.iter().filter_map(|column| {
+            let name = ColumnName::parse(&column.name).ok()?;
+            let ours = known.and_then(|table| table.columns.iter().find(|wanted| wanted.name == name));
+            let existing = existing(column, ours.map(|wanted| wanted.ty), dialect);
+            Some((name, existing))
+        });
+        let keys = table.keys.iter().filter_map(|key| {
+            let columns = key.columns.iter().map(|column| ColumnName::parse(column).ok());
+            Some((KeyName::parse(&key.name).ok()?, columns.collect::<Option<_>>()?))
+        });
+        let existing = Existing {
+            columns: columns.collect(),
+            keys: keys.collect(),
+        };
+        schema.tables.insert(name, existing);
+    }
+    schema
+}
+
+fn existing(column: &LiveColumn, wanted: Option<StorageType>, dialect: Dialect) -> ExistingColumn {
+    let form: Form = dialect.form(&column.ty, wanted);
+    ExistingColumn {
+        form,
+        required: column.required,
+        path: None,
+    }
+}

@@ -1,0 +1,140 @@
+//! The tables that a database has, as it tells them itself. Whose they are, and what they should
+//! be, is not known here.
+
+use super::StoreError;
+use super::connections::{Connections, failure};
+use super::driver::{Cells, Driver};
+use super::sql::fixed;
+
+/// What errors of reading the catalogue name as their kind.
+const CATALOGUE: &str = "the tables of the database";
+/// The word for the primary key on all engines.
+const PRIMARY: &str = "PRIMARY";
+
+/// A table of the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveTable {
+    /// Its name.
+    pub name: String,
+    /// The collation of columns that are added to it; `None` where the engine has no such thing.
+    pub collation: Option<String>,
+    /// Its columns in order.
+    pub columns: Vec<LiveColumn>,
+    /// The columns of its primary key in order; empty where it has none.
+    pub primary_key: Vec<String>,
+    /// Its other keys by name.
+    pub keys: Vec<LiveKey>,
+}
+
+/// A column of such a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type in the engine's words, in small letters, without display widths.
+    pub ty: String,
+    /// Whether it is NOT NULL.
+    pub required: bool,
+    /// Whether a row that does not name it gets a value all the same: a default, a number of the engine's.
+    pub has_default: bool,
+    /// How its texts compare; `None` where they are none.
+    pub collation: Option<String>,
+}
+
+/// A key beside the primary key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveKey {
+    /// Its name.
+    pub name: String,
+    /// Its columns in order.
+    pub columns: Vec<String>,
+    /// Whether no two rows may have the same values.
+    pub unique: bool,
+}
+
+/// All tables of the database by name, without views.
+pub(super) async fn tables<D: Driver>(connections: &Connections<D>) -> Result<Vec<LiveTable>, StoreError> {
+    let failed = |error| failure::<D>(CATALOGUE, error);
+    let dialect = connections.driver.dialect();
+    let columns = connections.query(fixed(dialect.all_columns()), &[]).await;
+    let keys = connections.query(fixed(dialect.all_keys()), &[]).await;
+    assemble(&columns.map_err(failed)?, &keys.map_err(failed)?).map_err(failed)
+}
+
+/// From rows of columns and of keys' columns, both in order.
+fn assemble<R: Cells>(columns: &[R], keys: &[R]) -> Result<Vec<LiveTable>, sqlx::Error> {
+    let mut tables: Vec<LiveTable> = Vec::new();
+    for row in columns {
+        let name = row.text(0)?;
+        if tables.last().is_none_or(|table| table.name != name) {
+            tables.push(LiveTable {
+                name,
+                collation: row.text_or_null(1)?,
+                columns: Vec::new(),
+                primary_key: Vec::new(),
+                keys: Vec::new(),
+            });
+        }
+        let table = tables.last_mut().expect("pushed above");
+        table.columns.push(LiveColumn {
+            name: row.text(2)?,
+            ty: plain_type(&row.text(3)?),
+            required: row.int(4)? != 0,
+            has_default: row.int(5)? != 0,
+            collation: row.text_or_null(6)?,
+        });
+    }
+    tables.sort_by(|one, other| one.name.cmp(&other.name));
+    for row in keys {
+        let (name, key, column) = (row.text(0)?, row.text(1)?, row.text(2)?);
+        let Ok(at) = tables.binary_search_by(|table| table.name.cmp(&name)) else {
+            continue;
+        };
+        let table = &mut tables[at];
+        match table.keys.last_mut() {
+            _ if key == PRIMARY => table.primary_key.push(column),
+            Some(last) if last.name == key => last.columns.push(column),
+            Some(_) | None => table.keys.push(LiveKey {
+                name: key,
+                columns: vec![column],
+                unique: row.int(3)? != 0,
+            }),
+        }
+    }
+    for table in &mut tables {
+        table.keys.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+    Ok(tables)
+}
+
+/// `bigint(20) unsigned` of MariaDB is MySQL's `bigint unsigned`; only of a flag the width means something.
+fn plain_type(told: &str) -> String {
+    let told = told.to_lowercase();
+    let is_whole = |word: &str| matches!(word, "tinyint" | "smallint" | "mediumint" | "int" | "bigint");
+    match told.split_once('(').zip(told.split_once(')')) {
+        Some(((word, _), (_, rest))) if is_whole(word) && told != "tinyint(1)" => format!("{word}{rest}"),
+        _ => told,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_widths_say_nothing_but_of_a_flag() {
+        for (told, plain) in [
+            ("bigint(20) unsigned", "bigint unsigned"),
+            ("int(11)", "int"),
+            ("int", "int"),
+            ("tinyint(4)", "tinyint"),
+            ("tinyint(1)", "tinyint(1)"),
+            ("varchar(255)", "varchar(255)"),
+            ("datetime(6)", "datetime(6)"),
+            ("decimal(20,2)", "decimal(20,2)"),
+            ("TEXT", "text"),
+        ] {
+            assert_eq!(plain_type(told), plain);
+        }
+    }
+}
