@@ -21,6 +21,8 @@ pub mod figures;
 
 pub mod objects;
 
+pub mod many;
+
 pub mod load_data;
 
 pub mod reference;

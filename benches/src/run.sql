@@ -47,3 +47,14 @@ CREATE TABLE IF NOT EXISTS `kindex_schema` (
     `applied_time` DATETIME(6) NOT NULL,
     PRIMARY KEY (`version`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_migrations` (
+    `number` INT NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `checksum` VARCHAR(64) NOT NULL,
+    `compatible` INT NOT NULL,
+    `steps_done` INT NOT NULL,
+    `fill_after` VARCHAR(64),
+    `begin_time` DATETIME(6) NOT NULL,
+    `finish_time` DATETIME(6),
+    PRIMARY KEY (`number`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
