@@ -38,6 +38,8 @@ pub struct Checks {
     pub told: Told,
     /// The turn in which a row was marked deleted.
     closed_in: BTreeMap<Uid, u64>,
+    /// Rows that were marked deleted and came back.
+    reopened: BTreeSet<Uid>,
     checkpoint: Option<ResourceVersion>,
 }
 
@@ -96,7 +98,9 @@ impl Checks {
                 Ok(())
             }
         } else {
-            self.closed_in.remove(uid);
+            if self.closed_in.remove(uid).is_some() {
+                self.reopened.insert(uid.clone());
+            }
             Ok(())
         }
     }
@@ -132,13 +136,16 @@ impl Checks {
     }
 
     /// A soft delete waits for `deletionDelay`, but where an ingester writes that does not know yet that
-    /// the cluster is another one: what it has seen go, or seen renamed, may be back and leaving.
+    /// the cluster is another one: what it has seen go, or seen renamed, may be back and leaving. Of
+    /// two ingesters, one that has read a closed row, which has nothing to wait for, may close it again
+    /// after the other has brought it back.
     fn no_row_closes_early(&self, uid: &Uid, cluster: &SimCluster) -> Result<(), String> {
         let (Some(object), Some(since)) = (cluster.find_uid(&uid.0), cluster.leaving.get(&*uid.0)) else {
             return Ok(());
         };
         let waited = cluster.now.duration_since(*since);
-        if !self.unaware && Duration::try_from(waited).unwrap_or_default() < self.deletion_delay {
+        let read_closed = !self.alone && self.reopened.contains(uid);
+        if !self.unaware && !read_closed && Duration::try_from(waited).unwrap_or_default() < self.deletion_delay {
             return Err(format!("{} was closed after {waited:#} already", object.uid));
         }
         Ok(())
