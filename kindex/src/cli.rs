@@ -10,6 +10,7 @@ mod asking;
 mod healing;
 mod past;
 mod planning;
+mod serving;
 mod upkeep;
 
 pub use asking::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
@@ -19,6 +20,7 @@ pub use healing::{
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{LintArgs, LintForm, PlanArgs};
+pub use serving::{ApiArgs, ListenArg};
 pub use upkeep::{MigrateArgs, PurgeArgs, RestoreArgs};
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
@@ -68,6 +70,8 @@ pub enum Command {
     Up(UpArgs),
     /// Run the ingester alone, against a cluster and a database of yours.
     Ingester(IngesterArgs),
+    /// Serve the Kubernetes API over cluster and SQL: live and archived objects as one.
+    Api(ApiArgs),
     /// Show what SQL holds.
     Get(GetArgs),
     /// Ask a named query of crds.toml, or list them.
@@ -142,6 +146,10 @@ pub struct UpArgs {
         default_value = "127.0.0.1:6481"
     )]
     pub health_addr: SocketAddr,
+
+    /// Where `kubectl --server` finds live and archived objects as one.
+    #[command(flatten)]
+    pub listen: ListenArg,
 
     /// Use this cluster instead of the embedded one.
     #[arg(long, value_name = "PATH")]

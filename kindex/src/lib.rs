@@ -59,6 +59,8 @@ mod orphans;
 
 mod ingester;
 
+mod api;
+
 mod progress;
 
 mod sides;

@@ -12,8 +12,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    against, backfill, database, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine, query,
-    restore, status, up, verify,
+    against, api, backfill, database, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine,
+    query, restore, status, up, verify,
 };
 
 /// Runs the command that the process was started with.
@@ -42,6 +42,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         }
         Command::Up(args) => block_on(up::run(platform, &args)),
         Command::Ingester(args) => block_on(ingester::run(&platform.registry, &args)),
+        Command::Api(args) => block_on(api::run(&platform.registry, &args)),
         Command::Backfill(args) => block_on(backfill::run(&platform.registry, &args)),
         Command::Quarantine(args) => block_on(quarantine::run(&platform.registry, &args.command)),
         Command::Migrate(args) => block_on(migrate::run(&platform.registry, &args)),

@@ -10,6 +10,7 @@
 mod harness;
 
 mod adopt;
+mod api;
 mod deploy;
 mod fidelity;
 mod golden;

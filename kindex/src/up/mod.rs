@@ -10,6 +10,7 @@ use kindex_cluster::{Cluster, kubeconfig};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::api::Api;
 use crate::cli::UpArgs;
 use crate::client::{self, Access};
 use crate::data_dir::DataDir;
@@ -37,7 +38,18 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     install::crds(&place.access.client, &platform.registry).await?;
     let ingestion = Arc::new(Ingestion::start(&platform.registry, &setup, &place.access)?);
     tasks.spawn(health::serve(health_listener, ingestion.clone(), stop.clone()));
-    report::announce(platform, &place, &setup, health_addr);
+    let api = match ingestion.store() {
+        Some(store) => {
+            let listen = args.listen.listen;
+            Some(Api::bind(&platform.registry, &place.access, store.clone(), listen).await?)
+        }
+        None => None,
+    };
+    let url = api.as_ref().map(Api::url).transpose()?;
+    report::announce(platform, &place, &setup, health_addr, url.as_deref());
+    if let Some(api) = api {
+        api.start(&tasks, &stop);
+    }
 
     let done = tokio::select! {
         done = work(platform, args, &place, &ingestion) => done,

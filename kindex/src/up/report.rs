@@ -11,7 +11,13 @@ use crate::settled::Settled;
 use super::ClusterPlace;
 
 /// Where everything is.
-pub(crate) fn announce(platform: &Platform, place: &ClusterPlace, setup: &Setup, health: SocketAddr) {
+pub(crate) fn announce(
+    platform: &Platform,
+    place: &ClusterPlace,
+    setup: &Setup,
+    health: SocketAddr,
+    api: Option<&str>,
+) {
     let kubeconfig = place.kubeconfig.display();
     let first = platform.registry.kinds.first().map_or("KIND", |kind| kind.plural);
     println!("kindex is up");
@@ -19,6 +25,9 @@ pub(crate) fn announce(platform: &Platform, place: &ClusterPlace, setup: &Setup,
     println!("  cluster      {}", place.server);
     println!("  kubeconfig   {kubeconfig}");
     println!("  database     {}", setup.shown_database());
+    if let Some(api) = api {
+        println!("  api          {api}");
+    }
     println!("  readiness    http://{health}/readyz");
     println!("  kinds        {}", platform.registry.kinds.len());
     println!();
@@ -28,6 +37,9 @@ pub(crate) fn announce(platform: &Platform, place: &ClusterPlace, setup: &Setup,
         "  kubectl api-resources --api-group={}",
         platform.registry.platform.group
     );
+    if let Some(api) = api {
+        println!("  kubectl --server {api} get {first}    # live and archived as one");
+    }
     println!("  kindex get {first}");
     println!();
 }

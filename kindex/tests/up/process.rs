@@ -98,7 +98,7 @@ impl Running {
             .args(["up", "--data-dir"])
             .arg(self.data_dir())
             .args(&self.flags);
-        for address in ["--api-addr", "--health-addr"] {
+        for address in ["--api-addr", "--health-addr", "--listen"] {
             if !self.flags.iter().any(|flag| flag == address) {
                 command.args([address, "127.0.0.1:0"]);
             }

@@ -2,6 +2,9 @@
 //! cannot tell it from a real one for custom resources. It knows nothing of Kindex's kinds: they arrive as
 //! CustomResourceDefinitions, over HTTP, like everything else.
 //!
+//! How requests are read and how tables are written (`request`, `table`) is of use to any server of this API, and
+//! public.
+//!
 //! The modules below are in reading order; each imports only those above it.
 
 mod schema;
@@ -10,7 +13,7 @@ mod fields;
 mod jsonpath;
 mod openapi;
 
-mod table;
+pub mod table;
 
 mod status;
 
@@ -22,7 +25,7 @@ mod selector;
 
 mod store;
 
-mod request;
+pub mod request;
 mod turns;
 
 mod resource;

@@ -2,7 +2,7 @@
 
 /// A form of answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rendering {
+pub enum Rendering {
     /// The objects as JSON.
     Json,
     /// The objects as YAML.
@@ -14,7 +14,7 @@ pub(crate) enum Rendering {
 }
 
 /// The first of the accepted forms that is offered, in the client's order. No header accepts everything.
-pub(crate) fn rendering(accept: Option<&str>) -> Option<Rendering> {
+pub fn rendering(accept: Option<&str>) -> Option<Rendering> {
     let Some(accept) = accept.filter(|accept| !accept.trim().is_empty()) else {
         return Some(Rendering::Json);
     };

@@ -5,6 +5,8 @@ mod accept;
 mod path;
 mod query;
 
-pub(crate) use accept::{Rendering, rendering, wants_aggregated_discovery};
-pub(crate) use path::{ResourcePath, Subresource, Target, parse as parse_path};
-pub(crate) use query::{FieldValidation, ListQuery, Query, VersionMatch};
+pub(crate) use accept::wants_aggregated_discovery;
+pub use accept::{Rendering, rendering};
+pub use path::{ResourcePath, Subresource, Target, parse as parse_path};
+pub use query::Query;
+pub(crate) use query::{FieldValidation, ListQuery, VersionMatch};

@@ -2,7 +2,7 @@
 
 /// What a path points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Target {
+pub enum Target {
     /// `/version`
     Version,
     /// `/healthz`, `/livez`, `/readyz`
@@ -31,7 +31,7 @@ pub(crate) enum Target {
 
 /// What hangs below an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Subresource {
+pub enum Subresource {
     /// `/status`
     Status,
     /// `/finalize` of a namespace
@@ -40,7 +40,7 @@ pub(crate) enum Subresource {
 
 impl Subresource {
     /// The word in the path.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Status => "status",
             Self::Finalize => "finalize",
@@ -50,17 +50,23 @@ impl Subresource {
 
 /// A collection or one object in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct ResourcePath {
-    pub(crate) group: String,
-    pub(crate) version: String,
-    pub(crate) plural: String,
-    pub(crate) namespace: Option<String>,
-    pub(crate) name: Option<String>,
-    pub(crate) subresource: Option<Subresource>,
+pub struct ResourcePath {
+    /// Empty in the core group.
+    pub group: String,
+    /// Its version.
+    pub version: String,
+    /// The resource.
+    pub plural: String,
+    /// The namespace, where one is named.
+    pub namespace: Option<String>,
+    /// The object, where one is named.
+    pub name: Option<String>,
+    /// What of the object.
+    pub subresource: Option<Subresource>,
 }
 
 /// Parses the path of a URL.
-pub(crate) fn parse(path: &str) -> Target {
+pub fn parse(path: &str) -> Target {
     let parts: Vec<String> = path
         .split('/')
         .filter(|part| !part.is_empty())

@@ -5,7 +5,7 @@ use crate::selector::{FieldSelector, LabelSelector, SelectorError};
 
 /// The parameters of a URL, decoded.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Query {
+pub struct Query {
     pairs: Vec<(String, String)>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct ListQuery {
 
 impl Query {
     /// Parses the part of a URL after the question mark.
-    pub(crate) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let decode = |part: &str| percent_decode(&part.replace('+', " "));
         let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -63,11 +63,16 @@ impl Query {
     }
 
     /// The first non-empty value of a parameter.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs
             .iter()
             .find(|(n, value)| n == name && !value.is_empty())
             .map(|(_, value)| value.as_str())
+    }
+
+    /// The names of its parameters, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.pairs.iter().map(|(name, _)| name.as_str())
     }
 
     /// Whether a parameter is given at all.
@@ -76,7 +81,7 @@ impl Query {
     }
 
     /// Whether a parameter is on: `true` or `1`.
-    pub(crate) fn is_on(&self, name: &str) -> bool {
+    pub fn is_on(&self, name: &str) -> bool {
         matches!(self.get(name), Some("true" | "1" | "True" | "TRUE"))
     }
 

@@ -11,20 +11,20 @@ use crate::schema::number_text;
 /// One column, as `additionalPrinterColumns` of a CustomResourceDefinition declares it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct PrinterColumn {
+pub struct PrinterColumn {
     /// The header.
-    pub(crate) name: String,
+    pub name: String,
     /// `string`, `integer`, `number`, `boolean`, or `date`, which shows an age.
     #[serde(rename = "type")]
-    pub(crate) kind: String,
+    pub kind: String,
     /// A hint at the form of the values.
-    pub(crate) format: String,
+    pub format: String,
     /// What the column shows.
-    pub(crate) description: String,
+    pub description: String,
     /// 0: always shown; above: only with `-o wide`.
-    pub(crate) priority: i32,
+    pub priority: i32,
     /// Where in an object the value is.
-    pub(crate) json_path: String,
+    pub json_path: String,
 }
 
 /// The column that every table begins with.

@@ -7,11 +7,11 @@ mod columns;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-pub(crate) use columns::PrinterColumn;
+pub use columns::PrinterColumn;
 
 /// How much of each object stands beside its row (`includeObject`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum IncludeObject {
+pub enum IncludeObject {
     /// Only the metadata, as a PartialObjectMetadata.
     #[default]
     Metadata,
@@ -23,7 +23,7 @@ pub(crate) enum IncludeObject {
 
 /// A Table of `objects`: their names, then `columns`. Its metadata is empty, for the caller to fill in. Ages count
 /// up to `now`.
-pub(crate) fn render(columns: &[PrinterColumn], objects: &[Value], include: IncludeObject, now: Timestamp) -> Value {
+pub fn render(columns: &[PrinterColumn], objects: &[Value], include: IncludeObject, now: Timestamp) -> Value {
     let paths: Vec<_> = columns.iter().map(PrinterColumn::path).collect();
     let row = |object: &Value| {
         let name = object.pointer("/metadata/name").cloned().unwrap_or_default();

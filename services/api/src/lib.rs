@@ -1,0 +1,9 @@
+//! The API server: one Kubernetes API over the cluster and SQL, in which an object keeps its name and its history
+//! wherever it lives. `operations` says what each verb means and knows no HTTP server; `rest` speaks Kubernetes'
+//! paths; `server` listens. Knows no kind: the registry brings them.
+
+pub mod operations;
+
+pub mod rest;
+
+pub mod server;

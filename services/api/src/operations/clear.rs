@@ -1,0 +1,122 @@
+//! Deleting what selectors find: what the cluster has, one object at a time by the way of a single deletion, then
+//! what SQL alone has.
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use http::Method;
+use kindex_runtime::kind::{Kind, Scope};
+use kindex_runtime::store::DeleteCollection;
+use serde_json::json;
+
+use super::cluster::Call;
+use super::list::{self, Page};
+use super::objects::Head;
+use super::{Answer, Caller, DeleteOptions, ListOptions, Operations, Place, Reason, Refusal, collection, refusal};
+
+/// Objects that are read, or deleted in SQL, at once.
+const BATCH: u32 = 500;
+/// Objects of the cluster that are deleted at once.
+const AT_ONCE: usize = 8;
+
+impl Operations {
+    /// Deletes all objects that the selectors find in a namespace; the same selectors for both places.
+    ///
+    /// # Errors
+    /// 405 where objects of all namespaces are meant: Kubernetes has no such request.
+    pub async fn delete_collection(
+        &self,
+        caller: &Caller,
+        kind: &'static Kind,
+        which: &ListOptions,
+        options: &DeleteOptions,
+    ) -> Result<Answer, Refusal> {
+        if kind.scope == Scope::Namespaced && which.namespace.is_none() {
+            return Err(Refusal::method_not_allowed());
+        }
+        if which.include_deleted || which.at.is_some() {
+            return Err(Refusal::bad_request(
+                "what is deleted or past cannot be deleted: leave out includeDeleted and at",
+            ));
+        }
+        // Refused before anything is deleted.
+        let select = list::select(kind, which)?;
+        if options.is_dry_run() {
+            let mut query = list::selectors(which);
+            query.push(("dryRun", "All".to_owned()));
+            let path = collection(kind, which.namespace.as_deref());
+            let call = Call::json(Method::DELETE, path, query, Bytes::new());
+            return self.upstream.call(caller, call).await;
+        }
+        self.clear_cluster(caller, kind, which, options).await?;
+        let request = DeleteCollection {
+            select,
+            everything: kind.scope == Scope::Cluster,
+            rows: BATCH,
+        };
+        let mut token = None;
+        loop {
+            let done = self
+                .store
+                .delete_collection(&request, token.as_deref(), self.now())
+                .await;
+            token = done.map_err(|error| refusal::of_query(&error))?.continue_token;
+            if token.is_none() {
+                break;
+            }
+        }
+        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+            "details": {"group": kind.group, "kind": kind.plural}});
+        Ok(Answer::found(status.to_string()))
+    }
+
+    async fn clear_cluster(
+        &self,
+        caller: &Caller,
+        kind: &'static Kind,
+        which: &ListOptions,
+        options: &DeleteOptions,
+    ) -> Result<(), Refusal> {
+        let mut token = String::new();
+        loop {
+            let mut query = list::selectors(which);
+            query.push(("limit", BATCH.to_string()));
+            if !token.is_empty() {
+                query.push(("continue", token));
+            }
+            let path = collection(kind, which.namespace.as_deref());
+            let page = Page::read(&self.upstream.call(caller, Call::get(path, query)).await?)?;
+            let heads = page.items.unwrap_or_default().into_iter();
+            let heads = heads.map(|item| Head::read(item.get().as_bytes()).metadata);
+            stream::iter(heads)
+                .map(|head| async move {
+                    let place = Place {
+                        kind,
+                        namespace: &head.namespace,
+                        name: &head.name,
+                    };
+                    match self.delete(caller, &place, &options.of_uid(&head.uid)).await {
+                        // Gone, or another by now: what was to be deleted is not there.
+                        Err(refusal) if matches!(refusal.code, 404 | 409) => Ok(()),
+                        done => done.map(drop),
+                    }
+                })
+                .buffer_unordered(AT_ONCE)
+                .try_collect::<()>()
+                .await?;
+            token = page.metadata.continue_token.unwrap_or_default();
+            if token.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Refusal {
+    /// 405.
+    pub fn method_not_allowed() -> Self {
+        Self::new(
+            Reason::MethodNotAllowed,
+            "the server does not allow this method on the requested resource",
+        )
+    }
+}

@@ -1,0 +1,165 @@
+//! The cluster behind: requests as Kubernetes has them, answered by its texts or refused in its words.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{Method, Request, Response};
+use http_body_util::BodyExt;
+use kube::client::Body;
+
+use super::{Answer, Caller, Refusal};
+
+/// Longest wait for anything but the body of a watch.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest answer that is kept in memory as a whole: more than the largest page of the largest objects.
+const ANSWER_MAX_BYTES: usize = 512 * 1024 * 1024;
+const JSON: &str = "application/json";
+
+/// What the cluster said to a request that was handed on: head and body, the body as it comes.
+pub type Relayed = Response<stream::BoxStream<'static, Result<Bytes, kube::Error>>>;
+
+/// One request of ours.
+pub(super) struct Call<'a> {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) query: Vec<(&'static str, String)>,
+    pub(super) content_type: &'a str,
+    pub(super) body: Bytes,
+}
+
+impl Call<'_> {
+    pub(super) fn get(path: String, query: Vec<(&'static str, String)>) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            query,
+            content_type: JSON,
+            body: Bytes::new(),
+        }
+    }
+
+    pub(super) fn json(method: Method, path: String, query: Vec<(&'static str, String)>, body: Bytes) -> Self {
+        Self {
+            method,
+            path,
+            query,
+            content_type: JSON,
+            body,
+        }
+    }
+}
+
+/// The client of the cluster.
+pub(super) struct Upstream {
+    own: kube::Client,
+}
+
+impl Upstream {
+    pub(super) fn new(mut config: kube::Config) -> Result<Self, kube::Error> {
+        // A request whose outcome is open is the caller's to repeat; a watch may be silent for long.
+        config.default_retry = false;
+        config.read_timeout = None;
+        Ok(Self {
+            own: kube::Client::try_from(config)?,
+        })
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(super) async fn call(&self, caller: &Caller, call: Call<'_>) -> Result<Answer, Refusal> {
+        let response = self.open(caller, call).await?;
+        let warnings = warnings(response.headers());
+        let code = response.status().as_u16();
+        Ok(Answer {
+            code,
+            text: read(response).await?,
+            warnings,
+        })
+    }
+
+    /// Sends a request and reads the head of the answer, where it is no refusal.
+    pub(super) async fn open(&self, caller: &Caller, call: Call<'_>) -> Result<Response<Body>, Refusal> {
+        let mut uri = call.path;
+        for (number, (name, value)) in call.query.iter().enumerate() {
+            let separator = if number == 0 { '?' } else { '&' };
+            write!(uri, "{separator}{name}={}", escaped(value)).expect("a String takes all text");
+        }
+        let request = Request::builder()
+            .method(call.method)
+            .uri(uri)
+            .header(header::ACCEPT, JSON)
+            .header(header::CONTENT_TYPE, call.content_type)
+            .body(call.body)
+            .map_err(|error| Refusal::bad_request(error.to_string()))?;
+        let response = self.send(caller, request).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let code = response.status().as_u16();
+        Err(Refusal::from_status(code, &read(response).await?))
+    }
+
+    /// Sends a request as it is and hands back whatever comes.
+    pub(super) async fn relay(&self, caller: &Caller, request: Request<Bytes>) -> Result<Relayed, Refusal> {
+        let response = self.send(caller, request).await?;
+        Ok(response.map(|body| body.into_data_stream().boxed()))
+    }
+
+    async fn send(&self, caller: &Caller, mut request: Request<Bytes>) -> Result<Response<Body>, Refusal> {
+        let headers = request.headers_mut();
+        // Kubernetes compresses watches one member an event, which decoders take for the end.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if let Some(agent) = caller.user_agent.as_deref().and_then(|agent| agent.parse().ok()) {
+            headers.insert(header::USER_AGENT, agent);
+        }
+        let answer = tokio::time::timeout(CALL_TIMEOUT, self.own.send(request.map(Body::from))).await;
+        answer
+            .map_err(|_| Refusal::unreachable(&format_args!("not within {} s", CALL_TIMEOUT.as_secs())))?
+            .map_err(|error| Refusal::unreachable(&error))
+    }
+}
+
+/// The lines of a body as they come. A line that is too long, or a body that breaks off, ends them with an error.
+pub(super) fn lines(body: Body) -> impl Stream<Item = std::io::Result<Vec<u8>>> + Send {
+    let reader = body.into_data_stream().map_err(std::io::Error::other).into_async_read();
+    stream::unfold(Some(reader), |reader| async {
+        use futures::AsyncBufReadExt;
+        let mut reader = reader?;
+        let mut line = Vec::new();
+        match reader.read_until(b'\n', &mut line).await {
+            Ok(0) => None,
+            Ok(_) => Some((Ok(line), Some(reader))),
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+}
+
+async fn read(response: Response<Body>) -> Result<Bytes, Refusal> {
+    let body = http_body_util::Limited::new(response.into_body(), ANSWER_MAX_BYTES).collect();
+    let whole = tokio::time::timeout(CALL_TIMEOUT, body).await;
+    let whole = whole.map_err(|_| Refusal::unreachable(&"its answer stopped half-way"))?;
+    Ok(whole.map_err(|error| Refusal::unreachable(&error))?.to_bytes())
+}
+
+/// The texts of `Warning: 299 - "text"` headers.
+fn warnings(headers: &HeaderMap) -> Vec<String> {
+    let texts = headers.get_all(header::WARNING).iter().filter_map(|value| {
+        let quoted = value.to_str().ok()?.split_once('"')?.1.strip_suffix('"')?;
+        Some(quoted.replace("\\\"", "\"").replace("\\\\", "\\"))
+    });
+    texts.collect()
+}
+
+/// A text as a part of a URL.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => escaped.push(byte.into()),
+            other => write!(escaped, "%{other:02X}").expect("a String takes all text"),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,69 @@
+//! Creating: in the cluster, with our finalizer, where no archived object has the name.
+
+use bytes::Bytes;
+use http::Method;
+
+use super::cluster::Call;
+use super::objects::{Head, with_finalizer};
+use super::{Answer, Caller, Operations, Place, Refusal, collection};
+use kindex_runtime::kind::Kind;
+
+/// How something is written; all of it is the cluster's to understand.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Leave no trace.
+    pub dry_run: bool,
+    /// Who owns the fields.
+    pub field_manager: Option<String>,
+    /// `Strict`, `Warn` or `Ignore`.
+    pub field_validation: Option<String>,
+    /// Server-side apply takes fields from other managers.
+    pub force: bool,
+}
+
+impl WriteOptions {
+    pub(super) fn query(&self) -> Vec<(&'static str, String)> {
+        let mut query = Vec::new();
+        if self.dry_run {
+            query.push(("dryRun", "All".to_owned()));
+        }
+        if let Some(manager) = &self.field_manager {
+            query.push(("fieldManager", manager.clone()));
+        }
+        if let Some(validation) = &self.field_validation {
+            query.push(("fieldValidation", validation.clone()));
+        }
+        if self.force {
+            query.push(("force", "true".to_owned()));
+        }
+        query
+    }
+}
+
+impl Operations {
+    /// Creates an object from its JSON text.
+    ///
+    /// # Errors
+    /// `AlreadyExists` also where the name belongs to an object that lives in SQL alone.
+    pub async fn create(
+        &self,
+        caller: &Caller,
+        kind: &'static Kind,
+        namespace: &str,
+        text: &str,
+        options: &WriteOptions,
+    ) -> Result<Answer, Refusal> {
+        let guarded = with_finalizer(text, &self.registry.platform)?;
+        let head = Head::read(text.as_bytes());
+        let name = head.metadata.name.as_str();
+        if !name.is_empty() {
+            let place = Place { kind, namespace, name };
+            if self.stored_only(&place).await?.is_some() {
+                return Err(Refusal::already_exists(&place));
+            }
+        }
+        let path = collection(kind, Some(namespace));
+        let call = Call::json(Method::POST, path, options.query(), Bytes::from(guarded));
+        self.upstream.call(caller, call).await
+    }
+}

@@ -1,0 +1,262 @@
+//! Changes to an object that lives in SQL alone: what a client may change of it, checked by the cluster as if the
+//! object were created anew, stored under the version that the client read.
+
+use bytes::Bytes;
+use http::Method;
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::Object;
+use serde_json::{Map, Value, json};
+
+use super::cluster::Call;
+use super::update::{Part, PatchType};
+use super::{Answer, Caller, Operations, Place, Reason, Refusal, WriteOptions, collection, refusal, stored};
+
+/// What of the metadata is a client's to change.
+const CHANGEABLE: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
+
+/// What a client wants of an object.
+pub(super) enum Edit {
+    /// That it be this.
+    Replace(Value),
+    /// RFC 7386.
+    Merge(Value),
+    /// RFC 6902.
+    Patch(json_patch::Patch),
+}
+
+impl Edit {
+    pub(super) fn patch(patch_type: PatchType, body: &[u8]) -> Result<Self, Refusal> {
+        let unreadable = |error: serde_json::Error| Refusal::bad_request(format!("error decoding patch: {error}"));
+        match patch_type {
+            PatchType::Json => Ok(Self::Patch(serde_json::from_slice(body).map_err(unreadable)?)),
+            PatchType::Merge => Ok(Self::Merge(serde_json::from_slice(body).map_err(unreadable)?)),
+            // The cluster has refused these before it looked for the object.
+            PatchType::Strategic | PatchType::Apply => Err(Refusal::bad_request(
+                "an archived object takes JSON patches and merge patches alone",
+            )),
+        }
+    }
+
+    fn apply(&self, old: &Value) -> Result<Value, Refusal> {
+        let mut new = old.clone();
+        match self {
+            Self::Replace(wanted) => new = wanted.clone(),
+            Self::Merge(patch) => json_patch::merge(&mut new, patch),
+            Self::Patch(patch) => json_patch::patch(&mut new, patch)
+                .map_err(|error| Refusal::new(Reason::Invalid, format!("the patch does not fit: {error}")))?,
+        }
+        Ok(new)
+    }
+
+    /// Whether `wanted`, made of `old`, is meant for this version of it.
+    fn check_version(&self, place: &Place<'_>, old: &Value, wanted: &Value) -> Result<(), Refusal> {
+        let field = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let given = field(wanted, "resourceVersion");
+        if given.is_empty() && matches!(self, Self::Replace(_)) {
+            let why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
+            return Err(Refusal::new(
+                Reason::Invalid,
+                format!("{} \"{}\" is invalid: {why}", place.kind.name, place.name),
+            ));
+        }
+        if !given.is_empty() && given != field(old, "resourceVersion") {
+            return Err(Refusal::conflict(
+                place,
+                "the object has been modified; please apply your changes to the latest version and try again",
+            ));
+        }
+        let uid = field(wanted, "uid");
+        if !uid.is_empty() && uid != field(old, "uid") {
+            return Err(Refusal::conflict(
+                place,
+                "the uid of the body is not that of the object",
+            ));
+        }
+        for (what, given, own) in [
+            ("name", field(wanted, "name"), place.name),
+            ("namespace", field(wanted, "namespace"), place.namespace),
+        ] {
+            if !given.is_empty() && given != own {
+                return Err(Refusal::bad_request(format!(
+                    "the {what} of the object ({given}) does not match the {what} on the URL ({own})"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operations {
+    /// Changes the object of that name that lives in SQL alone; `absent` where there is none.
+    pub(super) async fn edit_stored(
+        &self,
+        caller: &Caller,
+        place: &Place<'_>,
+        part: Part,
+        edit: &Edit,
+        options: &WriteOptions,
+        absent: Refusal,
+    ) -> Result<Answer, Refusal> {
+        let Some(found) = self.stored_only(place).await? else {
+            return Err(absent);
+        };
+        let old: Value = serde_json::from_str(&stored::shown(&found)).unwrap_or_default();
+        let wanted = edit.apply(&old)?;
+        edit.check_version(place, &old, &wanted)?;
+        let new = match part {
+            Part::Main => {
+                let new = merged(&old, &wanted);
+                self.checked(caller, place, new, options).await?
+            }
+            Part::Status => with_status(&old, &wanted),
+        };
+        if new == old {
+            return Ok(Answer::found(new.to_string()));
+        }
+        let text = counted(&old, new).to_string();
+        check_shape(place.kind, found.object.text(), &text)?;
+        let object = Object::parse_str(&text)
+            .map_err(|error| Refusal::bad_request(format!("this would be no object: {error}")))?;
+        if options.dry_run {
+            return Ok(Answer::found(text));
+        }
+        let written = self.store.update_direct(place.kind, &object, self.now()).await;
+        let written = written.map_err(|error| refusal::of_store(place, error))?;
+        Ok(Answer::found(written.text().to_owned()))
+    }
+
+    /// The object as the cluster would store it, without unknown fields and with defaults: what it says to a creation
+    /// that leaves no trace.
+    async fn checked(
+        &self,
+        caller: &Caller,
+        place: &Place<'_>,
+        new: Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Refusal> {
+        let mut trial = new.clone();
+        trial["metadata"] = json!({"name": place.name});
+        for field in ["labels", "annotations"] {
+            if !new["metadata"][field].is_null() {
+                trial["metadata"][field] = new["metadata"][field].clone();
+            }
+        }
+        let mut query = options.query();
+        query.retain(|(name, _)| *name == "fieldValidation");
+        query.push(("dryRun", "All".to_owned()));
+        let path = collection(place.kind, Some(place.namespace));
+        let body = Bytes::from(trial.to_string());
+        match self
+            .upstream
+            .call(caller, Call::json(Method::POST, path, query, body))
+            .await
+        {
+            Ok(answer) => {
+                let seen: Value = serde_json::from_slice(&answer.text).unwrap_or_default();
+                let Value::Object(mut fields) = seen else {
+                    return Ok(new);
+                };
+                for kept in ["metadata", "status"] {
+                    match new.get(kept) {
+                        Some(value) => fields.insert(kept.to_owned(), value.clone()),
+                        None => fields.remove(kept),
+                    };
+                }
+                Ok(Value::Object(fields))
+            }
+            Err(refusal) if refusal.code == 409 => Err(Refusal::conflict(
+                place,
+                "another object of the name was created in the cluster",
+            )),
+            // The namespace is gone, and what was archived of it stays as it is shaped.
+            Err(refusal) if refusal.code == 404 => Ok(new),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// What is wanted, with all that is not a client's to change as it was.
+fn merged(old: &Value, wanted: &Value) -> Value {
+    let mut new = wanted.as_object().cloned().unwrap_or_default();
+    let mut metadata = old["metadata"].as_object().cloned().unwrap_or_default();
+    for field in CHANGEABLE {
+        match &wanted["metadata"][field] {
+            Value::Null => metadata.remove(field),
+            value => metadata.insert(field.to_owned(), value.clone()),
+        };
+    }
+    new.insert("metadata".to_owned(), Value::Object(metadata));
+    for field in ["apiVersion", "kind", "status"] {
+        keep(&mut new, old, field);
+    }
+    Value::Object(new)
+}
+
+fn with_status(old: &Value, wanted: &Value) -> Value {
+    let mut new = old.as_object().cloned().unwrap_or_default();
+    keep(&mut new, wanted, "status");
+    Value::Object(new)
+}
+
+fn keep(new: &mut Map<String, Value>, from: &Value, field: &str) {
+    match from.get(field) {
+        Some(value) => new.insert(field.to_owned(), value.clone()),
+        None => new.remove(field),
+    };
+}
+
+/// With the next generation, where more than metadata and status changed.
+fn counted(old: &Value, mut new: Value) -> Value {
+    let is_content = |field: &str| !matches!(field, "metadata" | "status");
+    let content = |object: &Value| -> Map<String, Value> {
+        let fields = object.as_object().cloned().unwrap_or_default();
+        fields.into_iter().filter(|(field, _)| is_content(field)).collect()
+    };
+    if content(old) != content(&new)
+        && let Some(generation) = old["metadata"]["generation"].as_i64()
+    {
+        new["metadata"]["generation"] = (generation + 1).into();
+    }
+    new
+}
+
+/// Refuses a text that fits its message less than the text before.
+fn check_shape(kind: &Kind, old: &str, new: &str) -> Result<(), Refusal> {
+    let known = (kind.encode)(old).problems;
+    let problems = (kind.encode)(new).problems;
+    let Some(problem) = problems.into_iter().find(|problem| !known.contains(problem)) else {
+        return Ok(());
+    };
+    Err(Refusal {
+        details: json!({"group": kind.group, "kind": kind.name, "causes": [
+            {"reason": "FieldValueInvalid", "field": problem.path, "message": problem.message},
+        ]}),
+        ..Refusal::new(
+            Reason::Invalid,
+            format!("{} is invalid: {}: {}", kind.name, problem.path, problem.message),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identity_and_status_are_not_changed_by_the_way() {
+        let old = json!({"apiVersion": "g/v1", "kind": "Run", "metadata": {
+            "name": "a", "uid": "u", "generation": 3, "labels": {"a": "b"}}, "spec": {"n": 1}, "status": {"x": 1}});
+        let wanted = json!({"apiVersion": "other", "kind": "Run", "metadata": {
+            "name": "z", "uid": "v", "annotations": {"c": "d"}}, "spec": {"n": 2}, "status": {"x": 2}});
+        let new = counted(&old, merged(&old, &wanted));
+        assert_eq!(
+            new,
+            json!({"apiVersion": "g/v1", "kind": "Run", "metadata": {
+                "name": "a", "uid": "u", "generation": 4, "annotations": {"c": "d"}},
+                "spec": {"n": 2}, "status": {"x": 1}})
+        );
+        let status = counted(&old, with_status(&old, &wanted));
+        assert_eq!(status["status"], json!({"x": 2}));
+        assert_eq!(status["metadata"], old["metadata"]);
+    }
+}

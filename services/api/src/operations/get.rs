@@ -1,0 +1,66 @@
+//! One object: from the cluster, else from SQL, or as it was.
+
+use jiff::Timestamp;
+use kindex_runtime::store::{AsOf, Life};
+
+use super::cluster::Call;
+use super::{Answer, Caller, Operations, Place, Refusal, refusal, stored};
+
+/// Which state of an object is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct GetOptions {
+    /// As it was at this moment, of a kind that keeps its history.
+    pub at: Option<Timestamp>,
+    /// Also the last that was deleted under the name.
+    pub include_deleted: bool,
+    /// As Kubernetes has it; empty for the newest.
+    pub resource_version: String,
+}
+
+impl Operations {
+    /// The object of that name.
+    ///
+    /// # Errors
+    /// 404 where neither the cluster nor SQL has it.
+    pub async fn get(&self, caller: &Caller, place: &Place<'_>, options: &GetOptions) -> Result<Answer, Refusal> {
+        if let Some(time) = options.at {
+            return self.get_past(place, time).await;
+        }
+        let query = match options.resource_version.as_str() {
+            "" => Vec::new(),
+            version => vec![("resourceVersion", version.to_owned())],
+        };
+        match self.upstream.call(caller, Call::get(place.path(), query)).await {
+            Err(refusal) if refusal.is_of_absent_object() => self.get_stored(place, options, refusal).await,
+            answer => answer,
+        }
+    }
+
+    async fn get_stored(&self, place: &Place<'_>, options: &GetOptions, absent: Refusal) -> Result<Answer, Refusal> {
+        let found = if options.include_deleted {
+            let all = self.store.incarnations(place.kind, place.namespace, place.name).await;
+            let all = all.map_err(|error| refusal::of_store(place, error))?;
+            all.into_iter().find(|stored| stored.life != Life::Live)
+        } else {
+            self.stored_only(place).await?
+        };
+        found.map(|stored| Answer::found(stored::shown(&stored))).ok_or(absent)
+    }
+
+    async fn get_past(&self, place: &Place<'_>, time: Timestamp) -> Result<Answer, Refusal> {
+        let Place { kind, namespace, name } = place;
+        let found = self.store.version_at(kind, namespace, name, time).await;
+        match found.map_err(|error| refusal::of_store(place, error))? {
+            AsOf::Stored(stored) => Ok(Answer::found(stored.object.text().to_owned())),
+            AsOf::NotYet { first } => Err(Refusal {
+                message: format!("{kind} \"{name}\" was first seen at {first}", kind = kind.plural),
+                ..Refusal::not_found(place)
+            }),
+            AsOf::Deleted { at, .. } => Err(Refusal {
+                message: format!("{kind} \"{name}\" was deleted at {at}", kind = kind.plural),
+                ..Refusal::not_found(place)
+            }),
+            AsOf::Unknown => Err(Refusal::not_found(place)),
+        }
+    }
+}

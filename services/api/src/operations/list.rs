@@ -1,0 +1,316 @@
+//! Lists over the cluster and SQL: first what the cluster has, at one version, then what SQL alone has. Pages are
+//! bounded, and no object is on two of them because it moved from one to the other in between.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use jiff::{SignedDuration, Timestamp};
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::Uid;
+use kindex_runtime::query::LabelSelector;
+use kindex_runtime::store::{Life, ListAt, Select, Stored};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::cluster::Call;
+use super::objects::Head;
+use super::token::{Next, Token};
+use super::{Answer, Caller, Operations, Refusal, collection, refusal, stored};
+
+/// Objects a page where the caller does not say.
+const PAGE: u32 = 500;
+/// What left the cluster less than this before a list began is looked for in the list's own version of the cluster:
+/// clocks differ, and a commit takes its time.
+const MARGIN: SignedDuration = SignedDuration::from_mins(2);
+/// How many are looked for at once.
+const LOOKUPS: usize = 8;
+
+/// Which objects are listed.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    /// One namespace, or all.
+    pub namespace: Option<String>,
+    /// A label selector.
+    pub labels: String,
+    /// A field selector.
+    pub fields: String,
+    /// Most objects of the page; 0 means 500.
+    pub limit: u32,
+    /// From the page before; empty for the first.
+    pub continue_token: String,
+    /// Deleted objects too.
+    pub include_deleted: bool,
+    /// As it was at this moment, of a kind that keeps its history.
+    pub at: Option<Timestamp>,
+    /// As Kubernetes has it.
+    pub resource_version: String,
+    /// As Kubernetes has it.
+    pub resource_version_match: String,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// JSON texts.
+    pub items: Vec<String>,
+    /// The version of the cluster that the list is of; a watch may begin there.
+    pub resource_version: String,
+    /// Fetches the next page; empty after the last.
+    pub continue_token: String,
+}
+
+/// A page of the cluster.
+#[derive(Deserialize)]
+pub(super) struct Page {
+    pub(super) metadata: PageMetadata,
+    #[serde(default)]
+    pub(super) items: Option<Vec<Box<RawValue>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PageMetadata {
+    #[serde(default)]
+    resource_version: String,
+    #[serde(default, rename = "continue")]
+    pub(super) continue_token: Option<String>,
+}
+
+impl Page {
+    pub(super) fn read(answer: &Answer) -> Result<Self, Refusal> {
+        serde_json::from_slice(&answer.text).map_err(|error| Refusal::unreachable(&error))
+    }
+}
+
+/// A list under way.
+struct Walk<'a> {
+    operations: &'a Operations,
+    caller: &'a Caller,
+    kind: &'static Kind,
+    options: &'a ListOptions,
+    version: String,
+    began: Timestamp,
+    limit: usize,
+    items: Vec<String>,
+}
+
+impl Operations {
+    /// A page of the objects of a kind: of the cluster, and of SQL alone.
+    ///
+    /// # Errors
+    /// 400 for selectors and tokens that are none, 410 for a token whose version the cluster has forgotten.
+    pub async fn list(&self, caller: &Caller, kind: &'static Kind, options: &ListOptions) -> Result<Listed, Refusal> {
+        if let Some(time) = options.at {
+            return self.list_past(kind, options, time).await;
+        }
+        let limit = if options.limit == 0 { PAGE } else { options.limit };
+        let mut walk = Walk {
+            operations: self,
+            caller,
+            kind,
+            options,
+            version: String::new(),
+            began: self.now(),
+            limit: limit as usize,
+            items: Vec::new(),
+        };
+        // Refused before anything is read.
+        let select = walk.select()?;
+        let next = match options.continue_token.as_str() {
+            "" => walk.cluster_page(None).await?,
+            token => {
+                let token = Token::decode(token, kind, options)?;
+                walk.version = token.version;
+                walk.began = token.began;
+                match token.next {
+                    Next::Cluster(token) => walk.cluster_page(Some(token)).await?,
+                    next @ (Next::Stored | Next::StoredAfter(_)) => Some(next),
+                }
+            }
+        };
+        let next = match next {
+            Some(Next::Stored) => walk.stored_page(select, None).await?,
+            Some(Next::StoredAfter(token)) => walk.stored_page(select, Some(token)).await?,
+            next @ (Some(Next::Cluster(_)) | None) => next,
+        };
+        let continue_token = next
+            .map(|next| Token::new(kind, options, &walk.version, walk.began, next).encode())
+            .unwrap_or_default();
+        Ok(Listed {
+            items: walk.items,
+            resource_version: walk.version,
+            continue_token,
+        })
+    }
+
+    async fn list_past(&self, kind: &'static Kind, options: &ListOptions, time: Timestamp) -> Result<Listed, Refusal> {
+        if !options.labels.is_empty() || !options.fields.is_empty() {
+            return Err(Refusal::bad_request(
+                "selectors do not apply to the past: leave them out, or leave out at=",
+            ));
+        }
+        let wanted = ListAt {
+            time,
+            namespace: options.namespace.clone(),
+            limit: options.limit,
+        };
+        let token = Some(options.continue_token.as_str()).filter(|token| !token.is_empty());
+        let page = self.store.list_at(kind, &wanted, token).await;
+        let page = page.map_err(|error| refusal::of_query(&error))?;
+        Ok(Listed {
+            items: page
+                .items
+                .iter()
+                .map(|stored| stored.object.text().to_owned())
+                .collect(),
+            resource_version: "0".to_owned(),
+            continue_token: page.continue_token.unwrap_or_default(),
+        })
+    }
+}
+
+impl Walk<'_> {
+    /// Finds what SQL alone has.
+    fn select(&self) -> Result<Select, Refusal> {
+        select(self.kind, self.options)
+    }
+
+    /// Takes a page of the cluster, without those of its objects that SQL will show.
+    async fn cluster_page(&mut self, token: Option<String>) -> Result<Option<Next>, Refusal> {
+        let mut query = selectors(self.options);
+        query.push(("limit", self.limit.to_string()));
+        match token {
+            Some(token) => query.push(("continue", token)),
+            None => {
+                for (name, value) in [
+                    ("resourceVersion", &self.options.resource_version),
+                    ("resourceVersionMatch", &self.options.resource_version_match),
+                ] {
+                    if !value.is_empty() {
+                        query.push((name, value.clone()));
+                    }
+                }
+            }
+        }
+        let path = collection(self.kind, self.options.namespace.as_deref());
+        let page = self.read(Call::get(path, query)).await?;
+        if self.version.is_empty() {
+            self.version = page.metadata.resource_version;
+        }
+        let items = page.items.unwrap_or_default();
+        let hidden = self.shown_by_sql(&items).await?;
+        let texts = items.into_iter().zip(hidden).filter(|(_, hidden)| !hidden);
+        self.items
+            .extend(texts.map(|(item, _)| String::from(Box::<str>::from(item))));
+        let token = page.metadata.continue_token.filter(|token| !token.is_empty());
+        Ok(Some(token.map_or(Next::Stored, Next::Cluster)))
+    }
+
+    async fn read(&self, call: Call<'_>) -> Result<Page, Refusal> {
+        Page::read(&self.operations.upstream.call(self.caller, call).await?)
+    }
+
+    /// For each of these objects whether SQL alone will show it: it was on its way out before the list began.
+    async fn shown_by_sql(&self, items: &[Box<RawValue>]) -> Result<Vec<bool>, Refusal> {
+        let uids: Vec<Uid> = items
+            .iter()
+            .map(|item| Uid::from(Head::read(item.get().as_bytes()).metadata.uid.as_str()))
+            .collect();
+        let store = &self.operations.store;
+        let failed = |error| refusal::of_query(&error);
+        let states = store.row_states(self.kind, &uids).await.map_err(failed)?;
+        let mut gone = Vec::new();
+        for state in states.iter().filter(|state| self.is_listed(state.life)) {
+            let row = store.get_by_id(self.kind, &state.uid).await.map_err(failed)?;
+            if row.is_some_and(|row| self.is_listed(row.life) && !self.is_recent(&row)) {
+                gone.push(state.uid.clone());
+            }
+        }
+        Ok(uids.iter().map(|uid| gone.contains(uid)).collect())
+    }
+
+    /// Whether objects in this state of life are taken from SQL.
+    fn is_listed(&self, life: Life) -> bool {
+        match life {
+            Life::Live => false,
+            Life::Evicted => true,
+            Life::Deleted => self.options.include_deleted,
+        }
+    }
+
+    /// Whether an object left the cluster at about the time of the list, or later.
+    fn is_recent(&self, row: &Stored) -> bool {
+        let left = row.evicted_time.into_iter().chain(row.delete_time).min();
+        let began = self.began.checked_sub(MARGIN).unwrap_or(self.began);
+        left.is_none_or(|left| left >= began)
+    }
+
+    /// Fills the page up with what SQL alone has.
+    async fn stored_page(&mut self, mut select: Select, token: Option<String>) -> Result<Option<Next>, Refusal> {
+        let room = self.limit.saturating_sub(self.items.len());
+        // A page that is full still has to know whether another one follows.
+        select.limit(u32::try_from(room.max(1)).unwrap_or(u32::MAX));
+        let page = self.operations.store.select(&select, token.as_deref()).await;
+        let page = page.map_err(|error| refusal::of_query(&error))?;
+        if room == 0 {
+            let next = token.map_or(Next::Stored, Next::StoredAfter);
+            return Ok((!page.items.is_empty()).then_some(next));
+        }
+        let this = &*self;
+        let kept: Vec<Option<String>> = stream::iter(page.items)
+            .map(|row| async move {
+                let is_elsewhere = this.is_recent(&row) && this.is_in_the_cluster(&row).await?;
+                Ok::<_, Refusal>((!is_elsewhere).then(|| stored::shown(&row)))
+            })
+            .buffered(LOOKUPS)
+            .try_collect()
+            .await?;
+        self.items.extend(kept.into_iter().flatten());
+        Ok(page.continue_token.map(Next::StoredAfter))
+    }
+
+    /// Whether the cluster had an object at the version of the list, so that it was shown already.
+    async fn is_in_the_cluster(&self, row: &Stored) -> Result<bool, Refusal> {
+        let metadata = &row.object.metadata;
+        let query = vec![
+            ("fieldSelector", format!("metadata.name={}", metadata.name)),
+            ("resourceVersion", self.version.clone()),
+            ("resourceVersionMatch", "Exact".to_owned()),
+        ];
+        let path = collection(self.kind, Some(&metadata.namespace));
+        let page = self.read(Call::get(path, query)).await?;
+        let found = page.items.unwrap_or_default();
+        let uid = |item: &RawValue| Head::read(item.get().as_bytes()).metadata.uid;
+        Ok(found.iter().any(|item| uid(item) == *metadata.uid.0))
+    }
+}
+
+/// What a list's selectors find of what SQL alone has, in order of namespace and name.
+pub(super) fn select(kind: &'static Kind, options: &ListOptions) -> Result<Select, Refusal> {
+    let bad = |error: &dyn std::fmt::Display| Refusal::bad_request(error.to_string());
+    let mut select = Select::all(kind);
+    if let Some(namespace) = &options.namespace {
+        select.in_namespace(namespace);
+    }
+    select.filter_by_labels(&LabelSelector::parse(&options.labels).map_err(|error| bad(&error))?);
+    select.filter_by_fields(&options.fields).map_err(|error| bad(&error))?;
+    if options.include_deleted {
+        let gone = "evicted_time is not null or delete_time is not null";
+        select.filter_by(gone).map_err(|error| bad(&error))?;
+    } else {
+        select.with("evicted_time");
+        select.without("delete_time");
+    }
+    for column in ["namespace", "name"] {
+        select.order_by(column).map_err(|error| bad(&error))?;
+    }
+    select.allow_scan();
+    Ok(select)
+}
+
+/// The selectors of a list, for the cluster.
+pub(super) fn selectors(options: &ListOptions) -> Vec<(&'static str, String)> {
+    [("labelSelector", &options.labels), ("fieldSelector", &options.fields)]
+        .into_iter()
+        .filter(|(_, selector)| !selector.is_empty())
+        .map(|(name, selector)| (name, selector.clone()))
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! What each verb means for an object that may live in the cluster, in SQL, or in both. The caller's identity is an
+//! argument; answers are JSON texts and refusals, for whichever front end asks.
+
+mod caller;
+mod clear;
+mod cluster;
+mod create;
+mod edit;
+mod get;
+mod list;
+mod objects;
+mod refusal;
+mod remove;
+mod stored;
+mod token;
+mod update;
+mod watch;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use kindex_runtime::kind::{Kind, Registry, Scope};
+use kindex_runtime::store::MetadataStorage;
+
+use cluster::Upstream;
+
+pub use caller::Caller;
+pub use cluster::Relayed;
+pub use create::WriteOptions;
+pub use get::GetOptions;
+pub use list::{ListOptions, Listed};
+pub use refusal::{Details, Reason, Refusal};
+pub use remove::{DeleteOptions, Preconditions};
+pub use update::{Part, PatchType};
+pub use watch::{Event, Events, WatchOptions};
+
+/// Where an object is, or is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its kind.
+    pub kind: &'static Kind,
+    /// Its namespace; empty for kinds of the whole cluster.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// One object, or what Kubernetes says in its stead.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// As HTTP would say it: 200, or 201 for what was made.
+    pub code: u16,
+    /// JSON text.
+    pub text: Bytes,
+    /// For the person at the client.
+    pub warnings: Vec<String>,
+}
+
+impl Answer {
+    fn found(text: impl Into<Bytes>) -> Self {
+        Self {
+            code: 200,
+            text: text.into(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// The verbs over one cluster and one database.
+///
+/// # Guarantees
+/// An object is one object wherever it lives: its name is taken while it lives in SQL alone, and no object is seen
+/// twice, or is missing, because it moved from the cluster to SQL. What the cluster refuses is refused in its words.
+pub struct Operations {
+    registry: Registry,
+    upstream: Upstream,
+    store: Arc<dyn MetadataStorage>,
+    clock: fn() -> Timestamp,
+}
+
+impl Operations {
+    /// Over the cluster of this configuration and this database.
+    ///
+    /// # Errors
+    /// A configuration of which no client can be made.
+    pub fn new(registry: Registry, config: kube::Config, store: Arc<dyn MetadataStorage>) -> Result<Self, kube::Error> {
+        Ok(Self {
+            registry,
+            upstream: Upstream::new(config)?,
+            store,
+            clock: Timestamp::now,
+        })
+    }
+
+    /// The kinds that are served.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Hands a request that is about none of the served kinds to the cluster.
+    ///
+    /// # Errors
+    /// Where the cluster does not answer.
+    pub async fn relay(&self, caller: &Caller, request: http::Request<Bytes>) -> Result<Relayed, Refusal> {
+        self.upstream.relay(caller, request).await
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+}
+
+/// The path of a kind's objects, in one namespace or in all.
+fn collection(kind: &Kind, namespace: Option<&str>) -> String {
+    let api = if kind.group.is_empty() {
+        format!("/api/{}", kind.version)
+    } else {
+        format!("/apis/{}/{}", kind.group, kind.version)
+    };
+    match (kind.scope, namespace) {
+        (Scope::Namespaced, Some(namespace)) => {
+            format!("{api}/namespaces/{}/{}", cluster::escaped(namespace), kind.plural)
+        }
+        (Scope::Namespaced, None) | (Scope::Cluster, _) => format!("{api}/{}", kind.plural),
+    }
+}
+
+impl Place<'_> {
+    fn path(&self) -> String {
+        let collection = collection(self.kind, Some(self.namespace));
+        format!("{collection}/{}", cluster::escaped(self.name))
+    }
+}

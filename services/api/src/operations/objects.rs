@@ -1,0 +1,104 @@
+//! The JSON of objects: what is read of it, and what is put into it without touching the rest of the text.
+
+use kindex_runtime::kind::Platform;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::Refusal;
+
+/// As much of an object as verbs act on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Head {
+    pub(super) metadata: HeadMetadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct HeadMetadata {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    pub(super) uid: String,
+    pub(super) resource_version: String,
+    pub(super) deletion_timestamp: Option<String>,
+}
+
+impl Head {
+    pub(super) fn read(text: &[u8]) -> Self {
+        serde_json::from_slice(text).unwrap_or_default()
+    }
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    metadata: &'a RawValue,
+}
+
+/// The object with our finalizer, its text otherwise the same to the byte: so that what a client gave twice, or
+/// misspelt, is seen by the cluster as it was sent. An object that is being deleted gets none.
+///
+/// # Errors
+/// A text without metadata.
+pub(super) fn with_finalizer(text: &str, platform: &Platform) -> Result<String, Refusal> {
+    let unreadable = |error: serde_json::Error| Refusal::bad_request(format!("the body is no object: {error}"));
+    let found: Metadata<'_> = serde_json::from_str(text).map_err(unreadable)?;
+    let place = found.metadata.get();
+    let mut metadata: Value = serde_json::from_str(place).map_err(unreadable)?;
+    let Some(fields) = metadata.as_object_mut() else {
+        return Err(Refusal::bad_request("metadata is no object"));
+    };
+    if fields.get("deletionTimestamp").is_some_and(|time| !time.is_null()) {
+        return Ok(text.to_owned());
+    }
+    let finalizers = fields.entry("finalizers").or_insert(Value::Null);
+    if finalizers.is_null() {
+        *finalizers = json!([]);
+    }
+    let Some(list) = finalizers.as_array_mut() else {
+        return Err(Refusal::bad_request("metadata.finalizers is no list"));
+    };
+    if list.iter().any(|known| known == platform.finalizer) {
+        return Ok(text.to_owned());
+    }
+    list.push(platform.finalizer.into());
+    // Borrowed from the text, so that it says where it stands.
+    let start = place.as_ptr().addr() - text.as_ptr().addr();
+    let (before, after) = (&text[..start], &text[start + place.len()..]);
+    Ok(format!("{before}{metadata}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLATFORM: Platform = Platform {
+        group: "g",
+        version: "v1",
+        finalizer: "g/Ingester",
+        deleting: "g/Deleting",
+        immutable: "g/Immutable",
+        restored_from: "g/RestoredFrom",
+    };
+
+    #[test]
+    fn the_finalizer_comes_in_once_and_nothing_else_changes() {
+        let text = r#"{"spec": {"n": 1.0e0, "n": 2},  "metadata": {"name": "a"} , "x":1}"#;
+        let with = with_finalizer(text, &PLATFORM).expect("an object");
+        assert_eq!(
+            with,
+            r#"{"spec": {"n": 1.0e0, "n": 2},  "metadata": {"finalizers":["g/Ingester"],"name":"a"} , "x":1}"#
+        );
+        assert_eq!(with_finalizer(&with, &PLATFORM).expect("an object"), with);
+    }
+
+    #[test]
+    fn what_is_being_deleted_gets_no_finalizer_and_what_is_no_object_is_refused() {
+        let leaving = r#"{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
+        assert_eq!(with_finalizer(leaving, &PLATFORM).expect("an object"), leaving);
+        for text in ["", "[]", "{}", r#"{"metadata":1}"#, r#"{"metadata":{"finalizers":1}}"#] {
+            assert!(with_finalizer(text, &PLATFORM).is_err(), "{text}");
+        }
+    }
+}

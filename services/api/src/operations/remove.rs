@@ -1,0 +1,182 @@
+//! Deleting one object: by the annotation that asks the ingester for it, or in SQL where it lives there alone.
+
+use bytes::Bytes;
+use http::Method;
+use kindex_runtime::object::ResourceVersion;
+use kindex_runtime::store::Stored;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::cluster::Call;
+use super::objects::Head;
+use super::{Answer, Caller, Operations, Place, Refusal, refusal, stored};
+
+/// `DeleteOptions` of Kubernetes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DeleteOptions {
+    /// What must still be true.
+    pub preconditions: Option<Preconditions>,
+    /// `Background`, `Foreground` or `Orphan`.
+    pub propagation_policy: Option<String>,
+    /// The older word for `Orphan`.
+    pub orphan_dependents: Option<bool>,
+    /// `All`, or nothing.
+    pub dry_run: Option<Vec<String>>,
+    /// Of no effect on custom resources.
+    pub grace_period_seconds: Option<i64>,
+}
+
+/// What must be true of an object for it to be deleted.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Preconditions {
+    /// Its uid.
+    pub uid: Option<String>,
+    /// Its version.
+    pub resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    /// Whether the dependents are to be treated in a way that only a deletion by the cluster knows.
+    fn is_for_the_cluster(&self) -> bool {
+        let policy = self.propagation_policy.as_deref();
+        !matches!(policy, None | Some("Background")) || self.orphan_dependents == Some(true) || self.is_dry_run()
+    }
+
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.dry_run.as_ref().is_some_and(|stages| !stages.is_empty())
+    }
+
+    /// The same, for the object of this uid alone.
+    pub(super) fn of_uid(&self, uid: &str) -> Self {
+        let mut options = self.clone();
+        options
+            .preconditions
+            .get_or_insert_default()
+            .uid
+            .get_or_insert_with(|| uid.to_owned());
+        options
+    }
+
+    fn to_json(&self) -> Value {
+        let preconditions = self.preconditions.clone().unwrap_or_default();
+        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
+        let mut put = |field: &str, value: Value| {
+            if !value.is_null() {
+                options[field] = value;
+            }
+        };
+        put("propagationPolicy", json!(self.propagation_policy));
+        put("orphanDependents", json!(self.orphan_dependents));
+        put("dryRun", json!(self.dry_run));
+        put("gracePeriodSeconds", json!(self.grace_period_seconds));
+        let mut conditions = serde_json::Map::new();
+        if let Some(uid) = preconditions.uid {
+            conditions.insert("uid".to_owned(), uid.into());
+        }
+        if let Some(version) = preconditions.resource_version {
+            conditions.insert("resourceVersion".to_owned(), version.into());
+        }
+        if !conditions.is_empty() {
+            put("preconditions", Value::Object(conditions));
+        }
+        options
+    }
+
+    /// Whether an object of this uid and version may be deleted.
+    fn check(&self, place: &Place<'_>, uid: &str, version: &str) -> Result<(), Refusal> {
+        let wanted = self.preconditions.clone().unwrap_or_default();
+        let differs = |field: &str, wanted: &Option<String>, found: &str| match wanted {
+            Some(wanted) if wanted != found => Err(Refusal::conflict(
+                place,
+                &format!(
+                    "the {field} in the precondition ({wanted}) does not match the {field} in record ({found}). The \
+                     object might have been deleted and then recreated"
+                ),
+            )),
+            Some(_) | None => Ok(()),
+        };
+        differs("UID", &wanted.uid, uid)?;
+        differs("ResourceVersion", &wanted.resource_version, version)
+    }
+}
+
+impl Operations {
+    /// Deletes an object: in the cluster by the annotation that asks the ingester, so that SQL has its final version
+    /// before it goes. Where the dependents are to be orphaned or waited for, the cluster deletes it, and our
+    /// finalizer holds it until SQL has it.
+    ///
+    /// # Errors
+    /// 404 where neither the cluster nor SQL has it, 409 where a precondition does not hold.
+    pub async fn delete(&self, caller: &Caller, place: &Place<'_>, options: &DeleteOptions) -> Result<Answer, Refusal> {
+        if options.is_for_the_cluster() {
+            let body = Bytes::from(options.to_json().to_string());
+            let call = Call::json(Method::DELETE, place.path(), Vec::new(), body);
+            return match self.upstream.call(caller, call).await {
+                Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(place, options, refusal).await,
+                answer => answer,
+            };
+        }
+        match self.upstream.call(caller, Call::get(place.path(), Vec::new())).await {
+            Ok(found) => self.ask_for_deletion(caller, place, options, found).await,
+            Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(place, options, refusal).await,
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    async fn ask_for_deletion(
+        &self,
+        caller: &Caller,
+        place: &Place<'_>,
+        options: &DeleteOptions,
+        found: Answer,
+    ) -> Result<Answer, Refusal> {
+        let head = Head::read(&found.text).metadata;
+        options.check(place, &head.uid, &head.resource_version)?;
+        if head.deletion_timestamp.is_some() {
+            return Ok(found);
+        }
+        let deleting = self.registry.platform.deleting;
+        let mut metadata = json!({"uid": head.uid, "annotations": {deleting: "true"}});
+        let version = options
+            .preconditions
+            .as_ref()
+            .and_then(|wanted| wanted.resource_version.as_ref());
+        if let Some(version) = version {
+            metadata["resourceVersion"] = version.as_str().into();
+        }
+        let patch = json!({"metadata": metadata}).to_string();
+        let call = Call {
+            content_type: "application/merge-patch+json",
+            ..Call::json(Method::PATCH, place.path(), Vec::new(), Bytes::from(patch))
+        };
+        self.upstream.call(caller, call).await
+    }
+
+    async fn delete_stored(
+        &self,
+        place: &Place<'_>,
+        options: &DeleteOptions,
+        absent: Refusal,
+    ) -> Result<Answer, Refusal> {
+        let Some(found) = self.stored_only(place).await? else {
+            return Err(absent);
+        };
+        let version = stored_version(&found);
+        options.check(place, &found.object.metadata.uid.0, &version.to_string())?;
+        if !options.is_dry_run() {
+            let uid = &found.object.metadata.uid;
+            let deleted = self
+                .store
+                .delete_direct(place.kind, uid, Some(version), self.now())
+                .await;
+            deleted.map_err(|error| refusal::of_store(place, error))?;
+        }
+        Ok(Answer::found(stored::shown(&found)))
+    }
+}
+
+fn stored_version(found: &Stored) -> ResourceVersion {
+    found.object.metadata.resource_version
+}

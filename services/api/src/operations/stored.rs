@@ -1,0 +1,42 @@
+//! Stored objects as they are shown: evicted ones as if they lived, deleted ones with the time of their deletion.
+
+use kindex_runtime::store::{Life, Stored};
+use serde_json::Value;
+
+use super::{Operations, Place, Refusal, refusal};
+
+/// The JSON text in which a stored object is shown. Exactly the stored text, wherever that says the truth.
+pub(super) fn shown(stored: &Stored) -> String {
+    let text = stored.object.text();
+    let says_deleted = stored.object.metadata.deletion_timestamp.is_some();
+    let is_deleted = stored.life == Life::Deleted;
+    if says_deleted == is_deleted {
+        return text.to_owned();
+    }
+    let Ok(mut object) = serde_json::from_str::<Value>(text) else {
+        return text.to_owned();
+    };
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        match stored.delete_time.filter(|_| is_deleted) {
+            Some(time) => {
+                let time = time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+                metadata.insert("deletionTimestamp".to_owned(), time.into());
+            }
+            // It left the cluster, by a deletion that was none of the object.
+            None => {
+                metadata.remove("deletionTimestamp");
+                metadata.remove("deletionGracePeriodSeconds");
+            }
+        }
+    }
+    object.to_string()
+}
+
+impl Operations {
+    /// The object of that name that lives in SQL alone.
+    pub(super) async fn stored_only(&self, place: &Place<'_>) -> Result<Option<Stored>, Refusal> {
+        let found = self.store.get_by_name(place.kind, place.namespace, place.name).await;
+        let found = found.map_err(|error| refusal::of_store(place, error))?;
+        Ok(found.filter(|stored| stored.life == Life::Evicted))
+    }
+}

@@ -1,0 +1,198 @@
+//! Replacing and patching: in the cluster where the object lives there, in SQL under its version where it lives
+//! there alone.
+
+use bytes::Bytes;
+use http::Method;
+use serde_json::Value;
+
+use super::cluster::Call;
+use super::edit::Edit;
+use super::objects::{Head, with_finalizer};
+use super::{Answer, Caller, Operations, Place, Reason, Refusal, WriteOptions};
+
+/// Which part of an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All but the status.
+    Main,
+    /// The status.
+    Status,
+}
+
+impl Part {
+    pub(super) fn path(self, place: &Place<'_>) -> String {
+        match self {
+            Self::Main => place.path(),
+            Self::Status => format!("{}/status", place.path()),
+        }
+    }
+}
+
+/// The languages of patches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// RFC 6902.
+    Json,
+    /// RFC 7386.
+    Merge,
+    /// Kubernetes' own, which custom resources do not take.
+    Strategic,
+    /// Server-side apply.
+    Apply,
+}
+
+impl PatchType {
+    const ALL: [(Self, &'static str); 4] = [
+        (Self::Json, "application/json-patch+json"),
+        (Self::Merge, "application/merge-patch+json"),
+        (Self::Strategic, "application/strategic-merge-patch+json"),
+        (Self::Apply, "application/apply-patch+yaml"),
+    ];
+
+    /// That of a media type.
+    ///
+    /// # Errors
+    /// 415 for any other.
+    pub fn from_media_type(media: &str) -> Result<Self, Refusal> {
+        let found = Self::ALL.into_iter().find(|(_, known)| *known == media);
+        found.map(|(patch_type, _)| patch_type).ok_or_else(|| {
+            Refusal::new(
+                Reason::UnsupportedMediaType,
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            )
+        })
+    }
+
+    fn media_type(self) -> &'static str {
+        let known = Self::ALL.iter().find(|(patch_type, _)| *patch_type == self);
+        known.map_or("", |(_, media)| media)
+    }
+}
+
+impl Operations {
+    /// Replaces an object, or its status.
+    ///
+    /// # Errors
+    /// 409 where it has another version by now, 404 where it is nowhere.
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        place: &Place<'_>,
+        part: Part,
+        text: &str,
+        options: &WriteOptions,
+    ) -> Result<Answer, Refusal> {
+        let body = match part {
+            // A manifest that was never in the cluster knows nothing of our finalizer, and would take it away.
+            Part::Main => with_finalizer(text, &self.registry.platform)?,
+            Part::Status => text.to_owned(),
+        };
+        let call = Call::json(Method::PUT, part.path(place), options.query(), Bytes::from(body));
+        match self.upstream.call(caller, call).await {
+            Err(refusal) if refusal.is_of_absent_object() => {
+                let wanted: Value = serde_json::from_str(text)
+                    .map_err(|error| Refusal::bad_request(format!("the body is no object: {error}")))?;
+                self.edit_stored(caller, place, part, &Edit::Replace(wanted), options, refusal)
+                    .await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Patches an object, or its status.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update); 400 for a server-side apply to an object that lives in SQL alone, which has no
+    /// owners of fields.
+    pub async fn patch(
+        &self,
+        caller: &Caller,
+        place: &Place<'_>,
+        part: Part,
+        patch_type: PatchType,
+        patch: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Answer, Refusal> {
+        if patch_type == PatchType::Apply {
+            return self.apply(caller, place, part, patch, options).await;
+        }
+        let call = Call {
+            content_type: patch_type.media_type(),
+            ..Call::json(Method::PATCH, part.path(place), options.query(), patch.clone())
+        };
+        match self.upstream.call(caller, call).await {
+            Err(refusal) if refusal.is_of_absent_object() => {
+                let edit = Edit::patch(patch_type, &patch)?;
+                self.edit_stored(caller, place, part, &edit, options, refusal).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn apply(
+        &self,
+        caller: &Caller,
+        place: &Place<'_>,
+        part: Part,
+        configuration: Bytes,
+        options: &WriteOptions,
+    ) -> Result<Answer, Refusal> {
+        let present = self.upstream.call(caller, Call::get(place.path(), Vec::new())).await;
+        match present {
+            Err(refusal) if refusal.is_of_absent_object() => {
+                if self.stored_only(place).await?.is_some() {
+                    return Err(Refusal::bad_request(format!(
+                        "{} \"{}\" is archived: it lives in SQL alone, where fields have no managers, and \
+                         server-side apply has nothing to compare with; change it with update or patch, or bring \
+                         it back with kindex restore",
+                        place.kind.plural, place.name
+                    )));
+                }
+            }
+            Err(refusal) => return Err(refusal),
+            Ok(_) => {}
+        }
+        let call = Call {
+            content_type: PatchType::Apply.media_type(),
+            ..Call::json(Method::PATCH, part.path(place), options.query(), configuration)
+        };
+        let applied = self.upstream.call(caller, call).await?;
+        if applied.code == 201 && !options.dry_run {
+            return self.guard_applied(caller, place, applied).await;
+        }
+        Ok(applied)
+    }
+
+    /// Gives our finalizer to what an apply has created. Not as a part of the configuration: its manager would own
+    /// the finalizer, and take it away with the next apply.
+    async fn guard_applied(&self, caller: &Caller, place: &Place<'_>, applied: Answer) -> Result<Answer, Refusal> {
+        let guarded = with_finalizer(&String::from_utf8_lossy(&applied.text), &self.registry.platform)?;
+        let mut object: Value = serde_json::from_str(&guarded).unwrap_or_default();
+        let head = Head::read(&applied.text).metadata;
+        let patch = serde_json::json!({"metadata": {
+            "uid": head.uid,
+            "resourceVersion": head.resource_version,
+            "finalizers": object["metadata"]["finalizers"].take(),
+        }});
+        let call = Call {
+            content_type: PatchType::Merge.media_type(),
+            ..Call::json(
+                Method::PATCH,
+                place.path(),
+                vec![("fieldManager", "kindex-api".to_owned())],
+                Bytes::from(patch.to_string()),
+            )
+        };
+        match self.upstream.call(caller, call).await {
+            Ok(answer) => Ok(Answer {
+                code: applied.code,
+                warnings: applied.warnings,
+                text: answer.text,
+            }),
+            // Somebody was faster: the ingester, which gives objects the finalizer as well, or a controller.
+            Err(refusal) if refusal.code == 409 => Ok(applied),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The parts of HTTP that all requests share: who asks, what form is wanted, bodies within bounds, answers with
+//! Kubernetes' headers, and requests that go to the cluster as they are.
+
+use axum::body::{Body, to_bytes};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use kindex_cluster::request::{Rendering, rendering};
+
+use crate::operations::{Answer, Caller, Operations, Reason, Refusal};
+
+/// The largest body that is read: that of kube-apiserver.
+const BODY_MAX_BYTES: usize = 3 * 1024 * 1024;
+const ACCEPTED: &str = "application/json, application/yaml";
+
+/// Headers that say something about one connection, or about the credentials that our client sends.
+const OF_ONE_HOP: [HeaderName; 9] = [
+    header::CONNECTION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::AUTHORIZATION,
+    header::PROXY_AUTHORIZATION,
+];
+
+/// What the headers of a request say about its body and its answer.
+pub(super) struct Head {
+    pub(super) rendering: Rendering,
+    pub(super) content_type: String,
+}
+
+impl Head {
+    pub(super) fn read(headers: &HeaderMap) -> Result<Self, Refusal> {
+        let accept = text(headers, header::ACCEPT);
+        let rendering = rendering(accept).ok_or_else(|| {
+            Refusal::new(
+                Reason::NotAcceptable,
+                format!("only the following media types are accepted: {ACCEPTED}"),
+            )
+        })?;
+        let content_type = text(headers, header::CONTENT_TYPE).unwrap_or_default();
+        let media = content_type.split(';').next().unwrap_or_default().trim();
+        Ok(Self {
+            rendering,
+            content_type: media.to_owned(),
+        })
+    }
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Who asks.
+pub(super) fn caller(headers: &HeaderMap) -> Caller {
+    let bearer = text(headers, header::AUTHORIZATION).and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+    });
+    Caller {
+        bearer,
+        user_agent: text(headers, header::USER_AGENT).map(str::to_owned),
+    }
+}
+
+/// The whole body.
+pub(super) async fn read(body: Body) -> Result<Bytes, Refusal> {
+    to_bytes(body, BODY_MAX_BYTES).await.map_err(|error| {
+        let source = std::error::Error::source(&error);
+        if source.is_some_and(|source| source.is::<http_body_util::LengthLimitError>()) {
+            return Refusal::new(
+                Reason::RequestEntityTooLarge,
+                format!("Request entity too large: limit is {BODY_MAX_BYTES}"),
+            );
+        }
+        Refusal::bad_request(format!("error reading the body: {error}"))
+    })
+}
+
+/// Hands a request to the cluster, and its answer back.
+pub(super) async fn relay(
+    operations: &Operations,
+    caller: &Caller,
+    parts: Parts,
+    body: Bytes,
+) -> Result<Response, Refusal> {
+    let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+    let mut request = Request::builder().method(parts.method).uri(target);
+    for (name, value) in parts.headers.iter().filter(|(name, _)| !OF_ONE_HOP.contains(name)) {
+        request = request.header(name, value);
+    }
+    let request = request
+        .body(body)
+        .map_err(|error| Refusal::bad_request(error.to_string()))?;
+    let response = operations.relay(caller, request).await?;
+    let (mut parts, body) = response.into_parts();
+    for name in OF_ONE_HOP {
+        parts.headers.remove(name);
+    }
+    Ok(Response::from_parts(parts, Body::from_stream(body)))
+}
+
+/// A refusal as an answer.
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    let code = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (code, json(refusal.status().to_string())).into_response();
+    let headers = response.headers_mut();
+    if let Some(seconds) = refusal.details["retryAfterSeconds"].as_u64() {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if refusal.code == 401 {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// A JSON text as an answer.
+pub(super) fn json(body: impl Into<Body>) -> Response {
+    typed("application/json", body.into())
+}
+
+/// A body of some media type as an answer.
+pub(super) fn typed(content_type: &'static str, body: Body) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        (header::CACHE_CONTROL, "no-cache, private"),
+    ];
+    (headers, body).into_response()
+}
+
+/// Puts the code and the warnings of an answer on a response.
+pub(super) fn headed(answer: &Answer, mut response: Response) -> Response {
+    *response.status_mut() = StatusCode::from_u16(answer.code).unwrap_or(StatusCode::OK);
+    for warning in &answer.warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+    response
+}

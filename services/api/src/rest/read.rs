@@ -1,0 +1,147 @@
+//! `GET`: of one object and of lists.
+
+use std::io;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use kindex_cluster::request::{Query, Rendering};
+use kindex_runtime::kind::Kind;
+
+use super::render::Form;
+use super::{Asked, Rest, exchange};
+use crate::operations::{Caller, GetOptions, ListOptions, Listed, Refusal};
+
+pub(super) fn form<'a>(rest: &'a Rest, asked: &'a Asked) -> Form<'a> {
+    Form {
+        kind: asked.kind,
+        rendering: asked.head.rendering,
+        query: &asked.query,
+        columns: &rest.columns,
+    }
+}
+
+pub(super) async fn get(rest: &Rest, asked: &Asked, name: &str) -> Result<Response, Refusal> {
+    let options = GetOptions {
+        at: moment(asked)?,
+        include_deleted: asked.query.is_on("includeDeleted"),
+        resource_version: text(asked, "resourceVersion"),
+    };
+    let answer = rest.operations.get(&asked.caller, &asked.place(name), &options).await?;
+    form(rest, asked).one(&answer)
+}
+
+pub(super) async fn list(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
+    let options = options(asked)?;
+    let page = rest.operations.list(&asked.caller, asked.kind, &options).await?;
+    if options.limit > 0 || page.continue_token.is_empty() {
+        return form(rest, asked).page(&page);
+    }
+    whole(rest, asked, options, page).await
+}
+
+/// A list without a limit, page by page as the client reads it, so that it is never in memory as a whole. An error on
+/// the way breaks the answer off, which no client takes for the end of a list.
+async fn whole(rest: &Rest, asked: &Asked, options: ListOptions, first: Listed) -> Result<Response, Refusal> {
+    if asked.head.rendering == Rendering::Yaml {
+        return Err(Refusal::bad_request(
+            "a list of this size comes as JSON, or as YAML with a limit",
+        ));
+    }
+    let mut walk = Walk {
+        rest: rest.clone(),
+        kind: asked.kind,
+        rendering: asked.head.rendering,
+        query: asked.query.clone(),
+        caller: asked.caller.clone(),
+        options,
+        token: first.continue_token.clone(),
+    };
+    let head = walk.form().head(&first.resource_version) + &walk.form().items(&first.items)?;
+    walk.options.resource_version.clear();
+    walk.options.resource_version_match.clear();
+    let rest = stream::try_unfold(Some(walk), |walk| async {
+        let Some(mut walk) = walk else { return Ok(None) };
+        let text = walk.next().await.map_err(io::Error::other)?;
+        Ok::<_, io::Error>(Some(match text {
+            Some(text) => (Bytes::from(text), Some(walk)),
+            None => (Bytes::from_static(b"]}"), None),
+        }))
+    });
+    let body = stream::once(async { Ok(Bytes::from(head)) }).chain(rest);
+    Ok(exchange::json(Body::from_stream(body)))
+}
+
+struct Walk {
+    rest: Rest,
+    kind: &'static Kind,
+    rendering: Rendering,
+    query: Query,
+    caller: Caller,
+    options: ListOptions,
+    token: String,
+}
+
+impl Walk {
+    fn form(&self) -> Form<'_> {
+        Form {
+            kind: self.kind,
+            rendering: self.rendering,
+            query: &self.query,
+            columns: &self.rest.columns,
+        }
+    }
+
+    /// The next items, each with a comma before it; `None` after the last.
+    async fn next(&mut self) -> Result<Option<String>, Refusal> {
+        if self.token.is_empty() {
+            return Ok(None);
+        }
+        self.options.continue_token = std::mem::take(&mut self.token);
+        let page = self
+            .rest
+            .operations
+            .list(&self.caller, self.kind, &self.options)
+            .await?;
+        let items = self.form().items(&page.items)?;
+        self.token = page.continue_token;
+        let comma = if items.is_empty() { "" } else { "," };
+        Ok(Some(format!("{comma}{items}")))
+    }
+}
+
+/// The options of a list, from its parameters.
+pub(super) fn options(asked: &Asked) -> Result<ListOptions, Refusal> {
+    let limit = match asked.query.get("limit") {
+        None => 0,
+        Some(text) => text
+            .parse()
+            .map_err(|_| Refusal::bad_request(format!("limit: Invalid value: {text:?}: must be a whole number")))?,
+    };
+    Ok(ListOptions {
+        namespace: asked.path.namespace.clone(),
+        labels: text(asked, "labelSelector"),
+        fields: text(asked, "fieldSelector"),
+        limit,
+        continue_token: text(asked, "continue"),
+        include_deleted: asked.query.is_on("includeDeleted"),
+        at: moment(asked)?,
+        resource_version: text(asked, "resourceVersion"),
+        resource_version_match: text(asked, "resourceVersionMatch"),
+    })
+}
+
+fn text(asked: &Asked, parameter: &str) -> String {
+    asked.query.get(parameter).unwrap_or_default().to_owned()
+}
+
+fn moment(asked: &Asked) -> Result<Option<Timestamp>, Refusal> {
+    let moment = asked.query.get("at").map(str::parse).transpose();
+    moment.map_err(|error| {
+        Refusal::bad_request(format!(
+            "at: {error}: write it as RFC 3339, such as 2026-11-01T12:00:00Z"
+        ))
+    })
+}

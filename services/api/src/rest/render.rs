@@ -1,0 +1,218 @@
+//! Objects in the form in which a client wants them: JSON, YAML, a table, metadata alone.
+
+use std::collections::HashMap;
+
+use axum::body::Body;
+use axum::response::Response;
+use jiff::Timestamp;
+use kindex_cluster::request::{Query, Rendering};
+use kindex_cluster::table::{self, IncludeObject, PrinterColumn};
+use kindex_runtime::kind::{Kind, Registry};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::exchange;
+use crate::operations::{Answer, Listed, Reason, Refusal};
+
+const META: &str = "meta.k8s.io/v1";
+
+/// The columns of each kind's tables.
+pub(super) struct Columns(HashMap<&'static str, Vec<PrinterColumn>>);
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Definition {
+    spec: DefinitionSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DefinitionSpec {
+    versions: Vec<DefinitionVersion>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct DefinitionVersion {
+    name: String,
+    additional_printer_columns: Vec<PrinterColumn>,
+}
+
+impl Columns {
+    /// As the CRDs of the kinds have them. A CRD without any, or that others own, has the age alone.
+    pub(super) fn of(registry: &Registry) -> Self {
+        Self(registry.kinds.iter().map(|kind| (kind.table, columns(kind))).collect())
+    }
+
+    fn of_kind(&self, kind: &Kind) -> &[PrinterColumn] {
+        self.0.get(kind.table).map_or(&[], Vec::as_slice)
+    }
+
+    fn table(&self, kind: &Kind, query: &Query, objects: &[Value]) -> Value {
+        let include = match query.get("includeObject") {
+            Some("None") => IncludeObject::None,
+            Some("Object") => IncludeObject::Object,
+            _ => IncludeObject::Metadata,
+        };
+        table::render(self.of_kind(kind), objects, include, Timestamp::now())
+    }
+}
+
+fn columns(kind: &Kind) -> Vec<PrinterColumn> {
+    let definition: Definition = serde_saphyr::from_str(kind.manifest).unwrap_or_default();
+    let version = definition
+        .spec
+        .versions
+        .into_iter()
+        .find(|version| version.name == kind.version);
+    let declared = version
+        .map(|version| version.additional_printer_columns)
+        .unwrap_or_default();
+    if !declared.is_empty() {
+        return declared;
+    }
+    vec![PrinterColumn {
+        name: "Age".to_owned(),
+        kind: "date".to_owned(),
+        json_path: ".metadata.creationTimestamp".to_owned(),
+        ..PrinterColumn::default()
+    }]
+}
+
+/// The form of the answers to one request.
+pub(super) struct Form<'a> {
+    pub(super) kind: &'static Kind,
+    pub(super) rendering: Rendering,
+    pub(super) query: &'a Query,
+    pub(super) columns: &'a Columns,
+}
+
+impl Form<'_> {
+    /// An answer with one object. What is no object, a Status, stays as it is.
+    pub(super) fn one(&self, answer: &Answer) -> Result<Response, Refusal> {
+        let response = match self.rendering {
+            Rendering::Json => exchange::json(answer.text.clone()),
+            Rendering::Yaml => yaml(&parsed(&answer.text)?)?,
+            Rendering::Table | Rendering::Metadata => {
+                let value = parsed(&answer.text)?;
+                let is_object = value["kind"] == self.kind.name;
+                let shown = if is_object { self.shown(value) } else { value };
+                exchange::json(shown.to_string())
+            }
+        };
+        Ok(exchange::headed(answer, response))
+    }
+
+    /// One object, as a part of an answer.
+    pub(super) fn shown(&self, object: Value) -> Value {
+        match self.rendering {
+            Rendering::Json | Rendering::Yaml => object,
+            Rendering::Metadata => metadata_of(&object),
+            Rendering::Table => {
+                let version = object["metadata"]["resourceVersion"].clone();
+                let mut table = self.columns.table(self.kind, self.query, &[object]);
+                table["metadata"] = json!({"resourceVersion": version});
+                table
+            }
+        }
+    }
+
+    /// The beginning of a list in JSON, up to its items.
+    pub(super) fn head(&self, version: &str) -> String {
+        let metadata = json!({"resourceVersion": version});
+        match self.rendering {
+            Rendering::Json | Rendering::Yaml => format!(
+                "{{\"apiVersion\":\"{}\",\"kind\":\"{}List\",\"metadata\":{metadata},\"items\":[",
+                self.kind.api_version(),
+                self.kind.name
+            ),
+            Rendering::Metadata => format!(
+                "{{\"apiVersion\":\"{META}\",\"kind\":\"PartialObjectMetadataList\",\"metadata\":{metadata},\"items\":["
+            ),
+            Rendering::Table => {
+                let columns = self.columns.table(self.kind, self.query, &[])["columnDefinitions"].take();
+                format!(
+                    "{{\"apiVersion\":\"{META}\",\"kind\":\"Table\",\"metadata\":{metadata},\
+                     \"columnDefinitions\":{columns},\"rows\":["
+                )
+            }
+        }
+    }
+
+    /// Items of a list in JSON, with commas between them; the rows of a table.
+    pub(super) fn items(&self, items: &[String]) -> Result<String, Refusal> {
+        let values = || {
+            items
+                .iter()
+                .map(|item| parsed(item.as_bytes()))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let joined = |values: Vec<Value>| {
+            let texts: Vec<String> = values.iter().map(Value::to_string).collect();
+            texts.join(",")
+        };
+        Ok(match self.rendering {
+            Rendering::Json | Rendering::Yaml => items.join(","),
+            Rendering::Metadata => joined(values()?.iter().map(metadata_of).collect()),
+            Rendering::Table => match self.columns.table(self.kind, self.query, &values()?)["rows"].take() {
+                Value::Array(rows) => joined(rows),
+                _ => String::new(),
+            },
+        })
+    }
+
+    /// A page of a list.
+    pub(super) fn page(&self, page: &Listed) -> Result<Response, Refusal> {
+        let mut metadata = json!({"resourceVersion": page.resource_version});
+        if !page.continue_token.is_empty() {
+            metadata["continue"] = page.continue_token.as_str().into();
+        }
+        let values =
+            || -> Result<Vec<Value>, Refusal> { page.items.iter().map(|item| parsed(item.as_bytes())).collect() };
+        let (api_version, list_kind) = (self.kind.api_version(), format!("{}List", self.kind.name));
+        Ok(match self.rendering {
+            Rendering::Json => {
+                let items = page.items.join(",");
+                exchange::json(Body::from(format!(
+                    "{{\"apiVersion\":\"{api_version}\",\"kind\":\"{list_kind}\",\"metadata\":{metadata},\
+                     \"items\":[{items}]}}"
+                )))
+            }
+            Rendering::Yaml => {
+                let items = values()?;
+                let list = json!({"apiVersion": api_version, "kind": list_kind, "metadata": metadata, "items": items});
+                yaml(&list)?
+            }
+            Rendering::Metadata => {
+                let items: Vec<Value> = values()?.iter().map(metadata_of).collect();
+                let kind = "PartialObjectMetadataList";
+                let list = json!({"apiVersion": META, "kind": kind, "metadata": metadata, "items": items});
+                exchange::json(list.to_string())
+            }
+            Rendering::Table => {
+                let mut table = self.columns.table(self.kind, self.query, &values()?);
+                table["metadata"] = metadata;
+                exchange::json(table.to_string())
+            }
+        })
+    }
+}
+
+fn parsed(text: &[u8]) -> Result<Value, Refusal> {
+    serde_json::from_slice(text).map_err(|error| {
+        Refusal::new(
+            Reason::InternalError,
+            format!("Internal error occurred: an object that is no JSON: {error}"),
+        )
+    })
+}
+
+fn metadata_of(object: &Value) -> Value {
+    json!({"apiVersion": META, "kind": "PartialObjectMetadata", "metadata": object["metadata"]})
+}
+
+fn yaml(value: &Value) -> Result<Response, Refusal> {
+    let text = serde_saphyr::to_string(value)
+        .map_err(|error| Refusal::new(Reason::InternalError, format!("Internal error occurred: {error}")))?;
+    Ok(exchange::typed("application/yaml", Body::from(text)))
+}

@@ -1,0 +1,154 @@
+//! `POST`, `PUT`, `PATCH` and `DELETE`.
+
+use std::borrow::Cow;
+
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use kindex_cluster::request::Subresource;
+use kindex_runtime::kind::Scope;
+
+use super::read::{self, form};
+use super::{Asked, Rest};
+use crate::operations::{DeleteOptions, Part, PatchType, Reason, Refusal, WriteOptions};
+
+const OBJECT_TYPES: &str = "application/json, application/yaml";
+
+pub(super) async fn create(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
+    if asked.kind.scope == Scope::Namespaced && asked.path.namespace.is_none() {
+        return Err(Refusal::method_not_allowed());
+    }
+    let text = object_text(asked)?;
+    let operations = &rest.operations;
+    let answer = operations
+        .create(&asked.caller, asked.kind, asked.namespace(), &text, &options(asked)?)
+        .await?;
+    form(rest, asked).one(&answer)
+}
+
+pub(super) async fn update(rest: &Rest, asked: &Asked, name: &str) -> Result<Response, Refusal> {
+    let (text, options) = (object_text(asked)?, options(asked)?);
+    let (operations, place) = (&rest.operations, asked.place(name));
+    let answer = operations
+        .update(&asked.caller, &place, part(asked), &text, &options)
+        .await?;
+    form(rest, asked).one(&answer)
+}
+
+pub(super) async fn patch(rest: &Rest, asked: &Asked, name: &str) -> Result<Response, Refusal> {
+    let patch_type = PatchType::from_media_type(&asked.head.content_type)?;
+    let options = options(asked)?;
+    let (operations, place) = (&rest.operations, asked.place(name));
+    let answer = operations
+        .patch(
+            &asked.caller,
+            &place,
+            part(asked),
+            patch_type,
+            asked.body.clone(),
+            &options,
+        )
+        .await?;
+    form(rest, asked).one(&answer)
+}
+
+fn part(asked: &Asked) -> Part {
+    match asked.path.subresource {
+        Some(Subresource::Status) => Part::Status,
+        Some(Subresource::Finalize) | None => Part::Main,
+    }
+}
+
+/// What the deletion of a collection may be asked with. Anything else, a misspelt selector above all, would let it
+/// delete more than was meant.
+const OF_COLLECTIONS: [&str; 7] = [
+    "labelSelector",
+    "fieldSelector",
+    "propagationPolicy",
+    "dryRun",
+    "gracePeriodSeconds",
+    "timeoutSeconds",
+    "pretty",
+];
+
+pub(super) async fn clear(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
+    if let Some(unknown) = asked.query.names().find(|name| !OF_COLLECTIONS.contains(name)) {
+        return Err(Refusal::bad_request(format!(
+            "a collection is not deleted with the parameter {unknown:?}: it takes {}",
+            OF_COLLECTIONS.join(", ")
+        )));
+    }
+    let (which, options) = (read::options(asked)?, delete_options(asked)?);
+    let answer = rest
+        .operations
+        .delete_collection(&asked.caller, asked.kind, &which, &options)
+        .await?;
+    form(rest, asked).one(&answer)
+}
+
+pub(super) async fn delete(rest: &Rest, asked: &Asked, name: &str) -> Result<Response, Refusal> {
+    let options = delete_options(asked)?;
+    let place = asked.place(name);
+    let answer = rest.operations.delete(&asked.caller, &place, &options).await?;
+    form(rest, asked).one(&answer)
+}
+
+/// The options of a write, from its parameters.
+pub(super) fn options(asked: &Asked) -> Result<WriteOptions, Refusal> {
+    let dry_run = match asked.query.get("dryRun") {
+        None => false,
+        Some("All") => true,
+        Some(other) => {
+            return Err(Refusal::new(
+                Reason::Invalid,
+                format!("dryRun: Unsupported value: {other:?}: supported values: \"All\""),
+            ));
+        }
+    };
+    let text = |parameter: &str| asked.query.get(parameter).map(str::to_owned);
+    Ok(WriteOptions {
+        dry_run,
+        field_manager: text("fieldManager"),
+        field_validation: text("fieldValidation"),
+        force: asked.query.is_on("force"),
+    })
+}
+
+/// The object of the body as JSON.
+pub(super) fn object_text(asked: &Asked) -> Result<Cow<'_, str>, Refusal> {
+    let text = utf8(&asked.body)?;
+    match asked.head.content_type.as_str() {
+        "" | "application/json" => Ok(Cow::Borrowed(text)),
+        "application/yaml" => Ok(Cow::Owned(yaml(text)?.to_string())),
+        _ => Err(Refusal::new(
+            Reason::UnsupportedMediaType,
+            format!("the body of the request was in an unknown format - accepted media types include: {OBJECT_TYPES}"),
+        )),
+    }
+}
+
+fn utf8(body: &[u8]) -> Result<&str, Refusal> {
+    std::str::from_utf8(body).map_err(|error| Refusal::bad_request(format!("the body is no text: {error}")))
+}
+
+fn yaml(text: &str) -> Result<Value, Refusal> {
+    serde_saphyr::from_str(text)
+        .map_err(|error| Refusal::bad_request(format!("error converting YAML to JSON: {error}")))
+}
+
+/// From the body; a parameter counts where the body says nothing, as in Kubernetes.
+pub(super) fn delete_options(asked: &Asked) -> Result<DeleteOptions, Refusal> {
+    let body = match utf8(&asked.body)? {
+        text if text.trim().is_empty() => json!({}),
+        text => yaml(text)?,
+    };
+    let mut options: DeleteOptions = serde_json::from_value(body)
+        .map_err(|error| Refusal::bad_request(format!("the body is no DeleteOptions: {error}")))?;
+    if let Some(policy) = asked.query.get("propagationPolicy") {
+        options.propagation_policy.get_or_insert_with(|| policy.to_owned());
+    }
+    if let Some(stage) = asked.query.get("dryRun") {
+        options.dry_run.get_or_insert_with(|| vec![stage.to_owned()]);
+    }
+    Ok(options)
+}

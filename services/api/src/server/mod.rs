@@ -1,0 +1,97 @@
+//! Listening: connections within bounds, until told to stop.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long connections may take to end when the server stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What a server bears.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections at once; who comes later waits until one ends.
+    pub connections: usize,
+    /// A connection without a request for so long is closed, also one whose request does not come to an end.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            idle: Duration::from_secs(120),
+        }
+    }
+}
+
+/// Serves until cancelled, then lets what is under way end.
+///
+/// # Errors
+/// A listener that has no address.
+pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: CancellationToken) -> io::Result<()> {
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let connections = TaskTracker::new();
+    loop {
+        let place = tokio::select! {
+            () = stop.cancelled() => break,
+            place = places.clone().acquire_owned() => place.map_err(io::Error::other)?,
+        };
+        let stream = tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of file descriptors, most likely: connections that end will free some.
+                    tracing::warn!(%error, "Cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+        };
+        // Without this, small events wait for acknowledgements; a socket that refuses still works.
+        let _slower = stream.set_nodelay(true);
+        let (router, idle, stop) = (router.clone(), limits.idle, stop.clone());
+        connections.spawn(async move {
+            connection(stream, router, idle, stop).await;
+            drop(place);
+        });
+    }
+    connections.close();
+    // Whoever does not end in time is cut off.
+    let _late = tokio::time::timeout(GRACE, connections.wait()).await;
+    Ok(())
+}
+
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    router: Router,
+    idle: Duration,
+    stop: CancellationToken,
+) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(idle)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::trace!(%error, "A connection ended early");
+    }
+}

@@ -1,0 +1,198 @@
+//! Merged lists: every object once, whatever moves between the pages, in every form and with every selector.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::stage::{FINAL, MODELS, Stage, ask, ask_in, model, names};
+
+/// All names of a list, page by page, with `between` done after each page.
+async fn walk(stage: &Stage, query: &str, limit: usize, mut between: impl AsyncFnMut(usize)) -> Vec<String> {
+    let (mut found, mut token, mut pages) = (Vec::new(), String::new(), 0);
+    loop {
+        let path = format!("{MODELS}?limit={limit}&{query}&continue={token}");
+        let (code, page) = ask(&stage.api, "GET", &path, &Value::Null).await;
+        assert_eq!(code, 200, "{page}");
+        let page_names = names(&page);
+        assert!(page_names.len() <= limit, "{} in a page of {limit}", page_names.len());
+        found.extend(page_names.into_iter().map(str::to_owned));
+        pages += 1;
+        match page["metadata"]["continue"].as_str() {
+            Some(next) => token = next.to_owned(),
+            None => return found,
+        }
+        between(pages).await;
+    }
+}
+
+async fn populate(stage: &Stage) -> BTreeSet<String> {
+    for number in 0..7 {
+        let team = if number % 2 == 0 { "even" } else { "odd" };
+        stage
+            .create(&format!("live-{number}"), json!({"team": team}), json!({}))
+            .await;
+        let spec = json!({"algorithm": "xgboost"});
+        stage
+            .create_evicted(&format!("gone-{number}"), json!({"team": team}), spec)
+            .await;
+    }
+    (0..7)
+        .flat_map(|number| [format!("live-{number}"), format!("gone-{number}")])
+        .collect()
+}
+
+async fn every_object_is_on_one_page(stage: Stage) {
+    let all = populate(&stage).await;
+    for limit in [1, 2, 3, 6, 7, 8, 13, 14, 15, 500] {
+        let found = walk(&stage, "", limit, async |_| {}).await;
+        assert_eq!(found.len(), all.len(), "pages of {limit}: {found:?}");
+        assert_eq!(found.iter().cloned().collect::<BTreeSet<_>>(), all, "pages of {limit}");
+    }
+    let found = walk(&stage, "labelSelector=team+in+(even)", 3, async |_| {}).await;
+    assert_eq!(found.len(), 8, "{found:?}");
+    let found = walk(&stage, "labelSelector=team!%3Deven,!nothing", 2, async |_| {}).await;
+    assert_eq!(found.len(), 6, "{found:?}");
+    let found = walk(&stage, "fieldSelector=metadata.name%3Dgone-3", 2, async |_| {}).await;
+    assert_eq!(found, ["gone-3"]);
+    let found = walk(&stage, "fieldSelector=metadata.name!%3Dgone-3", 2, async |_| {}).await;
+    assert_eq!(found.len(), 13, "{found:?}");
+
+    // Objects leave the cluster while the list is read: ahead of the walk, behind it, and where it is.
+    let found = walk(&stage, "", 3, async |pages| {
+        let name = format!("live-{}", [0, 6, 3, 5].get(pages - 1).copied().unwrap_or(1));
+        let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
+        let (code, _) = ask(&stage.api, "PATCH", &model(&name), &patch).await;
+        assert_eq!(code, 200);
+        stage.wait_until_evicted(&name).await;
+    })
+    .await;
+    assert_eq!(found.len(), all.len(), "{found:?}");
+    assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), all);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_object_is_on_one_page_of_a_merged_list_on_sqlite() {
+    every_object_is_on_one_page(Stage::on_sqlite().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_object_is_on_one_page_of_a_merged_list_on_mariadb() {
+    if let Some(stage) = Stage::on_mariadb().await {
+        every_object_is_on_one_page(stage).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_objects_are_listed_where_they_are_asked_for() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("live", json!({}), json!({})).await;
+    stage.create_evicted("gone", json!({}), json!({})).await;
+    stage.create("deleted", json!({}), json!({})).await;
+    let (code, _) = ask(&stage.api, "DELETE", &model("deleted"), &Value::Null).await;
+    assert_eq!(code, 200);
+    stage.wait_until_deleted("deleted").await;
+    let mut found = walk(&stage, "", 1, async |_| {}).await;
+    found.sort_unstable();
+    assert_eq!(found, ["gone", "live"]);
+    let mut found = walk(&stage, "includeDeleted=true", 1, async |_| {}).await;
+    found.sort_unstable();
+    assert_eq!(found, ["deleted", "gone", "live"]);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_goes_on_with_its_own_list_alone() {
+    let stage = Stage::on_sqlite().await;
+    for name in ["a", "b"] {
+        stage.create(name, json!({}), json!({})).await;
+    }
+    let (_, page) = ask(&stage.api, "GET", &format!("{MODELS}?limit=1"), &Value::Null).await;
+    let token = page["metadata"]["continue"].as_str().unwrap();
+    for query in [
+        "labelSelector=a",
+        "includeDeleted=true",
+        "fieldSelector=metadata.name%3Da",
+    ] {
+        let path = format!("{MODELS}?limit=1&continue={token}&{query}");
+        let (code, refused) = ask(&stage.api, "GET", &path, &Value::Null).await;
+        assert_eq!(
+            (code, &refused["reason"]),
+            (400, &json!("BadRequest")),
+            "{query}: {refused}"
+        );
+    }
+    let elsewhere = MODELS.replace("default", "other");
+    let path = format!("{elsewhere}?limit=1&continue={token}");
+    assert_eq!(ask(&stage.api, "GET", &path, &Value::Null).await.0, 400);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_comes_as_a_table_as_metadata_and_as_yaml() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("live", json!({}), json!({"algorithm": "one"})).await;
+    stage
+        .create_evicted("gone", json!({}), json!({"algorithm": "two"}))
+        .await;
+    let accept = async |path: &str, form: &str| {
+        let accept = format!("application/json;as={form};g=meta.k8s.io;v=v1");
+        ask_in(&stage.api, "GET", path, &[("accept", &accept)], String::new())
+            .await
+            .1
+    };
+    let table = accept(MODELS, "Table").await;
+    assert_eq!(table["kind"], "Table");
+    assert_eq!(table["columnDefinitions"][1]["name"], "Algorithm");
+    let cells = |row: usize| (&table["rows"][row]["cells"][0], &table["rows"][row]["cells"][1]);
+    assert_eq!(cells(0), (&json!("live"), &json!("one")));
+    assert_eq!(cells(1), (&json!("gone"), &json!("two")));
+    let (_, clusters) = ask_in(
+        &stage.cluster,
+        "GET",
+        &model("live"),
+        &[("accept", "application/json;as=Table;g=meta.k8s.io;v=v1")],
+        String::new(),
+    )
+    .await;
+    assert_eq!(
+        table["columnDefinitions"], clusters["columnDefinitions"],
+        "as the cluster's own"
+    );
+
+    let list = accept(MODELS, "PartialObjectMetadataList").await;
+    assert_eq!(list["kind"], "PartialObjectMetadataList");
+    assert_eq!(names(&list), ["live", "gone"]);
+    assert!(list["items"][1]["spec"].is_null() && list["items"][1]["kind"] == "PartialObjectMetadata");
+    let one = accept(&model("gone"), "PartialObjectMetadata").await;
+    assert_eq!(
+        (&one["kind"], &one["metadata"]["name"]),
+        (&json!("PartialObjectMetadata"), &json!("gone"))
+    );
+    let yaml = [("accept", "application/yaml")];
+    let (_, text) = ask_in(&stage.api, "GET", MODELS, &yaml, String::new()).await;
+    let list: Value = serde_saphyr::from_str(text.as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&list["kind"], names(&list)),
+        (&json!("ModelList"), vec!["live", "gone"])
+    );
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_without_a_limit_is_whole_whatever_its_length() {
+    let stage = Stage::on_sqlite().await;
+    stage.create_evicted("gone", json!({}), json!({})).await;
+    for number in 0..501 {
+        stage.create(&format!("live-{number:03}"), json!({}), json!({})).await;
+    }
+    let (code, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    assert_eq!((code, names(&list).len()), (200, 502));
+    assert!(list["metadata"]["continue"].is_null());
+    for (form, items) in [("Table", "rows"), ("PartialObjectMetadataList", "items")] {
+        let accept = format!("application/json;as={form};g=meta.k8s.io;v=v1");
+        let (_, list) = ask_in(&stage.api, "GET", MODELS, &[("accept", &accept)], String::new()).await;
+        assert_eq!(list[items].as_array().map(Vec::len), Some(502), "{form}");
+    }
+    stage.end().await;
+}

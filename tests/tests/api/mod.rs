@@ -1,0 +1,8 @@
+//! The API server over an embedded cluster, a real ingester and real databases, asked over HTTP as any client asks.
+
+mod lifecycle;
+mod lists;
+mod program;
+mod stage;
+mod stored;
+mod watches;

@@ -1,0 +1,91 @@
+//! The real kubectl with `--server` on the API server, from a first `create` to an archived object's end.
+
+use std::process::Stdio;
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use super::stage::{FINAL, Stage, manifest};
+use crate::harness::require::require;
+
+fn kubectl_is_there() -> bool {
+    let found = std::process::Command::new("kubectl")
+        .args(["version", "--client"])
+        .stdout(Stdio::null())
+        .status();
+    require("kubectl", found.is_ok_and(|status| status.success()))
+}
+
+/// What kubectl says to a line of words, and whether it is content.
+async fn kubectl(stage: &Stage, line: &str, input: &str) -> (bool, String) {
+    let mut child = Command::new("kubectl")
+        .args(["--server", &format!("http://{}", stage.address)])
+        .args(line.split(' '))
+        .env("HOME", stage.directory.path())
+        .env_remove("KUBECONFIG")
+        .env("KUBE_EDITOR", "sed -i -e s/algorithm:.*/algorithm:\\ edited/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kubectl_takes_archived_objects_for_live_ones() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let stage = Stage::on_sqlite().await;
+    let model = manifest(
+        json!({"name": "a", "namespace": "default"}),
+        json!({"algorithm": "one"}),
+    )
+    .to_string();
+    let live = [
+        ("create -f -", model.as_str(), "model.michelangelo.api/a created"),
+        ("get models -A", "", "one"),
+        ("edit model a", "", "edited"),
+        ("get model a -o jsonpath={.spec.algorithm}", "", "edited"),
+        ("apply -f -", &model, "configured"),
+        ("get model a -o jsonpath={.spec.algorithm}", "", "one"),
+    ];
+    let evict = format!("annotate model a {FINAL}=true");
+    let archived = [
+        ("get model a", "", "one"),
+        ("get models -A", "", "one"),
+        ("get model a -o yaml", "", "algorithm: one"),
+        ("label model a team=x", "", "labeled"),
+        ("get models -l team=x -o name", "", "model.michelangelo.api/a"),
+        ("edit model a", "", "edited"),
+        ("get model a -o jsonpath={.spec.algorithm}", "", "edited"),
+        ("delete model a --timeout=20s", "", "deleted"),
+    ];
+    for (line, input, expected) in live {
+        let (content, said) = kubectl(&stage, line, input).await;
+        assert!(content && said.contains(expected), "{line}: {said}");
+    }
+    let (content, said) = kubectl(&stage, &evict, "").await;
+    assert!(content, "{said}");
+    stage.wait_until_evicted("a").await;
+    let (content, said) = kubectl(&stage, "create -f -", &model).await;
+    assert!(!content && said.contains("AlreadyExists"), "{said}");
+    for (line, input, expected) in archived {
+        let (content, said) = kubectl(&stage, line, input).await;
+        assert!(content && said.contains(expected), "{line}: {said}");
+    }
+    let (content, said) = kubectl(&stage, "get model a", "").await;
+    assert!(!content && said.contains("NotFound"), "{said}");
+    let (content, said) = kubectl(&stage, "create -f -", &model).await;
+    assert!(content, "{said}");
+    let (content, said) = kubectl(&stage, "delete model a --timeout=20s", "").await;
+    assert!(content && said.contains("deleted"), "{said}");
+    stage.wait_until_deleted("a").await;
+    stage.end().await;
+}

@@ -1,0 +1,241 @@
+//! Everything between a client and its rows, on free ports: cluster, ingester, database, API server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http_body_util::BodyExt;
+use kindex_api::operations::Operations;
+use kindex_api::rest::Rest;
+use kindex_api::server::{self, Limits};
+use kindex_cluster::{Cluster, ClusterOptions};
+use kindex_generated::kinds::{model, project};
+use kindex_runtime::cluster::kube_cluster::KubeCluster;
+use kindex_runtime::ingester::Ingester;
+use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::kind::{Kind, Registry};
+use kindex_runtime::store::{Life, MetadataStorage, PoolConfig};
+use kube::client::Body;
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::mariadb::{self, Flavour};
+
+/// How long a condition may take to hold.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Models keep their history, projects do not.
+static KINDS: &[&Kind] = &[&model::KIND, &project::KIND];
+/// Where models are.
+pub(super) const MODELS: &str = "/apis/michelangelo.api/v2/namespaces/default/models";
+/// The annotation that evicts.
+pub(super) const FINAL: &str = "michelangelo/Immutable";
+
+pub(super) struct Stage {
+    pub(super) cluster: Client,
+    pub(super) api: Client,
+    pub(super) address: SocketAddr,
+    pub(super) store: Arc<dyn MetadataStorage>,
+    pub(super) directory: TempDir,
+    ingester: Ingester,
+    stop: CancellationToken,
+    _database: Option<mariadb::Database>,
+}
+
+impl Stage {
+    pub(super) async fn on_sqlite() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let address = format!("sqlite:{}", directory.path().join("kindex.db").display());
+        Self::on(directory, &address.parse().unwrap(), None).await
+    }
+
+    /// On MariaDB; nothing where it is absent and not required.
+    pub(super) async fn on_mariadb() -> Option<Self> {
+        let database = mariadb::database(Flavour::Plain)?;
+        let address = database.address();
+        Some(Self::on(tempfile::tempdir().unwrap(), &address, Some(database)).await)
+    }
+
+    async fn on(
+        directory: TempDir,
+        address: &kindex_runtime::store::Address,
+        database: Option<mariadb::Database>,
+    ) -> Self {
+        let registry = Registry {
+            kinds: KINDS,
+            ..kindex_generated::registry()
+        };
+        let stop = CancellationToken::new();
+        let cluster = start_cluster(&directory, &stop).await;
+        let store = kindex_runtime::store::open(address, registry, &PoolConfig::default()).unwrap();
+        store.prepare().await.unwrap();
+        let config = Config::new(format!("http://{cluster}").parse().unwrap());
+        let client = Client::try_from(config.clone()).unwrap();
+        install(&client).await;
+        let kube_cluster = Arc::new(KubeCluster::new(config.clone()).unwrap());
+        let ingester = Ingester::start(registry, kube_cluster, store.clone(), |_| Settings {
+            requeue_period: Duration::from_millis(200),
+            ..Settings::default()
+        });
+        let operations = Operations::new(registry, config, store.clone()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Rest::new(Arc::new(operations)).router();
+        tokio::spawn(server::serve(listener, router, Limits::default(), stop.clone()));
+        let api = Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap();
+        Self {
+            cluster: client,
+            api,
+            address,
+            store,
+            directory,
+            ingester,
+            stop,
+            _database: database,
+        }
+    }
+
+    /// Ends everything in order.
+    pub(super) async fn end(self) {
+        self.ingester.shutdown().await;
+        self.stop.cancel();
+        self.store.close().await;
+    }
+
+    /// Creates a model through the API server.
+    pub(super) async fn create(&self, name: &str, labels: Value, spec: Value) -> Value {
+        self.create_annotated(name, labels, spec, json!({})).await
+    }
+
+    /// Creates a model that leaves the cluster, and waits until it has.
+    pub(super) async fn create_evicted(&self, name: &str, labels: Value, spec: Value) -> Value {
+        let created = self.create_annotated(name, labels, spec, json!({FINAL: "true"})).await;
+        self.wait_until_evicted(name).await;
+        created
+    }
+
+    async fn create_annotated(&self, name: &str, labels: Value, spec: Value, annotations: Value) -> Value {
+        let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
+        let (code, created) = ask(&self.api, "POST", MODELS, &manifest(metadata, spec)).await;
+        assert_eq!(code, 201, "{created}");
+        created
+    }
+
+    /// Until SQL alone has a model.
+    pub(super) async fn wait_until_evicted(&self, name: &str) {
+        eventually(&format!("{name} is evicted"), async || {
+            let (code, _) = ask(&self.cluster, "GET", &model(name), &Value::Null).await;
+            code == 404 && self.life(name).await == Some(Life::Evicted)
+        })
+        .await;
+    }
+
+    /// Until the cluster has nothing of that name and SQL says that it is deleted.
+    pub(super) async fn wait_until_deleted(&self, name: &str) {
+        eventually(&format!("{name} is deleted"), async || {
+            let (code, _) = ask(&self.cluster, "GET", &model(name), &Value::Null).await;
+            code == 404 && self.life(name).await == Some(Life::Deleted)
+        })
+        .await;
+    }
+
+    /// Where the newest model of a name lives.
+    pub(super) async fn life(&self, name: &str) -> Option<Life> {
+        let rows = self.store.incarnations(&model::KIND, "default", name).await.unwrap();
+        rows.first().map(|row| row.life)
+    }
+}
+
+/// The path of a model.
+pub(super) fn model(name: &str) -> String {
+    format!("{MODELS}/{name}")
+}
+
+/// A model as clients send it.
+pub(super) fn manifest(metadata: Value, spec: Value) -> Value {
+    json!({"apiVersion": "michelangelo.api/v2", "kind": "Model", "metadata": metadata, "spec": spec})
+}
+
+/// The names of a list's items.
+pub(super) fn names(list: &Value) -> Vec<&str> {
+    let items = list["items"].as_array().unwrap();
+    items
+        .iter()
+        .map(|item| item["metadata"]["name"].as_str().unwrap())
+        .collect()
+}
+
+async fn start_cluster(directory: &TempDir, stop: &CancellationToken) -> SocketAddr {
+    let cluster = Cluster::with_options(ClusterOptions {
+        path: Some(directory.path().join("cluster.db")),
+        ..ClusterOptions::default()
+    });
+    let cluster = cluster.await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stopped = stop.clone().cancelled_owned();
+    tokio::spawn(async move { cluster.serve(listener, stopped).await.unwrap() });
+    address
+}
+
+async fn install(client: &Client) {
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    for kind in KINDS {
+        let manifest: Value = serde_saphyr::from_str(kind.manifest).unwrap();
+        let (code, answer) = ask(client, "POST", definitions, &manifest).await;
+        assert_eq!(code, 201, "{answer}");
+        let objects = format!("/apis/{}/{}/{}", kind.group, kind.version, kind.plural);
+        eventually("served", async || {
+            ask(client, "GET", &objects, &Value::Null).await.0 == 200
+        })
+        .await;
+    }
+}
+
+/// One request with a JSON body, or none; code and body of the answer.
+pub(super) async fn ask(client: &Client, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let media = match method {
+        "PATCH" => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    let text = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    ask_in(client, method, path, &[("content-type", media)], text).await
+}
+
+/// One request with these headers.
+pub(super) async fn ask_in(
+    client: &Client,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: String,
+) -> (u16, Value) {
+    let mut request = http::Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Body::from(body.into_bytes())).unwrap();
+    let response = client.send(request).await.unwrap();
+    let code = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let value = serde_json::from_slice(&body);
+    (
+        code,
+        value.unwrap_or_else(|_| String::from_utf8_lossy(&body).into_owned().into()),
+    )
+}
+
+/// Waits for something that must come to hold.
+pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

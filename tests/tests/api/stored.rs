@@ -1,0 +1,146 @@
+//! Objects that live in SQL alone, through the API server: they are read, changed and deleted as if they lived.
+
+use kindex_runtime::store::Life;
+use serde_json::{Value, json};
+
+use super::stage::{FINAL, MODELS, Stage, ask, ask_in, manifest, model, names};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_evicted_object_is_read_and_its_name_is_taken() {
+    let stage = Stage::on_sqlite().await;
+    let created = stage
+        .create_evicted("a", json!({"team": "x"}), json!({"algorithm": "one"}))
+        .await;
+    let (code, found) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+    assert_eq!((code, &found["metadata"]["uid"]), (200, &created["metadata"]["uid"]));
+    assert!(
+        found["metadata"]["deletionTimestamp"].is_null(),
+        "it looks as if it lived: {found}"
+    );
+    let (_, status) = ask(&stage.api, "GET", &format!("{}/status", model("a")), &Value::Null).await;
+    assert_eq!(status, found);
+
+    let again = manifest(json!({"name": "a"}), json!({}));
+    let (code, refused) = ask(&stage.api, "POST", MODELS, &again).await;
+    assert_eq!((code, &refused["reason"]), (409, &json!("AlreadyExists")), "{refused}");
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    let path = format!("{}?fieldManager=me", model("a"));
+    let (code, refused) = ask_in(&stage.api, "PATCH", &path, &apply, again.to_string()).await;
+    assert_eq!(code, 400, "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("archived"), "{refused}");
+
+    let (code, _) = ask(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    assert_eq!((code, stage.life("a").await), (200, Some(Life::Deleted)));
+    let (code, anew) = ask(&stage.api, "POST", MODELS, &again).await;
+    assert_eq!(code, 201, "{anew}");
+    assert_ne!(anew["metadata"]["uid"], created["metadata"]["uid"]);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_evicted_object_is_changed_under_the_version_that_was_read() {
+    let stage = Stage::on_sqlite().await;
+    stage
+        .create_evicted("a", json!({"team": "x"}), json!({"algorithm": "one"}))
+        .await;
+    let (_, read) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+
+    let patch = json!({"metadata": {"labels": {"team": "y"}}, "spec": {"algorithm": "two"}});
+    let (code, patched) = ask(&stage.api, "PATCH", &model("a"), &patch).await;
+    assert_eq!((code, &patched["spec"]["algorithm"]), (200, &json!("two")), "{patched}");
+    assert_eq!(patched["metadata"]["annotations"][FINAL], "true");
+    let generation = |object: &Value| object["metadata"]["generation"].as_i64();
+    assert_eq!(generation(&patched), generation(&read).map(|number| number + 1));
+    assert_ne!(
+        patched["metadata"]["resourceVersion"],
+        read["metadata"]["resourceVersion"]
+    );
+
+    let (code, refused) = ask(&stage.api, "PUT", &model("a"), &read).await;
+    assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
+    let mut current = patched.clone();
+    current["spec"]["algorithm"] = "three".into();
+    let (code, replaced) = ask(&stage.api, "PUT", &model("a"), &current).await;
+    assert_eq!(
+        (code, &replaced["spec"]["algorithm"]),
+        (200, &json!("three")),
+        "{replaced}"
+    );
+
+    let (_, list) = ask(
+        &stage.api,
+        "GET",
+        &format!("{MODELS}?labelSelector=team%3Dy"),
+        &Value::Null,
+    )
+    .await;
+    assert_eq!(names(&list), ["a"]);
+    let json_patch = json!([{"op": "test", "path": "/spec/algorithm", "value": "one"}]).to_string();
+    let headers = [("content-type", "application/json-patch+json")];
+    let (code, refused) = ask_in(&stage.api, "PATCH", &model("a"), &headers, json_patch).await;
+    assert_eq!(code, 422, "{refused}");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_the_cluster_would_refuse_is_refused_in_sql_too() {
+    let stage = Stage::on_sqlite().await;
+    stage.create_evicted("a", json!({}), json!({"algorithm": "one"})).await;
+    let (_, before) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+    for (patch, expected) in [
+        (json!({"spec": {"algorithm": 7}}), 422),
+        (json!({"metadata": {"labels": {"a b": "c"}}}), 422),
+        (json!({"metadata": {"name": "b"}}), 400),
+        (json!({"metadata": {"uid": "b"}}), 409),
+        (json!({"metadata": {"resourceVersion": "1"}}), 409),
+    ] {
+        let (code, refused) = ask(&stage.api, "PATCH", &model("a"), &patch).await;
+        assert_eq!(code, expected, "{patch}: {refused}");
+    }
+    let dry = format!("{}?dryRun=All", model("a"));
+    let (code, tried) = ask(&stage.api, "PATCH", &dry, &json!({"spec": {"algorithm": "two"}})).await;
+    assert_eq!((code, &tried["spec"]["algorithm"]), (200, &json!("two")), "{tried}");
+    let (_, after) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
+    assert_eq!(after, before);
+    let (code, pruned) = ask(&stage.api, "PATCH", &model("a"), &json!({"spec": {"unknown": 1}})).await;
+    assert_eq!((code, &pruned["spec"]), (200, &json!({"algorithm": "one"})), "{pruned}");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_is_deleted_in_both_places_by_its_selectors_alone() {
+    let stage = Stage::on_sqlite().await;
+    for (name, team) in [("live-x", "x"), ("live-y", "y")] {
+        stage.create(name, json!({"team": team}), json!({})).await;
+    }
+    for (name, team) in [("gone-x", "x"), ("gone-y", "y")] {
+        stage.create_evicted(name, json!({"team": team}), json!({})).await;
+    }
+    for query in [
+        "labelselector=team%3Dx",
+        "labelSelector=team%3Dx&limit=1",
+        "selector=team%3Dx",
+    ] {
+        let (code, refused) = ask(&stage.api, "DELETE", &format!("{MODELS}?{query}"), &Value::Null).await;
+        assert_eq!(code, 400, "{query}: {refused}");
+    }
+    let all = "/apis/michelangelo.api/v2/models";
+    let (code, _) = ask(&stage.api, "DELETE", all, &Value::Null).await;
+    assert_eq!(code, 405);
+
+    let (code, done) = ask(
+        &stage.api,
+        "DELETE",
+        &format!("{MODELS}?labelSelector=team%3Dx"),
+        &Value::Null,
+    )
+    .await;
+    assert_eq!((code, &done["status"]), (200, &json!("Success")), "{done}");
+    stage.wait_until_deleted("live-x").await;
+    assert_eq!(stage.life("gone-x").await, Some(Life::Deleted));
+    let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    let mut left = names(&list);
+    left.sort_unstable();
+    assert_eq!(left, ["gone-y", "live-y"]);
+    stage.end().await;
+}

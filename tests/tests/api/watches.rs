@@ -1,0 +1,94 @@
+//! Watches: the cluster's events, but for those of an object's move to SQL.
+
+use futures::{AsyncBufReadExt, StreamExt};
+use serde_json::{Value, json};
+
+use super::stage::{FINAL, MODELS, Stage, ask, ask_in, model};
+
+/// What a watch from a list's version tells until `last` is created, as `TYPE name` without repetitions.
+async fn told(stage: &Stage, query: &str, change: impl AsyncFnOnce()) -> Vec<String> {
+    let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let path = format!("{MODELS}?watch=true&timeoutSeconds=30&resourceVersion={version}&{query}");
+    let request = http::Request::get(path).body(Vec::new()).unwrap();
+    let mut lines = stage.api.request_stream(request).await.unwrap().lines();
+    change().await;
+    stage.create("last", json!({"team": "x"}), json!({})).await;
+    let mut told: Vec<String> = Vec::new();
+    while let Some(line) = lines.next().await {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let name = event["object"]["metadata"]["name"].as_str().unwrap_or_default();
+        if name == "last" {
+            return told;
+        }
+        let event = format!("{} {name}", event["type"].as_str().unwrap());
+        if told.last() != Some(&event) {
+            told.push(event);
+        }
+    }
+    panic!("the watch ended early, after {told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_eviction_is_no_deletion() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("evicted", json!({"team": "x"}), json!({})).await;
+    stage.create("deleted", json!({"team": "x"}), json!({})).await;
+    let events = told(&stage, "", async || {
+        let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
+        ask(&stage.api, "PATCH", &model("evicted"), &patch).await;
+        stage.wait_until_evicted("evicted").await;
+        ask(&stage.api, "DELETE", &model("deleted"), &Value::Null).await;
+        stage.wait_until_deleted("deleted").await;
+    })
+    .await;
+    assert_eq!(events, ["MODIFIED evicted", "MODIFIED deleted", "DELETED deleted"]);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_leaves_the_selector_is_deleted_for_the_watcher() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("a", json!({"team": "x"}), json!({})).await;
+    let events = told(&stage, "labelSelector=team%3Dx", async || {
+        let patch = json!({"metadata": {"labels": {"team": "y"}}});
+        ask(&stage.api, "PATCH", &model("a"), &patch).await;
+    })
+    .await;
+    assert_eq!(events, ["DELETED a"]);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_tells_in_tables() {
+    let stage = Stage::on_sqlite().await;
+    let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
+    for name in ["a", "b"] {
+        stage.create(name, json!({}), json!({"algorithm": name})).await;
+    }
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let path = format!("{MODELS}?watch=true&timeoutSeconds=1&resourceVersion={version}&allowWatchBookmarks=true");
+    let accept = [("accept", "application/json;as=Table;g=meta.k8s.io;v=v1")];
+    let (code, text) = ask_in(&stage.api, "GET", &path, &accept, String::new()).await;
+    assert_eq!(code, 200, "{text}");
+    let lines = text.as_str().unwrap().lines();
+    let events: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let added: Vec<&Value> = events.iter().filter(|event| event["type"] == "ADDED").collect();
+    assert_eq!(added[0]["object"]["rows"][0]["cells"][1], "a");
+    assert!(added[0]["object"]["columnDefinitions"].is_array());
+    assert_eq!(added[1]["object"]["rows"][0]["cells"][1], "b");
+    assert!(
+        added[1]["object"]["columnDefinitions"].is_null(),
+        "the columns are said once"
+    );
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_wants_the_state_as_events_is_sent_to_the_list() {
+    let stage = Stage::on_sqlite().await;
+    let path = format!("{MODELS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+    let (code, refused) = ask(&stage.api, "GET", &path, &Value::Null).await;
+    assert_eq!((code, &refused["reason"]), (422, &json!("Invalid")), "{refused}");
+    stage.end().await;
+}
