@@ -1,60 +1,101 @@
 //! `kindex api`: the API server over a cluster and a database, as a role of its own and as a part of `kindex up`.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use kindex_api::operations::Operations;
+use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
-use kindex_api::server::{self, Limits};
+use kindex_api::server::{self, Limits, Tls};
 use kindex_runtime::config::MetadataStorageChoice;
 use kindex_runtime::kind::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cli::ApiArgs;
+use crate::cli::{ApiArgs, ListenArgs, Whose};
 use crate::client::{self, Access};
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::{database, health, ingester, interrupt};
 
+/// How often the files of certificate and key are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
 /// An API server whose address is taken.
 pub(crate) struct Api {
     listener: TcpListener,
     rest: Rest,
+    tls: Option<Tls>,
 }
 
 impl Api {
-    /// Takes the address.
+    /// Takes the address. Rights are `usual` where the flags do not say.
     pub(crate) async fn bind(
         registry: &Registry,
         access: &Access,
         store: Store,
-        address: SocketAddr,
+        args: &ListenArgs,
+        usual: Whose,
     ) -> CommandResult<Self> {
-        let operations = Operations::new(*registry, access.config.clone(), store)
+        let whose = args.rights.unwrap_or(usual);
+        let tls = match (&args.tls_cert, &args.tls_key) {
+            (Some(certificate), Some(key)) => {
+                Some(Tls::read(certificate, key).map_err(|error| CommandError::usage(chain(&error)))?)
+            }
+            _ => None,
+        };
+        check_exposure(args, whose, tls.is_some())?;
+        let rights = match whose {
+            Whose::Caller => RightsOf::Caller,
+            Whose::Server => RightsOf::Server,
+        };
+        let operations = Operations::new(*registry, access.config.clone(), store, rights)
             .map_err(|error| CommandError::usage(chain(&error)))?;
         Ok(Self {
-            listener: health::bind(address, "--listen").await?,
+            listener: health::bind(args.listen, "--listen").await?,
             rest: Rest::new(Arc::new(operations)),
+            tls,
         })
     }
 
     /// For `kubectl --server`.
     pub(crate) fn url(&self) -> CommandResult<String> {
         let address = self.listener.local_addr().map_err(CommandError::failure)?;
-        Ok(format!("http://{address}"))
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        Ok(format!("{scheme}://{address}"))
     }
 
     /// Serves until stopped.
     pub(crate) fn start(self, tasks: &TaskTracker, stop: &CancellationToken) {
+        if let Some(tls) = &self.tls {
+            tasks.spawn(tls.clone().follow(LOOK_EVERY, stop.clone()));
+        }
         let stop = stop.clone();
         tasks.spawn(async move {
-            let served = server::serve(self.listener, self.rest.router(), Limits::default(), stop).await;
+            let served = server::serve(self.listener, self.rest.router(), self.tls, Limits::default(), stop).await;
             if let Err(error) = served {
                 tracing::error!(%error, "The API server has stopped");
             }
         });
+    }
+}
+
+/// Refuses what would hand out rights, or tokens, to a whole network.
+fn check_exposure(args: &ListenArgs, whose: Whose, has_keys: bool) -> CommandResult {
+    if args.listen.ip().is_loopback() {
+        return Ok(());
+    }
+    let address = args.listen;
+    match whose {
+        Whose::Server => Err(CommandError::usage(format_args!(
+            "--rights server at {address}: everybody who reaches it could do what the server may do"
+        ))
+        .hint("listen on a loopback address, or let each caller act with their own rights: --rights caller")),
+        Whose::Caller if !has_keys => Err(CommandError::usage(format_args!(
+            "no certificate for {address}: tokens would pass in the clear"
+        ))
+        .hint("give --tls-cert and --tls-key, or listen on a loopback address")),
+        Whose::Caller => Ok(()),
     }
 }
 
@@ -65,7 +106,7 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
         Some(path) => client::from_file(path).await?,
         None => client::from_environment().await?,
     };
-    let api = Api::bind(registry, &access, store.clone(), args.listen.listen).await?;
+    let api = Api::bind(registry, &access, store.clone(), &args.listen, Whose::Caller).await?;
     println!(
         "kubectl --server {} get {}",
         api.url()?,

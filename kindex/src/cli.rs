@@ -20,7 +20,7 @@ pub use healing::{
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{LintArgs, LintForm, PlanArgs};
-pub use serving::{ApiArgs, ListenArg};
+pub use serving::{ApiArgs, ListenArgs, Whose};
 pub use upkeep::{MigrateArgs, PurgeArgs, RestoreArgs};
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
@@ -149,7 +149,7 @@ pub struct UpArgs {
 
     /// Where `kubectl --server` finds live and archived objects as one.
     #[command(flatten)]
-    pub listen: ListenArg,
+    pub listen: ListenArgs,
 
     /// Use this cluster instead of the embedded one.
     #[arg(long, value_name = "PATH")]

@@ -3,23 +3,44 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-/// Where the API server listens.
+/// How the API server is reached.
 #[derive(Clone, Debug, Args)]
-pub struct ListenArg {
+pub struct ListenArgs {
     /// Address of the API server over cluster and SQL; port 0 takes a free one.
     #[arg(long, env = "KINDEX_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:6482")]
     pub listen: SocketAddr,
+
+    /// Serve HTTPS with this certificate, and those that lead from it to a root; read again when it changes.
+    #[arg(long, env = "KINDEX_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// The key of the certificate.
+    #[arg(long, env = "KINDEX_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// With whose rights the server acts; default: `caller` for `kindex api`, `server` for `kindex up`.
+    #[arg(long, env = "KINDEX_RIGHTS", value_enum)]
+    pub rights: Option<Whose>,
+}
+
+/// With whose rights something is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Whose {
+    /// Those of whoever asks: by bearer token, checked with the cluster.
+    Caller,
+    /// Those of the server, whoever asks: for a loopback address alone.
+    Server,
 }
 
 /// Flags of `kindex api`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = API_EXAMPLES)]
 pub struct ApiArgs {
-    /// Where to listen.
+    /// Where to listen, and for whom.
     #[command(flatten)]
-    pub listen: ListenArg,
+    pub listen: ListenArgs,
 
     /// The configuration file; its metadataStorage, mysql and sqlite stanzas say where rows are.
     #[arg(
@@ -41,6 +62,6 @@ pub struct ApiArgs {
 
 const API_EXAMPLES: &str = "\
 Examples:
-  kindex api --config /etc/kindex/config.yaml
-  kindex api --kubeconfig ~/.kube/config --database mysql://kindex:secret@db:3306/michelangelo
+  kindex api --config /etc/kindex/config.yaml --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key
+  kindex api --rights server --kubeconfig ~/.kube/config --database mysql://kindex:secret@db:3306/michelangelo
   kubectl --server http://127.0.0.1:6482 get models -A";

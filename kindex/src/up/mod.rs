@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::Api;
-use crate::cli::UpArgs;
+use crate::cli::{UpArgs, Whose};
 use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
@@ -40,8 +40,8 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     tasks.spawn(health::serve(health_listener, ingestion.clone(), stop.clone()));
     let api = match ingestion.store() {
         Some(store) => {
-            let listen = args.listen.listen;
-            Some(Api::bind(&platform.registry, &place.access, store.clone(), listen).await?)
+            let (registry, store) = (&platform.registry, store.clone());
+            Some(Api::bind(registry, &place.access, store, &args.listen, Whose::Server).await?)
         }
         None => None,
     };

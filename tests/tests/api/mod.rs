@@ -1,8 +1,11 @@
 //! The API server over an embedded cluster, a real ingester and real databases, asked over HTTP as any client asks.
 
+mod encrypted;
+mod guard;
 mod lifecycle;
 mod lists;
 mod program;
+mod rights;
 mod stage;
 mod stored;
 mod watches;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
-use kindex_api::operations::Operations;
+use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits};
 use kindex_cluster::{Cluster, ClusterOptions};
@@ -22,6 +22,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::guard::Guard;
 use crate::harness::mariadb::{self, Flavour};
 
 /// How long a condition may take to hold.
@@ -39,6 +40,7 @@ pub(super) struct Stage {
     pub(super) address: SocketAddr,
     pub(super) store: Arc<dyn MetadataStorage>,
     pub(super) directory: TempDir,
+    pub(super) guard: Guard,
     ingester: Ingester,
     stop: CancellationToken,
     _database: Option<mariadb::Database>,
@@ -48,20 +50,28 @@ impl Stage {
     pub(super) async fn on_sqlite() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let address = format!("sqlite:{}", directory.path().join("kindex.db").display());
-        Self::on(directory, &address.parse().unwrap(), None).await
+        Self::on(directory, &address.parse().unwrap(), None, RightsOf::Server).await
+    }
+
+    /// On SQLite, behind a guard who knows whose tokens allow what.
+    pub(super) async fn with_rights() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let address = format!("sqlite:{}", directory.path().join("kindex.db").display());
+        Self::on(directory, &address.parse().unwrap(), None, RightsOf::Caller).await
     }
 
     /// On MariaDB; nothing where it is absent and not required.
     pub(super) async fn on_mariadb() -> Option<Self> {
         let database = mariadb::database(Flavour::Plain)?;
         let address = database.address();
-        Some(Self::on(tempfile::tempdir().unwrap(), &address, Some(database)).await)
+        Some(Self::on(tempfile::tempdir().unwrap(), &address, Some(database), RightsOf::Server).await)
     }
 
     async fn on(
         directory: TempDir,
         address: &kindex_runtime::store::Address,
         database: Option<mariadb::Database>,
+        rights: RightsOf,
     ) -> Self {
         let registry = Registry {
             kinds: KINDS,
@@ -79,11 +89,16 @@ impl Stage {
             requeue_period: Duration::from_millis(200),
             ..Settings::default()
         });
-        let operations = Operations::new(registry, config, store.clone()).unwrap();
+        let guard = Guard::default();
+        let config = match rights {
+            RightsOf::Server => config,
+            RightsOf::Caller => guard.stand_before(cluster, &stop).await,
+        };
+        let operations = Operations::new(registry, config, store.clone(), rights).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Rest::new(Arc::new(operations)).router();
-        tokio::spawn(server::serve(listener, router, Limits::default(), stop.clone()));
+        tokio::spawn(server::serve(listener, router, None, Limits::default(), stop.clone()));
         let api = Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap();
         Self {
             cluster: client,
@@ -91,6 +106,7 @@ impl Stage {
             address,
             store,
             directory,
+            guard,
             ingester,
             stop,
             _database: database,

@@ -7,8 +7,45 @@ use std::fmt;
 pub struct Caller {
     /// The bearer token, if one was sent.
     pub bearer: Option<String>,
+    /// Whom the caller wants to be taken for.
+    pub impersonate: Option<Impersonation>,
     /// What the client calls itself; names the field manager where the request does not.
     pub user_agent: Option<String>,
+    /// What is done for a caller whose right to it was checked, and that takes rights of another name in the cluster.
+    pub(super) on_behalf: bool,
+}
+
+/// The user as whom somebody else acts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Impersonation {
+    /// The user.
+    pub user: String,
+    /// The groups of that user.
+    pub groups: Vec<String>,
+    /// Whether the request says more of that user than is understood here.
+    pub has_more: bool,
+}
+
+impl Caller {
+    /// Somebody with these credentials.
+    pub fn new(bearer: Option<String>, impersonate: Option<Impersonation>, user_agent: Option<String>) -> Self {
+        Self {
+            bearer,
+            impersonate,
+            user_agent,
+            on_behalf: false,
+        }
+    }
+
+    /// The server, acting for this caller.
+    pub(super) fn on_behalf(&self) -> Self {
+        Self {
+            bearer: None,
+            impersonate: None,
+            user_agent: self.user_agent.clone(),
+            on_behalf: true,
+        }
+    }
 }
 
 /// Never shows the token.
@@ -16,7 +53,23 @@ impl fmt::Debug for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Caller")
             .field("bearer", &self.bearer.as_ref().map(|_| "…"))
+            .field("impersonate", &self.impersonate)
             .field("user_agent", &self.user_agent)
+            .field("on_behalf", &self.on_behalf)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_never_shown() {
+        let caller = Caller {
+            bearer: Some("secret".to_owned()),
+            ..Caller::default()
+        };
+        assert!(!format!("{caller:?}").contains("secret"));
     }
 }

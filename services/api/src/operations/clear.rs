@@ -11,6 +11,7 @@ use serde_json::json;
 use super::cluster::Call;
 use super::list::{self, Page};
 use super::objects::Head;
+use super::rights::Wanted;
 use super::{Answer, Caller, DeleteOptions, ListOptions, Operations, Place, Reason, Refusal, collection, refusal};
 
 /// Objects that are read, or deleted in SQL, at once.
@@ -38,6 +39,8 @@ impl Operations {
                 "what is deleted or past cannot be deleted: leave out includeDeleted and at",
             ));
         }
+        self.allow(caller, Wanted::of("deletecollection", kind, which.namespace.as_deref()))
+            .await?;
         // Refused before anything is deleted.
         let select = list::select(kind, which)?;
         if options.is_dry_run() {
@@ -47,7 +50,8 @@ impl Operations {
             let call = Call::json(Method::DELETE, path, query, Bytes::new());
             return self.upstream.call(caller, call).await;
         }
-        self.clear_cluster(caller, kind, which, options).await?;
+        // It takes the right to delete collections, and no right to each of its objects.
+        self.clear_cluster(&caller.on_behalf(), kind, which, options).await?;
         let request = DeleteCollection {
             select,
             everything: kind.scope == Scope::Cluster,

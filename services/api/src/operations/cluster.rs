@@ -10,7 +10,7 @@ use http::{Method, Request, Response};
 use http_body_util::BodyExt;
 use kube::client::Body;
 
-use super::{Answer, Caller, Refusal};
+use super::{Answer, Caller, Refusal, RightsOf};
 
 /// Longest wait for anything but the body of a watch.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -55,15 +55,26 @@ impl Call<'_> {
 /// The client of the cluster.
 pub(super) struct Upstream {
     own: kube::Client,
+    /// Has no credentials: sends those of the caller.
+    plain: Option<kube::Client>,
 }
 
 impl Upstream {
-    pub(super) fn new(mut config: kube::Config) -> Result<Self, kube::Error> {
+    pub(super) fn new(mut config: kube::Config, rights: RightsOf) -> Result<Self, kube::Error> {
         // A request whose outcome is open is the caller's to repeat; a watch may be silent for long.
         config.default_retry = false;
         config.read_timeout = None;
+        let plain = match rights {
+            RightsOf::Server => None,
+            RightsOf::Caller => {
+                let mut plain = config.clone();
+                plain.auth_info = kube::config::AuthInfo::default();
+                Some(kube::Client::try_from(plain)?)
+            }
+        };
         Ok(Self {
             own: kube::Client::try_from(config)?,
+            plain,
         })
     }
 
@@ -114,11 +125,36 @@ impl Upstream {
         if let Some(agent) = caller.user_agent.as_deref().and_then(|agent| agent.parse().ok()) {
             headers.insert(header::USER_AGENT, agent);
         }
-        let answer = tokio::time::timeout(CALL_TIMEOUT, self.own.send(request.map(Body::from))).await;
+        let client = match &self.plain {
+            Some(plain) if !caller.on_behalf => {
+                identify(caller, headers)?;
+                plain
+            }
+            Some(_) | None => &self.own,
+        };
+        let answer = tokio::time::timeout(CALL_TIMEOUT, client.send(request.map(Body::from))).await;
         answer
             .map_err(|_| Refusal::unreachable(&format_args!("not within {} s", CALL_TIMEOUT.as_secs())))?
             .map_err(|error| Refusal::unreachable(&error))
     }
+}
+
+/// Puts the caller's credentials on a request.
+fn identify(caller: &Caller, headers: &mut HeaderMap) -> Result<(), Refusal> {
+    let unusable = |_| Refusal::bad_request("a header of the request cannot be handed on");
+    if let Some(token) = &caller.bearer {
+        let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(unusable)?;
+        value.set_sensitive(true);
+        headers.insert(header::AUTHORIZATION, value);
+    }
+    if let Some(wanted) = &caller.impersonate {
+        headers.insert("impersonate-user", wanted.user.parse().map_err(unusable)?);
+        headers.remove("impersonate-group");
+        for group in &wanted.groups {
+            headers.append("impersonate-group", group.parse().map_err(unusable)?);
+        }
+    }
+    Ok(())
 }
 
 /// The lines of a body as they come. A line that is too long, or a body that breaks off, ends them with an error.

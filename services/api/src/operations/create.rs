@@ -5,6 +5,7 @@ use http::Method;
 
 use super::cluster::Call;
 use super::objects::{Head, with_finalizer};
+use super::rights::Wanted;
 use super::{Answer, Caller, Operations, Place, Refusal, collection};
 use kindex_runtime::kind::Kind;
 
@@ -53,6 +54,7 @@ impl Operations {
         text: &str,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
+        self.allow(caller, Wanted::of("create", kind, Some(namespace))).await?;
         let guarded = with_finalizer(text, &self.registry.platform)?;
         let head = Head::read(text.as_bytes());
         let name = head.metadata.name.as_str();

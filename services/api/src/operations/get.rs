@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use kindex_runtime::store::{AsOf, Life};
 
 use super::cluster::Call;
+use super::rights::Wanted;
 use super::{Answer, Caller, Operations, Place, Refusal, refusal, stored};
 
 /// Which state of an object is wanted.
@@ -23,6 +24,7 @@ impl Operations {
     /// # Errors
     /// 404 where neither the cluster nor SQL has it.
     pub async fn get(&self, caller: &Caller, place: &Place<'_>, options: &GetOptions) -> Result<Answer, Refusal> {
+        self.allow(caller, Wanted::at("get", place)).await?;
         if let Some(time) = options.at {
             return self.get_past(place, time).await;
         }

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::cluster::Call;
 use super::objects::Head;
+use super::rights::Wanted;
 use super::token::{Next, Token};
 use super::{Answer, Caller, Operations, Refusal, collection, refusal, stored};
 
@@ -98,6 +99,8 @@ impl Operations {
     /// # Errors
     /// 400 for selectors and tokens that are none, 410 for a token whose version the cluster has forgotten.
     pub async fn list(&self, caller: &Caller, kind: &'static Kind, options: &ListOptions) -> Result<Listed, Refusal> {
+        self.allow(caller, Wanted::of("list", kind, options.namespace.as_deref()))
+            .await?;
         if let Some(time) = options.at {
             return self.list_past(kind, options, time).await;
         }
@@ -276,7 +279,9 @@ impl Walk<'_> {
             ("resourceVersionMatch", "Exact".to_owned()),
         ];
         let path = collection(self.kind, Some(&metadata.namespace));
-        let page = self.read(Call::get(path, query)).await?;
+        let server = self.caller.on_behalf();
+        let call = Call::get(path, query);
+        let page = Page::read(&self.operations.upstream.call(&server, call).await?)?;
         let found = page.items.unwrap_or_default();
         let uid = |item: &RawValue| Head::read(item.get().as_bytes()).metadata.uid;
         Ok(found.iter().any(|item| uid(item) == *metadata.uid.0))

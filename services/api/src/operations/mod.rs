@@ -11,6 +11,7 @@ mod list;
 mod objects;
 mod refusal;
 mod remove;
+mod rights;
 mod stored;
 mod token;
 mod update;
@@ -24,14 +25,16 @@ use kindex_runtime::kind::{Kind, Registry, Scope};
 use kindex_runtime::store::MetadataStorage;
 
 use cluster::Upstream;
+use rights::{Rights, Wanted};
 
-pub use caller::Caller;
+pub use caller::{Caller, Impersonation};
 pub use cluster::Relayed;
 pub use create::WriteOptions;
 pub use get::GetOptions;
 pub use list::{ListOptions, Listed};
 pub use refusal::{Details, Reason, Refusal};
 pub use remove::{DeleteOptions, Preconditions};
+pub use rights::RightsOf;
 pub use update::{Part, PatchType};
 pub use watch::{Event, Events, WatchOptions};
 
@@ -75,19 +78,26 @@ impl Answer {
 pub struct Operations {
     registry: Registry,
     upstream: Upstream,
+    rights: Rights,
     store: Arc<dyn MetadataStorage>,
     clock: fn() -> Timestamp,
 }
 
 impl Operations {
-    /// Over the cluster of this configuration and this database.
+    /// Over the cluster of this configuration and this database, with these rights.
     ///
     /// # Errors
     /// A configuration of which no client can be made.
-    pub fn new(registry: Registry, config: kube::Config, store: Arc<dyn MetadataStorage>) -> Result<Self, kube::Error> {
+    pub fn new(
+        registry: Registry,
+        config: kube::Config,
+        store: Arc<dyn MetadataStorage>,
+        rights: RightsOf,
+    ) -> Result<Self, kube::Error> {
         Ok(Self {
             registry,
-            upstream: Upstream::new(config)?,
+            upstream: Upstream::new(config, rights)?,
+            rights: Rights::new(rights),
             store,
             clock: Timestamp::now,
         })
@@ -104,6 +114,10 @@ impl Operations {
     /// Where the cluster does not answer.
     pub async fn relay(&self, caller: &Caller, request: http::Request<Bytes>) -> Result<Relayed, Refusal> {
         self.upstream.relay(caller, request).await
+    }
+
+    async fn allow(&self, caller: &Caller, wanted: Wanted<'_>) -> Result<(), Refusal> {
+        self.rights.allow(&self.upstream, caller, wanted).await
     }
 
     fn now(&self) -> Timestamp {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::cluster::Call;
 use super::objects::Head;
+use super::rights::Wanted;
 use super::{Answer, Caller, Operations, Place, Refusal, refusal, stored};
 
 /// `DeleteOptions` of Kubernetes.
@@ -110,6 +111,7 @@ impl Operations {
     /// # Errors
     /// 404 where neither the cluster nor SQL has it, 409 where a precondition does not hold.
     pub async fn delete(&self, caller: &Caller, place: &Place<'_>, options: &DeleteOptions) -> Result<Answer, Refusal> {
+        self.allow(caller, Wanted::at("delete", place)).await?;
         if options.is_for_the_cluster() {
             let body = Bytes::from(options.to_json().to_string());
             let call = Call::json(Method::DELETE, place.path(), Vec::new(), body);
@@ -118,8 +120,10 @@ impl Operations {
                 answer => answer,
             };
         }
-        match self.upstream.call(caller, Call::get(place.path(), Vec::new())).await {
-            Ok(found) => self.ask_for_deletion(caller, place, options, found).await,
+        // The cluster sees a read and a patch, and the caller needs the right to delete and no other.
+        let server = caller.on_behalf();
+        match self.upstream.call(&server, Call::get(place.path(), Vec::new())).await {
+            Ok(found) => self.ask_for_deletion(&server, place, options, found).await,
             Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(place, options, refusal).await,
             Err(refusal) => Err(refusal),
         }

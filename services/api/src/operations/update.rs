@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::cluster::Call;
 use super::edit::Edit;
 use super::objects::{Head, with_finalizer};
+use super::rights::Wanted;
 use super::{Answer, Caller, Operations, Place, Reason, Refusal, WriteOptions};
 
 /// Which part of an object is written.
@@ -70,6 +71,13 @@ impl PatchType {
     }
 }
 
+fn wanted<'a>(verb: &'static str, place: &Place<'a>, part: Part) -> Wanted<'a> {
+    Wanted {
+        part,
+        ..Wanted::at(verb, place)
+    }
+}
+
 impl Operations {
     /// Replaces an object, or its status.
     ///
@@ -83,6 +91,7 @@ impl Operations {
         text: &str,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
+        self.allow(caller, wanted("update", place, part)).await?;
         let body = match part {
             // A manifest that was never in the cluster knows nothing of our finalizer, and would take it away.
             Part::Main => with_finalizer(text, &self.registry.platform)?,
@@ -114,6 +123,7 @@ impl Operations {
         patch: Bytes,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
+        self.allow(caller, wanted("patch", place, part)).await?;
         if patch_type == PatchType::Apply {
             return self.apply(caller, place, part, patch, options).await;
         }
@@ -138,7 +148,8 @@ impl Operations {
         configuration: Bytes,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        let present = self.upstream.call(caller, Call::get(place.path(), Vec::new())).await;
+        let server = caller.on_behalf();
+        let present = self.upstream.call(&server, Call::get(place.path(), Vec::new())).await;
         match present {
             Err(refusal) if refusal.is_of_absent_object() => {
                 if self.stored_only(place).await?.is_some() {
@@ -159,7 +170,7 @@ impl Operations {
         };
         let applied = self.upstream.call(caller, call).await?;
         if applied.code == 201 && !options.dry_run {
-            return self.guard_applied(caller, place, applied).await;
+            return self.guard_applied(&server, place, applied).await;
         }
         Ok(applied)
     }

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use super::cluster::{self, Call};
 use super::objects::Head;
+use super::rights::Wanted;
 use super::{Caller, ListOptions, Operations, Reason, Refusal, collection, list};
 
 /// How a watch goes.
@@ -51,6 +52,8 @@ impl Operations {
         which: &ListOptions,
         options: &WatchOptions,
     ) -> Result<Events, Refusal> {
+        self.allow(caller, Wanted::of("watch", kind, which.namespace.as_deref()))
+            .await?;
         if options.initial_events {
             let rule = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
             return Err(Refusal::new(

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use kindex_cluster::request::{Rendering, rendering};
 
-use crate::operations::{Answer, Caller, Operations, Reason, Refusal};
+use crate::operations::{Answer, Caller, Impersonation, Operations, Reason, Refusal};
 
 /// The largest body that is read: that of kube-apiserver.
 const BODY_MAX_BYTES: usize = 3 * 1024 * 1024;
@@ -61,10 +61,24 @@ pub(super) fn caller(headers: &HeaderMap) -> Caller {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
     });
-    Caller {
-        bearer,
-        user_agent: text(headers, header::USER_AGENT).map(str::to_owned),
-    }
+    let user_agent = text(headers, header::USER_AGENT).map(str::to_owned);
+    Caller::new(bearer, impersonation(headers), user_agent)
+}
+
+fn impersonation(headers: &HeaderMap) -> Option<Impersonation> {
+    let named = |name: &HeaderName| name.as_str().starts_with("impersonate-");
+    let is_understood = |name: &HeaderName| matches!(name.as_str(), "impersonate-user" | "impersonate-group");
+    let mut names = headers.keys().filter(|name| named(name)).peekable();
+    names.peek()?;
+    let texts = |name: &str| {
+        let values = headers.get_all(name).iter();
+        values.filter_map(|value| value.to_str().ok().map(str::to_owned))
+    };
+    Some(Impersonation {
+        user: texts("impersonate-user").next().unwrap_or_default(),
+        groups: texts("impersonate-group").collect(),
+        has_more: names.any(|name| !is_understood(name)),
+    })
 }
 
 /// The whole body.

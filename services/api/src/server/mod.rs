@@ -1,5 +1,7 @@
 //! Listening: connections within bounds, until told to stop.
 
+mod tls;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +16,12 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use tls::{Tls, TlsError};
+
 /// How long connections may take to end when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
+/// Longest wait for a client to agree on keys.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// What a server bears.
 #[derive(Clone, Debug)]
@@ -35,11 +41,17 @@ impl Default for Limits {
     }
 }
 
-/// Serves until cancelled, then lets what is under way end.
+/// Serves until cancelled, then lets what is under way end. Without keys it serves plain HTTP.
 ///
 /// # Errors
 /// A listener that has no address.
-pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: CancellationToken) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    tls: Option<Tls>,
+    limits: Limits,
+    stop: CancellationToken,
+) -> io::Result<()> {
     let places = Arc::new(Semaphore::new(limits.connections));
     let connections = TaskTracker::new();
     loop {
@@ -62,8 +74,16 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
         // Without this, small events wait for acknowledgements; a socket that refuses still works.
         let _slower = stream.set_nodelay(true);
         let (router, idle, stop) = (router.clone(), limits.idle, stop.clone());
+        let acceptor = tls.as_ref().map(Tls::acceptor);
         connections.spawn(async move {
-            connection(stream, router, idle, stop).await;
+            match acceptor {
+                None => connection(stream, router, idle, stop).await,
+                Some(acceptor) => match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
+                    Ok(Ok(stream)) => connection(stream, router, idle, stop).await,
+                    Ok(Err(error)) => tracing::debug!(%error, "A client does not agree on keys"),
+                    Err(_) => tracing::debug!("A client takes too long to agree on keys"),
+                },
+            }
             drop(place);
         });
     }

@@ -1,0 +1,156 @@
+//! The server's certificate and key, read again when their files change: who renews a certificate restarts nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+/// Why there is no TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// As the system says it.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("{path}: holds no {what} in PEM form: {message}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What was expected.
+        what: &'static str,
+        /// What is wrong.
+        message: String,
+    },
+    /// The two files do not belong together.
+    #[error("{certificate} and {key} make no server: {source}")]
+    Pair {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+        /// Why.
+        #[source]
+        source: rustls::Error,
+    },
+}
+
+/// A certificate and its key, as their files have them.
+#[derive(Clone)]
+pub struct Tls {
+    files: Arc<Files>,
+    current: Arc<RwLock<Arc<ServerConfig>>>,
+}
+
+struct Files {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+/// What the files held.
+#[derive(PartialEq, Eq)]
+struct Texts {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Tls {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// Files that make no server.
+    pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        let files = Files {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+        };
+        let config = files.config(&files.texts()?)?;
+        Ok(Self {
+            files: Arc::new(files),
+            current: Arc::new(RwLock::new(config)),
+        })
+    }
+
+    /// Looks at the files `every` so often, and takes up what they hold when that has changed, until cancelled.
+    /// Connections that stand stay as they are. A pair that makes no server changes nothing: the files may be on
+    /// their way.
+    pub async fn follow(self, every: Duration, stop: CancellationToken) {
+        let mut known = self.files.texts().ok();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(every) => {}
+            }
+            let found = self.files.texts();
+            if matches!((&found, &known), (Ok(found), Some(known)) if found == known) {
+                continue;
+            }
+            match found.and_then(|texts| Ok((self.files.config(&texts)?, texts))) {
+                Ok((config, texts)) => {
+                    *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
+                    known = Some(texts);
+                    tracing::info!(certificate = %self.files.certificate.display(), "A new certificate is in use");
+                }
+                Err(error) => tracing::warn!(%error, "The certificate in use stays: the new one cannot be used"),
+            }
+        }
+    }
+
+    /// For the next connection.
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        TlsAcceptor::from(current.clone())
+    }
+}
+
+impl Files {
+    fn texts(&self) -> Result<Texts, TlsError> {
+        let read = |path: &Path| {
+            std::fs::read(path).map_err(|source| TlsError::File {
+                path: path.to_owned(),
+                source,
+            })
+        };
+        Ok(Texts {
+            certificate: read(&self.certificate)?,
+            key: read(&self.key)?,
+        })
+    }
+
+    fn config(&self, texts: &Texts) -> Result<Arc<ServerConfig>, TlsError> {
+        let content = |path: &Path, what, message: String| TlsError::Content {
+            path: path.to_owned(),
+            what,
+            message,
+        };
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&texts.certificate).collect();
+        let chain = chain.map_err(|error| content(&self.certificate, "certificates", error.to_string()))?;
+        // The parser's words may quote what it read: of a key, none are repeated.
+        let key = PrivateKeyDer::from_pem_slice(&texts.key)
+            .map_err(|_| content(&self.key, "private key", "it cannot be read".to_owned()))?;
+        let pair = |source| TlsError::Pair {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            source,
+        };
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(pair)?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(pair)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+}

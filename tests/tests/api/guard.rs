@@ -1,0 +1,110 @@
+//! What a cluster with users has before the embedded one, which has none: it reviews tokens and rights by a short
+//! list, and lets requests through as far as their tokens allow. A request without a token is the server's own.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use axum::Json;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// What the guard has seen.
+#[derive(Clone, Default)]
+pub(super) struct Guard {
+    pub(super) reviews: Arc<AtomicUsize>,
+    /// User and method of what came with a token and was let through.
+    pub(super) passed: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Clone)]
+struct Post {
+    guard: Guard,
+    cluster: Client,
+}
+
+/// Jane reads, creates and deletes in `default`; the root does everything.
+fn allows(user: &str, verb: &str, namespace: &str) -> bool {
+    match user {
+        "root" => true,
+        "jane" => namespace == "default" && ["get", "list", "watch", "create", "delete"].contains(&verb),
+        _ => false,
+    }
+}
+
+impl Guard {
+    /// Stands before a cluster; the configuration for who comes by.
+    pub(super) async fn stand_before(&self, cluster: SocketAddr, stop: &CancellationToken) -> Config {
+        let config = |address: SocketAddr| Config::new(format!("http://{address}").parse().unwrap());
+        let post = Post {
+            guard: self.clone(),
+            cluster: Client::try_from(config(cluster)).unwrap(),
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = axum::Router::new().fallback(answer).with_state(post);
+        let stopped = stop.clone().cancelled_owned();
+        tokio::spawn(async move { axum::serve(listener, router).with_graceful_shutdown(stopped).await });
+        config(address)
+    }
+}
+
+async fn answer(State(post): State<Post>, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap();
+    let path = parts.uri.path().to_owned();
+    if path.ends_with("reviews") {
+        post.guard.reviews.fetch_add(1, Ordering::SeqCst);
+        return Json(json!({"status": review(&serde_json::from_slice(&body).unwrap())})).into_response();
+    }
+    if let Some(token) = parts.headers.remove("authorization") {
+        let asked = token
+            .to_str()
+            .unwrap()
+            .trim_start_matches("Bearer ")
+            .trim_end_matches("-token")
+            .to_owned();
+        let user = match parts.headers.get("impersonate-user") {
+            Some(user) => user.to_str().unwrap().to_owned(),
+            None => asked,
+        };
+        let namespace = path.split_once("/namespaces/").map_or("", |(_, rest)| rest);
+        let mut rest = namespace.split('/');
+        let namespace = rest.next().unwrap_or_default();
+        let verb = match (parts.method.as_str(), rest.nth(1)) {
+            ("GET", Some(_)) => "get",
+            ("GET", None) => "list",
+            ("POST", _) => "create",
+            ("DELETE", _) => "delete",
+            _ => "patch",
+        };
+        if !allows(&user, verb, namespace) {
+            let status = json!({"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403});
+            return (StatusCode::FORBIDDEN, Json(status)).into_response();
+        }
+        post.guard.passed.lock().unwrap().push(format!("{user} {verb}"));
+    }
+    let request = http::Request::from_parts(parts, kube::client::Body::from(body));
+    let (parts, body) = post.cluster.send(request).await.unwrap().into_parts();
+    Response::from_parts(parts, Body::new(body))
+}
+
+fn review(review: &Value) -> Value {
+    let spec = &review["spec"];
+    if let Some(token) = spec["token"].as_str() {
+        return match token.strip_suffix("-token") {
+            Some(user) => json!({"authenticated": true, "user": {"username": user, "groups": ["people"]}}),
+            None => json!({"authenticated": false}),
+        };
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let deed = &spec["resourceAttributes"];
+    let allowed = allows(&text(&spec["user"]), &text(&deed["verb"]), &text(&deed["namespace"]));
+    json!({"allowed": allowed, "reason": "as the list says"})
+}

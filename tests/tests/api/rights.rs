@@ -1,0 +1,175 @@
+//! The callers' own rights: with live and with archived objects alike, and nothing is told to who has none.
+
+use std::sync::atomic::Ordering;
+
+use kindex_runtime::store::Life;
+use serde_json::{Value, json};
+
+use super::stage::{FINAL, MODELS, Stage, ask_in, manifest, model};
+
+/// One request with a token, and more headers.
+async fn ask_as(
+    stage: &Stage,
+    user: &str,
+    method: &str,
+    path: &str,
+    body: &Value,
+    more: &[(&str, &str)],
+) -> (u16, Value) {
+    let token = format!("Bearer {user}-token");
+    let media = if method == "PATCH" {
+        "application/merge-patch+json"
+    } else {
+        "application/json"
+    };
+    let mut headers = vec![("authorization", token.as_str()), ("content-type", media)];
+    headers.extend_from_slice(more);
+    let text = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    ask_in(&stage.api, method, path, &headers, text).await
+}
+
+async fn create(stage: &Stage, user: &str, namespace: &str, name: &str, annotations: Value) {
+    let path = MODELS.replace("default", namespace);
+    let body = manifest(
+        json!({"name": name, "annotations": annotations}),
+        json!({"algorithm": "one"}),
+    );
+    let (code, answer) = ask_as(stage, user, "POST", &path, &body, &[]).await;
+    assert_eq!(code, 201, "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_nobody_is_told_nothing() {
+    let stage = Stage::with_rights().await;
+    for headers in [
+        &[][..],
+        &[("authorization", "Bearer nonsense")],
+        &[("authorization", "Basic cm9vdDo=")],
+    ] {
+        for path in [
+            MODELS.to_owned(),
+            model("a"),
+            format!("{MODELS}?watch=true"),
+            format!("{MODELS}?at=2026-01-01T00:00:00Z"),
+        ] {
+            let (code, refused) = ask_in(&stage.api, "GET", &path, headers, String::new()).await;
+            assert_eq!((code, &refused["message"]), (401, &json!("Unauthorized")), "{path}");
+        }
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_without_rights_is_not_there() {
+    let stage = Stage::with_rights().await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
+    let (code, answer) = ask_as(&stage, "root", "POST", "/api/v1/namespaces", &namespace, &[]).await;
+    assert_eq!(code, 201, "{answer}");
+    create(&stage, "jane", "default", "mine", json!({FINAL: "true"})).await;
+    create(&stage, "root", "other", "theirs", json!({FINAL: "true"})).await;
+    stage.wait_until_evicted("mine").await;
+    let other = MODELS.replace("default", "other");
+    let (code, _) = ask_as(&stage, "root", "GET", &format!("{other}/theirs"), &Value::Null, &[]).await;
+    assert_eq!(code, 200);
+
+    let body = manifest(json!({"name": "theirs"}), json!({}));
+    for (method, path, body) in [
+        ("GET", format!("{other}/theirs"), &Value::Null),
+        ("GET", format!("{other}/theirs?includeDeleted=true"), &Value::Null),
+        ("GET", format!("{other}/theirs?at=2126-01-01T00:00:00Z"), &Value::Null),
+        ("GET", format!("{other}/no-such"), &Value::Null),
+        ("GET", other.clone(), &Value::Null),
+        ("GET", format!("{other}?at=2126-01-01T00:00:00Z"), &Value::Null),
+        ("GET", format!("{other}?watch=true"), &Value::Null),
+        ("GET", "/apis/michelangelo.api/v2/models".to_owned(), &Value::Null),
+        ("POST", other.clone(), &body),
+        ("PUT", format!("{other}/theirs"), &body),
+        (
+            "PATCH",
+            format!("{other}/theirs"),
+            &json!({"spec": {"algorithm": "two"}}),
+        ),
+        ("DELETE", format!("{other}/theirs"), &Value::Null),
+        ("DELETE", other.clone(), &Value::Null),
+        // In her own namespace she may not do this.
+        ("PATCH", model("mine"), &json!({"spec": {"algorithm": "two"}})),
+        ("DELETE", MODELS.to_owned(), &Value::Null),
+    ] {
+        let (code, refused) = ask_as(&stage, "jane", method, &path, body, &[]).await;
+        assert_eq!(
+            (code, &refused["reason"]),
+            (403, &json!("Forbidden")),
+            "{method} {path}: {refused}"
+        );
+        let said = refused["message"].as_str().unwrap_or_default();
+        assert!(said.contains("User \"jane\" cannot"), "{said}");
+    }
+    let (code, mine) = ask_as(&stage, "jane", "GET", &model("mine"), &Value::Null, &[]).await;
+    assert_eq!((code, &mine["spec"]["algorithm"]), (200, &json!("one")), "{mine}");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_right_to_delete_is_enough_to_delete() {
+    let stage = Stage::with_rights().await;
+    create(&stage, "jane", "default", "live", json!({})).await;
+    create(&stage, "jane", "default", "gone", json!({FINAL: "true"})).await;
+    stage.wait_until_evicted("gone").await;
+    for name in ["live", "gone"] {
+        let (code, answer) = ask_as(&stage, "jane", "DELETE", &model(name), &Value::Null, &[]).await;
+        assert_eq!(code, 200, "{answer}");
+    }
+    stage.wait_until_deleted("live").await;
+    assert_eq!(stage.life("gone").await, Some(Life::Deleted));
+    let passed = stage.guard.passed.lock().unwrap().clone();
+    assert!(
+        passed.iter().all(|request| request.starts_with("jane create")),
+        "{passed:?}"
+    );
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clusters_word_counts_for_a_while() {
+    let stage = Stage::with_rights().await;
+    let reviews = async |user: &str, path: &str| {
+        let before = stage.guard.reviews.load(Ordering::SeqCst);
+        ask_as(&stage, user, "GET", path, &Value::Null, &[]).await;
+        stage.guard.reviews.load(Ordering::SeqCst) - before
+    };
+    assert_eq!(reviews("jane", MODELS).await, 2, "the token and the right");
+    assert_eq!(reviews("jane", MODELS).await, 0);
+    assert_eq!(reviews("jane", &model("a")).await, 1, "another right");
+    assert_eq!(reviews("root", MODELS).await, 2, "another token");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_act_as_another_has_the_others_rights() {
+    let stage = Stage::with_rights().await;
+    let other = MODELS.replace("default", "other");
+    let as_user = |user: &'static str| [("impersonate-user", user), ("impersonate-group", "people")];
+    let (code, _) = ask_as(&stage, "root", "GET", MODELS, &Value::Null, &as_user("jane")).await;
+    assert_eq!(code, 200);
+    let (code, refused) = ask_as(&stage, "root", "GET", &other, &Value::Null, &as_user("jane")).await;
+    assert_eq!(code, 403, "{refused}");
+    let (code, refused) = ask_as(&stage, "jane", "GET", MODELS, &Value::Null, &as_user("root")).await;
+    assert_eq!(code, 403, "{refused}");
+    assert!(
+        refused["message"].as_str().unwrap().contains("cannot impersonate"),
+        "{refused}"
+    );
+    let more = [("impersonate-user", "jane"), ("impersonate-extra-scopes", "all")];
+    let (code, _) = ask_as(&stage, "root", "GET", MODELS, &Value::Null, &more).await;
+    assert_eq!(code, 403);
+    stage.end().await;
+
+    let stage = Stage::on_sqlite().await;
+    let (code, refused) = ask_as(&stage, "root", "GET", MODELS, &Value::Null, &as_user("jane")).await;
+    assert_eq!(code, 403, "a server with its own rights acts as nobody else: {refused}");
+    stage.end().await;
+}
