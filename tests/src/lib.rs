@@ -11,6 +11,8 @@ pub mod mysql;
 
 pub mod galera;
 
+pub mod controlplane;
+
 pub mod reference;
 
 pub mod scrape;

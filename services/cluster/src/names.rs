@@ -6,8 +6,9 @@ const SUBDOMAIN_MAX: usize = 253;
 /// Longest label, of DNS and of Kubernetes.
 const LABEL_MAX: usize = 63;
 
-fn too_long(max: usize) -> String {
-    format!("must be no more than {max} bytes")
+/// Lengths are counted in bytes; what they are called depends on what is too long.
+fn too_long(max: usize, unit: &str) -> String {
+    format!("must be no more than {max} {unit}")
 }
 
 fn is_dns_label(text: &str) -> bool {
@@ -23,8 +24,12 @@ fn is_qualified(text: &str) -> bool {
 
 /// Names of most objects: an RFC 1123 subdomain.
 pub(crate) fn subdomain(text: &str) -> Option<String> {
+    subdomain_of(text, "characters")
+}
+
+fn subdomain_of(text: &str, unit: &str) -> Option<String> {
     if text.len() > SUBDOMAIN_MAX {
-        return Some(too_long(SUBDOMAIN_MAX));
+        return Some(too_long(SUBDOMAIN_MAX, unit));
     }
     if text.split('.').all(is_dns_label) {
         return None;
@@ -40,7 +45,7 @@ pub(crate) fn subdomain(text: &str) -> Option<String> {
 /// Names of namespaces: an RFC 1123 label.
 pub(crate) fn dns_label(text: &str) -> Option<String> {
     if text.len() > LABEL_MAX {
-        return Some(too_long(LABEL_MAX));
+        return Some(too_long(LABEL_MAX, "characters"));
     }
     if is_dns_label(text) {
         return None;
@@ -56,7 +61,7 @@ pub(crate) fn dns_label(text: &str) -> Option<String> {
 /// A name that must also start with a letter: an RFC 1035 label.
 pub(crate) fn rfc1035_label(text: &str) -> Option<String> {
     if text.len() > LABEL_MAX {
-        return Some(too_long(LABEL_MAX));
+        return Some(too_long(LABEL_MAX, "characters"));
     }
     if is_dns_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase()) {
         return None;
@@ -78,7 +83,7 @@ pub(crate) fn qualified_name(text: &str) -> Option<String> {
     match prefix {
         Some("") => return Some("prefix part must be non-empty".to_owned()),
         Some(prefix) => {
-            if let Some(problem) = subdomain(prefix) {
+            if let Some(problem) = subdomain_of(prefix, "bytes") {
                 return Some(format!("prefix part {problem}"));
             }
         }
@@ -88,7 +93,7 @@ pub(crate) fn qualified_name(text: &str) -> Option<String> {
         return Some("name part must be non-empty".to_owned());
     }
     if name.len() > LABEL_MAX {
-        return Some(format!("name part {}", too_long(LABEL_MAX)));
+        return Some(format!("name part {}", too_long(LABEL_MAX, "bytes")));
     }
     if is_qualified(name) {
         return None;
@@ -103,7 +108,7 @@ pub(crate) fn qualified_name(text: &str) -> Option<String> {
 /// Values of labels.
 pub(crate) fn label_value(text: &str) -> Option<String> {
     if text.len() > LABEL_MAX {
-        return Some(too_long(LABEL_MAX));
+        return Some(too_long(LABEL_MAX, "bytes"));
     }
     if text.is_empty() || is_qualified(text) {
         return None;

@@ -61,3 +61,13 @@ fn describe(resource: &Resource) -> ResourceDoc {
 pub(crate) fn swagger() -> Value {
     json!({"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.33.0"}, "paths": {}, "definitions": {}})
 }
+
+/// The same in protobuf, the only form of it that kubectl reads: version, title and an empty list of paths.
+pub(crate) fn swagger_protobuf() -> Vec<u8> {
+    let field = |number: u8, bytes: &[u8]| {
+        let length = u8::try_from(bytes.len()).expect("the few texts are short");
+        [&[number << 3 | 2, length], bytes].concat()
+    };
+    let info = [field(1, b"Kubernetes"), field(2, b"v1.33.0")].concat();
+    [field(1, b"2.0"), field(2, &info), field(8, b"")].concat()
+}

@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::api::Api;
-use crate::request::{self, Query, Target};
+use crate::request::{self, Query, Rendering, Target};
 use crate::rest::{self, Body, ObjectRequest, Reply};
 use crate::status::Status;
 use crate::{discovery, openapi_index};
@@ -29,6 +29,7 @@ const BODY_MAX_BYTES: usize = 3 * 1024 * 1024;
 /// How long connections may take to end when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
 const ACCEPTED: &str = "application/json, application/yaml";
+const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Serves connections until the shutdown token is cancelled, then lets those under way end.
@@ -88,11 +89,21 @@ async fn respond(
     address: SocketAddr,
 ) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let rendering = request::rendering(text(request.headers(), header::ACCEPT));
     let reply = answer(api, request, address)
         .await
-        .unwrap_or_else(|status| Reply::from(&status));
+        .unwrap_or_else(|status| refusal(&status, rendering));
     tracing::debug!(%method, path, code = reply.code, "answered");
     into_response(reply)
+}
+
+/// A refusal in the form that the client wants.
+fn refusal(status: &Status, rendering: Option<Rendering>) -> Reply {
+    match rendering {
+        Some(Rendering::Yaml) => serde_saphyr::to_string(&status)
+            .map_or_else(|_| Reply::from(status), |text| Reply::yaml(status.http_code(), text)),
+        Some(Rendering::Json | Rendering::Table | Rendering::Metadata) | None => Reply::from(status),
+    }
 }
 
 async fn answer(api: &Api, request: Request<Incoming>, address: SocketAddr) -> Result<Reply, Status> {
@@ -112,7 +123,11 @@ async fn answer(api: &Api, request: Request<Incoming>, address: SocketAddr) -> R
         }
     };
     let request = ObjectRequest {
-        method: parts.method,
+        // What is only asked about is found as if it were read; the connection leaves the body out.
+        method: match parts.method {
+            Method::HEAD => Method::GET,
+            method => method,
+        },
         path,
         query: Query::parse(parts.uri.query().unwrap_or_default()),
         rendering: request::rendering(accept).ok_or_else(|| Status::not_acceptable(ACCEPTED))?,
@@ -157,7 +172,12 @@ fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAdd
         Target::GroupVersion(group, version) => discovery::resource_list(&catalog, group, version),
         Target::OpenApiIndex => Some(openapi_index::index(&catalog)),
         Target::OpenApiDocument(group, version) => openapi_index::document(&catalog, group, version),
-        // The old document is offered as JSON alone.
+        Target::Swagger if accept.is_some_and(|accept| accept.contains(SWAGGER_PROTOBUF)) => {
+            return Ok(Reply {
+                content_type: SWAGGER_PROTOBUF,
+                ..Reply::json(200, openapi_index::swagger_protobuf())
+            });
+        }
         Target::Swagger if request::rendering(accept).is_none() => {
             return Err(Status::not_acceptable(ACCEPTED));
         }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Author, kinds, metadata};
+use super::{Author, kinds, known, metadata};
 use crate::definition::{self, Claims};
 use crate::fields;
 use crate::meta;
@@ -28,7 +28,7 @@ pub(crate) fn create(
     claims: &Claims,
     author: &Author<'_>,
 ) -> Result<Value, Status> {
-    check_namespace(&object, namespace)?;
+    check_namespace(resource, &object, namespace)?;
     if !meta::resource_version(&object).is_empty() {
         return Err(Status::unexplained(
             "resourceVersion should not be set on objects to be created",
@@ -45,6 +45,9 @@ pub(crate) fn create(
         schema::apply_defaults(structural, &mut object);
     }
     let problems = problems(resource, &object, None);
+    if let Some(problem) = undecodable(resource, &problems) {
+        return Err(known::unreadable(resource, &problem.message));
+    }
     if !problems.is_empty() {
         return Err(Status::invalid(
             &resource.group,
@@ -85,10 +88,20 @@ pub(super) fn problems(resource: &Resource, object: &Value, before: Option<&Valu
     problems
 }
 
+/// A value that the type of a built-in kind cannot hold: of what is no object of the kind, nothing else is said.
+fn undecodable<'a>(resource: &Resource, problems: &'a [FieldProblem]) -> Option<&'a FieldProblem> {
+    let is_typed = !matches!(resource.nature, Nature::Custom | Nature::Definition);
+    let mut wrong = problems
+        .iter()
+        .filter(|problem| problem.reason == "FieldValueTypeInvalid");
+    wrong.next().filter(|_| is_typed)
+}
+
 /// The namespace of the body may be absent, but not another one.
-pub(super) fn check_namespace(object: &Value, namespace: &str) -> Result<(), Status> {
+pub(super) fn check_namespace(resource: &Resource, object: &Value, namespace: &str) -> Result<(), Status> {
     let sent = meta::namespace(object);
-    if sent.is_empty() || sent == namespace {
+    // What belongs to no namespace loses the one that was sent.
+    if !resource.namespaced || sent.is_empty() || sent == namespace {
         return Ok(());
     }
     Err(Status::bad_request(

@@ -7,7 +7,7 @@ use crate::meta;
 use crate::request::FieldValidation;
 use crate::resource::{Nature, Resource};
 use crate::schema;
-use crate::status::Status;
+use crate::status::{FieldProblem, Status};
 
 /// An object as it was sent, with what is doubtful about it.
 #[derive(Debug)]
@@ -68,7 +68,8 @@ impl Sent {
     }
 }
 
-fn unreadable(resource: &Resource, problem: &str) -> Status {
+/// 400: what was sent is no object of the resource.
+pub(super) fn unreadable(resource: &Resource, problem: &str) -> Status {
     let kind = &resource.names.kind;
     Status::bad_request(format!(
         "{kind} in version {:?} cannot be handled as a {kind}: {problem}",
@@ -98,6 +99,17 @@ fn check_type(resource: &Resource, fields: &mut Map<String, Value>) -> Result<()
         )));
     }
     if !kind.is_empty() && kind != resource.names.kind {
+        if resource.nature == Nature::Custom {
+            let rule = format!("must be {}", resource.names.kind);
+            let name = fields.get("metadata").and_then(|metadata| metadata["name"].as_str());
+            let problem = FieldProblem::invalid("kind", &kind, &rule);
+            return Err(Status::invalid(
+                &resource.group,
+                &kind,
+                name.unwrap_or_default(),
+                &[problem],
+            ));
+        }
         return Err(Status::bad_request(format!(
             "{kind} in version {:?} cannot be handled as a {}: the kind in the data does not match",
             resource.version, resource.names.kind

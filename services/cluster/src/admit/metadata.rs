@@ -50,6 +50,15 @@ fn pairs<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &
 }
 
 fn check_name(resource: &Resource, object: &Value, found: &mut Vec<FieldProblem>) {
+    let rule = match resource.nature {
+        Nature::Namespace => names::dns_label,
+        Nature::Custom | Nature::Definition | Nature::CoreEvent | Nature::Event | Nature::Plain => names::subdomain,
+    };
+    let base = object["metadata"]["generateName"].as_str().unwrap_or_default();
+    // Something follows, so that a dash at its end does not matter.
+    if let Some(problem) = rule(base.strip_suffix('-').unwrap_or(base)).filter(|_| !base.is_empty()) {
+        found.push(FieldProblem::invalid("metadata.generateName", base, &problem));
+    }
     let name = meta::name(object);
     if name.is_empty() {
         found.push(FieldProblem::required(
@@ -58,45 +67,39 @@ fn check_name(resource: &Resource, object: &Value, found: &mut Vec<FieldProblem>
         ));
         return;
     }
-    let problem = match resource.nature {
-        Nature::Namespace => names::dns_label(name),
-        Nature::Custom | Nature::Definition | Nature::CoreEvent | Nature::Event | Nature::Plain => {
-            names::subdomain(name)
-        }
-    };
-    if let Some(problem) = problem {
+    if let Some(problem) = rule(name) {
         found.push(FieldProblem::invalid("metadata.name", name, &problem));
     }
 }
 
 fn check_owners(object: &Value, found: &mut Vec<FieldProblem>) {
     let mut controllers = Vec::new();
-    for (at, owner) in object["metadata"]["ownerReferences"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .enumerate()
-    {
-        let path = format!("metadata.ownerReferences[{at}]");
+    let owners = &object["metadata"]["ownerReferences"];
+    for owner in owners.as_array().into_iter().flatten() {
         for field in ["apiVersion", "kind", "name", "uid"] {
             if owner[field].as_str().unwrap_or_default().is_empty() {
-                let what = if field == "apiVersion" { "version" } else { field };
+                let rule = match field {
+                    "apiVersion" => "version must not be empty",
+                    _ => "must not be empty",
+                };
                 found.push(FieldProblem::invalid(
-                    format!("{path}.{field}"),
+                    format!("metadata.ownerReferences.{field}"),
                     "",
-                    &format!("{what} must not be empty"),
+                    rule,
                 ));
             }
         }
         if owner["controller"] == true {
-            controllers.push(owner["name"].as_str().unwrap_or_default());
+            let text = |field: &str| owner[field].as_str().unwrap_or_default();
+            controllers.push(format!("{}/{}", text("kind"), text("name")));
         }
     }
     if let [first, second, ..] = controllers.as_slice() {
         let rule = format!(
             "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}"
         );
-        found.push(FieldProblem::invalid("metadata.ownerReferences", "", &rule));
+        let shown = owners.to_string();
+        found.push(FieldProblem::invalid_number("metadata.ownerReferences", &shown, &rule));
     }
 }
 
@@ -111,8 +114,8 @@ pub(crate) fn warnings(resource: &Resource, object: &Value) -> Vec<String> {
         .filter(|finalizer| !finalizer.contains('/') && !standard.contains(finalizer))
         .map(|finalizer| {
             format!(
-                "metadata.finalizers: \"{finalizer}\": prefer a domain-qualified finalizer name including a path (/) to avoid \
-                 accidental conflicts with other finalizer writers"
+                "metadata.finalizers: \"{finalizer}\": prefer a domain-qualified finalizer name to avoid accidental \
+                 conflicts with other finalizer writers"
             )
         })
         .collect()

@@ -107,7 +107,7 @@ fn check_identity(resource: &Resource, before: &Value, object: &mut Value) -> Re
         _ => {}
     }
     let namespace = meta::namespace(before);
-    create::check_namespace(object, namespace)?;
+    create::check_namespace(resource, object, namespace)?;
     meta::set(object, "namespace", (!namespace.is_empty()).then(|| namespace.into()));
     let (sent, current) = (meta::uid(object), meta::uid(before));
     if !sent.is_empty() && sent != current {

@@ -9,4 +9,4 @@ pub(crate) use accept::wants_aggregated_discovery;
 pub use accept::{Rendering, rendering};
 pub use path::{ResourcePath, Subresource, Target, parse as parse_path};
 pub use query::Query;
-pub(crate) use query::{FieldValidation, ListQuery, VersionMatch};
+pub(crate) use query::{FieldValidation, ListQuery, QueryError, VersionMatch};

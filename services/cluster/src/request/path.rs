@@ -67,6 +67,10 @@ pub struct ResourcePath {
 
 /// Parses the path of a URL.
 pub fn parse(path: &str) -> Target {
+    // `a//b` names nothing; a slash at the end is let pass.
+    if path.trim_end_matches('/').contains("//") {
+        return Target::Unknown;
+    }
     let parts: Vec<String> = path
         .split('/')
         .filter(|part| !part.is_empty())

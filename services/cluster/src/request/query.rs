@@ -31,8 +31,16 @@ pub(crate) enum QueryError {
     #[error(transparent)]
     Selector(#[from] SelectorError),
     /// A parameter with a value it cannot have.
-    #[error("{0}: Invalid value: {1:?}: {2}")]
-    Value(&'static str, String, &'static str),
+    #[error("{0}: Unsupported value: {1}: supported values: {2}")]
+    Unsupported(&'static str, String, &'static str),
+    /// A parameter that is no number.
+    #[error("strconv.ParseInt: parsing {0:?}: invalid syntax")]
+    Number(String),
+    /// A resource version that is none.
+    #[error(
+        "invalid resource version: resourceVersion: Invalid value: {0:?}: strconv.ParseUint: parsing {0:?}: invalid syntax"
+    )]
+    Version(String),
 }
 
 /// The options of a list or watch.
@@ -93,11 +101,7 @@ impl Query {
         match self.get("dryRun") {
             None => Ok(false),
             Some("All") => Ok(true),
-            Some(other) => Err(QueryError::Value(
-                "dryRun",
-                other.to_owned(),
-                "supported values: \"All\"",
-            )),
+            Some(other) => Err(QueryError::Unsupported("dryRun", format!("[{other:?}]"), "\"All\"")),
         }
     }
 
@@ -107,21 +111,31 @@ impl Query {
             None | Some("Warn") => Ok(FieldValidation::Warn),
             Some("Ignore") => Ok(FieldValidation::Ignore),
             Some("Strict") => Ok(FieldValidation::Strict),
-            Some(other) => Err(QueryError::Value(
-                "fieldValidation",
-                other.to_owned(),
-                "supported values: \"Ignore\", \"Strict\", \"Warn\"",
-            )),
+            Some(other) => {
+                let allowed = "\"Ignore\", \"Strict\", \"Warn\"";
+                Err(QueryError::Unsupported(
+                    "fieldValidation",
+                    format!("{other:?}"),
+                    allowed,
+                ))
+            }
         }
+    }
+
+    /// What `resourceVersion` says.
+    pub(crate) fn version(&self) -> Result<Option<u64>, QueryError> {
+        let parse = |text: &str| text.parse().map_err(|_| QueryError::Version(text.to_owned()));
+        self.get("resourceVersion").map(parse).transpose()
     }
 
     /// The options of a list or watch.
     pub(crate) fn list(&self) -> Result<ListQuery, QueryError> {
-        let number = |name: &'static str| match self.get(name) {
+        // Less than nothing is as good as nothing.
+        let number = |name: &str| match self.get(name) {
             None => Ok(None),
-            Some(text) => match text.parse::<u64>() {
-                Ok(number) => Ok(Some(number)),
-                Err(_) => Err(QueryError::Value(name, text.to_owned(), "must be a whole number")),
+            Some(text) => match text.parse::<i64>() {
+                Ok(number) => Ok(u64::try_from(number).ok().filter(|number| *number > 0)),
+                Err(_) => Err(QueryError::Number(text.to_owned())),
             },
         };
         let version_match = match self.get("resourceVersionMatch") {
@@ -129,23 +143,25 @@ impl Query {
             Some("Exact") => Some(VersionMatch::Exact),
             Some("NotOlderThan") => Some(VersionMatch::NotOlderThan),
             Some(other) => {
-                let rule = "supported values: \"Exact\", \"NotOlderThan\", \"\"";
-                return Err(QueryError::Value("resourceVersionMatch", other.to_owned(), rule));
+                let allowed = "\"Exact\", \"NotOlderThan\", \"\"";
+                return Err(QueryError::Unsupported(
+                    "resourceVersionMatch",
+                    format!("{other:?}"),
+                    allowed,
+                ));
             }
         };
         Ok(ListQuery {
             labels: LabelSelector::parse(self.get("labelSelector").unwrap_or_default())?,
             fields: FieldSelector::parse(self.get("fieldSelector").unwrap_or_default())?,
-            limit: number("limit")?
-                .filter(|limit| *limit > 0)
-                .map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)),
+            limit: number("limit")?.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)),
             continue_token: self.get("continue").map(str::to_owned),
-            rv: number("resourceVersion")?,
+            rv: self.version()?,
             version_match,
             watch: self.is_on("watch"),
             bookmarks: self.is_on("allowWatchBookmarks"),
             initial_events: self.is_on("sendInitialEvents"),
-            timeout_seconds: number("timeoutSeconds")?.filter(|seconds| *seconds > 0),
+            timeout_seconds: number("timeoutSeconds")?,
         })
     }
 }

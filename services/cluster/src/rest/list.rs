@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::render::{self, ListMeta};
-use super::{Call, Reply, watch};
+use super::{Call, Reply, refused, watch};
 use crate::mutate::store_failed;
 use crate::request::{ListQuery, VersionMatch};
-use crate::resource::{Resource, Shown, shown};
+use crate::resource::{Nature, Resource, Shown, shown};
 use crate::status::{FieldProblem, Status};
 use crate::store::{Page, PageRequest, Revision, StoreError};
 
@@ -32,7 +32,9 @@ impl Token {
     }
 
     fn decode(text: &str) -> Result<Self, Status> {
-        let refused = |why: &dyn std::fmt::Display| Status::bad_request(format!("continue key is not valid: {why}"));
+        let refused = |why: &dyn std::fmt::Display| {
+            Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        };
         let json = URL_SAFE_NO_PAD.decode(text).map_err(|error| refused(&error))?;
         serde_json::from_slice(&json).map_err(|error| refused(&error))
     }
@@ -44,7 +46,7 @@ pub(super) async fn list_or_watch(call: &Call<'_>) -> Result<Reply, Status> {
         .request
         .query
         .list()
-        .map_err(|error| Status::bad_request(error.to_string()))?;
+        .map_err(|error| refused("ListOptions", &error))?;
     check_fields(call.resource, &query)?;
     check_versions(call, &query)?;
     if query.watch {
@@ -179,6 +181,12 @@ fn check_fields(resource: &Resource, query: &ListQuery) -> Result<(), Status> {
             || resource.selectable.iter().any(|selectable| selectable == field)
     };
     match query.fields.fields().find(|field| !known(field)) {
+        Some(field) if resource.nature == Nature::Plain && resource.selectable.is_empty() => {
+            let known = "only \"metadata.name\", \"metadata.namespace\"";
+            Err(Status::bad_request(format!(
+                "{field:?} is not a known field selector: {known}"
+            )))
+        }
         Some(field) => Err(Status::bad_request(format!("field label not supported: {field}"))),
         None => Ok(()),
     }
@@ -200,14 +208,10 @@ fn check_versions(call: &Call<'_>, query: &ListQuery) -> Result<(), Status> {
                 "resourceVersionMatch is forbidden for watch",
             ));
         }
-    } else if query.version_match.is_some() {
-        if query.continue_token.is_some() {
-            let rule = "resourceVersionMatch is forbidden when continue is provided";
-            return invalid(FieldProblem::forbidden("resourceVersionMatch", rule));
-        }
-        if query.rv.is_none() {
-            let rule = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-            return invalid(FieldProblem::forbidden("resourceVersionMatch", rule));
+    } else {
+        let problems = list_problems(call, query);
+        if !problems.is_empty() {
+            return Err(Status::invalid("meta.k8s.io", "ListOptions", "", &problems));
         }
     }
     if query.continue_token.is_some() && query.rv > Some(0) {
@@ -220,4 +224,32 @@ fn check_versions(call: &Call<'_>, query: &ListQuery) -> Result<(), Status> {
         Some(rv) if rv > current => Err(Status::future_version(rv, current)),
         _ => Ok(()),
     }
+}
+
+/// What the options of a list may not say together.
+fn list_problems(call: &Call<'_>, query: &ListQuery) -> Vec<FieldProblem> {
+    let mut problems = Vec::new();
+    let mut forbid = |field: &str, rule: &str| problems.push(FieldProblem::forbidden(field, rule));
+    let matched = "resourceVersionMatch";
+    if query.version_match.is_some() {
+        if query.rv.is_none() {
+            forbid(
+                matched,
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+            );
+        }
+        if query.continue_token.is_some() {
+            forbid(matched, "resourceVersionMatch is forbidden when continue is provided");
+        }
+    }
+    if query.version_match == Some(VersionMatch::Exact) && query.rv == Some(0) {
+        forbid(
+            matched,
+            "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+        );
+    }
+    if call.request.query.has("sendInitialEvents") {
+        forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
+    }
+    problems
 }

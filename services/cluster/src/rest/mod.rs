@@ -15,9 +15,9 @@ use hyper::Method;
 
 use crate::api::Api;
 use crate::mutate;
-use crate::request::{Query, Rendering, ResourcePath, Subresource};
+use crate::request::{Query, QueryError, Rendering, ResourcePath, Subresource};
 use crate::resource::{Nature, Resource};
-use crate::status::Status;
+use crate::status::{FieldProblem, Status};
 use crate::store::ObjectKey;
 
 pub(crate) use reply::{Body, Reply};
@@ -64,11 +64,9 @@ impl Call<'_> {
         self.request.query.get("fieldManager").unwrap_or_else(agent)
     }
 
-    fn dry_run(&self) -> Result<bool, Status> {
-        self.request
-            .query
-            .dry_run()
-            .map_err(|error| Status::bad_request(error.to_string()))
+    /// Whether the request must leave no trace; `options` is what Kubernetes calls the parameters of the verb.
+    fn dry_run(&self, options: &str) -> Result<bool, Status> {
+        self.request.query.dry_run().map_err(|error| refused(options, &error))
     }
 }
 
@@ -114,7 +112,30 @@ fn check_subresource(resource: &Resource, subresource: Option<Subresource>) -> R
     }
 }
 
+/// The refusal of a request for its parameters.
+fn refused(options: &str, error: &QueryError) -> Status {
+    match error {
+        QueryError::Unsupported(field, value, allowed) => {
+            let problem = FieldProblem {
+                field: (*field).to_owned(),
+                reason: "FieldValueNotSupported",
+                message: format!("Unsupported value: {value}: supported values: {allowed}"),
+            };
+            Status::invalid("meta.k8s.io", options, "", &[problem])
+        }
+        QueryError::Selector(_) | QueryError::Number(_) | QueryError::Version(_) => {
+            Status::bad_request(error.to_string())
+        }
+    }
+}
+
 async fn get(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
+    if let Err(error) = call.request.query.version() {
+        let text = error.to_string();
+        return Err(Status::unexplained(
+            text.trim_start_matches("invalid resource version: "),
+        ));
+    }
     let revision = mutate::find(call.api, call.resource, &call.key(name)).await?;
     render::revision(call, 200, &revision)
 }

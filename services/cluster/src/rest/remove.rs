@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::list::matching;
-use super::{Call, Reply, render};
+use super::{Call, Reply, refused, render};
 use crate::decode;
 use crate::meta;
 use crate::mutate::{self, DeleteOptions, Deleted, Propagation, store_failed};
@@ -53,7 +53,7 @@ pub(super) async fn collection(call: &Call<'_>) -> Result<Reply, Status> {
         .request
         .query
         .list()
-        .map_err(|error| Status::bad_request(error.to_string()))?;
+        .map_err(|error| refused("ListOptions", &error))?;
     let (found, meta) = matching(call, &query).await?;
     for revision in &found {
         match mutate::delete(call.api, call.resource, &revision.key, &options).await {
@@ -86,7 +86,7 @@ fn options(call: &Call<'_>) -> Result<DeleteOptions, Status> {
     };
     let invalid = |problem| Status::invalid("meta.k8s.io", "DeleteOptions", "", &[problem]);
     let dry_run = match sent.dry_run.as_slice() {
-        [] => call.dry_run()?,
+        [] => call.dry_run("DeleteOptions")?,
         [all] if all == "All" => true,
         [other, ..] => {
             return Err(invalid(FieldProblem::not_supported("dryRun", other, &["All"])));

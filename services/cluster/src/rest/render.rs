@@ -8,7 +8,7 @@ use crate::api::Api;
 use crate::builtin;
 use crate::mutate::{Written, store_failed};
 use crate::request::{Query, Rendering};
-use crate::resource::{Resource, Shown, shown};
+use crate::resource::{Nature, Resource, Shown, shown};
 use crate::status::Status;
 use crate::store::Revision;
 use crate::table::{self, IncludeObject};
@@ -29,6 +29,15 @@ impl ListMeta {
         }
         if let Some(remaining) = self.remaining {
             metadata["remainingItemCount"] = remaining.into();
+        }
+        metadata
+    }
+
+    /// The same in a list of whole objects: that of a custom resource has the token where there is no next page, too.
+    fn of_list(&self, resource: &Resource) -> Value {
+        let mut metadata = self.to_value();
+        if resource.nature == Nature::Custom && self.continue_token.is_none() {
+            metadata["continue"] = "".into();
         }
         metadata
     }
@@ -78,7 +87,7 @@ pub(super) fn many(call: &Call<'_>, objects: &[Shown<'_>], meta: &ListMeta) -> R
                 "apiVersion": resource.api_version(),
                 "items": values()?,
                 "kind": resource.names.list_kind,
-                "metadata": meta.to_value(),
+                "metadata": meta.of_list(resource),
             });
             Reply::yaml(200, yaml(&list)?)
         }
@@ -112,7 +121,7 @@ fn list_text(resource: &Resource, objects: &[Shown<'_>], meta: &ListMeta) -> Byt
         format!(
             "],\"kind\":\"{}\",\"metadata\":{}}}",
             resource.names.list_kind,
-            meta.to_value()
+            meta.of_list(resource)
         )
         .as_bytes(),
     );

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Call, Reply, render};
+use super::{Call, Reply, refused, render};
 use crate::admit::{self, Author, Sent};
 use crate::decode::{self, DecodeError, Decoded};
 use crate::fields;
@@ -14,6 +14,8 @@ use crate::status::{Cause, FieldProblem, Status};
 
 /// Media types of bodies that hold an object.
 const OBJECT_TYPES: &str = "application/json, application/yaml";
+/// The longest name of a field manager.
+const MANAGER_MAX_BYTES: usize = 128;
 
 /// How the request wants its writing done.
 struct Manner<'a> {
@@ -22,12 +24,15 @@ struct Manner<'a> {
     dry_run: bool,
 }
 
-fn manner<'a>(call: &'a Call<'_>) -> Result<Manner<'a>, Status> {
-    let validation = call
-        .request
-        .query
-        .field_validation()
-        .map_err(|error| Status::bad_request(error.to_string()))?;
+fn manner<'a>(call: &'a Call<'_>, options: &str) -> Result<Manner<'a>, Status> {
+    let dry_run = call.dry_run(options)?;
+    let given = call.request.query.get("fieldManager").unwrap_or_default();
+    if given.len() > MANAGER_MAX_BYTES {
+        let problem = FieldProblem::too_long("fieldManager", MANAGER_MAX_BYTES);
+        return Err(Status::invalid("meta.k8s.io", options, "", &[problem]));
+    }
+    let validation = call.request.query.field_validation();
+    let validation = validation.map_err(|error| refused(options, &error))?;
     let author = Author {
         manager: call.manager(),
         subresource: call.request.path.subresource,
@@ -37,7 +42,7 @@ fn manner<'a>(call: &'a Call<'_>) -> Result<Manner<'a>, Status> {
     Ok(Manner {
         author,
         validation,
-        dry_run: call.dry_run()?,
+        dry_run,
     })
 }
 
@@ -46,7 +51,7 @@ pub(super) async fn post(call: &Call<'_>) -> Result<Reply, Status> {
     if call.resource.namespaced && call.request.path.namespace.is_none() {
         return Err(Status::method_not_allowed());
     }
-    let manner = manner(call)?;
+    let manner = manner(call, "CreateOptions")?;
     let (object, warnings) = read_object(call)?.checked(call.resource, manner.validation)?;
     let warnings = [warnings, admit::warnings(call.resource, &object)].concat();
     let written = mutate::create(
@@ -63,7 +68,7 @@ pub(super) async fn post(call: &Call<'_>) -> Result<Reply, Status> {
 
 /// Replaces an object.
 pub(super) async fn put(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
-    let manner = manner(call)?;
+    let manner = manner(call, "UpdateOptions")?;
     let (object, warnings) = read_object(call)?.checked(call.resource, manner.validation)?;
     let warnings = [warnings, admit::warnings(call.resource, &object)].concat();
     let edit = |_: &Value| Ok(object.clone());
@@ -116,7 +121,7 @@ fn unknown_patch_type(call: &Call<'_>) -> Status {
 }
 
 async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<Reply, Status> {
-    let manner = manner(call)?;
+    let manner = manner(call, "PatchOptions")?;
     let (patch, duplicates) = Patch::read(patch_type, &call.request.body)?;
     let mut warnings = Vec::new();
     let edit = |before: &Value| {
@@ -145,7 +150,7 @@ async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<
 
 /// Server-side apply: creates what is not there, but for subresources.
 async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
-    let mut manner = manner(call)?;
+    let mut manner = manner(call, "PatchOptions")?;
     manner.author.applied = true;
     if call.request.query.get("fieldManager").is_none() {
         let problem = FieldProblem::required("fieldManager", "is required for apply patch");

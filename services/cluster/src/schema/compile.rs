@@ -76,6 +76,9 @@ fn additional(schema: &Value) -> Additional {
     }
 }
 
+/// Formats that are about numbers.
+const NUMBER_FORMATS: &[&str] = &["int32", "int64", "float", "double"];
+
 fn rules(schema: &Value) -> Rules {
     let count = |name: &str| schema.get(name).and_then(Value::as_u64);
     let float = |name: &str| schema.get(name).and_then(Value::as_f64);
@@ -97,6 +100,9 @@ fn rules(schema: &Value) -> Rules {
             .and_then(Value::as_array)
             .filter(|values| !values.is_empty())
             .cloned(),
+        number_format: text("format")
+            .filter(|name| NUMBER_FORMATS.contains(name))
+            .map(str::to_owned),
         format: text("format").and_then(|name| Some((name.to_owned(), Format::of_name(name)?))),
         maximum: float("maximum").map(|value| Bound {
             value,

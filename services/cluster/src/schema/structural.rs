@@ -102,6 +102,8 @@ pub(super) struct Rules {
     pub(super) required: Vec<String>,
     pub(super) choices: Option<Vec<Value>>,
     pub(super) format: Option<(String, Format)>,
+    /// A format of numbers.
+    pub(super) number_format: Option<String>,
     pub(super) maximum: Option<Bound>,
     pub(super) minimum: Option<Bound>,
     pub(super) multiple_of: Option<f64>,

@@ -171,7 +171,7 @@ fn key(tokens: &mut Peekable<'_>) -> Result<String, SelectorError> {
         Some(Token::Word(word)) => match names::qualified_name(word) {
             None => Ok(word.to_owned()),
             Some(problem) => Err(SelectorError::Labels(format!(
-                "key: Invalid value: {word:?}: {problem}"
+                "<nil>: Invalid value: {word:?}: {problem}"
             ))),
         },
         Some(other) => Err(expected(other.text(), "identifier")),
@@ -209,7 +209,7 @@ fn values(key: &str, tokens: &mut Peekable<'_>) -> Result<Vec<String>, SelectorE
         match tokens.next() {
             Some(Token::Comma) => {}
             Some(Token::Close) => return Ok(found),
-            other => return Err(expected(other.map_or("", Token::text), "',', or ')'")),
+            other => return Err(expected(other.map_or("", Token::text), "',' or ')'")),
         }
     }
 }
@@ -218,7 +218,7 @@ fn bound(key: &str, tokens: &mut Peekable<'_>) -> Result<i64, SelectorError> {
     let word = value(key, tokens)?;
     word.parse().map_err(|_| {
         SelectorError::Labels(format!(
-            "values[0][{key}]: Invalid value: {word:?}: for 'Gt', 'Lt' operators, the value must be an integer"
+            "values[0]: Invalid value: {word:?}: for 'Gt', 'Lt' operators, the value must be an integer"
         ))
     })
 }

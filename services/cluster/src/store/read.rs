@@ -48,6 +48,13 @@ pub(super) async fn position(pool: &SqlitePool) -> Result<u64, StoreError> {
     Ok(bounds(&mut *pool.acquire().await?).await?.1)
 }
 
+const COUNT_LIVE: &str = "SELECT COUNT(*) FROM live WHERE resource = ?1 AND (?2 IS NULL OR namespace = ?2) \
+     AND (namespace, name) > (?3, ?4) AND rv <= ?5";
+const COUNT_PAST: &str = "SELECT COUNT(*) FROM revisions r \
+     WHERE r.resource = ?1 AND (?2 IS NULL OR r.namespace = ?2) AND (r.namespace, r.name) > (?3, ?4) AND r.change <> 2 \
+     AND r.rv = (SELECT MAX(x.rv) FROM revisions x \
+         WHERE x.resource = r.resource AND x.namespace = r.namespace AND x.name = r.name AND x.rv <= ?5)";
+
 impl Store {
     /// The last committed resource version. Everything up to it is in the feeds.
     pub(crate) fn committed(&self) -> u64 {
@@ -132,22 +139,25 @@ impl Store {
         Ok(Page { rv, objects })
     }
 
-    /// How many live objects come after `(namespace, name)` in a list.
+    /// How many objects come after `(namespace, name)` in a list at the request's version.
     pub(crate) async fn count_after(
         &self,
         request: &PageRequest,
         namespace: &str,
         name: &str,
     ) -> Result<u64, StoreError> {
-        let count: i64 = sqlx::query_scalar(
-            "SELECT COUNT(*) FROM live WHERE resource = ?1 AND (?2 IS NULL OR namespace = ?2) AND (namespace, name) > (?3, ?4)",
-        )
-        .bind(&request.resource)
-        .bind(&request.namespace)
-        .bind(namespace)
-        .bind(name)
-        .fetch_one(&self.readers)
-        .await?;
+        let mut snapshot = self.readers.begin().await?;
+        let (_, newest) = bounds(&mut snapshot).await?;
+        let rv = request.at.unwrap_or(newest);
+        let count = sqlx::query_scalar(if rv < newest { COUNT_PAST } else { COUNT_LIVE });
+        let count: i64 = count
+            .bind(&request.resource)
+            .bind(&request.namespace)
+            .bind(namespace)
+            .bind(name)
+            .bind(rv.cast_signed())
+            .fetch_one(&mut *snapshot)
+            .await?;
         Ok(count.cast_unsigned())
     }
 

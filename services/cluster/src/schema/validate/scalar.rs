@@ -25,6 +25,7 @@ pub(super) fn kind(schema: &Structural, value: &Value, path: &Path<'_>, errors: 
         };
     }
     let format = schema.rules.format.as_ref().map(|(name, _)| name.as_str());
+    let format = format.or(schema.rules.number_format.as_deref());
     let numeric = schema.int_or_string || matches!(schema.kind, Some(Type::Integer | Type::Number));
     let takes = takes_type(schema, value, found);
     match (value, format) {
@@ -137,8 +138,8 @@ pub(super) fn number(schema: &Structural, number: &Number, path: &Path<'_>, erro
         ("Maximum boundary", rules.maximum.map(|bound| bound.value)),
     ];
     for (what, limit) in limits {
-        if integer && limit.is_some_and(|limit| !is_int64(limit)) {
-            errors.push(not_an_integer(what, path));
+        if integer && limit.is_some_and(|limit| !is_integer(limit, rules.number_format.as_deref())) {
+            errors.push(not_an_integer(what, rules.number_format.as_deref(), path));
         }
     }
     if let Some(pair) = rules.multiple_of.map(|factor| Pair::of(number, factor, integer)) {
@@ -164,9 +165,15 @@ pub(super) fn number(schema: &Structural, number: &Number, path: &Path<'_>, erro
 }
 
 /// The API server names no field for these; the path is in the text.
-fn not_an_integer(what: &str, path: &Path<'_>) -> FieldError {
-    let detail = format!("{what} value must be of type integer (default format) in {path}");
+fn not_an_integer(what: &str, format: Option<&str>, path: &Path<'_>) -> FieldError {
+    let format = format.map_or("(default format)".to_owned(), |format| format!("with format {format}"));
+    let detail = format!("{what} value must be of type integer {format} in {path}");
     FieldError::invalid("<nil>", &Value::String(String::new()), &detail)
+}
+
+fn is_integer(value: f64, format: Option<&str>) -> bool {
+    let fits = |value: f64| (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value);
+    is_int64(value) && (format != Some("int32") || fits(value))
 }
 
 fn is_int64(value: f64) -> bool {

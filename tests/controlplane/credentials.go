@@ -1,0 +1,144 @@
+// What proves who is who: certificates, keys of service accounts, tokens and kubeconfig, all made
+// at start and worth nothing after the end.
+
+package main
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Who may log in. Only admin may do anything; the rights of the others are for tests to grant.
+var users = []struct{ name, groups string }{
+	{"admin", "system:masters"},
+	{"alice", "team-a"},
+	{"bob", "team-b"},
+	{"carol", ""},
+}
+
+type credentials struct {
+	authority, certificate, key, accountKey, tokens string
+	authorityPEM                                    []byte
+	tokenOf                                         map[string]string
+}
+
+func makeCredentials(directory string) (*credentials, error) {
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return nil, err
+	}
+	at := func(name string) string { return filepath.Join(directory, name) }
+	made := &credentials{
+		authority:   at("ca.crt"),
+		certificate: at("server.crt"),
+		key:         at("server.key"),
+		accountKey:  at("accounts.key"),
+		tokens:      at("tokens.csv"),
+		tokenOf:     map[string]string{},
+	}
+	if err := made.makeCertificates(); err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	accountKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeKey(made.accountKey, accountKey); err != nil {
+		return nil, err
+	}
+	return made, made.makeTokens()
+}
+
+func (made *credentials) makeCertificates() error {
+	now := time.Now()
+	authority := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "kindex-test-authority"},
+		NotBefore:             now.Add(-time.Hour),
+		NotAfter:              now.AddDate(0, 0, 7),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	made.authorityPEM, err = sign(made.authority, authority, authority, authorityKey.Public(), authorityKey)
+	if err != nil {
+		return err
+	}
+	server := &x509.Certificate{
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: "kube-apiserver"},
+		NotBefore:    authority.NotBefore,
+		NotAfter:     authority.NotAfter,
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:     []string{"localhost", "kubernetes.default.svc"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	serverKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	if _, err = sign(made.certificate, server, authority, serverKey.Public(), authorityKey); err != nil {
+		return err
+	}
+	return writeKey(made.key, serverKey)
+}
+
+func sign(path string, what, by *x509.Certificate, key crypto.PublicKey, with crypto.Signer) ([]byte, error) {
+	bytes, err := x509.CreateCertificate(rand.Reader, what, by, key, with)
+	if err != nil {
+		return nil, err
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: bytes})
+	return text, os.WriteFile(path, text, 0o600)
+}
+
+func writeKey(path string, key *ecdsa.PrivateKey) error {
+	bytes, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: bytes}), 0o600)
+}
+
+func (made *credentials) makeTokens() error {
+	var lines strings.Builder
+	for _, user := range users {
+		made.tokenOf[user.name] = rand.Text()
+		fmt.Fprintf(&lines, "%s,%s,%s,%q\n", made.tokenOf[user.name], user.name, user.name, user.groups)
+	}
+	return os.WriteFile(made.tokens, []byte(lines.String()), 0o600)
+}
+
+// A context for each user, named like the user; admin is the current one.
+func (made *credentials) writeKubeconfig(path, address string) error {
+	config := api.NewConfig()
+	config.CurrentContext = "admin"
+	config.Clusters["test"] = &api.Cluster{
+		Server:                   "https://" + address,
+		CertificateAuthorityData: made.authorityPEM,
+	}
+	for name, token := range made.tokenOf {
+		config.AuthInfos[name] = &api.AuthInfo{Token: token}
+		config.Contexts[name] = &api.Context{Cluster: "test", AuthInfo: name}
+	}
+	return clientcmd.WriteToFile(*config, path)
+}

@@ -1,0 +1,99 @@
+//! Takes out of an answer what two servers cannot have in common: uids, times, versions, addresses, tokens, and the
+//! order of what different managers own, which depends on the second in which they wrote, and of several complaints
+//! about one object, which the API server finds in the order of a hash table.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::server::Answer;
+
+/// Fields that hold such a value, whatever it is.
+const FIELDS: &[&str] = &[
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "time",
+    "lastTransitionTime",
+    "continue",
+];
+
+static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    [
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
+        (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", "TIME"),
+        (
+            r"(?i)(resource ?version: +)\d+( \(\d+\))?(, current: \d+)?",
+            "${1}VERSION",
+        ),
+        (r"^\d+[smh](\d+s)?$", "AGE"),
+        (r"\b\d+[smh](\d+s)?$", "AGE"),
+        (r"(?i)\b(generated[-_])[a-z0-9]{5}\b", "${1}SUFFIX"),
+    ]
+    .into_iter()
+    .map(|(pattern, mask)| (Regex::new(pattern).expect("a pattern"), mask))
+    .collect()
+});
+
+/// The answer without what differs by nature.
+pub(super) fn masked(answer: &Answer, address: &str, saved: &[(String, String)]) -> Answer {
+    let words = Words { address, saved };
+    Answer {
+        code: answer.code,
+        content_type: answer.content_type.clone(),
+        warnings: answer.warnings.iter().map(|warning| words.text(warning)).collect(),
+        body: words.value(&answer.body),
+    }
+}
+
+struct Words<'a> {
+    address: &'a str,
+    saved: &'a [(String, String)],
+}
+
+impl Words<'_> {
+    fn value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::from(self.text(text)),
+            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
+            Value::Object(fields) => fields.iter().map(|(name, field)| self.field(name, field)).collect(),
+            other => other.clone(),
+        }
+    }
+
+    fn field(&self, name: &str, value: &Value) -> (String, Value) {
+        let masked = match value {
+            Value::String(text) if FIELDS.contains(&name) && !text.is_empty() => Value::from("MASKED"),
+            Value::Array(causes) if name == "causes" => {
+                let mut causes: Vec<Value> = causes.iter().map(|cause| self.value(cause)).collect();
+                causes.sort_by_key(Value::to_string);
+                Value::from(causes)
+            }
+            // Several complaints are compared as causes.
+            Value::String(text) if name == "message" && text.contains(" is invalid: [") => Value::from("SEVERAL"),
+            Value::Array(entries) if name == "managedFields" => {
+                let mut entries: Vec<Value> = entries.iter().map(|entry| self.value(entry)).collect();
+                entries.sort_by_key(|entry| ["manager", "operation", "subresource"].map(|key| entry[key].to_string()));
+                Value::from(entries)
+            }
+            other => self.value(other),
+        };
+        (name.to_owned(), masked)
+    }
+
+    fn text(&self, text: &str) -> String {
+        let text = text.replace(self.address, "ADDRESS");
+        // Short numbers stand in too many places to be taken for a version.
+        let is_version = |value: &str| value.len() > 2 && value.bytes().all(|byte| byte.is_ascii_digit());
+        let known = self.saved.iter().filter(|(_, value)| is_version(value));
+        let text = known.fold(text, |text, (_, value)| {
+            let word = Regex::new(&format!(r"\b{value}\b")).expect("digits");
+            word.replace_all(&text, "VERSION").into_owned()
+        });
+        PATTERNS.iter().fold(text, |text, (pattern, mask)| {
+            pattern.replace_all(&text, *mask).into_owned()
+        })
+    }
+}

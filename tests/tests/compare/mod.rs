@@ -1,0 +1,128 @@
+//! One script, two servers: each request goes to the embedded cluster and to a kube-apiserver, and the answers are
+//! compared. What differs is listed, exactly, with its reason.
+
+mod script;
+
+mod server;
+
+mod difference;
+mod mask;
+
+mod listed;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use kindex_cluster::Cluster;
+use kindex_tests::controlplane::ControlPlane;
+use tokio::sync::oneshot;
+
+use crate::harness::require::require;
+use script::{Request, parse};
+use server::{Answer, Server};
+
+/// How many requests the scripts have at least.
+const REQUESTS_MIN: usize = 190;
+/// What every script finds on both servers, besides a namespace of its own.
+const PREPARATION: &str = include_str!("scripts/preparation.http");
+
+macro_rules! scripts {
+    ($($name:ident),* $(,)?) => {
+        /// Every script with its text.
+        const SCRIPTS: &[(&str, &str)] = &[
+            $((stringify!($name), include_str!(concat!("scripts/", stringify!($name), ".http")))),*
+        ];
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                compare(stringify!($name), include_str!(concat!("scripts/", stringify!($name), ".http"))).await;
+            }
+        )*
+    };
+}
+
+scripts!(create, read);
+
+async fn compare(name: &str, text: &str) {
+    let Some(real) = ControlPlane::shared() else { return };
+    let has_kubectl = std::process::Command::new("kubectl")
+        .args(["version", "--client"])
+        .output();
+    if !require("kubectl", has_kubectl.is_ok()) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = directory.path().join("kubeconfig");
+    let (_stop, address) = embedded().await;
+    std::fs::write(&kubeconfig, kindex_cluster::kubeconfig(address)).unwrap();
+    let mut ours = Server::new(&kubeconfig, name).await;
+    let mut theirs = Server::new(real.kubeconfig(), name).await;
+    for request in parse(PREPARATION) {
+        tokio::join!(ours.send(&request), theirs.send(&request));
+    }
+    let mut findings = Vec::new();
+    for request in parse(text) {
+        let (left, right) = both(&mut ours, &mut theirs, &request).await;
+        let found = difference::between(&left, &right);
+        findings.extend(listed::judge(&format!("{name}/{}", request.name), &found));
+    }
+    assert!(
+        findings.is_empty(),
+        "{} findings:\n{}",
+        findings.len(),
+        findings.join("\n")
+    );
+}
+
+async fn both(ours: &mut Server, theirs: &mut Server, request: &Request) -> (Answer, Answer) {
+    let (left, right) = tokio::join!(ours.send(request), theirs.send(request));
+    (
+        mask::masked(&left, &ours.address, &ours.saved),
+        mask::masked(&right, &theirs.address, &theirs.saved),
+    )
+}
+
+/// An embedded cluster that lives as long as the sender.
+async fn embedded() -> (oneshot::Sender<()>, std::net::SocketAddr) {
+    let cluster = Cluster::ephemeral().await.unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    tokio::spawn(async move { cluster.serve(listener, async { drop(stopped.await) }).await });
+    (stop, address)
+}
+
+#[test]
+fn the_scripts_ask_enough() {
+    let count: usize = SCRIPTS.iter().map(|(_, text)| parse(text).len()).sum();
+    assert!(count >= REQUESTS_MIN, "{count} requests, {REQUESTS_MIN} at least");
+}
+
+#[test]
+fn what_is_listed_is_a_request_of_a_script() {
+    let asked: BTreeSet<String> = SCRIPTS
+        .iter()
+        .flat_map(|(script, text)| {
+            parse(text)
+                .into_iter()
+                .map(move |request| format!("{script}/{}", request.name))
+        })
+        .collect();
+    let listed = listed::requests();
+    let unknown: Vec<_> = listed.keys().filter(|request| !asked.contains(**request)).collect();
+    assert!(unknown.is_empty(), "no script has {unknown:?}");
+}
+
+#[test]
+fn the_page_tells_every_reason() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/reference/embedded-cluster.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let row = |(name, sentence): &(&str, &str)| format!("| {name} | {sentence} |");
+    let wanted: Vec<String> = listed::reasons().iter().map(row).collect();
+    let table = page.split("| Reason | What differs |").nth(1).unwrap_or_default();
+    let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
+    assert_eq!(
+        rows, wanted,
+        "the table of the page, and the reasons of differences.txt"
+    );
+}
