@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, ask, ask_in, model, names};
+use super::stage::{FINAL, MODELS, Stage, ask, ask_in, eventually, model, names};
 
 /// All names of a list, page by page, with `between` done after each page.
 async fn walk(stage: &Stage, query: &str, limit: usize, mut between: impl AsyncFnMut(usize)) -> Vec<String> {
@@ -193,6 +193,42 @@ async fn a_list_without_a_limit_is_whole_whatever_its_length() {
         let accept = format!("application/json;as={form};g=meta.k8s.io;v=v1");
         let (_, list) = ask_in(&stage.api, "GET", MODELS, &[("accept", &accept)], String::new()).await;
         assert_eq!(list[items].as_array().map(Vec::len), Some(502), "{form}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_somebody_holds_in_the_cluster_is_listed_once() {
+    let stage = Stage::on_sqlite().await;
+    stage.create("other", json!({}), json!({})).await;
+    stage.create("held", json!({}), json!({})).await;
+    let patch = json!({"metadata": {
+        "finalizers": ["michelangelo/Ingester", "example.com/holder"],
+        "annotations": {FINAL: "true"},
+    }});
+    let (code, _) = ask(&stage.api, "PATCH", &model("held"), &patch).await;
+    assert_eq!(code, 200);
+    eventually("it is evicted, and held", async || {
+        let (_, found) = ask(&stage.cluster, "GET", &model("held"), &Value::Null).await;
+        found["metadata"]["finalizers"] == json!(["example.com/holder"])
+    })
+    .await;
+    // To the one it has just left, to the other it did so before the list began.
+    for api in [&stage.api, &stage.later] {
+        for limit in [1, 2, 3, 500] {
+            let (mut found, mut token) = (Vec::new(), String::new());
+            loop {
+                let path = format!("{MODELS}?limit={limit}&continue={token}");
+                let (_, page) = ask(api, "GET", &path, &Value::Null).await;
+                found.extend(names(&page).into_iter().map(str::to_owned));
+                match page["metadata"]["continue"].as_str() {
+                    Some(next) => token = next.to_owned(),
+                    None => break,
+                }
+            }
+            found.sort_unstable();
+            assert_eq!(found, ["held", "other"], "pages of {limit}");
+        }
     }
     stage.end().await;
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
+use jiff::{SignedDuration, Timestamp};
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits};
@@ -37,6 +38,8 @@ pub(super) const FINAL: &str = "michelangelo/Immutable";
 pub(super) struct Stage {
     pub(super) cluster: Client,
     pub(super) api: Client,
+    /// An API server in whose opinion it is an hour later.
+    pub(super) later: Client,
     pub(super) address: SocketAddr,
     pub(super) store: Arc<dyn MetadataStorage>,
     pub(super) directory: TempDir,
@@ -94,15 +97,14 @@ impl Stage {
             RightsOf::Server => config,
             RightsOf::Caller => guard.stand_before(cluster, &stop).await,
         };
-        let operations = Operations::new(registry, config, store.clone(), rights).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let router = Rest::new(Arc::new(operations)).router();
-        tokio::spawn(server::serve(listener, router, None, Limits::default(), stop.clone()));
-        let api = Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap();
+        let operations = || Operations::new(registry, config.clone(), store.clone(), rights).unwrap();
+        let address = serve(operations(), &stop).await;
+        let later = operations().with_clock(|| Timestamp::now() + SignedDuration::from_hours(1));
+        let later = client_of(serve(later, &stop).await);
         Self {
             cluster: client,
-            api,
+            api: client_of(address),
+            later,
             address,
             store,
             directory,
@@ -181,6 +183,18 @@ pub(super) fn names(list: &Value) -> Vec<&str> {
         .iter()
         .map(|item| item["metadata"]["name"].as_str().unwrap())
         .collect()
+}
+
+async fn serve(operations: Operations, stop: &CancellationToken) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = Rest::new(Arc::new(operations)).router();
+    tokio::spawn(server::serve(listener, router, None, Limits::default(), stop.clone()));
+    address
+}
+
+fn client_of(address: SocketAddr) -> Client {
+    Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap()
 }
 
 async fn start_cluster(directory: &TempDir, stop: &CancellationToken) -> SocketAddr {

@@ -18,6 +18,8 @@ use super::{Answer, Caller, Operations, Refusal, collection, refusal, stored};
 
 /// Objects a page where the caller does not say.
 const PAGE: u32 = 500;
+/// Objects a page at most, whatever the caller says: a page is in memory as a whole. Clients follow the token.
+const PAGE_MAX: u32 = 2000;
 /// What left the cluster less than this before a list began is looked for in the list's own version of the cluster:
 /// clocks differ, and a commit takes its time.
 const MARGIN: SignedDuration = SignedDuration::from_mins(2);
@@ -104,7 +106,11 @@ impl Operations {
         if let Some(time) = options.at {
             return self.list_past(kind, options, time).await;
         }
-        let limit = if options.limit == 0 { PAGE } else { options.limit };
+        let limit = if options.limit == 0 {
+            PAGE
+        } else {
+            options.limit.min(PAGE_MAX)
+        };
         let mut walk = Walk {
             operations: self,
             caller,
@@ -153,7 +159,7 @@ impl Operations {
         let wanted = ListAt {
             time,
             namespace: options.namespace.clone(),
-            limit: options.limit,
+            limit: options.limit.min(PAGE_MAX),
         };
         let token = Some(options.continue_token.as_str()).filter(|token| !token.is_empty());
         let page = self.store.list_at(kind, &wanted, token).await;

@@ -103,6 +103,18 @@ impl Operations {
         })
     }
 
+    /// The same with another time of day.
+    #[must_use]
+    pub fn with_clock(mut self, clock: fn() -> Timestamp) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Who a caller is, as far as that was found out already; for the audit log.
+    pub fn known(&self, caller: &Caller) -> String {
+        self.rights.known(caller)
+    }
+
     /// The kinds that are served.
     pub fn registry(&self) -> &Registry {
         &self.registry

@@ -150,6 +150,17 @@ impl Rights {
         }
     }
 
+    /// The caller's name, as far as it was asked for already.
+    pub(super) fn known(&self, caller: &Caller) -> String {
+        let key = |token: &String| -> [u8; 32] { Sha256::digest(token).into() };
+        let user = caller.bearer.as_ref().and_then(|token| self.users.get(&key(token)));
+        let user = user.map_or_else(|| "unknown".to_owned(), |user| user.username);
+        match &caller.impersonate {
+            Some(other) => format!("{user} as {}", other.user),
+            None => user,
+        }
+    }
+
     /// Refuses what the caller may not do. Who is refused learns nothing of what is there.
     pub(super) async fn allow(&self, upstream: &Upstream, caller: &Caller, wanted: Wanted<'_>) -> Result<(), Refusal> {
         match (self.of, &caller.impersonate) {

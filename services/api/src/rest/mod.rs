@@ -80,22 +80,29 @@ impl Asked {
 async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
-    let answered = respond(&rest, request).await;
+    let caller = exchange::caller(request.headers());
+    let answered = respond(&rest, &caller, request).await;
     let response = answered.unwrap_or_else(|refusal| exchange::refused(&refusal));
-    tracing::debug!(%method, path, code = response.status().as_u16(), "answered");
+    let code = response.status().as_u16();
+    // Parameters may hold anything; a path holds names alone.
+    if method != Method::GET || matches!(code, 401 | 403) {
+        let user = rest.operations.known(&caller);
+        tracing::info!(target: "kindex_api::audit", user, %method, path, code, "answered");
+    } else {
+        tracing::debug!(%method, path, code, "answered");
+    }
     response
 }
 
-async fn respond(rest: &Rest, request: Request<Body>) -> Result<Response, Refusal> {
+async fn respond(rest: &Rest, caller: &Caller, request: Request<Body>) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let caller = exchange::caller(&parts.headers);
     let body = exchange::read(body).await?;
     let found = match request::parse_path(parts.uri.path()) {
         Target::Resource(path) => rest.kind_of(&path).map(|kind| (kind, path)),
         _ => None,
     };
     let Some((kind, path)) = found else {
-        return exchange::relay(&rest.operations, &caller, parts, body).await;
+        return exchange::relay(&rest.operations, caller, parts, body).await;
     };
     let head = Head::read(&parts.headers)?;
     let query = Query::parse(parts.uri.query().unwrap_or_default());
@@ -104,7 +111,7 @@ async fn respond(rest: &Rest, request: Request<Body>) -> Result<Response, Refusa
         path,
         query,
         head,
-        caller,
+        caller: caller.clone(),
         body,
     };
     let name = asked.path.name.as_deref();
