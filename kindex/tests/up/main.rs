@@ -3,6 +3,7 @@
 
 mod adopt;
 mod against;
+mod api;
 mod backfill;
 mod history;
 mod metrics;

@@ -38,6 +38,8 @@ pub(crate) struct Running {
     child: Option<Child>,
     /// Known once the process says that it is up.
     health: Option<SocketAddr>,
+    /// The API server's, known at the same time.
+    api: Option<SocketAddr>,
 }
 
 impl Running {
@@ -83,6 +85,7 @@ impl Running {
             environment: Vec::new(),
             child: None,
             health: None,
+            api: None,
         }
     }
 
@@ -115,6 +118,11 @@ impl Running {
     pub(crate) fn ask(&self, path: &str) -> (u16, String) {
         let health = self.health.expect("the process is up");
         scrape::get(health, path).expect("the health address answers")
+    }
+
+    /// Where the API server is, where there is one.
+    pub(crate) fn api(&self) -> Option<SocketAddr> {
+        self.api
     }
 
     /// SIGKILL.
@@ -229,15 +237,18 @@ impl Running {
             .and_then(|child| child.stdout.take())
             .expect("piped");
         let mut lines = BufReader::new(stdout).lines();
-        let mut health = None;
+        let (mut health, mut api) = (None, None);
         let up = lines.by_ref().map_while(Result::ok).any(|line| {
             if let Some((_, address)) = line.split_once("readiness    http://") {
                 health = address.trim_end_matches("/readyz").parse().ok();
             }
+            if let Some((_, address)) = line.split_once("api          http://") {
+                api = address.parse().ok();
+            }
             line.contains("kubectl")
         });
         assert!(up, "kindex up ended early");
-        self.health = health;
+        (self.health, self.api) = (health, api);
         // Its later output must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
     }
