@@ -24,11 +24,12 @@ CREATE TABLE IF NOT EXISTS `project` (
     `tier` INTEGER,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `project_namespace_name` ON `project` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `project_create_time` ON `project` (`create_time`);
-CREATE INDEX IF NOT EXISTS `project_delete_time` ON `project` (`delete_time`);
+CREATE UNIQUE INDEX IF NOT EXISTS `project_uid` ON `project` (`uid`);
+CREATE INDEX IF NOT EXISTS `project_namespace_name` ON `project` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `project_create_time` ON `project` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `project_delete_time` ON `project` (`delete_time`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `project_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -37,7 +38,7 @@ CREATE TABLE IF NOT EXISTS `project_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `project_labels_uid` ON `project_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `project_labels_key_value` ON `project_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `project_labels_key_value` ON `project_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `project_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -66,11 +67,12 @@ CREATE TABLE IF NOT EXISTS `modelfamily` (
     `model_family_name` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `modelfamily_namespace_name` ON `modelfamily` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `modelfamily_create_time` ON `modelfamily` (`create_time`);
-CREATE INDEX IF NOT EXISTS `modelfamily_delete_time` ON `modelfamily` (`delete_time`);
+CREATE UNIQUE INDEX IF NOT EXISTS `modelfamily_uid` ON `modelfamily` (`uid`);
+CREATE INDEX IF NOT EXISTS `modelfamily_namespace_name` ON `modelfamily` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `modelfamily_create_time` ON `modelfamily` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `modelfamily_delete_time` ON `modelfamily` (`delete_time`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `modelfamily_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -79,7 +81,7 @@ CREATE TABLE IF NOT EXISTS `modelfamily_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `modelfamily_labels_uid` ON `modelfamily_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `modelfamily_labels_key_value` ON `modelfamily_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `modelfamily_labels_key_value` ON `modelfamily_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `modelfamily_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -127,13 +129,14 @@ CREATE TABLE IF NOT EXISTS `model` (
     `explainability_report_name` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `model_namespace_name` ON `model` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `model_create_time` ON `model` (`create_time`);
-CREATE INDEX IF NOT EXISTS `model_delete_time` ON `model` (`delete_time`);
-CREATE INDEX IF NOT EXISTS `model_algorithm` ON `model` (`algorithm`);
-CREATE INDEX IF NOT EXISTS `model_owner` ON `model` (`owner`);
+CREATE UNIQUE INDEX IF NOT EXISTS `model_uid` ON `model` (`uid`);
+CREATE INDEX IF NOT EXISTS `model_namespace_name` ON `model` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `model_create_time` ON `model` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `model_delete_time` ON `model` (`delete_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `model_algorithm` ON `model` (`algorithm`, `uid`);
+CREATE INDEX IF NOT EXISTS `model_owner` ON `model` (`owner`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `model_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -142,7 +145,7 @@ CREATE TABLE IF NOT EXISTS `model_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `model_labels_uid` ON `model_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `model_labels_key_value` ON `model_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `model_labels_key_value` ON `model_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `model_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -183,12 +186,13 @@ CREATE TABLE IF NOT EXISTS `pipeline` (
     `pipeline_type` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `pipeline_namespace_name` ON `pipeline` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `pipeline_create_time` ON `pipeline` (`create_time`);
-CREATE INDEX IF NOT EXISTS `pipeline_delete_time` ON `pipeline` (`delete_time`);
-CREATE INDEX IF NOT EXISTS `pipeline_owner` ON `pipeline` (`owner`);
+CREATE UNIQUE INDEX IF NOT EXISTS `pipeline_uid` ON `pipeline` (`uid`);
+CREATE INDEX IF NOT EXISTS `pipeline_namespace_name` ON `pipeline` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `pipeline_create_time` ON `pipeline` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `pipeline_delete_time` ON `pipeline` (`delete_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `pipeline_owner` ON `pipeline` (`owner`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `pipeline_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -197,7 +201,7 @@ CREATE TABLE IF NOT EXISTS `pipeline_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `pipeline_labels_uid` ON `pipeline_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `pipeline_labels_key_value` ON `pipeline_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `pipeline_labels_key_value` ON `pipeline_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `pipeline_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -235,13 +239,14 @@ CREATE TABLE IF NOT EXISTS `pipelinerun` (
     `exception_type` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `pipelinerun_namespace_name` ON `pipelinerun` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `pipelinerun_create_time` ON `pipelinerun` (`create_time`);
-CREATE INDEX IF NOT EXISTS `pipelinerun_delete_time` ON `pipelinerun` (`delete_time`);
-CREATE INDEX IF NOT EXISTS `pipelinerun_pipeline` ON `pipelinerun` (`pipeline_namespace`, `pipeline_name`);
-CREATE INDEX IF NOT EXISTS `pipelinerun_state` ON `pipelinerun` (`state`);
+CREATE UNIQUE INDEX IF NOT EXISTS `pipelinerun_uid` ON `pipelinerun` (`uid`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_namespace_name` ON `pipelinerun` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_create_time` ON `pipelinerun` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_delete_time` ON `pipelinerun` (`delete_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_pipeline` ON `pipelinerun` (`pipeline_namespace`, `pipeline_name`, `uid`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_state` ON `pipelinerun` (`state`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `pipelinerun_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -250,7 +255,7 @@ CREATE TABLE IF NOT EXISTS `pipelinerun_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `pipelinerun_labels_uid` ON `pipelinerun_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `pipelinerun_labels_key_value` ON `pipelinerun_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_labels_key_value` ON `pipelinerun_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `pipelinerun_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -279,12 +284,13 @@ CREATE TABLE IF NOT EXISTS `inferenceserver` (
     `state` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `inferenceserver_namespace_name` ON `inferenceserver` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `inferenceserver_create_time` ON `inferenceserver` (`create_time`);
-CREATE INDEX IF NOT EXISTS `inferenceserver_delete_time` ON `inferenceserver` (`delete_time`);
-CREATE INDEX IF NOT EXISTS `inferenceserver_state` ON `inferenceserver` (`state`);
+CREATE UNIQUE INDEX IF NOT EXISTS `inferenceserver_uid` ON `inferenceserver` (`uid`);
+CREATE INDEX IF NOT EXISTS `inferenceserver_namespace_name` ON `inferenceserver` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `inferenceserver_create_time` ON `inferenceserver` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `inferenceserver_delete_time` ON `inferenceserver` (`delete_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `inferenceserver_state` ON `inferenceserver` (`state`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `inferenceserver_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -293,7 +299,7 @@ CREATE TABLE IF NOT EXISTS `inferenceserver_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `inferenceserver_labels_uid` ON `inferenceserver_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `inferenceserver_labels_key_value` ON `inferenceserver_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `inferenceserver_labels_key_value` ON `inferenceserver_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `inferenceserver_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -327,12 +333,13 @@ CREATE TABLE IF NOT EXISTS `revision` (
     `owner` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `revision_namespace_name` ON `revision` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `revision_create_time` ON `revision` (`create_time`);
-CREATE INDEX IF NOT EXISTS `revision_delete_time` ON `revision` (`delete_time`);
-CREATE INDEX IF NOT EXISTS `revision_base_resource` ON `revision` (`base_resource_namespace`, `base_resource_name`);
+CREATE UNIQUE INDEX IF NOT EXISTS `revision_uid` ON `revision` (`uid`);
+CREATE INDEX IF NOT EXISTS `revision_namespace_name` ON `revision` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `revision_create_time` ON `revision` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `revision_delete_time` ON `revision` (`delete_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `revision_base_resource` ON `revision` (`base_resource_namespace`, `base_resource_name`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `revision_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -341,7 +348,7 @@ CREATE TABLE IF NOT EXISTS `revision_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `revision_labels_uid` ON `revision_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `revision_labels_key_value` ON `revision_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `revision_labels_key_value` ON `revision_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `revision_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -369,11 +376,12 @@ CREATE TABLE IF NOT EXISTS `cluster` (
     `json` TEXT NOT NULL CHECK (json_valid(`json`)),
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `cluster_namespace_name` ON `cluster` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `cluster_create_time` ON `cluster` (`create_time`);
-CREATE INDEX IF NOT EXISTS `cluster_delete_time` ON `cluster` (`delete_time`);
+CREATE UNIQUE INDEX IF NOT EXISTS `cluster_uid` ON `cluster` (`uid`);
+CREATE INDEX IF NOT EXISTS `cluster_namespace_name` ON `cluster` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `cluster_create_time` ON `cluster` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `cluster_delete_time` ON `cluster` (`delete_time`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `cluster_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -382,7 +390,7 @@ CREATE TABLE IF NOT EXISTS `cluster_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `cluster_labels_uid` ON `cluster_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `cluster_labels_key_value` ON `cluster_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `cluster_labels_key_value` ON `cluster_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `cluster_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -410,11 +418,12 @@ CREATE TABLE IF NOT EXISTS `raycluster` (
     `json` TEXT NOT NULL CHECK (json_valid(`json`)),
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `raycluster_namespace_name` ON `raycluster` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `raycluster_create_time` ON `raycluster` (`create_time`);
-CREATE INDEX IF NOT EXISTS `raycluster_delete_time` ON `raycluster` (`delete_time`);
+CREATE UNIQUE INDEX IF NOT EXISTS `raycluster_uid` ON `raycluster` (`uid`);
+CREATE INDEX IF NOT EXISTS `raycluster_namespace_name` ON `raycluster` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `raycluster_create_time` ON `raycluster` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `raycluster_delete_time` ON `raycluster` (`delete_time`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `raycluster_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -423,7 +432,7 @@ CREATE TABLE IF NOT EXISTS `raycluster_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `raycluster_labels_uid` ON `raycluster_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `raycluster_labels_key_value` ON `raycluster_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `raycluster_labels_key_value` ON `raycluster_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `raycluster_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -451,11 +460,12 @@ CREATE TABLE IF NOT EXISTS `rayjob` (
     `json` TEXT NOT NULL CHECK (json_valid(`json`)),
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `rayjob_namespace_name` ON `rayjob` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `rayjob_create_time` ON `rayjob` (`create_time`);
-CREATE INDEX IF NOT EXISTS `rayjob_delete_time` ON `rayjob` (`delete_time`);
+CREATE UNIQUE INDEX IF NOT EXISTS `rayjob_uid` ON `rayjob` (`uid`);
+CREATE INDEX IF NOT EXISTS `rayjob_namespace_name` ON `rayjob` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `rayjob_create_time` ON `rayjob` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `rayjob_delete_time` ON `rayjob` (`delete_time`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `rayjob_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -464,7 +474,7 @@ CREATE TABLE IF NOT EXISTS `rayjob_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `rayjob_labels_uid` ON `rayjob_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `rayjob_labels_key_value` ON `rayjob_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `rayjob_labels_key_value` ON `rayjob_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `rayjob_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -498,13 +508,14 @@ CREATE TABLE IF NOT EXISTS `triggerrun` (
     `auto_flip` INTEGER,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `triggerrun_namespace_name` ON `triggerrun` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `triggerrun_create_time` ON `triggerrun` (`create_time`);
-CREATE INDEX IF NOT EXISTS `triggerrun_delete_time` ON `triggerrun` (`delete_time`);
-CREATE INDEX IF NOT EXISTS `triggerrun_pipeline` ON `triggerrun` (`pipeline_namespace`, `pipeline_name`);
-CREATE INDEX IF NOT EXISTS `triggerrun_state` ON `triggerrun` (`state`);
+CREATE UNIQUE INDEX IF NOT EXISTS `triggerrun_uid` ON `triggerrun` (`uid`);
+CREATE INDEX IF NOT EXISTS `triggerrun_namespace_name` ON `triggerrun` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `triggerrun_create_time` ON `triggerrun` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `triggerrun_delete_time` ON `triggerrun` (`delete_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `triggerrun_pipeline` ON `triggerrun` (`pipeline_namespace`, `pipeline_name`, `uid`);
+CREATE INDEX IF NOT EXISTS `triggerrun_state` ON `triggerrun` (`state`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `triggerrun_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -513,7 +524,7 @@ CREATE TABLE IF NOT EXISTS `triggerrun_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `triggerrun_labels_uid` ON `triggerrun_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `triggerrun_labels_key_value` ON `triggerrun_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `triggerrun_labels_key_value` ON `triggerrun_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `triggerrun_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -546,12 +557,13 @@ CREATE TABLE IF NOT EXISTS `deployment` (
     `deletion_requested_timestamp` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `deployment_namespace_name` ON `deployment` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `deployment_create_time` ON `deployment` (`create_time`);
-CREATE INDEX IF NOT EXISTS `deployment_delete_time` ON `deployment` (`delete_time`);
-CREATE INDEX IF NOT EXISTS `deployment_state` ON `deployment` (`state`);
+CREATE UNIQUE INDEX IF NOT EXISTS `deployment_uid` ON `deployment` (`uid`);
+CREATE INDEX IF NOT EXISTS `deployment_namespace_name` ON `deployment` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `deployment_create_time` ON `deployment` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `deployment_delete_time` ON `deployment` (`delete_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `deployment_state` ON `deployment` (`state`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `deployment_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -560,7 +572,7 @@ CREATE TABLE IF NOT EXISTS `deployment_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `deployment_labels_uid` ON `deployment_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `deployment_labels_key_value` ON `deployment_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `deployment_labels_key_value` ON `deployment_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `deployment_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -599,11 +611,12 @@ CREATE TABLE IF NOT EXISTS `sparkjob` (
     `json` TEXT NOT NULL CHECK (json_valid(`json`)),
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `sparkjob_namespace_name` ON `sparkjob` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `sparkjob_create_time` ON `sparkjob` (`create_time`);
-CREATE INDEX IF NOT EXISTS `sparkjob_delete_time` ON `sparkjob` (`delete_time`);
+CREATE UNIQUE INDEX IF NOT EXISTS `sparkjob_uid` ON `sparkjob` (`uid`);
+CREATE INDEX IF NOT EXISTS `sparkjob_namespace_name` ON `sparkjob` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `sparkjob_create_time` ON `sparkjob` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `sparkjob_delete_time` ON `sparkjob` (`delete_time`, `uid`);
 
 CREATE TABLE IF NOT EXISTS `sparkjob_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -612,7 +625,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `sparkjob_labels_uid` ON `sparkjob_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `sparkjob_labels_key_value` ON `sparkjob_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `sparkjob_labels_key_value` ON `sparkjob_labels` (`key`, `value`, `obj_uid`);
 
 CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
@@ -640,7 +653,7 @@ CREATE TABLE IF NOT EXISTS `kindex_migrations` (
     `checksum` TEXT NOT NULL,
     `compatible` INTEGER NOT NULL,
     `steps_done` INTEGER NOT NULL,
-    `fill_after` TEXT,
+    `fill_after` INTEGER,
     `begin_time` TEXT NOT NULL,
     `finish_time` TEXT,
     PRIMARY KEY (`number`)

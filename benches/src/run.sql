@@ -17,12 +17,14 @@ CREATE TABLE IF NOT EXISTS `run` (
     `end_time` DATETIME(6),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `run_namespace_name` (`namespace`, `name`),
-    KEY `run_create_time` (`create_time`),
-    KEY `run_delete_time` (`delete_time`),
-    KEY `run_pipeline` (`pipeline_namespace`, `pipeline_name`),
-    KEY `run_state` (`state`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `run_uid` (`uid`),
+    KEY `run_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `run_create_time` (`create_time`, `uid`),
+    KEY `run_delete_time` (`delete_time`, `uid`),
+    KEY `run_pipeline` (`pipeline_namespace`, `pipeline_name`, `uid`),
+    KEY `run_state` (`state`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `run_labels` (
     `id` BIGINT NOT NULL AUTO_INCREMENT,
@@ -31,7 +33,7 @@ CREATE TABLE IF NOT EXISTS `run_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `run_labels_uid` (`obj_uid`),
-    KEY `run_labels_key_value` (`key`, `value`)
+    KEY `run_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `run_annotations` (
     `id` BIGINT NOT NULL AUTO_INCREMENT,
@@ -53,7 +55,7 @@ CREATE TABLE IF NOT EXISTS `kindex_migrations` (
     `checksum` VARCHAR(64) NOT NULL,
     `compatible` INT NOT NULL,
     `steps_done` INT NOT NULL,
-    `fill_after` VARCHAR(64),
+    `fill_after` BIGINT,
     `begin_time` DATETIME(6) NOT NULL,
     `finish_time` DATETIME(6),
     PRIMARY KEY (`number`)

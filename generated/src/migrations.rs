@@ -12,6 +12,6 @@ pub static MIGRATIONS: &[Migration] = &[
         compatible: 1,
         mysql: include_str!("../../schema/migrations/0001_initial.mysql.sql"),
         sqlite: include_str!("../../schema/migrations/0001_initial.sqlite.sql"),
-        checksum: "49f2d6befb7e27467309bef1cc539371c810b7c719065cac214e31d81c7453c3",
+        checksum: "9a4ab62a669d0a324bc76ac330067001ea614bc95f7241acc9e338da668a90f8",
     },
 ];

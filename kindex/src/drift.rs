@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use kindex_codegen::dialect::{Dialect, Form, Step, StorageType, Table};
 use kindex_codegen::lower::Lowered;
 use kindex_codegen::model::{ColumnName, KeyName, TableName};
-use kindex_codegen::plan::{Existing, ExistingColumn, Schema, Wanted, diff};
-use kindex_runtime::store::{LiveColumn, LiveTable};
+use kindex_codegen::plan::{Existing, ExistingColumn, ExistingKey, Schema, Wanted, diff};
+use kindex_runtime::store::{LiveColumn, LiveKey, LiveTable};
 use serde::Serialize;
 
 /// What begins the names of Kindex's own tables, which are the program's and not the declaration's.
@@ -146,16 +146,17 @@ impl Drift {
             );
         }
         for key in &wanted.keys {
-            let wants: Vec<&str> = key.columns.iter().map(ColumnName::as_str).collect();
+            let columns: Vec<&str> = key.columns.iter().map(ColumnName::as_str).collect();
+            let wants = listed(&columns, key.unique);
             let found = live.keys.iter().find(|live| live.name == key.name.as_str());
-            let has = found.map_or_else(String::new, |found| found.columns.join(", "));
-            if has != wants.join(", ") {
-                self.note(&live.name, &format!("key {}", key.name), &has, &wants.join(", "));
+            let has = found.map_or_else(String::new, live_key);
+            if has != wants {
+                self.note(&live.name, &format!("key {}", key.name), &has, &wants);
             }
         }
         for key in &live.keys {
             if wanted.keys.iter().all(|wanted| wanted.name.as_str() != key.name) {
-                self.note(&live.name, &format!("key {}", key.name), &key.columns.join(", "), "");
+                self.note(&live.name, &format!("key {}", key.name), &live_key(key), "");
             }
         }
     }
@@ -183,6 +184,17 @@ fn described(ty: &str, required: bool) -> String {
     format!("{ty}{null}")
 }
 
+fn live_key(key: &LiveKey) -> String {
+    let columns: Vec<&str> = key.columns.iter().map(String::as_str).collect();
+    listed(&columns, key.unique)
+}
+
+/// `namespace, name`, `unique uid`
+fn listed(columns: &[&str], unique: bool) -> String {
+    let unique = if unique { "unique " } else { "" };
+    format!("{unique}{}", columns.join(", "))
+}
+
 /// The tables as the planner takes them. What has no name of ours cannot be planned with, and is only told.
 fn schema(live: &[&LiveTable], wanted: &Wanted, dialect: Dialect) -> Schema {
     let mut schema = Schema::default();
@@ -199,7 +211,11 @@ fn schema(live: &[&LiveTable], wanted: &Wanted, dialect: Dialect) -> Schema {
         });
         let keys = table.keys.iter().filter_map(|key| {
             let columns = key.columns.iter().map(|column| ColumnName::parse(column).ok());
-            Some((KeyName::parse(&key.name).ok()?, columns.collect::<Option<_>>()?))
+            let key_form = ExistingKey {
+                columns: columns.collect::<Option<_>>()?,
+                unique: key.unique,
+            };
+            Some((KeyName::parse(&key.name).ok()?, key_form))
         });
         let existing = Existing {
             columns: columns.collect(),

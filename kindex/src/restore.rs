@@ -187,11 +187,11 @@ impl Command<'_> {
         bar.begin(self.kind.name, None);
         let (mut lines, mut seen, mut after) = (Vec::new(), BTreeSet::new(), None);
         loop {
-            let read = || self.store().gone_rows(self.kind, &gone, after.as_ref(), PAGE_ROWS);
+            let read = || self.store().gone_rows(self.kind, &gone, after, PAGE_ROWS);
             let page = patiently(self.restorer.patience, read).await;
             let page = page.map_err(|error| failed(&error))?;
             let Some(last) = page.last() else { break };
-            after = Some(last.uid.clone());
+            after = Some(last.arrival);
             for found in page {
                 bar.advance(1);
                 let name = ObjectName {

@@ -21,7 +21,7 @@ const NAME_CHARS_MAX: usize = 64;
 const LONGEST_SUFFIX: &str = "_annotations";
 
 /// The columns that every main table has.
-const BASE_COLUMNS: [&str; 12] = [
+const BASE_COLUMNS: [&str; 13] = [
     "uid",
     "group_ver",
     "namespace",
@@ -34,6 +34,7 @@ const BASE_COLUMNS: [&str; 12] = [
     "json",
     "evicted_time",
     "content_hash",
+    "seq",
 ];
 
 /// Whom the trait is implemented for, and its table.

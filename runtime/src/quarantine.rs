@@ -158,6 +158,7 @@ mod tests {
 
     fn row(version: u64, life: Life) -> RowState {
         RowState {
+            arrival: crate::store::Arrival(1),
             uid: Uid::from("u"),
             namespace: String::new(),
             name: "a".to_owned(),

@@ -18,17 +18,20 @@ CREATE TABLE IF NOT EXISTS `project` (
     `tier` INTEGER,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key project project_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `project_uid` ON `project` (`uid`);
+
 -- step: add-key project project_namespace_name
-CREATE INDEX IF NOT EXISTS `project_namespace_name` ON `project` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `project_namespace_name` ON `project` (`namespace`, `name`, `uid`);
 
 -- step: add-key project project_create_time
-CREATE INDEX IF NOT EXISTS `project_create_time` ON `project` (`create_time`);
+CREATE INDEX IF NOT EXISTS `project_create_time` ON `project` (`create_time`, `uid`);
 
 -- step: add-key project project_delete_time
-CREATE INDEX IF NOT EXISTS `project_delete_time` ON `project` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `project_delete_time` ON `project` (`delete_time`, `uid`);
 
 -- step: create-table project_labels
 CREATE TABLE IF NOT EXISTS `project_labels` (
@@ -42,7 +45,7 @@ CREATE TABLE IF NOT EXISTS `project_labels` (
 CREATE INDEX IF NOT EXISTS `project_labels_uid` ON `project_labels` (`obj_uid`);
 
 -- step: add-key project_labels project_labels_key_value
-CREATE INDEX IF NOT EXISTS `project_labels_key_value` ON `project_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `project_labels_key_value` ON `project_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table project_annotations
 CREATE TABLE IF NOT EXISTS `project_annotations` (
@@ -70,17 +73,20 @@ CREATE TABLE IF NOT EXISTS `modelfamily` (
     `model_family_name` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key modelfamily modelfamily_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `modelfamily_uid` ON `modelfamily` (`uid`);
+
 -- step: add-key modelfamily modelfamily_namespace_name
-CREATE INDEX IF NOT EXISTS `modelfamily_namespace_name` ON `modelfamily` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `modelfamily_namespace_name` ON `modelfamily` (`namespace`, `name`, `uid`);
 
 -- step: add-key modelfamily modelfamily_create_time
-CREATE INDEX IF NOT EXISTS `modelfamily_create_time` ON `modelfamily` (`create_time`);
+CREATE INDEX IF NOT EXISTS `modelfamily_create_time` ON `modelfamily` (`create_time`, `uid`);
 
 -- step: add-key modelfamily modelfamily_delete_time
-CREATE INDEX IF NOT EXISTS `modelfamily_delete_time` ON `modelfamily` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `modelfamily_delete_time` ON `modelfamily` (`delete_time`, `uid`);
 
 -- step: create-table modelfamily_labels
 CREATE TABLE IF NOT EXISTS `modelfamily_labels` (
@@ -94,7 +100,7 @@ CREATE TABLE IF NOT EXISTS `modelfamily_labels` (
 CREATE INDEX IF NOT EXISTS `modelfamily_labels_uid` ON `modelfamily_labels` (`obj_uid`);
 
 -- step: add-key modelfamily_labels modelfamily_labels_key_value
-CREATE INDEX IF NOT EXISTS `modelfamily_labels_key_value` ON `modelfamily_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `modelfamily_labels_key_value` ON `modelfamily_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table modelfamily_annotations
 CREATE TABLE IF NOT EXISTS `modelfamily_annotations` (
@@ -141,23 +147,26 @@ CREATE TABLE IF NOT EXISTS `model` (
     `explainability_report_name` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key model model_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `model_uid` ON `model` (`uid`);
+
 -- step: add-key model model_namespace_name
-CREATE INDEX IF NOT EXISTS `model_namespace_name` ON `model` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `model_namespace_name` ON `model` (`namespace`, `name`, `uid`);
 
 -- step: add-key model model_create_time
-CREATE INDEX IF NOT EXISTS `model_create_time` ON `model` (`create_time`);
+CREATE INDEX IF NOT EXISTS `model_create_time` ON `model` (`create_time`, `uid`);
 
 -- step: add-key model model_delete_time
-CREATE INDEX IF NOT EXISTS `model_delete_time` ON `model` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `model_delete_time` ON `model` (`delete_time`, `uid`);
 
 -- step: add-key model model_algorithm
-CREATE INDEX IF NOT EXISTS `model_algorithm` ON `model` (`algorithm`);
+CREATE INDEX IF NOT EXISTS `model_algorithm` ON `model` (`algorithm`, `uid`);
 
 -- step: add-key model model_owner
-CREATE INDEX IF NOT EXISTS `model_owner` ON `model` (`owner`);
+CREATE INDEX IF NOT EXISTS `model_owner` ON `model` (`owner`, `uid`);
 
 -- step: create-table model_labels
 CREATE TABLE IF NOT EXISTS `model_labels` (
@@ -171,7 +180,7 @@ CREATE TABLE IF NOT EXISTS `model_labels` (
 CREATE INDEX IF NOT EXISTS `model_labels_uid` ON `model_labels` (`obj_uid`);
 
 -- step: add-key model_labels model_labels_key_value
-CREATE INDEX IF NOT EXISTS `model_labels_key_value` ON `model_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `model_labels_key_value` ON `model_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table model_annotations
 CREATE TABLE IF NOT EXISTS `model_annotations` (
@@ -214,20 +223,23 @@ CREATE TABLE IF NOT EXISTS `pipeline` (
     `pipeline_type` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key pipeline pipeline_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `pipeline_uid` ON `pipeline` (`uid`);
+
 -- step: add-key pipeline pipeline_namespace_name
-CREATE INDEX IF NOT EXISTS `pipeline_namespace_name` ON `pipeline` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `pipeline_namespace_name` ON `pipeline` (`namespace`, `name`, `uid`);
 
 -- step: add-key pipeline pipeline_create_time
-CREATE INDEX IF NOT EXISTS `pipeline_create_time` ON `pipeline` (`create_time`);
+CREATE INDEX IF NOT EXISTS `pipeline_create_time` ON `pipeline` (`create_time`, `uid`);
 
 -- step: add-key pipeline pipeline_delete_time
-CREATE INDEX IF NOT EXISTS `pipeline_delete_time` ON `pipeline` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `pipeline_delete_time` ON `pipeline` (`delete_time`, `uid`);
 
 -- step: add-key pipeline pipeline_owner
-CREATE INDEX IF NOT EXISTS `pipeline_owner` ON `pipeline` (`owner`);
+CREATE INDEX IF NOT EXISTS `pipeline_owner` ON `pipeline` (`owner`, `uid`);
 
 -- step: create-table pipeline_labels
 CREATE TABLE IF NOT EXISTS `pipeline_labels` (
@@ -241,7 +253,7 @@ CREATE TABLE IF NOT EXISTS `pipeline_labels` (
 CREATE INDEX IF NOT EXISTS `pipeline_labels_uid` ON `pipeline_labels` (`obj_uid`);
 
 -- step: add-key pipeline_labels pipeline_labels_key_value
-CREATE INDEX IF NOT EXISTS `pipeline_labels_key_value` ON `pipeline_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `pipeline_labels_key_value` ON `pipeline_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table pipeline_annotations
 CREATE TABLE IF NOT EXISTS `pipeline_annotations` (
@@ -278,23 +290,26 @@ CREATE TABLE IF NOT EXISTS `pipelinerun` (
     `exception_type` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key pipelinerun pipelinerun_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `pipelinerun_uid` ON `pipelinerun` (`uid`);
+
 -- step: add-key pipelinerun pipelinerun_namespace_name
-CREATE INDEX IF NOT EXISTS `pipelinerun_namespace_name` ON `pipelinerun` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_namespace_name` ON `pipelinerun` (`namespace`, `name`, `uid`);
 
 -- step: add-key pipelinerun pipelinerun_create_time
-CREATE INDEX IF NOT EXISTS `pipelinerun_create_time` ON `pipelinerun` (`create_time`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_create_time` ON `pipelinerun` (`create_time`, `uid`);
 
 -- step: add-key pipelinerun pipelinerun_delete_time
-CREATE INDEX IF NOT EXISTS `pipelinerun_delete_time` ON `pipelinerun` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_delete_time` ON `pipelinerun` (`delete_time`, `uid`);
 
 -- step: add-key pipelinerun pipelinerun_pipeline
-CREATE INDEX IF NOT EXISTS `pipelinerun_pipeline` ON `pipelinerun` (`pipeline_namespace`, `pipeline_name`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_pipeline` ON `pipelinerun` (`pipeline_namespace`, `pipeline_name`, `uid`);
 
 -- step: add-key pipelinerun pipelinerun_state
-CREATE INDEX IF NOT EXISTS `pipelinerun_state` ON `pipelinerun` (`state`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_state` ON `pipelinerun` (`state`, `uid`);
 
 -- step: create-table pipelinerun_labels
 CREATE TABLE IF NOT EXISTS `pipelinerun_labels` (
@@ -308,7 +323,7 @@ CREATE TABLE IF NOT EXISTS `pipelinerun_labels` (
 CREATE INDEX IF NOT EXISTS `pipelinerun_labels_uid` ON `pipelinerun_labels` (`obj_uid`);
 
 -- step: add-key pipelinerun_labels pipelinerun_labels_key_value
-CREATE INDEX IF NOT EXISTS `pipelinerun_labels_key_value` ON `pipelinerun_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `pipelinerun_labels_key_value` ON `pipelinerun_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table pipelinerun_annotations
 CREATE TABLE IF NOT EXISTS `pipelinerun_annotations` (
@@ -336,20 +351,23 @@ CREATE TABLE IF NOT EXISTS `inferenceserver` (
     `state` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key inferenceserver inferenceserver_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `inferenceserver_uid` ON `inferenceserver` (`uid`);
+
 -- step: add-key inferenceserver inferenceserver_namespace_name
-CREATE INDEX IF NOT EXISTS `inferenceserver_namespace_name` ON `inferenceserver` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `inferenceserver_namespace_name` ON `inferenceserver` (`namespace`, `name`, `uid`);
 
 -- step: add-key inferenceserver inferenceserver_create_time
-CREATE INDEX IF NOT EXISTS `inferenceserver_create_time` ON `inferenceserver` (`create_time`);
+CREATE INDEX IF NOT EXISTS `inferenceserver_create_time` ON `inferenceserver` (`create_time`, `uid`);
 
 -- step: add-key inferenceserver inferenceserver_delete_time
-CREATE INDEX IF NOT EXISTS `inferenceserver_delete_time` ON `inferenceserver` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `inferenceserver_delete_time` ON `inferenceserver` (`delete_time`, `uid`);
 
 -- step: add-key inferenceserver inferenceserver_state
-CREATE INDEX IF NOT EXISTS `inferenceserver_state` ON `inferenceserver` (`state`);
+CREATE INDEX IF NOT EXISTS `inferenceserver_state` ON `inferenceserver` (`state`, `uid`);
 
 -- step: create-table inferenceserver_labels
 CREATE TABLE IF NOT EXISTS `inferenceserver_labels` (
@@ -363,7 +381,7 @@ CREATE TABLE IF NOT EXISTS `inferenceserver_labels` (
 CREATE INDEX IF NOT EXISTS `inferenceserver_labels_uid` ON `inferenceserver_labels` (`obj_uid`);
 
 -- step: add-key inferenceserver_labels inferenceserver_labels_key_value
-CREATE INDEX IF NOT EXISTS `inferenceserver_labels_key_value` ON `inferenceserver_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `inferenceserver_labels_key_value` ON `inferenceserver_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table inferenceserver_annotations
 CREATE TABLE IF NOT EXISTS `inferenceserver_annotations` (
@@ -396,20 +414,23 @@ CREATE TABLE IF NOT EXISTS `revision` (
     `owner` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key revision revision_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `revision_uid` ON `revision` (`uid`);
+
 -- step: add-key revision revision_namespace_name
-CREATE INDEX IF NOT EXISTS `revision_namespace_name` ON `revision` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `revision_namespace_name` ON `revision` (`namespace`, `name`, `uid`);
 
 -- step: add-key revision revision_create_time
-CREATE INDEX IF NOT EXISTS `revision_create_time` ON `revision` (`create_time`);
+CREATE INDEX IF NOT EXISTS `revision_create_time` ON `revision` (`create_time`, `uid`);
 
 -- step: add-key revision revision_delete_time
-CREATE INDEX IF NOT EXISTS `revision_delete_time` ON `revision` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `revision_delete_time` ON `revision` (`delete_time`, `uid`);
 
 -- step: add-key revision revision_base_resource
-CREATE INDEX IF NOT EXISTS `revision_base_resource` ON `revision` (`base_resource_namespace`, `base_resource_name`);
+CREATE INDEX IF NOT EXISTS `revision_base_resource` ON `revision` (`base_resource_namespace`, `base_resource_name`, `uid`);
 
 -- step: create-table revision_labels
 CREATE TABLE IF NOT EXISTS `revision_labels` (
@@ -423,7 +444,7 @@ CREATE TABLE IF NOT EXISTS `revision_labels` (
 CREATE INDEX IF NOT EXISTS `revision_labels_uid` ON `revision_labels` (`obj_uid`);
 
 -- step: add-key revision_labels revision_labels_key_value
-CREATE INDEX IF NOT EXISTS `revision_labels_key_value` ON `revision_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `revision_labels_key_value` ON `revision_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table revision_annotations
 CREATE TABLE IF NOT EXISTS `revision_annotations` (
@@ -450,17 +471,20 @@ CREATE TABLE IF NOT EXISTS `cluster` (
     `json` TEXT NOT NULL CHECK (json_valid(`json`)),
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key cluster cluster_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `cluster_uid` ON `cluster` (`uid`);
+
 -- step: add-key cluster cluster_namespace_name
-CREATE INDEX IF NOT EXISTS `cluster_namespace_name` ON `cluster` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `cluster_namespace_name` ON `cluster` (`namespace`, `name`, `uid`);
 
 -- step: add-key cluster cluster_create_time
-CREATE INDEX IF NOT EXISTS `cluster_create_time` ON `cluster` (`create_time`);
+CREATE INDEX IF NOT EXISTS `cluster_create_time` ON `cluster` (`create_time`, `uid`);
 
 -- step: add-key cluster cluster_delete_time
-CREATE INDEX IF NOT EXISTS `cluster_delete_time` ON `cluster` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `cluster_delete_time` ON `cluster` (`delete_time`, `uid`);
 
 -- step: create-table cluster_labels
 CREATE TABLE IF NOT EXISTS `cluster_labels` (
@@ -474,7 +498,7 @@ CREATE TABLE IF NOT EXISTS `cluster_labels` (
 CREATE INDEX IF NOT EXISTS `cluster_labels_uid` ON `cluster_labels` (`obj_uid`);
 
 -- step: add-key cluster_labels cluster_labels_key_value
-CREATE INDEX IF NOT EXISTS `cluster_labels_key_value` ON `cluster_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `cluster_labels_key_value` ON `cluster_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table cluster_annotations
 CREATE TABLE IF NOT EXISTS `cluster_annotations` (
@@ -501,17 +525,20 @@ CREATE TABLE IF NOT EXISTS `raycluster` (
     `json` TEXT NOT NULL CHECK (json_valid(`json`)),
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key raycluster raycluster_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `raycluster_uid` ON `raycluster` (`uid`);
+
 -- step: add-key raycluster raycluster_namespace_name
-CREATE INDEX IF NOT EXISTS `raycluster_namespace_name` ON `raycluster` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `raycluster_namespace_name` ON `raycluster` (`namespace`, `name`, `uid`);
 
 -- step: add-key raycluster raycluster_create_time
-CREATE INDEX IF NOT EXISTS `raycluster_create_time` ON `raycluster` (`create_time`);
+CREATE INDEX IF NOT EXISTS `raycluster_create_time` ON `raycluster` (`create_time`, `uid`);
 
 -- step: add-key raycluster raycluster_delete_time
-CREATE INDEX IF NOT EXISTS `raycluster_delete_time` ON `raycluster` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `raycluster_delete_time` ON `raycluster` (`delete_time`, `uid`);
 
 -- step: create-table raycluster_labels
 CREATE TABLE IF NOT EXISTS `raycluster_labels` (
@@ -525,7 +552,7 @@ CREATE TABLE IF NOT EXISTS `raycluster_labels` (
 CREATE INDEX IF NOT EXISTS `raycluster_labels_uid` ON `raycluster_labels` (`obj_uid`);
 
 -- step: add-key raycluster_labels raycluster_labels_key_value
-CREATE INDEX IF NOT EXISTS `raycluster_labels_key_value` ON `raycluster_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `raycluster_labels_key_value` ON `raycluster_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table raycluster_annotations
 CREATE TABLE IF NOT EXISTS `raycluster_annotations` (
@@ -552,17 +579,20 @@ CREATE TABLE IF NOT EXISTS `rayjob` (
     `json` TEXT NOT NULL CHECK (json_valid(`json`)),
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key rayjob rayjob_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `rayjob_uid` ON `rayjob` (`uid`);
+
 -- step: add-key rayjob rayjob_namespace_name
-CREATE INDEX IF NOT EXISTS `rayjob_namespace_name` ON `rayjob` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `rayjob_namespace_name` ON `rayjob` (`namespace`, `name`, `uid`);
 
 -- step: add-key rayjob rayjob_create_time
-CREATE INDEX IF NOT EXISTS `rayjob_create_time` ON `rayjob` (`create_time`);
+CREATE INDEX IF NOT EXISTS `rayjob_create_time` ON `rayjob` (`create_time`, `uid`);
 
 -- step: add-key rayjob rayjob_delete_time
-CREATE INDEX IF NOT EXISTS `rayjob_delete_time` ON `rayjob` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `rayjob_delete_time` ON `rayjob` (`delete_time`, `uid`);
 
 -- step: create-table rayjob_labels
 CREATE TABLE IF NOT EXISTS `rayjob_labels` (
@@ -576,7 +606,7 @@ CREATE TABLE IF NOT EXISTS `rayjob_labels` (
 CREATE INDEX IF NOT EXISTS `rayjob_labels_uid` ON `rayjob_labels` (`obj_uid`);
 
 -- step: add-key rayjob_labels rayjob_labels_key_value
-CREATE INDEX IF NOT EXISTS `rayjob_labels_key_value` ON `rayjob_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `rayjob_labels_key_value` ON `rayjob_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table rayjob_annotations
 CREATE TABLE IF NOT EXISTS `rayjob_annotations` (
@@ -609,23 +639,26 @@ CREATE TABLE IF NOT EXISTS `triggerrun` (
     `auto_flip` INTEGER,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key triggerrun triggerrun_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `triggerrun_uid` ON `triggerrun` (`uid`);
+
 -- step: add-key triggerrun triggerrun_namespace_name
-CREATE INDEX IF NOT EXISTS `triggerrun_namespace_name` ON `triggerrun` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `triggerrun_namespace_name` ON `triggerrun` (`namespace`, `name`, `uid`);
 
 -- step: add-key triggerrun triggerrun_create_time
-CREATE INDEX IF NOT EXISTS `triggerrun_create_time` ON `triggerrun` (`create_time`);
+CREATE INDEX IF NOT EXISTS `triggerrun_create_time` ON `triggerrun` (`create_time`, `uid`);
 
 -- step: add-key triggerrun triggerrun_delete_time
-CREATE INDEX IF NOT EXISTS `triggerrun_delete_time` ON `triggerrun` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `triggerrun_delete_time` ON `triggerrun` (`delete_time`, `uid`);
 
 -- step: add-key triggerrun triggerrun_pipeline
-CREATE INDEX IF NOT EXISTS `triggerrun_pipeline` ON `triggerrun` (`pipeline_namespace`, `pipeline_name`);
+CREATE INDEX IF NOT EXISTS `triggerrun_pipeline` ON `triggerrun` (`pipeline_namespace`, `pipeline_name`, `uid`);
 
 -- step: add-key triggerrun triggerrun_state
-CREATE INDEX IF NOT EXISTS `triggerrun_state` ON `triggerrun` (`state`);
+CREATE INDEX IF NOT EXISTS `triggerrun_state` ON `triggerrun` (`state`, `uid`);
 
 -- step: create-table triggerrun_labels
 CREATE TABLE IF NOT EXISTS `triggerrun_labels` (
@@ -639,7 +672,7 @@ CREATE TABLE IF NOT EXISTS `triggerrun_labels` (
 CREATE INDEX IF NOT EXISTS `triggerrun_labels_uid` ON `triggerrun_labels` (`obj_uid`);
 
 -- step: add-key triggerrun_labels triggerrun_labels_key_value
-CREATE INDEX IF NOT EXISTS `triggerrun_labels_key_value` ON `triggerrun_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `triggerrun_labels_key_value` ON `triggerrun_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table triggerrun_annotations
 CREATE TABLE IF NOT EXISTS `triggerrun_annotations` (
@@ -671,20 +704,23 @@ CREATE TABLE IF NOT EXISTS `deployment` (
     `deletion_requested_timestamp` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key deployment deployment_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `deployment_uid` ON `deployment` (`uid`);
+
 -- step: add-key deployment deployment_namespace_name
-CREATE INDEX IF NOT EXISTS `deployment_namespace_name` ON `deployment` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `deployment_namespace_name` ON `deployment` (`namespace`, `name`, `uid`);
 
 -- step: add-key deployment deployment_create_time
-CREATE INDEX IF NOT EXISTS `deployment_create_time` ON `deployment` (`create_time`);
+CREATE INDEX IF NOT EXISTS `deployment_create_time` ON `deployment` (`create_time`, `uid`);
 
 -- step: add-key deployment deployment_delete_time
-CREATE INDEX IF NOT EXISTS `deployment_delete_time` ON `deployment` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `deployment_delete_time` ON `deployment` (`delete_time`, `uid`);
 
 -- step: add-key deployment deployment_state
-CREATE INDEX IF NOT EXISTS `deployment_state` ON `deployment` (`state`);
+CREATE INDEX IF NOT EXISTS `deployment_state` ON `deployment` (`state`, `uid`);
 
 -- step: create-table deployment_labels
 CREATE TABLE IF NOT EXISTS `deployment_labels` (
@@ -698,7 +734,7 @@ CREATE TABLE IF NOT EXISTS `deployment_labels` (
 CREATE INDEX IF NOT EXISTS `deployment_labels_uid` ON `deployment_labels` (`obj_uid`);
 
 -- step: add-key deployment_labels deployment_labels_key_value
-CREATE INDEX IF NOT EXISTS `deployment_labels_key_value` ON `deployment_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `deployment_labels_key_value` ON `deployment_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table deployment_annotations
 CREATE TABLE IF NOT EXISTS `deployment_annotations` (
@@ -739,17 +775,20 @@ CREATE TABLE IF NOT EXISTS `sparkjob` (
     `json` TEXT NOT NULL CHECK (json_valid(`json`)),
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
 
+-- step: add-key sparkjob sparkjob_uid
+CREATE UNIQUE INDEX IF NOT EXISTS `sparkjob_uid` ON `sparkjob` (`uid`);
+
 -- step: add-key sparkjob sparkjob_namespace_name
-CREATE INDEX IF NOT EXISTS `sparkjob_namespace_name` ON `sparkjob` (`namespace`, `name`);
+CREATE INDEX IF NOT EXISTS `sparkjob_namespace_name` ON `sparkjob` (`namespace`, `name`, `uid`);
 
 -- step: add-key sparkjob sparkjob_create_time
-CREATE INDEX IF NOT EXISTS `sparkjob_create_time` ON `sparkjob` (`create_time`);
+CREATE INDEX IF NOT EXISTS `sparkjob_create_time` ON `sparkjob` (`create_time`, `uid`);
 
 -- step: add-key sparkjob sparkjob_delete_time
-CREATE INDEX IF NOT EXISTS `sparkjob_delete_time` ON `sparkjob` (`delete_time`);
+CREATE INDEX IF NOT EXISTS `sparkjob_delete_time` ON `sparkjob` (`delete_time`, `uid`);
 
 -- step: create-table sparkjob_labels
 CREATE TABLE IF NOT EXISTS `sparkjob_labels` (
@@ -763,7 +802,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_labels` (
 CREATE INDEX IF NOT EXISTS `sparkjob_labels_uid` ON `sparkjob_labels` (`obj_uid`);
 
 -- step: add-key sparkjob_labels sparkjob_labels_key_value
-CREATE INDEX IF NOT EXISTS `sparkjob_labels_key_value` ON `sparkjob_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `sparkjob_labels_key_value` ON `sparkjob_labels` (`key`, `value`, `obj_uid`);
 
 -- step: create-table sparkjob_annotations
 CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (

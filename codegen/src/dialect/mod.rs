@@ -1,6 +1,7 @@
 //! The tables of the storage contract without a dialect: which tables a model needs, their columns, types and keys.
 //! How tables and their changes are spelt is in `mysql` and `sqlite`, which have the same functions in the same order.
 
+mod bookkeeping;
 mod step;
 
 pub mod mysql;
@@ -9,7 +10,7 @@ pub mod sqlite;
 pub use step::{Filled, Form, Step};
 
 use crate::model::{
-    BaseColumn, ColumnName, HistoryColumn, Key, Kind, Model, SideColumn, SideTable, SqlType, TableName,
+    BaseColumn, ColumnName, HistoryColumn, Key, KeyName, Kind, Model, SideColumn, SideTable, SqlType, TableName,
 };
 
 /// A dialect that schemas and migrations are written in.
@@ -102,7 +103,18 @@ pub struct Table {
     /// The primary key, never empty.
     pub primary_key: Vec<ColumnName>,
     /// The other keys in order.
-    pub keys: Vec<Key>,
+    pub keys: Vec<TableKey>,
+}
+
+/// A key beside the primary key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableKey {
+    /// Its name.
+    pub name: KeyName,
+    /// The columns in key order, never empty.
+    pub columns: Vec<ColumnName>,
+    /// Whether no two rows may have the same values.
+    pub unique: bool,
 }
 
 /// One column of a table.
@@ -146,7 +158,7 @@ pub struct Section {
 /// Everything a database of this model holds: the tables of each kind in the model's order, then Kindex's own.
 pub fn sections(model: &Model) -> Vec<Section> {
     let mut sections: Vec<Section> = model.kinds.iter().map(kind_section).collect();
-    sections.push(bookkeeping_section());
+    sections.push(bookkeeping::section());
     sections
 }
 
@@ -179,12 +191,22 @@ pub fn tables(
         .collect()
 }
 
-/// The table with one row for each object of the kind.
+/// The table with one row for each object of the kind, in order of arrival. A declared key ends in `uid`: rows of equal
+/// values are walked in that order, and a page begins where the one before it ended.
 fn main_table(name: &TableName, extracted: impl IntoIterator<Item = (ColumnName, SqlType)>, keys: Vec<Key>) -> Table {
     let extracted = extracted.into_iter().map(|(name, sql)| TableColumn {
         name,
         ty: StorageType::Sql(sql),
         required: false,
+    });
+    let uid = TableKey {
+        unique: true,
+        ..key(name, "uid", vec![BaseColumn::Uid.into()])
+    };
+    let declared = keys.into_iter().map(|key| TableKey {
+        name: key.name,
+        columns: key.columns.into_iter().chain([BaseColumn::Uid.into()]).collect(),
+        unique: false,
     });
     Table {
         name: name.clone(),
@@ -194,8 +216,8 @@ fn main_table(name: &TableName, extracted: impl IntoIterator<Item = (ColumnName,
             .chain(extracted)
             .chain(BaseColumn::TRAILING.map(base_column))
             .collect(),
-        primary_key: vec![BaseColumn::Uid.into()],
-        keys,
+        primary_key: vec![BaseColumn::Seq.into()],
+        keys: [uid].into_iter().chain(declared).collect(),
     }
 }
 
@@ -204,9 +226,15 @@ fn side_table(main: &TableName, side: SideTable) -> Table {
     let name = main
         .beside(side.suffix())
         .expect("lower leaves room for the side tables' names");
-    let mut keys = vec![key(&name, "uid", &[SideColumn::ObjUid])];
+    let side_key =
+        |suffix, columns: &[SideColumn]| key(&name, suffix, columns.iter().copied().map(side_column_name).collect());
+    let mut keys = vec![side_key("uid", &[SideColumn::ObjUid])];
     if side == SideTable::Labels {
-        keys.push(key(&name, "key_value", &[SideColumn::Key, SideColumn::Value]));
+        // Who looks for a label finds the uids in the key, in their order.
+        keys.push(side_key(
+            "key_value",
+            &[SideColumn::Key, SideColumn::Value, SideColumn::ObjUid],
+        ));
     }
     Table {
         name,
@@ -222,10 +250,7 @@ fn history_table(main: &TableName) -> Table {
     let name = main
         .beside(HistoryColumn::SUFFIX)
         .expect("lower leaves room for longer names");
-    let time = Key {
-        name: name.key("seen_time").expect("lower leaves room for the history's key"),
-        columns: vec![fixed_name(HistoryColumn::SeenTime.name())],
-    };
+    let time = key(&name, "seen_time", vec![fixed_name(HistoryColumn::SeenTime.name())]);
     Table {
         name,
         columns: history_columns().into(),
@@ -261,98 +286,6 @@ pub fn side_columns(side: SideTable) -> [TableColumn; 4] {
     })
 }
 
-/// Kindex's own tables: which schema this is and which migrations led to it, how far each kind is stored, what the
-/// database refused, and what work was under way.
-fn bookkeeping_section() -> Section {
-    Section {
-        heading: "Kindex".to_owned(),
-        doc: "What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused \
-              objects, and the state of work that goes on for longer than a process."
-            .to_owned(),
-        tables: vec![
-            schema_table(),
-            migrations_table(),
-            checkpoint_table(),
-            quarantine_table(),
-            state_table(),
-        ],
-    }
-}
-
-fn schema_table() -> Table {
-    own_table(
-        "kindex_schema",
-        &["version"],
-        &[
-            ("version", StorageType::Sql(SqlType::Int), true),
-            ("checksum", StorageType::Sql(SqlType::VarChar(64)), true),
-            ("applied_time", TIME, true),
-        ],
-    )
-}
-
-fn migrations_table() -> Table {
-    own_table(
-        "kindex_migrations",
-        &["number"],
-        &[
-            ("number", StorageType::Sql(SqlType::Int), true),
-            ("name", NAME, true),
-            ("checksum", StorageType::Sql(SqlType::VarChar(64)), true),
-            ("compatible", StorageType::Sql(SqlType::Int), true),
-            ("steps_done", StorageType::Sql(SqlType::Int), true),
-            ("fill_after", UID, false),
-            ("begin_time", TIME, true),
-            ("finish_time", TIME, false),
-        ],
-    )
-}
-
-fn checkpoint_table() -> Table {
-    own_table(
-        "kindex_checkpoint",
-        &["kind"],
-        &[
-            ("kind", NAME, true),
-            ("res_version", RESOURCE_VERSION, true),
-            ("update_time", TIME, true),
-        ],
-    )
-}
-
-fn quarantine_table() -> Table {
-    own_table(
-        "kindex_quarantine",
-        &["kind", "uid"],
-        &[
-            ("kind", NAME, true),
-            ("uid", UID, true),
-            ("namespace", NAME, true),
-            ("name", NAME, true),
-            ("res_version", RESOURCE_VERSION, true),
-            ("reason", StorageType::Sql(SqlType::Text), true),
-            // Not `Json`: what the database refuses as JSON must be storable here.
-            ("json", StorageType::Sql(SqlType::LongText), true),
-            ("first_time", TIME, true),
-            ("last_time", TIME, true),
-            ("attempts", StorageType::Sql(SqlType::Int), true),
-        ],
-    )
-}
-
-fn state_table() -> Table {
-    own_table(
-        "kindex_state",
-        &["kind", "name"],
-        &[
-            ("kind", NAME, true),
-            ("name", NAME, true),
-            ("value", StorageType::Sql(SqlType::MediumText), true),
-            ("update_time", TIME, true),
-        ],
-    )
-}
-
 const UID: StorageType = StorageType::Sql(SqlType::VarChar(64));
 const NAME: StorageType = StorageType::Sql(SqlType::VarChar(255));
 const RESOURCE_VERSION: StorageType = StorageType::Sql(SqlType::BigIntUnsigned);
@@ -376,6 +309,7 @@ pub const fn base_type(column: BaseColumn) -> StorageType {
         BaseColumn::Proto => StorageType::Bytes,
         BaseColumn::Json => StorageType::Json,
         BaseColumn::ContentHash => StorageType::Hash,
+        BaseColumn::Seq => StorageType::RowId,
     }
 }
 
@@ -396,24 +330,13 @@ fn side_column_name(column: SideColumn) -> ColumnName {
     fixed_name(column.name())
 }
 
-fn key(table: &TableName, suffix: &str, columns: &[SideColumn]) -> Key {
-    Key {
-        name: table.key(suffix).expect("lower leaves room for the side tables' keys"),
-        columns: columns.iter().copied().map(side_column_name).collect(),
-    }
-}
-
-fn own_table(name: &str, primary_key: &[&str], columns: &[(&str, StorageType, bool)]) -> Table {
-    let columns = columns.iter().map(|&(name, ty, required)| TableColumn {
-        name: fixed_name(name),
-        ty,
-        required,
-    });
-    Table {
-        name: TableName::parse(name).expect("Kindex's own tables have valid names"),
-        columns: columns.collect(),
-        primary_key: primary_key.iter().copied().map(fixed_name).collect(),
-        keys: Vec::new(),
+fn key(table: &TableName, suffix: &str, columns: Vec<ColumnName>) -> TableKey {
+    TableKey {
+        name: table
+            .key(suffix)
+            .expect("lower leaves room for the keys that every table has"),
+        columns,
+        unique: false,
     }
 }
 

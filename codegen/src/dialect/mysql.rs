@@ -2,8 +2,8 @@
 
 pub mod online;
 
-use super::{Step, StorageType, Table, TableColumn};
-use crate::model::{ColumnName, Key, SqlType};
+use super::{Step, StorageType, Table, TableColumn, TableKey};
+use crate::model::{ColumnName, SqlType};
 
 /// Names, keys and values compare by code point: Kubernetes tells `a` from `A`, and an index over them must too.
 const TABLE_OPTIONS: &str = "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
@@ -74,8 +74,9 @@ fn primary_key(columns: &[ColumnName]) -> String {
     format!("PRIMARY KEY ({})", quoted_list(columns))
 }
 
-fn key(key: &Key) -> String {
-    format!("KEY `{}` ({})", key.name, quoted_list(&key.columns))
+fn key(key: &TableKey) -> String {
+    let unique = if key.unique { "UNIQUE " } else { "" };
+    format!("{unique}KEY `{}` ({})", key.name, quoted_list(&key.columns))
 }
 
 /// The type's name.

@@ -1,8 +1,8 @@
 //! The dialect of SQLite. Tables are STRICT: SQLite then refuses a value of the wrong type as MySQL does.
 //! <https://sqlite.org/stricttables.html>
 
-use super::{Step, StorageType, Table, TableColumn};
-use crate::model::{ColumnName, Key, SqlType, TableName};
+use super::{Step, StorageType, Table, TableColumn, TableKey};
+use crate::model::{ColumnName, SqlType, TableName};
 
 /// SQLite compares text by its bytes unless told otherwise; only the typing needs to be asked for.
 const TABLE_OPTIONS: &str = "STRICT";
@@ -96,9 +96,10 @@ fn primary_key(columns: &[TableColumn], key: &[ColumnName]) -> Option<String> {
     (!assigned).then(|| format!("PRIMARY KEY ({})", quoted_list(key)))
 }
 
-fn key(table: &TableName, key: &Key) -> String {
+fn key(table: &TableName, key: &TableKey) -> String {
+    let unique = if key.unique { "UNIQUE " } else { "" };
     format!(
-        "CREATE INDEX IF NOT EXISTS `{}` ON `{table}` ({});",
+        "CREATE {unique}INDEX IF NOT EXISTS `{}` ON `{table}` ({});",
         key.name,
         quoted_list(&key.columns)
     )

@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use super::{StorageType, Table, TableColumn, mysql};
-use crate::model::{ColumnName, Key, KeyName, TableName};
+use super::{StorageType, Table, TableColumn, TableKey, mysql};
+use crate::model::{ColumnName, KeyName, TableName};
 
 /// A change that a runner can find done or not done in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,14 +61,14 @@ pub enum Step {
         /// The name it had.
         from: KeyName,
         /// As it becomes.
-        key: Key,
+        key: TableKey,
     },
     /// The key is there.
     AddKey {
         /// Of this table.
         table: TableName,
         /// As it becomes.
-        key: Key,
+        key: TableKey,
     },
     /// The columns of every row hold what the row's `json` says.
     Fill {

@@ -96,8 +96,8 @@ fn column_type(column: &ColumnRef, kind: &Kind) -> TokenStream {
             BaseColumn::CreateTime | BaseColumn::UpdateTime | BaseColumn::DeleteTime | BaseColumn::EvictedTime => {
                 "Time".to_owned()
             }
-            BaseColumn::Proto | BaseColumn::Json | BaseColumn::ContentHash => {
-                unreachable!("lower refuses conditions on payloads")
+            BaseColumn::Proto | BaseColumn::Json | BaseColumn::ContentHash | BaseColumn::Seq => {
+                unreachable!("lower refuses conditions on payloads and places")
             }
         },
     };

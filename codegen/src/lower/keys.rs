@@ -5,8 +5,8 @@ use crate::diag::{Collector, messages};
 use crate::model::{BaseColumn, Column, Key, TableName};
 use crate::spec::ColumnSpec;
 
-/// Longest key that InnoDB builds, in bytes.
-pub(super) const KEY_BYTES_MAX: usize = 3072;
+/// Longest key that InnoDB builds, in bytes, without the uid that ends every key.
+pub(super) const KEY_BYTES_MAX: usize = 3072 - 64 * 4;
 
 /// The keys of every main table, in table order.
 pub(super) fn base(table: &TableName) -> Vec<Key> {

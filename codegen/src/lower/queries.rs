@@ -169,7 +169,7 @@ const fn base_type(column: BaseColumn) -> Option<ColumnType> {
         BaseColumn::CreateTime | BaseColumn::UpdateTime | BaseColumn::DeleteTime | BaseColumn::EvictedTime => {
             Some(ColumnType::Timestamp)
         }
-        BaseColumn::Proto | BaseColumn::Json | BaseColumn::ContentHash => None,
+        BaseColumn::Proto | BaseColumn::Json | BaseColumn::ContentHash | BaseColumn::Seq => None,
     }
 }
 

@@ -5,7 +5,7 @@
 /// A column that every main table has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BaseColumn {
-    /// Kubernetes UID, the primary key.
+    /// Kubernetes UID.
     Uid,
     /// API group and version: `michelangelo.api/v2`.
     GroupVer,
@@ -29,6 +29,8 @@ pub enum BaseColumn {
     EvictedTime,
     /// Hash of payload, labels and annotations; an equal hash means nothing to write.
     ContentHash,
+    /// Place of the row in order of arrival, the primary key: what is written together lies together.
+    Seq,
 }
 
 impl BaseColumn {
@@ -47,7 +49,7 @@ impl BaseColumn {
     ];
 
     /// The columns after the extracted ones, in table order.
-    pub const TRAILING: [Self; 2] = [Self::EvictedTime, Self::ContentHash];
+    pub const TRAILING: [Self; 3] = [Self::EvictedTime, Self::ContentHash, Self::Seq];
 
     /// All base columns, in table order.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -74,13 +76,14 @@ impl BaseColumn {
             Self::Json => "json",
             Self::EvictedTime => "evicted_time",
             Self::ContentHash => "content_hash",
+            Self::Seq => "seq",
         }
     }
 
     /// One sentence for documentation.
     pub const fn doc(self) -> &'static str {
         match self {
-            Self::Uid => "Kubernetes object UID and primary key.",
+            Self::Uid => "Kubernetes object UID, unique.",
             Self::GroupVer => "API group and version.",
             Self::Namespace => "Kubernetes namespace.",
             Self::Name => "Kubernetes object name.",
@@ -92,6 +95,7 @@ impl BaseColumn {
             Self::Json => "The exact JSON text of the object as the API server sent it.",
             Self::EvictedTime => "Time of the eviction from etcd, or NULL while the cluster holds the object.",
             Self::ContentHash => "Hash of payload, labels and annotations; equal means nothing to write.",
+            Self::Seq => "Primary key, in order of arrival; has no meaning beyond that, and gaps.",
         }
     }
 
@@ -104,7 +108,8 @@ impl BaseColumn {
             | Self::Name
             | Self::ResVersion
             | Self::CreateTime
-            | Self::Json => true,
+            | Self::Json
+            | Self::Seq => true,
             Self::UpdateTime | Self::DeleteTime | Self::Proto | Self::EvictedTime | Self::ContentHash => false,
         }
     }

@@ -65,7 +65,7 @@ pub struct Kind {
     pub status: SubresourceStatus,
     /// Extracted columns in table order.
     pub columns: Vec<Column>,
-    /// Secondary keys in table order; the primary key is always `uid`.
+    /// Secondary keys in table order, without the `uid` that ends each of them in SQL.
     pub keys: Vec<Key>,
     /// References to other kinds.
     pub references: Vec<Reference>,

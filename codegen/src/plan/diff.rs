@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::schema::{Existing, ExistingColumn, Extracted, Schema, Wanted};
-use crate::dialect::{Filled, Form, Step, StorageType, Table, TableColumn};
-use crate::model::{ColumnName, Key, KeyName};
+use crate::dialect::{Filled, Form, Step, StorageType, Table, TableColumn, TableKey};
+use crate::model::{ColumnName, KeyName};
 
 /// The steps that lead from `old` to `new`, in an order in which each of them can be taken. Statements come first and
 /// fills last, so that a table has its final form when the long part begins.
@@ -147,15 +147,17 @@ impl<'a> TableChange<'a> {
     }
 
     /// Keys to drop, to rename and to add. A key over a column that is made anew is made anew as well.
-    fn keys(&self) -> (Vec<&'a KeyName>, Vec<(&'a KeyName, &'a Key)>, Vec<&'a Key>) {
-        let mut unused: BTreeMap<&KeyName, Vec<&ColumnName>> = BTreeMap::new();
-        for (name, columns) in &self.old.keys {
-            unused.insert(name, self.names_after(columns));
+    fn keys(&self) -> (Vec<&'a KeyName>, Vec<(&'a KeyName, &'a TableKey)>, Vec<&'a TableKey>) {
+        let mut unused: BTreeMap<&KeyName, (Vec<&ColumnName>, bool)> = BTreeMap::new();
+        for (name, key) in &self.old.keys {
+            unused.insert(name, (self.names_after(&key.columns), key.unique));
         }
-        let is_same = |key: &Key, columns: &Vec<&ColumnName>| key.columns.iter().eq(columns.iter().copied());
+        let is_same = |key: &TableKey, (columns, unique): &(Vec<&ColumnName>, bool)| {
+            key.unique == *unique && key.columns.iter().eq(columns.iter().copied())
+        };
         let mut wanting = Vec::new();
         for key in &self.new.keys {
-            if unused.get(&key.name).is_some_and(|columns| is_same(key, columns)) {
+            if unused.get(&key.name).is_some_and(|old| is_same(key, old)) {
                 unused.remove(&key.name);
             } else {
                 wanting.push(key);
@@ -164,7 +166,7 @@ impl<'a> TableChange<'a> {
         let (mut renamed, mut added) = (Vec::new(), Vec::new());
         for key in wanting {
             // The new name may be that of a key which is dropped first.
-            let same = unused.iter().find(|(_, columns)| is_same(key, columns));
+            let same = unused.iter().find(|(_, old)| is_same(key, old));
             match same.map(|(name, _)| *name) {
                 Some(name) => {
                     unused.remove(name);

@@ -11,7 +11,7 @@ mod chain;
 pub use chain::{SUM, hash, read};
 pub use diff::diff;
 pub use migration::{ALLOW, Migration, STEP, is_name, parse_compatible, parse_file_name};
-pub use schema::{Existing, ExistingColumn, Extracted, Schema, Wanted};
+pub use schema::{Existing, ExistingColumn, ExistingKey, Extracted, Schema, Wanted};
 pub use script::{Block, Line, Script};
 
 use crate::artifact::{Artifacts, RelativePath};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::dialect::{self, Form, Table};
+use crate::dialect::{self, Form, Table, TableKey};
 use crate::lock::Structure;
 use crate::model::{ColumnName, Key, KeyName, Kind, TableName};
 
@@ -20,7 +20,16 @@ pub struct Existing {
     /// By name.
     pub columns: BTreeMap<ColumnName, ExistingColumn>,
     /// By name, without the primary key.
-    pub keys: BTreeMap<KeyName, Vec<ColumnName>>,
+    pub keys: BTreeMap<KeyName, ExistingKey>,
+}
+
+/// A key that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExistingKey {
+    /// In key order.
+    pub columns: Vec<ColumnName>,
+    /// Whether no two rows may have the same values.
+    pub unique: bool,
 }
 
 /// A column that is there.
@@ -92,8 +101,15 @@ impl Existing {
         });
         Self {
             columns: columns.collect(),
-            keys: table.keys.into_iter().map(|key| (key.name, key.columns)).collect(),
+            keys: table.keys.into_iter().map(ExistingKey::named).collect(),
         }
+    }
+}
+
+impl ExistingKey {
+    fn named(key: TableKey) -> (KeyName, Self) {
+        let TableKey { name, columns, unique } = key;
+        (name, Self { columns, unique })
     }
 }
 

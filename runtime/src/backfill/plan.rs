@@ -42,6 +42,7 @@ mod tests {
 
     fn row(version: u64, life: Life, hashed: Option<u8>) -> RowState {
         RowState {
+            arrival: crate::store::Arrival(1),
             uid: Uid::from("u"),
             namespace: String::new(),
             name: "a".to_owned(),

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::cluster::{ClusterError, Notice, ObjectName, Page, Target, WatchEvent};
 use crate::kind::Problem;
 use crate::object::{Object, ResourceVersion, Uid};
-use crate::store::{Life, QuarantineRecord, RowState, StoreError, Written};
+use crate::store::{Arrival, Life, QuarantineRecord, RowState, StoreError, Written};
 
 /// Both clocks, read together.
 #[derive(Clone, Copy, Debug)]
@@ -250,7 +250,7 @@ pub enum Output {
     /// Read a page of row states.
     Scan {
         /// The last row of the page before.
-        after: Option<Uid>,
+        after: Option<Arrival>,
         /// Most rows.
         limit: u32,
     },

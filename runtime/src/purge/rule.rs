@@ -107,7 +107,7 @@ impl LastKept {
 mod tests {
     use super::*;
     use crate::object::ResourceVersion;
-    use crate::store::Life;
+    use crate::store::{Arrival, Life};
 
     const RULE: Retention = Retention {
         keep_days: Some(30),
@@ -157,6 +157,7 @@ mod tests {
     #[test]
     fn of_rows_of_one_moment_the_uid_decides() {
         let row = |uid: &str, second| GoneRow {
+            arrival: Arrival(1),
             uid: Uid::from(uid),
             namespace: "n".to_owned(),
             name: uid.to_owned(),

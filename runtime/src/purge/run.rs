@@ -147,12 +147,12 @@ impl Walk<'_> {
             page_rows,
             patience,
         } = *self.options;
-        let mut after: Option<Uid> = None;
+        let mut after = None;
         loop {
-            let read = || self.storage.gone_rows(self.kind, gone, after.as_ref(), page_rows);
+            let read = || self.storage.gone_rows(self.kind, gone, after, page_rows);
             let mut page = patiently(patience, read).await?;
             let Some(row) = page.last() else { return Ok(()) };
-            after = Some(row.uid.clone());
+            after = Some(row.arrival);
             page.retain(|row| last.is_none_or(|last| last.is_before(row)));
             if mode == Mode::Remove && !page.is_empty() {
                 let uids: Vec<Uid> = page.iter().map(|row| row.uid.clone()).collect();

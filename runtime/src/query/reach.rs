@@ -71,7 +71,7 @@ fn narrows(kind: &Kind, condition: &Condition) -> Option<&'static str> {
 
 fn key_that_starts_with(kind: &Kind, column: &str) -> Option<&'static str> {
     if column == "uid" {
-        return Some("PRIMARY");
+        return Some("uid");
     }
     let key = kind.keys.iter().find(|key| key.columns.first() == Some(&column));
     key.map(|key| key.name)
@@ -118,7 +118,7 @@ fn filtered(condition: &Condition) -> Option<&'static str> {
 fn has_order(kind: &Kind, order: &[Order]) -> bool {
     let one_way = order.windows(2).all(|pair| pair[0].direction == pair[1].direction);
     let columns = || order.iter().map(|order| order.column);
-    let primary = columns().next() == Some("uid");
+    let unique = columns().next() == Some("uid");
     let key = kind.keys.iter().any(|key| {
         let mut sorted = columns();
         let walked = key
@@ -127,7 +127,7 @@ fn has_order(kind: &Kind, order: &[Order]) -> bool {
             .all(|column| sorted.next().is_none_or(|sorted| sorted == *column));
         walked && sorted.next().is_none_or(|last| last == "uid")
     });
-    primary || one_way && key
+    unique || one_way && key
 }
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
             reach("", &["create_time>2026-01-01"], &["phase"]),
             Reach::Key("run_create_time")
         );
-        assert_eq!(reach("", &["uid in (a, b)"], &[]), Reach::Key("PRIMARY"));
+        assert_eq!(reach("", &["uid in (a, b)"], &[]), Reach::Key("uid"));
         assert_eq!(reach("team in (a,b)", &["phase=a"], &[]), Reach::Label);
         for labels in ["team", "!team", "team!=a", "team notin (a)"] {
             assert_eq!(reach(labels, &[], &[]), Reach::Scan("labels"), "{labels}");

@@ -1,6 +1,10 @@
 //! The tables that a database has, as it tells them itself. Whose they are, and what they should
 //! be, is not known here.
 
+use std::time::Duration;
+
+use tokio::time::sleep;
+
 use super::StoreError;
 use super::connections::{Connections, failure};
 use super::driver::{Cells, Driver};
@@ -10,6 +14,10 @@ use super::sql::fixed;
 const CATALOGUE: &str = "the tables of the database";
 /// The word for the primary key on all engines.
 const PRIMARY: &str = "PRIMARY";
+/// Between two readings of tables that may be changing.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Readings after which what was read last counts.
+const READINGS_MAX: u32 = 100;
 
 /// A table of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +67,21 @@ pub(super) async fn tables<D: Driver>(connections: &Connections<D>) -> Result<Ve
     let columns = connections.query(fixed(dialect.all_columns()), &[]).await;
     let keys = connections.query(fixed(dialect.all_keys()), &[]).await;
     assemble(&columns.map_err(failed)?, &keys.map_err(failed)?).map_err(failed)
+}
+
+/// All tables, read again until nothing changes any more: while a server puts an altered table in the place of the old
+/// one, its catalogue may know the table without its keys.
+pub(super) async fn settled_tables<D: Driver>(connections: &Connections<D>) -> Result<Vec<LiveTable>, StoreError> {
+    let mut before = tables(connections).await?;
+    for _ in 0..READINGS_MAX {
+        sleep(PAUSE).await;
+        let now = tables(connections).await?;
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    Ok(before)
 }
 
 /// From rows of columns and of keys' columns, both in order.

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use super::connections::{CONFLICTS_MAX, failure, pause};
 use super::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use super::rows::{param, res_version};
-use super::select::Select;
+use super::select::{Lead, Select};
 use super::sql::{LIST_MAX, once};
 use super::sql_store::SqlStore;
 use super::write::{Batch, Work};
@@ -85,6 +85,7 @@ pub(super) async fn delete<D: Driver>(
     let query = select.page_of(
         &NAMES,
         store.connections.driver.dialect(),
+        Lead::Engine,
         after.as_deref(),
         i64::from(rows) + 1,
     );
@@ -183,7 +184,7 @@ async fn delete_evicted_on<D: Driver>(
     batch.lock_rows(uids).await?;
     let query = select
         .among(uids)
-        .page_of(&NAMES, driver.dialect(), None, LIST_MAX as i64);
+        .page_of(&NAMES, driver.dialect(), Lead::Engine, None, LIST_MAX as i64);
     let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
     let rows = D::query(batch.connection, once(query.sql), &params).await?;
     let names = names::<D>(&rows)?;

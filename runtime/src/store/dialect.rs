@@ -72,6 +72,14 @@ impl Dialect {
         }
     }
 
+    /// As [`on_conflict`](Self::on_conflict), whichever key it is that is there.
+    pub(super) fn on_any_conflict(self) -> &'static str {
+        match self {
+            Self::MySql => " ON DUPLICATE KEY UPDATE ",
+            Self::Sqlite => " ON CONFLICT DO UPDATE SET ",
+        }
+    }
+
     /// Ends an insert that leaves rows as they are whose key is there already.
     pub(super) fn or_leave(self, column: &str, key: &str) -> String {
         match self {
@@ -211,8 +219,8 @@ impl Dialect {
         }
     }
 
-    /// Sets columns of so many rows, each found by uid while it has a certain version. Parameters of
-    /// each: uid, version, values.
+    /// Sets columns of so many rows, each found by its place while it has a certain version. Parameters of
+    /// each: place, version, values.
     pub(super) fn update_many(self, table: &str, columns: &[&Column], rows: usize) -> String {
         let assign = |value: fn(usize) -> String| {
             let one = |(at, column): (usize, &&Column)| format!("{} = {}", self.target(table, column.name), value(at));
@@ -226,11 +234,11 @@ impl Dialect {
                     .map(|(at, column)| format!(", CAST(? AS {}) AS `c{at}`", cast(column.ty)))
                     .collect();
                 let row = format!(
-                    "SELECT CAST(? AS CHAR) AS `uid`, CAST(? AS UNSIGNED) AS `version`{}",
+                    "SELECT CAST(? AS SIGNED) AS `seq`, CAST(? AS UNSIGNED) AS `version`{}",
                     cells.concat()
                 );
                 format!(
-                    "UPDATE `{table}` JOIN ({}) AS `new` ON `{table}`.`uid` = `new`.`uid` \
+                    "UPDATE `{table}` JOIN ({}) AS `new` ON `{table}`.`seq` = `new`.`seq` \
                      AND `{table}`.`res_version` = `new`.`version` SET {}",
                     vec![row; rows].join(" UNION ALL "),
                     assign(|at| format!("`new`.`c{at}`"))
@@ -239,7 +247,7 @@ impl Dialect {
             Self::Sqlite => {
                 let row = format!("({})", marks("?", columns.len() + 2));
                 format!(
-                    "UPDATE `{table}` SET {} FROM (VALUES {}) AS `new` WHERE `{table}`.`uid` = `new`.`column1` \
+                    "UPDATE `{table}` SET {} FROM (VALUES {}) AS `new` WHERE `{table}`.`seq` = `new`.`column1` \
                      AND `{table}`.`res_version` = `new`.`column2`",
                     assign(|at| format!("`new`.`column{}`", at + 3)),
                     marks(&row, rows)

@@ -50,6 +50,7 @@ pub(super) struct Statement {
 pub(super) trait Cells: Send {
     fn text(&self, index: usize) -> Result<String, sqlx::Error>;
     fn int(&self, index: usize) -> Result<i64, sqlx::Error>;
+    fn int_or_null(&self, index: usize) -> Result<Option<i64>, sqlx::Error>;
     fn text_or_null(&self, index: usize) -> Result<Option<String>, sqlx::Error>;
     fn bytes(&self, index: usize) -> Result<Option<Vec<u8>>, sqlx::Error>;
     /// A time that was selected through [`Dialect::time_text`].

@@ -20,6 +20,8 @@ pub struct PlanStep {
     pub table: Option<String>,
     /// The key that is used.
     pub key: Option<String>,
+    /// About how many rows it reads, where the engine estimates that.
+    pub rows: Option<u64>,
     /// Whether the step puts rows in order.
     pub sorts: bool,
     /// The step as the engine describes it.

@@ -11,6 +11,8 @@ pub(crate) mod select;
 
 mod explained;
 
+mod row;
+
 mod driver;
 
 mod sql;
@@ -20,6 +22,8 @@ mod template;
 mod select_sql;
 
 mod condition_sql;
+
+mod from_sql;
 
 mod bookkeeping;
 
@@ -51,6 +55,8 @@ mod past;
 
 mod past_list;
 
+mod lead;
+
 mod queries;
 
 mod collection;
@@ -81,125 +87,13 @@ pub use page::Page;
 pub use past::{AsOf, History, Past};
 pub use past_list::ListAt;
 pub use queries::Queries;
+pub use row::{Arrival, Life, RowState, RowWrite, Stored, Written};
 pub use select::{Direction, Select, Statement};
 pub use template::TemplateError;
 
 use crate::kind::{Kind, Registry};
 use crate::object::{Object, ResourceVersion, Uid};
-use crate::projection::{ContentHash, Version};
 use sql_store::SqlStore;
-
-/// Where a stored object lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// In the cluster and in SQL.
-    Live,
-    /// In SQL only, by intent: `evicted_time` is set.
-    Evicted,
-    /// Deleted: `delete_time` is set.
-    Deleted,
-}
-
-/// What a row says about its object; enough to decide what to do next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowState {
-    /// Primary key.
-    pub uid: Uid,
-    /// Namespace and name, by which a recreated object is recognised.
-    pub namespace: String,
-    /// See `namespace`.
-    pub name: String,
-    /// Version of the stored text.
-    pub res_version: ResourceVersion,
-    /// `None` in rows that another program wrote.
-    pub hash: Option<ContentHash>,
-    /// From `delete_time` and `evicted_time`; a deleted row is deleted whether or not it was evicted.
-    pub life: Life,
-}
-
-impl RowState {
-    /// The version of the cluster that the row has, or followed when it was changed in SQL alone: what the
-    /// cluster's versions are compared with.
-    pub fn cluster_version(&self) -> ResourceVersion {
-        plan::cluster_version(self.life, self.res_version)
-    }
-}
-
-/// One change to one row.
-#[derive(Clone, Debug)]
-pub enum RowWrite {
-    /// Stores this version, unless the row already holds a newer one. The row's own version stored
-    /// again changes what the write says: another text, another state of life.
-    Store {
-        /// The version.
-        version: Arc<Version>,
-        /// What the row says afterwards. Times of deletion and eviction keep their first value.
-        life: Life,
-        /// Whether a row that is marked deleted may come back to life. Only true where the
-        /// cluster itself shows the uid alive; without it a late write never revives a row.
-        revive: bool,
-    },
-    /// Marks a row deleted without a new version: the object is gone. Idempotent; no row, no effect.
-    SoftDelete {
-        /// The row.
-        uid: Uid,
-    },
-    /// Keeps a version in the history, where the kind has one, and changes no row: it was replaced
-    /// before it could be stored, or is late.
-    Record {
-        /// The version.
-        object: Object,
-        /// When it was seen.
-        seen: Timestamp,
-    },
-}
-
-impl RowWrite {
-    /// The object that the write is about.
-    pub fn uid(&self) -> &Uid {
-        match self {
-            Self::Store { version, .. } => &version.object.metadata.uid,
-            Self::SoftDelete { uid } => uid,
-            Self::Record { object, .. } => &object.metadata.uid,
-        }
-    }
-
-    /// Whether the write may change a row.
-    fn is_of_a_row(&self) -> bool {
-        match self {
-            Self::Store { .. } | Self::SoftDelete { .. } => true,
-            Self::Record { .. } => false,
-        }
-    }
-}
-
-/// What became of one [`RowWrite`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// A row was inserted.
-    Inserted,
-    /// The row was changed.
-    Updated,
-    /// The row already said the same; nothing was written.
-    Unchanged,
-    /// The row holds a newer version, or is deleted and may not be revived.
-    Superseded,
-}
-
-/// A stored object.
-#[derive(Clone, Debug)]
-pub struct Stored {
-    /// The object's exact text and metadata.
-    pub object: Object,
-    /// Where it lives.
-    pub life: Life,
-    /// Time of the last write that changed the row.
-    pub update_time: Option<Timestamp>,
-    /// When it was deleted.
-    pub delete_time: Option<Timestamp>,
-    /// When it was evicted.
-    pub evicted_time: Option<Timestamp>,
-}
 
 /// An object that the database refused, as far as an ingester has to know of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -340,8 +234,8 @@ pub trait MetadataStorage: Maintenance + History + Migrations + Queries + Direct
     /// Idempotent; without an effect for a kind that keeps no history.
     async fn unsay(&self, kind: &Kind, beyond: ResourceVersion, now: Timestamp) -> Result<(), StoreError>;
 
-    /// A page of row states in order of uid, for comparing SQL with the cluster.
-    async fn scan(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<RowState>, StoreError>;
+    /// A page of row states in order of arrival, in which they lie on disk, for comparing SQL with the cluster.
+    async fn scan(&self, kind: &Kind, after: Option<Arrival>, limit: u32) -> Result<Vec<RowState>, StoreError>;
 
     /// The newest stored object of this name that is not deleted.
     async fn get_by_name(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Stored>, StoreError>;

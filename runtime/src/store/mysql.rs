@@ -189,6 +189,7 @@ impl Driver for MySqlDriver {
             },
             table,
             key,
+            rows,
             sorts: extra.is_some_and(|extra| extra.contains("filesort")),
             text: words.into_iter().flatten().collect::<Vec<_>>().join(", "),
         })
@@ -299,6 +300,10 @@ impl Cells for MySqlRow {
     }
 
     fn int(&self, index: usize) -> Result<i64, sqlx::Error> {
+        self.try_get_unchecked(index)
+    }
+
+    fn int_or_null(&self, index: usize) -> Result<Option<i64>, sqlx::Error> {
         self.try_get_unchecked(index)
     }
 

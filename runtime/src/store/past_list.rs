@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::driver::{Driver, Param};
 use super::past::{Past, Reader, newest_at, stood};
 use super::rows::{param, stored};
-use super::select::{Condition, Direction, Order, Select};
+use super::select::{Condition, Direction, Lead, Order, Select};
 use super::sql::{kept, padded};
 use super::sql_store::SqlStore;
 use super::{Page, StoreError, Stored, page};
@@ -108,7 +108,7 @@ async fn read<D: Driver>(
     select: &Select,
     after: Option<&[Value]>,
 ) -> Result<Vec<Stored>, StoreError> {
-    let query = select.page(store.connections.driver.dialect(), after, ROWS as i64);
+    let query = select.page(store.connections.driver.dialect(), Lead::Engine, after, ROWS as i64);
     let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
     let rows = store.connections.query(kept(query.sql), &params).await;
     let rows = rows.map_err(|error| super::connections::failure::<D>(select.kind().name, error))?;

@@ -3,13 +3,14 @@
 
 use jiff::Timestamp;
 
-use super::{Life, RowState, RowWrite, Written};
+use super::{Arrival, Life, RowState, RowWrite, Written};
 use crate::object::{ResourceVersion, Uid};
 use crate::projection::{ContentHash, Version};
 
 /// A row as it was found under its lock.
 #[derive(Clone, Debug)]
 pub(super) struct FoundRow {
+    pub(super) arrival: Arrival,
     pub(super) uid: Uid,
     pub(super) namespace: String,
     pub(super) name: String,
@@ -52,6 +53,7 @@ impl From<FoundRow> for RowState {
     fn from(row: FoundRow) -> Self {
         Self {
             life: row.life(),
+            arrival: row.arrival,
             uid: row.uid,
             namespace: row.namespace,
             name: row.name,
@@ -82,6 +84,8 @@ pub(super) enum Plan<'a> {
 #[derive(Debug)]
 pub(super) struct NewRow<'a> {
     pub(super) version: &'a Version,
+    /// Of the row that it replaces.
+    pub(super) arrival: Option<Arrival>,
     pub(super) delete_time: Option<Timestamp>,
     pub(super) evicted_time: Option<Timestamp>,
     /// Whether the stored labels are other ones.
@@ -110,6 +114,7 @@ pub(super) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, now: Timesta
         },
         (RowWrite::Store { version, life, .. }, None) => Plan::Insert(NewRow {
             version,
+            arrival: None,
             delete_time: (*life == Life::Deleted).then_some(now),
             evicted_time: (*life == Life::Evicted).then_some(now),
             labels: true,
@@ -149,6 +154,7 @@ fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow
     };
     Plan::Update(NewRow {
         version,
+        arrival: Some(row.arrival),
         delete_time,
         evicted_time,
         labels: row.hash.map(|hash| hash.labels) != Some(version.hash.labels),
@@ -171,6 +177,7 @@ fn outlasts(row: &FoundRow, version: &Version, life: Life) -> bool {
 pub(super) fn replacement<'a>(version: &'a Version, row: &FoundRow) -> NewRow<'a> {
     NewRow {
         version,
+        arrival: Some(row.arrival),
         delete_time: None,
         evicted_time: row.evicted_time,
         labels: row.hash.map(|hash| hash.labels) != Some(version.hash.labels),
@@ -206,6 +213,7 @@ mod tests {
     fn row(number: u64, life: Life) -> FoundRow {
         let then = Timestamp::UNIX_EPOCH;
         FoundRow {
+            arrival: Arrival(1),
             uid: Uid::from("u"),
             namespace: String::new(),
             name: "a".to_owned(),

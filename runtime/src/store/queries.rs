@@ -68,7 +68,8 @@ impl<D: Driver> Queries for SqlStore<D> {
     ) -> Result<Page<Vec<Value>>, StoreError> {
         let after = continue_token.map(|token| page::read(token, select)).transpose()?;
         let rows = i64::from(select.page_rows()) + 1;
-        let query = select.page_of(columns, self.dialect(), after.as_deref(), rows);
+        let lead = self.lead(select).await?;
+        let query = select.page_of(columns, self.dialect(), lead, after.as_deref(), rows);
         let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
         let rows = self.connections.query(kept(query.sql), &params).await;
         let rows = rows.map_err(|error| failure::<D>(select.kind().name, error))?;
@@ -103,7 +104,8 @@ impl<D: Driver> Queries for SqlStore<D> {
     async fn explain(&self, select: &Select, continue_token: Option<&str>) -> Result<Plan, StoreError> {
         let failed = |error| failure::<D>(select.kind().name, error);
         let after = continue_token.map(|token| page::read(token, select)).transpose()?;
-        let statement = select.page(self.dialect(), after.as_deref(), select.page_rows().into());
+        let lead = self.lead(select).await?;
+        let statement = select.page(self.dialect(), lead, after.as_deref(), select.page_rows().into());
         let params: Vec<Param<'_>> = statement.values.iter().map(param).collect();
         let explaining = once(format!("{} {}", self.dialect().explain(), statement.sql));
         let rows = self.connections.query(explaining, &params).await.map_err(failed)?;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::driver::{Cells, Param};
 use super::plan::{FoundRow, NewRow};
 use super::sql::Side;
-use super::{Life, StoreError, Stored};
+use super::{Arrival, Life, StoreError, Stored};
 use crate::kind::Kind;
 use crate::object::{Object, ResourceVersion, Uid};
 use crate::projection::{ContentHash, Version, create_time};
@@ -15,13 +15,14 @@ use crate::value::Value;
 /// Reads what `KindSql::states` and `KindSql::scan` select.
 pub(super) fn found_row(row: &impl Cells) -> Result<FoundRow, sqlx::Error> {
     Ok(FoundRow {
-        uid: Uid::from(row.text(0)?.as_str()),
-        namespace: row.text(1)?,
-        name: row.text(2)?,
-        res_version: res_version(row, 3)?,
-        hash: row.bytes(4)?.as_deref().and_then(ContentHash::from_bytes),
-        delete_time: row.time(5)?,
-        evicted_time: row.time(6)?,
+        arrival: Arrival(row.int(0)?),
+        uid: Uid::from(row.text(1)?.as_str()),
+        namespace: row.text(2)?,
+        name: row.text(3)?,
+        res_version: res_version(row, 4)?,
+        hash: row.bytes(5)?.as_deref().and_then(ContentHash::from_bytes),
+        delete_time: row.time(6)?,
+        evicted_time: row.time(7)?,
     })
 }
 
@@ -76,11 +77,12 @@ impl<'a> MainRow<'a> {
         }
     }
 
-    /// In the order of `sql::main_columns`.
+    /// In the order of `sql::main_columns`, after the place of the row that is replaced.
     pub(super) fn params(&self) -> Vec<Param<'_>> {
         let version = self.new.version;
         let metadata = &version.object.metadata;
-        let mut params = Vec::with_capacity(version.columns.len() + 12);
+        let mut params = Vec::with_capacity(version.columns.len() + 13);
+        params.extend(self.new.arrival.map(|arrival| Param::Int(arrival.0)));
         params.extend([
             Param::Text(&metadata.uid.0),
             Param::Text(self.group_ver),

@@ -3,7 +3,7 @@
 //! tables: no text of a caller ever becomes SQL. How it is spelt is `select_sql`'s.
 
 use super::pattern::Pattern;
-use crate::kind::{ColumnType, Kind};
+use crate::kind::{ColumnType, Key, Kind};
 use crate::value::Value;
 
 /// Rows a page where a query does not say.
@@ -25,6 +25,23 @@ pub struct Statement {
     pub sql: String,
     /// The values, in the order of their `?`.
     pub values: Vec<Value>,
+}
+
+/// Which table is read first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lead {
+    /// The one that the engine takes.
+    Engine,
+    /// The table of labels, in the order of uids that its key has for one label.
+    Label {
+        /// Which of the query's labels.
+        number: usize,
+        /// A key of the main table whose columns all have one value each: it tells whether an object is
+        /// wanted without reading its row.
+        through: Option<&'static Key>,
+    },
+    /// The main table, in the order of uids that this key has, as all its columns have one value each.
+    Key(&'static Key),
 }
 
 /// What a query has gathered.
@@ -166,7 +183,7 @@ impl Condition {
     }
 
     /// Whether it asks for the state of life and for nothing else.
-    fn is_of_life(&self) -> bool {
+    pub(super) fn is_of_life(&self) -> bool {
         match self {
             Self::Null { column } | Self::NotNull { column } => matches!(*column, "delete_time" | "evicted_time"),
             Self::All(conditions) | Self::Any(conditions) => conditions.iter().all(Self::is_of_life),

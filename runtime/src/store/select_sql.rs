@@ -2,7 +2,7 @@
 //! and how to go on after a row; not who asks.
 
 use super::dialect::Dialect;
-use super::select::{Condition, Direction, Label, Order, Select, Statement};
+use super::select::{Condition, Direction, Lead, Order, Select, Statement};
 use crate::kind::ColumnType;
 use crate::value::Value;
 
@@ -22,18 +22,18 @@ impl Select {
     /// The statement that reads the first page, for looking at it and for `EXPLAIN`. Fetching asks
     /// for one row more, to know whether another page follows.
     pub fn statement(&self, dialect: Dialect) -> Statement {
-        self.page(dialect, None, self.page_rows().into())
+        self.page(dialect, Lead::Engine, None, self.page_rows().into())
     }
 
     /// The statement that reads `rows` rows after the one that has these values in its
     /// [`total_order`](Self::total_order).
-    pub(super) fn page(&self, dialect: Dialect, after: Option<&[Value]>, rows: i64) -> Statement {
-        self.page_of(OBJECT, dialect, after, rows)
+    pub(super) fn page(&self, dialect: Dialect, lead: Lead, after: Option<&[Value]>, rows: i64) -> Statement {
+        self.page_of(OBJECT, dialect, lead, after, rows)
     }
 
     /// The statement that reads the first page of these columns.
     pub(crate) fn columns_statement(&self, columns: &[(&'static str, ColumnType)], dialect: Dialect) -> Statement {
-        self.page_of(columns, dialect, None, self.page_rows().into())
+        self.page_of(columns, dialect, Lead::Engine, None, self.page_rows().into())
     }
 
     /// The statement that reads these columns of `rows` rows, and then those of the order.
@@ -41,11 +41,12 @@ impl Select {
         &self,
         columns: &[(&'static str, ColumnType)],
         dialect: Dialect,
+        lead: Lead,
         after: Option<&[Value]>,
         rows: i64,
     ) -> Statement {
         let order = self.total_order();
-        let mut writer = Writer::new(dialect, self);
+        let mut writer = Writer::new(dialect, self, lead);
         writer.head(columns, &order);
         self.filter(&mut writer);
         if let Some(after) = after {
@@ -59,7 +60,7 @@ impl Select {
 
     /// What tells this query from others whose pages go on elsewhere: everything but the limit.
     pub(super) fn identity(&self) -> Statement {
-        let mut writer = Writer::new(Dialect::Sqlite, self);
+        let mut writer = Writer::new(Dialect::Sqlite, self, Lead::Engine);
         self.filter(&mut writer);
         writer.order(&self.total_order());
         writer.finish()
@@ -67,17 +68,14 @@ impl Select {
 
     /// The statement that counts the rows of all pages.
     pub(super) fn counting(&self, dialect: Dialect) -> Statement {
-        let mut writer = Writer::new(dialect, self);
+        let mut writer = Writer::new(dialect, self, Lead::Engine);
         writer.push("SELECT COUNT(*) ");
         self.filter(&mut writer);
         writer.finish()
     }
 
     fn filter(&self, writer: &mut Writer) {
-        writer.from();
-        for (number, label) in self.labels.iter().enumerate() {
-            writer.join_label(number, label);
-        }
+        writer.from(self);
         for condition in &self.conditions {
             writer.next_condition();
             writer.condition(condition);
@@ -88,7 +86,8 @@ impl Select {
 /// A statement in the making, with `t` for the kind's table.
 pub(super) struct Writer {
     dialect: Dialect,
-    table: &'static str,
+    pub(super) lead: Lead,
+    pub(super) table: &'static str,
     sql: String,
     values: Vec<Value>,
     conditions: usize,
@@ -97,9 +96,10 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    fn new(dialect: Dialect, select: &Select) -> Self {
+    fn new(dialect: Dialect, select: &Select, lead: Lead) -> Self {
         Self {
             dialect,
+            lead,
             table: select.kind().table,
             sorts_uids: select.order.is_empty() && !select.scan,
             sql: String::new(),
@@ -132,25 +132,8 @@ impl Writer {
         self.push(" ");
     }
 
-    fn from(&mut self) {
-        let table = self.table;
-        self.push(&format!("FROM `{table}` AS t"));
-    }
-
-    /// A join and not a subquery: both engines then may start from the label's key.
-    fn join_label(&mut self, number: usize, label: &Label) {
-        let alias = format!("l{number}");
-        let table = self.table;
-        self.push(&format!(
-            " JOIN `{table}_labels` AS {alias} ON {alias}.`obj_uid` = t.`uid` AND "
-        ));
-        self.exactly(&alias, "key", &label.key);
-        self.push(" AND ");
-        self.exactly_one_of(&alias, "value", &label.values);
-    }
-
     /// Begins a condition that must hold as well as those before.
-    fn next_condition(&mut self) {
+    pub(super) fn next_condition(&mut self) {
         self.push(if self.conditions == 0 { " WHERE " } else { " AND " });
         self.conditions += 1;
     }
@@ -241,7 +224,7 @@ impl Writer {
         self.sql.push_str(sql);
     }
 
-    fn bind(&mut self, value: Value) {
+    pub(super) fn bind(&mut self, value: Value) {
         self.bind_as("?", value);
     }
 
@@ -254,10 +237,15 @@ impl Writer {
     /// Without statistics SQLite would walk a whole table for the order of uids that its primary key
     /// has, in the hope of matching rows; the sign keeps it from that. <https://sqlite.org/optoverview.html>
     fn column(&mut self, column: &str) {
-        if self.sorts_uids && column == "uid" && self.dialect == Dialect::Sqlite {
+        let in_order = match self.lead {
+            Lead::Label { number, .. } if column == "uid" => Some(format!("l{number}.`obj_uid`")),
+            Lead::Key(_) if column == "uid" => Some("k.`uid`".to_owned()),
+            Lead::Engine | Lead::Label { .. } | Lead::Key(_) => None,
+        };
+        if self.sorts_uids && in_order.is_none() && column == "uid" && self.dialect == Dialect::Sqlite {
             self.push("+");
         }
-        self.push(&column_of("t", column));
+        self.push(&in_order.unwrap_or_else(|| column_of("t", column)));
     }
 
     fn compare(&mut self, column: &str, operator: &str, value: &Value) {
@@ -323,7 +311,7 @@ impl Writer {
         self.push(")");
     }
 
-    fn exactly_one_of(&mut self, alias: &str, column: &str, values: &[String]) {
+    pub(super) fn exactly_one_of(&mut self, alias: &str, column: &str, values: &[String]) {
         match values {
             [] => self.push("FALSE"),
             [value] => self.exactly(alias, column, value),

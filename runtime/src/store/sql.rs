@@ -49,6 +49,8 @@ pub(super) const LEADING: [&str; 10] = [
     "proto",
     "json",
 ];
+/// The primary key of a main table, which the engine counts up.
+pub(super) const SEQ: &str = "seq";
 /// Kindex's own columns, after the extracted ones.
 pub(super) const TRAILING: [&str; 2] = ["evicted_time", "content_hash"];
 
@@ -56,9 +58,11 @@ pub(super) const TRAILING: [&str; 2] = ["evicted_time", "content_hash"];
 pub(super) struct KindSql {
     dialect: Dialect,
     table: &'static str,
+    uid_key: String,
     names_key: Option<&'static str>,
+    columns: usize,
     insert_head: String,
-    row_marks: String,
+    update_head: String,
     update_tail: String,
     state_columns: String,
     stored_columns: String,
@@ -81,11 +85,13 @@ impl KindSql {
                 .iter()
                 .find(|key| key.columns.starts_with(&["namespace", "name"]))
                 .map(|key| key.name),
+            uid_key: uid_key(kind.table),
+            columns: columns.len(),
             insert_head: format!("INSERT INTO `{}` ({}) VALUES ", kind.table, quoted(&columns)),
-            row_marks: format!("({})", marks("?", columns.len())),
-            update_tail: dialect.on_conflict("`uid`") + &assignments.join(", "),
+            update_head: format!("INSERT INTO `{}` (`{SEQ}`, {}) VALUES ", kind.table, quoted(&columns)),
+            update_tail: dialect.on_any_conflict().to_owned() + &assignments.join(", "),
             state_columns: format!(
-                "`uid`, `namespace`, `name`, `res_version`, `content_hash`, {}, {}",
+                "`{SEQ}`, `uid`, `namespace`, `name`, `res_version`, `content_hash`, {}, {}",
                 time("delete_time"),
                 time("evicted_time")
             ),
@@ -105,21 +111,20 @@ impl KindSql {
             "SELECT {} FROM `{}`{} WHERE `uid` IN ({}){lock}",
             self.state_columns,
             self.table,
-            self.dialect.walk("PRIMARY"),
+            self.dialect.walk(&self.uid_key),
             marks("?", uids),
         ))
     }
 
     /// Parameters: `update_time`, `delete_time`, `evicted_time` and so on, a row after the other.
     pub(super) fn insert(&self, rows: usize) -> Statement {
-        let text = self.insert_head.clone() + &marks(&self.row_marks, rows);
-        kept(text)
+        kept(self.insert_head.clone() + &row_marks(self.columns, rows))
     }
 
-    /// As [`insert`](Self::insert), of rows that exist: each is replaced as a whole.
+    /// As [`insert`](Self::insert), of rows that exist: each is replaced as a whole. A row's first parameter is its
+    /// place, by which the engine finds it without the key of uids.
     pub(super) fn update(&self, rows: usize) -> Statement {
-        let text = self.insert_head.clone() + &marks(&self.row_marks, rows) + &self.update_tail;
-        kept(text)
+        kept(self.update_head.clone() + &row_marks(self.columns + 1, rows) + &self.update_tail)
     }
 
     /// Parameters: now, once or for `delete_time` and `evicted_time` twice, then [`padded`] uids.
@@ -132,7 +137,7 @@ impl KindSql {
         kept(format!(
             "UPDATE `{}`{} SET {set} WHERE `uid` IN ({})",
             self.table,
-            self.dialect.walk("PRIMARY"),
+            self.dialect.walk(&self.uid_key),
             marks("?", uids),
         ))
     }
@@ -142,7 +147,7 @@ impl KindSql {
         kept(format!(
             "UPDATE `{}`{} SET `res_version` = 0 WHERE `uid` IN ({})",
             self.table,
-            self.dialect.walk("PRIMARY"),
+            self.dialect.walk(&self.uid_key),
             marks("?", uids),
         ))
     }
@@ -181,11 +186,11 @@ impl KindSql {
         kept(text)
     }
 
-    /// Parameters: the uid after which to begin unless `first`, then the limit.
+    /// Parameters: the place after which to begin unless `first`, then the limit.
     pub(super) fn scan(&self, first: bool) -> Statement {
-        let after = if first { "" } else { " WHERE `uid` > ?" };
+        let after = if first { "" } else { " WHERE `seq` > ?" };
         kept(format!(
-            "SELECT {} FROM `{}`{after} ORDER BY `uid` LIMIT ?",
+            "SELECT {} FROM `{}`{after} ORDER BY `{SEQ}` LIMIT ?",
             self.state_columns, self.table,
         ))
     }
@@ -287,14 +292,17 @@ pub(super) struct ListFilter {
     pub(super) labels: usize,
 }
 
-/// The tables of a kind with the columns that the store writes, in order.
+/// The tables of a kind with the columns that the store needs.
 pub(super) fn tables(kind: &Kind) -> Vec<(String, Vec<&'static str>)> {
     let side = |side: Side| {
         let name = format!("{}_{}", kind.table, side.suffix());
         (name, vec!["obj_uid", "key", "value"])
     };
     vec![
-        (kind.table.to_owned(), main_columns(kind)),
+        (
+            kind.table.to_owned(),
+            main_columns(kind).into_iter().chain([SEQ]).collect(),
+        ),
         side(Side::Labels),
         side(Side::Annotations),
     ]
@@ -303,6 +311,16 @@ pub(super) fn tables(kind: &Kind) -> Vec<(String, Vec<&'static str>)> {
 fn main_columns(kind: &Kind) -> Vec<&'static str> {
     let extracted = kind.columns.iter().map(|column| column.name);
     LEADING.into_iter().chain(extracted).chain(TRAILING).collect()
+}
+
+/// The unique key of a main table.
+pub(super) fn uid_key(table: &str) -> String {
+    format!("{table}_uid")
+}
+
+/// `(?,?),(?,?)`
+fn row_marks(columns: usize, rows: usize) -> String {
+    marks(&format!("({})", marks("?", columns)), rows)
 }
 
 /// Equal to the byte. MySQL's binary collations pass over trailing spaces, which the length tells.

@@ -17,8 +17,8 @@ use super::select::Select;
 use super::sql::{self, KindSql, LIST_MAX, ListFilter};
 use super::write::{Work, padded_list};
 use super::{
-    Counts, Dialect, ListQuery, MetadataStorage, Page, PoolUse, QuarantineRecord, RowState, RowWrite, StoreError,
-    Stored, Written, bookkeeping, page, schema,
+    Arrival, Counts, Dialect, ListQuery, MetadataStorage, Page, PoolUse, QuarantineRecord, RowState, RowWrite,
+    StoreError, Stored, Written, bookkeeping, page, schema,
 };
 use crate::kind::{Kind, Registry};
 use crate::object::{Object, ResourceVersion, Uid};
@@ -201,9 +201,9 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
         self.change(kind, statement, &params).await
     }
 
-    async fn scan(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<RowState>, StoreError> {
+    async fn scan(&self, kind: &Kind, after: Option<Arrival>, limit: u32) -> Result<Vec<RowState>, StoreError> {
         let failed = |error| failure::<D>(kind.name, error);
-        let mut params: Vec<Param<'_>> = after.iter().map(|uid| Param::Text(&uid.0)).collect();
+        let mut params: Vec<Param<'_>> = after.iter().map(|after| Param::Int(after.0)).collect();
         params.push(Param::Int(limit.into()));
         let statement = self.texts(kind).scan(after.is_none());
         let rows = self.connections.query(statement, &params).await.map_err(failed)?;
@@ -246,7 +246,8 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
     async fn select(&self, select: &Select, continue_token: Option<&str>) -> Result<Page, StoreError> {
         let after = continue_token.map(|token| page::read(token, select)).transpose()?;
         let rows = i64::from(select.page_rows()) + 1;
-        let query = select.page(self.dialect(), after.as_deref(), rows);
+        let lead = self.lead(select).await?;
+        let query = select.page(self.dialect(), lead, after.as_deref(), rows);
         let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
         let rows = self.connections.query(sql::kept(query.sql), &params).await;
         let rows = rows.map_err(|error| failure::<D>(select.kind().name, error))?;

@@ -146,6 +146,7 @@ impl Driver for SqliteDriver {
             },
             table: after("SEARCH").or_else(|| after("SCAN")),
             key,
+            rows: None,
             sorts: text == "USE TEMP B-TREE FOR ORDER BY",
             text,
         })
@@ -243,6 +244,10 @@ impl Cells for SqliteRow {
         self.try_get_unchecked(index)
     }
 
+    fn int_or_null(&self, index: usize) -> Result<Option<i64>, sqlx::Error> {
+        self.try_get_unchecked(index)
+    }
+
     fn text_or_null(&self, index: usize) -> Result<Option<String>, sqlx::Error> {
         self.try_get_unchecked(index)
     }
@@ -295,11 +300,11 @@ mod tests {
             name: "thing_namespace_name",
             columns: &["namespace", "name"],
         };
-        const TABLES: &str = "CREATE TABLE thing (uid TEXT NOT NULL PRIMARY KEY, namespace TEXT NOT NULL, \
+        const TABLES: &str = "CREATE TABLE thing (seq INTEGER NOT NULL PRIMARY KEY, uid TEXT NOT NULL UNIQUE, namespace TEXT NOT NULL, \
              name TEXT NOT NULL, res_version INTEGER NOT NULL, json TEXT NOT NULL, update_time TEXT, \
              delete_time TEXT, evicted_time TEXT) STRICT; \
-             CREATE INDEX thing_delete_time ON thing (delete_time); \
-             CREATE INDEX thing_namespace_name ON thing (namespace, name)";
+             CREATE INDEX thing_delete_time ON thing (delete_time, uid); \
+             CREATE INDEX thing_namespace_name ON thing (namespace, name, uid)";
         let kind = Kind {
             name: "Thing",
             group: "test",

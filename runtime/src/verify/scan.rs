@@ -20,10 +20,10 @@ impl Run<'_> {
     pub(super) async fn scan(&mut self, seen: &Seen) -> Result<(), VerifyError> {
         let mut after = None;
         loop {
-            let read = || self.sides.storage.scan(self.kind, after.as_ref(), SCAN_ROWS);
+            let read = || self.sides.storage.scan(self.kind, after, SCAN_ROWS);
             let mut states = patiently(self.options.patience, read).await?;
             let Some(last) = states.last() else { return Ok(()) };
-            after = Some(last.uid.clone());
+            after = Some(last.arrival);
             states.retain(|state| self.is_asked_for(&state.namespace));
             self.checked.rows += states.len() as u64;
             self.namesakes(&states).await?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::projection::Version;
-use kindex_runtime::store::{Life, RowState, RowWrite, Written};
+use kindex_runtime::store::{Arrival, Life, RowState, RowWrite, Written};
 
 use super::past::SimHistory;
 use super::thing::is_poison;
@@ -19,6 +19,8 @@ pub const MARK: u64 = 1 << 62;
 /// One row of the main table with its side rows.
 #[derive(Clone, Debug)]
 pub struct SimRow {
+    /// Its place among all rows.
+    pub arrival: Arrival,
     /// What is stored.
     pub content: Arc<Version>,
     /// The version that the row claims; 0 after a rewind.
@@ -68,6 +70,7 @@ impl SimRow {
     fn state(&self, uid: &Uid) -> RowState {
         let (namespace, name) = self.name();
         RowState {
+            arrival: self.arrival,
             uid: uid.clone(),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -94,6 +97,9 @@ pub struct Transition {
 /// A batch of which a statement is refused; nothing of it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal;
+
+/// Of a row that is being inserted.
+const UNNUMBERED: Arrival = Arrival(0);
 
 /// The database.
 #[derive(Clone, Debug, Default)]
@@ -125,11 +131,14 @@ impl SimDatabase {
         found.collect()
     }
 
-    /// A page of rows in order of uid.
-    pub fn scan(&self, after: Option<&Uid>, limit: usize) -> Vec<RowState> {
-        let later = |uid: &Uid| after.is_none_or(|after| uid > after);
-        let rows = self.rows.iter().filter(|(uid, _)| later(uid));
-        rows.take(limit).map(|(uid, row)| row.state(uid)).collect()
+    /// A page of rows in order of arrival.
+    pub fn scan(&self, after: Option<Arrival>, limit: usize) -> Vec<RowState> {
+        let later = |row: &SimRow| after.is_none_or(|after| row.arrival > after);
+        let rows = self.rows.iter().filter(|(_, row)| later(row));
+        let mut states: Vec<RowState> = rows.map(|(uid, row)| row.state(uid)).collect();
+        states.sort_unstable_by_key(|state| state.arrival);
+        states.truncate(limit);
+        states
     }
 
     /// One transaction.
@@ -146,10 +155,20 @@ impl SimDatabase {
         for (namespace, name) in arrived {
             after.close_namesakes((&namespace, &name), now);
         }
+        after.number_arrivals();
         self.note(&after.rows);
         self.rows = after.rows;
         self.history = after.history;
         Ok(written)
+    }
+
+    /// New rows follow all others, in order of uid among themselves: so the writer inserts them.
+    fn number_arrivals(&mut self) {
+        let mut last = self.rows.values().map(|row| row.arrival).max().unwrap_or(UNNUMBERED);
+        for row in self.rows.values_mut().filter(|row| row.arrival == UNNUMBERED) {
+            last = Arrival(last.0 + 1);
+            row.arrival = last;
+        }
     }
 
     fn clone_for_batch(&self) -> Self {
@@ -207,6 +226,7 @@ impl SimDatabase {
         let version = metadata.resource_version;
         let Some(row) = self.rows.get_mut(&metadata.uid) else {
             let row = SimRow {
+                arrival: UNNUMBERED,
                 content: content.clone(),
                 version,
                 update_time: now,

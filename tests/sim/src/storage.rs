@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::store::{
-    Counts, Dialect, ListQuery, MetadataStorage, Page, QuarantineRecord, RowState, RowWrite, Select, StoreError,
-    Stored, Written,
+    Arrival, Counts, Dialect, ListQuery, MetadataStorage, Page, QuarantineRecord, RowState, RowWrite, Select,
+    StoreError, Stored, Written,
 };
 
 use super::database::SimDatabase;
@@ -222,7 +222,7 @@ impl MetadataStorage for SimStorage {
         self.change(kind, unsay, model).await
     }
 
-    async fn scan(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<RowState>, StoreError> {
+    async fn scan(&self, kind: &Kind, after: Option<Arrival>, limit: u32) -> Result<Vec<RowState>, StoreError> {
         let failure = self.begin(kind.name)?;
         let mut states = self.database().scan(after, limit as usize);
         if let Some(real) = &self.real {

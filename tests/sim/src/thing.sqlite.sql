@@ -14,9 +14,10 @@ CREATE TABLE IF NOT EXISTS `thing` (
     `value` INTEGER CHECK (`value` <> 666),
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `thing_namespace_name` ON `thing` (`namespace`, `name`);
+CREATE UNIQUE INDEX IF NOT EXISTS `thing_uid` ON `thing` (`uid`);
+CREATE INDEX IF NOT EXISTS `thing_namespace_name` ON `thing` (`namespace`, `name`, `uid`);
 CREATE TABLE IF NOT EXISTS `thing_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
     `obj_uid` TEXT NOT NULL,
@@ -24,7 +25,7 @@ CREATE TABLE IF NOT EXISTS `thing_labels` (
     `value` TEXT CHECK (`value` <> 'poison')
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `thing_labels_uid` ON `thing_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `thing_labels_key_value` ON `thing_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `thing_labels_key_value` ON `thing_labels` (`key`, `value`, `obj_uid`);
 CREATE TABLE IF NOT EXISTS `thing_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
     `obj_uid` TEXT NOT NULL,

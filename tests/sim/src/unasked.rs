@@ -8,9 +8,9 @@ use kindex_runtime::kind::{ColumnType, Kind};
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::progress::Progress;
 use kindex_runtime::store::{
-    AdoptOptions, Adopted, AsOf, Collected, DeleteCollection, Direct, Gone, GoneRow, History, ListAt, LiveTable,
-    Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations, Page, Past, PendingStep, Plan,
-    Quarantined, Queries, RowImage, Select, StoreError, Stored,
+    AdoptOptions, Adopted, Arrival, AsOf, Collected, DeleteCollection, Direct, Gone, GoneRow, History, ListAt,
+    LiveTable, Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations, Page, Past,
+    PendingStep, Plan, Quarantined, Queries, RowImage, Select, StoreError, Stored,
 };
 use kindex_runtime::value::Value;
 
@@ -144,7 +144,13 @@ impl Maintenance for SimStorage {
         unreachable!("the ingester compares no rows")
     }
 
-    async fn gone_rows(&self, _: &'static Kind, _: &Gone, _: Option<&Uid>, _: u32) -> Result<Vec<GoneRow>, StoreError> {
+    async fn gone_rows(
+        &self,
+        _: &'static Kind,
+        _: &Gone,
+        _: Option<Arrival>,
+        _: u32,
+    ) -> Result<Vec<GoneRow>, StoreError> {
         unreachable!("the ingester removes no rows")
     }
 

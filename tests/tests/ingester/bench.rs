@@ -14,7 +14,7 @@ use kindex_runtime::kind::Kind;
 use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::projection::Version;
-use kindex_runtime::store::{Life, RowState, Written};
+use kindex_runtime::store::{Arrival, Life, RowState, Written};
 use kindex_sim::thing::{FINALIZER, PLATFORM, THING};
 use serde_json::json;
 
@@ -170,6 +170,7 @@ impl Bench {
 pub fn live(uid: &str, version: u64) -> RowState {
     let object = thing(uid, version).object();
     RowState {
+        arrival: Arrival(1),
         uid: object.metadata.uid.clone(),
         namespace: object.metadata.namespace.clone(),
         name: object.metadata.name.clone(),

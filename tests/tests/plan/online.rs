@@ -2,7 +2,7 @@
 //! none takes it in a cheaper one.
 
 use kindex_codegen::dialect::mysql::online::{Algorithm, Engine, algorithm};
-use kindex_codegen::dialect::{Dialect, Form, Step, StorageType, TableColumn, mysql, tables};
+use kindex_codegen::dialect::{Dialect, Form, Step, StorageType, TableColumn, TableKey, mysql, tables};
 use kindex_codegen::model::{ColumnName, Key, KeyName, SqlType, TableName};
 use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Executor};
@@ -33,10 +33,11 @@ fn column(name: &str) -> ColumnName {
     ColumnName::parse(name).expect("a name")
 }
 
-fn key(name: &str, of: &str) -> Key {
-    Key {
+fn key(name: &str, of: &str) -> TableKey {
+    TableKey {
         name: KeyName::parse(name).expect("a name"),
         columns: vec![column(of)],
+        unique: false,
     }
 }
 
@@ -116,7 +117,11 @@ fn steps() -> Vec<Step> {
 /// The table as a migration finds it, with a row.
 async fn make(connection: &mut MySqlConnection) {
     let columns = COLUMNS.map(|(name, sql)| (column(name), sql));
-    let main = tables(&table(), columns, vec![key("subject_keyed", "keyed")], false).remove(0);
+    let declared = Key {
+        name: KeyName::parse("subject_keyed").expect("a name"),
+        columns: vec![column("keyed")],
+    };
+    let main = tables(&table(), columns, vec![declared], false).remove(0);
     for statement in [
         "DROP TABLE IF EXISTS subject".to_owned(),
         mysql::create_table(&main),

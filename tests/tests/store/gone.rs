@@ -41,12 +41,12 @@ async fn fill(backend: &Backend) {
 
 async fn names(backend: &Backend, gone: &Gone) -> Vec<String> {
     let mut names = Vec::new();
-    let mut after: Option<Uid> = None;
+    let mut after = None;
     loop {
-        let page = backend.store.gone_rows(&WIDGET, gone, after.as_ref(), 2).await;
+        let page = backend.store.gone_rows(&WIDGET, gone, after, 2).await;
         let page = page.expect("read");
         let Some(last) = page.last() else { return names };
-        after = Some(last.uid.clone());
+        after = Some(last.arrival);
         names.extend(page.into_iter().map(|row| row.name));
     }
 }

@@ -218,8 +218,14 @@ async fn a_run_that_broke_off_anywhere_is_gone_on_with(backend: Backend) {
         );
         expect_filled(&backend, 30).await;
     }
+    let found = backend
+        .rows("SELECT CAST(seq AS CHAR) FROM widget WHERE uid = 'u0025'")
+        .await;
+    let place = found.expect("a database on disk")[0][0].clone().expect("a number");
     backend
-        .rows("UPDATE kindex_migrations SET steps_done = 7, fill_after = 'u0025', finish_time = NULL WHERE number = 2")
+        .rows(&format!(
+            "UPDATE kindex_migrations SET steps_done = 7, fill_after = {place}, finish_time = NULL WHERE number = 2"
+        ))
         .await;
     backend.rows("UPDATE widget SET tint = NULL WHERE uid > 'u0025'").await;
     assert_eq!(

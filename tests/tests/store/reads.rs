@@ -35,11 +35,11 @@ async fn fill(backend: &Backend) {
 async fn a_scan_in_pages_finds_every_row_once(backend: Backend) {
     fill(&backend).await;
     let mut found: Vec<String> = Vec::new();
-    let mut after: Option<Uid> = None;
+    let mut after = None;
     loop {
-        let page = backend.store.scan(&WIDGET, after.as_ref(), 7).await.expect("scanned");
+        let page = backend.store.scan(&WIDGET, after, 7).await.expect("scanned");
         let Some(last) = page.last() else { break };
-        after = Some(last.uid.clone());
+        after = Some(last.arrival);
         found.extend(page.iter().map(|state| state.uid.to_string()));
     }
     let wanted: Vec<String> = (0..25).map(|number| format!("u{number:02}")).collect();

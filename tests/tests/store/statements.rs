@@ -205,8 +205,8 @@ async fn locking_statements_walk_a_key_even_in_a_small_table() {
     let names = "('shop','u000'),('shop','u001'),('shop','u002'),('shop','u003')";
     for (statement, key) in [
         (
-            format!("SELECT uid, content_hash FROM widget FORCE INDEX (`PRIMARY`) WHERE uid IN ({uids}) FOR UPDATE"),
-            "PRIMARY",
+            format!("SELECT uid, content_hash FROM widget FORCE INDEX (`widget_uid`) WHERE uid IN ({uids}) FOR UPDATE"),
+            "widget_uid",
         ),
         (
             format!(
@@ -221,8 +221,8 @@ async fn locking_statements_walk_a_key_even_in_a_small_table() {
             "widget_labels_uid",
         ),
         (
-            format!("UPDATE widget FORCE INDEX (`PRIMARY`) SET res_version = 0 WHERE uid IN ({uids})"),
-            "PRIMARY",
+            format!("UPDATE widget FORCE INDEX (`widget_uid`) SET res_version = 0 WHERE uid IN ({uids})"),
+            "widget_uid",
         ),
     ] {
         let plan = backend

@@ -18,10 +18,12 @@ CREATE TABLE IF NOT EXISTS `widget` (
     `end_time` DATETIME(6),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `widget_namespace_name` (`namespace`, `name`),
-    KEY `widget_create_time` (`create_time`),
-    KEY `widget_delete_time` (`delete_time`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `widget_uid` (`uid`),
+    KEY `widget_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `widget_create_time` (`create_time`, `uid`),
+    KEY `widget_delete_time` (`delete_time`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `widget_labels` (
     `id` BIGINT NOT NULL AUTO_INCREMENT,
@@ -30,7 +32,7 @@ CREATE TABLE IF NOT EXISTS `widget_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `widget_labels_uid` (`obj_uid`),
-    KEY `widget_labels_key_value` (`key`, `value`)
+    KEY `widget_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `widget_annotations` (
     `id` BIGINT NOT NULL AUTO_INCREMENT,
@@ -59,8 +61,10 @@ CREATE TABLE IF NOT EXISTS `keepsake` (
     `end_time` DATETIME(6),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `keepsake_namespace_name` (`namespace`, `name`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `keepsake_uid` (`uid`),
+    KEY `keepsake_namespace_name` (`namespace`, `name`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `keepsake_labels` (
     `id` BIGINT NOT NULL AUTO_INCREMENT,
@@ -69,7 +73,7 @@ CREATE TABLE IF NOT EXISTS `keepsake_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `keepsake_labels_uid` (`obj_uid`),
-    KEY `keepsake_labels_key_value` (`key`, `value`)
+    KEY `keepsake_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `keepsake_annotations` (
     `id` BIGINT NOT NULL AUTO_INCREMENT,
@@ -101,7 +105,7 @@ CREATE TABLE IF NOT EXISTS `kindex_migrations` (
     `checksum` VARCHAR(64) NOT NULL,
     `compatible` INT NOT NULL,
     `steps_done` INT NOT NULL,
-    `fill_after` VARCHAR(64),
+    `fill_after` BIGINT,
     `begin_time` DATETIME(6) NOT NULL,
     `finish_time` DATETIME(6),
     PRIMARY KEY (`number`)

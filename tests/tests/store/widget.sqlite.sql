@@ -18,11 +18,12 @@ CREATE TABLE IF NOT EXISTS `widget` (
     `end_time` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `widget_namespace_name` ON `widget` (`namespace`, `name`);
-CREATE INDEX IF NOT EXISTS `widget_create_time` ON `widget` (`create_time`);
-CREATE INDEX IF NOT EXISTS `widget_delete_time` ON `widget` (`delete_time`);
+CREATE UNIQUE INDEX IF NOT EXISTS `widget_uid` ON `widget` (`uid`);
+CREATE INDEX IF NOT EXISTS `widget_namespace_name` ON `widget` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `widget_create_time` ON `widget` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `widget_delete_time` ON `widget` (`delete_time`, `uid`);
 CREATE TABLE IF NOT EXISTS `widget_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
     `obj_uid` TEXT NOT NULL,
@@ -30,7 +31,7 @@ CREATE TABLE IF NOT EXISTS `widget_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `widget_labels_uid` ON `widget_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `widget_labels_key_value` ON `widget_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `widget_labels_key_value` ON `widget_labels` (`key`, `value`, `obj_uid`);
 CREATE TABLE IF NOT EXISTS `widget_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
     `obj_uid` TEXT NOT NULL,
@@ -57,9 +58,10 @@ CREATE TABLE IF NOT EXISTS `keepsake` (
     `end_time` TEXT,
     `evicted_time` TEXT,
     `content_hash` BLOB,
-    PRIMARY KEY (`uid`)
+    `seq` INTEGER NOT NULL PRIMARY KEY
 ) STRICT;
-CREATE INDEX IF NOT EXISTS `keepsake_namespace_name` ON `keepsake` (`namespace`, `name`);
+CREATE UNIQUE INDEX IF NOT EXISTS `keepsake_uid` ON `keepsake` (`uid`);
+CREATE INDEX IF NOT EXISTS `keepsake_namespace_name` ON `keepsake` (`namespace`, `name`, `uid`);
 CREATE TABLE IF NOT EXISTS `keepsake_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
     `obj_uid` TEXT NOT NULL,
@@ -67,7 +69,7 @@ CREATE TABLE IF NOT EXISTS `keepsake_labels` (
     `value` TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS `keepsake_labels_uid` ON `keepsake_labels` (`obj_uid`);
-CREATE INDEX IF NOT EXISTS `keepsake_labels_key_value` ON `keepsake_labels` (`key`, `value`);
+CREATE INDEX IF NOT EXISTS `keepsake_labels_key_value` ON `keepsake_labels` (`key`, `value`, `obj_uid`);
 CREATE TABLE IF NOT EXISTS `keepsake_annotations` (
     `id` INTEGER NOT NULL PRIMARY KEY,
     `obj_uid` TEXT NOT NULL,
@@ -97,7 +99,7 @@ CREATE TABLE IF NOT EXISTS `kindex_migrations` (
     `checksum` TEXT NOT NULL,
     `compatible` INTEGER NOT NULL,
     `steps_done` INTEGER NOT NULL,
-    `fill_after` TEXT,
+    `fill_after` INTEGER,
     `begin_time` TEXT NOT NULL,
     `finish_time` TEXT,
     PRIMARY KEY (`number`)

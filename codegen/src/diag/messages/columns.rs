@@ -105,13 +105,13 @@ pub(crate) fn wide_without_printer(place: Place) -> Diagnostic {
 
 pub(crate) fn key_on_text(column: &str, sql: SqlType, place: Place) -> Diagnostic {
     let title = format!("no key can be built on `{column}`: it is {sql}");
-    Diagnostic::at(place, title).help("use a type with a length of at most 768 characters: sql = \"VARCHAR(768)\"")
+    Diagnostic::at(place, title).help("use a type with a length of at most 704 characters: sql = \"VARCHAR(704)\"")
 }
 
 pub(crate) fn key_too_long(column: &str, bytes: usize, most: usize, place: Place) -> Diagnostic {
     let title = format!("the key on `{column}` would be {bytes} bytes long");
     Diagnostic::at(place, title).help(format!(
-        "InnoDB builds keys of at most {most} bytes, four for each character of a VARCHAR"
+        "InnoDB builds keys of at most {most} bytes beside the uid that ends them, four for each character of a VARCHAR"
     ))
 }
 

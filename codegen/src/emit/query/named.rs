@@ -148,8 +148,8 @@ fn column_type(column: &ColumnRef, kind: &Kind) -> ColumnType {
             BaseColumn::CreateTime | BaseColumn::UpdateTime | BaseColumn::DeleteTime | BaseColumn::EvictedTime => {
                 ColumnType::Timestamp
             }
-            BaseColumn::Proto | BaseColumn::Json | BaseColumn::ContentHash => {
-                unreachable!("lower refuses conditions on payloads")
+            BaseColumn::Proto | BaseColumn::Json | BaseColumn::ContentHash | BaseColumn::Seq => {
+                unreachable!("lower refuses conditions on payloads and places")
             }
         },
     }

@@ -26,10 +26,12 @@ CREATE TABLE IF NOT EXISTS `project` (
     `tier` INT,
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `project_namespace_name` (`namespace`, `name`),
-    KEY `project_create_time` (`create_time`),
-    KEY `project_delete_time` (`delete_time`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `project_uid` (`uid`),
+    KEY `project_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `project_create_time` (`create_time`, `uid`),
+    KEY `project_delete_time` (`delete_time`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `project_labels` (
@@ -39,7 +41,7 @@ CREATE TABLE IF NOT EXISTS `project_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `project_labels_uid` (`obj_uid`),
-    KEY `project_labels_key_value` (`key`, `value`)
+    KEY `project_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `project_annotations` (
@@ -70,10 +72,12 @@ CREATE TABLE IF NOT EXISTS `modelfamily` (
     `model_family_name` VARCHAR(255),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `modelfamily_namespace_name` (`namespace`, `name`),
-    KEY `modelfamily_create_time` (`create_time`),
-    KEY `modelfamily_delete_time` (`delete_time`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `modelfamily_uid` (`uid`),
+    KEY `modelfamily_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `modelfamily_create_time` (`create_time`, `uid`),
+    KEY `modelfamily_delete_time` (`delete_time`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `modelfamily_labels` (
@@ -83,7 +87,7 @@ CREATE TABLE IF NOT EXISTS `modelfamily_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `modelfamily_labels_uid` (`obj_uid`),
-    KEY `modelfamily_labels_key_value` (`key`, `value`)
+    KEY `modelfamily_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `modelfamily_annotations` (
@@ -133,12 +137,14 @@ CREATE TABLE IF NOT EXISTS `model` (
     `explainability_report_name` VARCHAR(255),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `model_namespace_name` (`namespace`, `name`),
-    KEY `model_create_time` (`create_time`),
-    KEY `model_delete_time` (`delete_time`),
-    KEY `model_algorithm` (`algorithm`),
-    KEY `model_owner` (`owner`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `model_uid` (`uid`),
+    KEY `model_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `model_create_time` (`create_time`, `uid`),
+    KEY `model_delete_time` (`delete_time`, `uid`),
+    KEY `model_algorithm` (`algorithm`, `uid`),
+    KEY `model_owner` (`owner`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `model_labels` (
@@ -148,7 +154,7 @@ CREATE TABLE IF NOT EXISTS `model_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `model_labels_uid` (`obj_uid`),
-    KEY `model_labels_key_value` (`key`, `value`)
+    KEY `model_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `model_annotations` (
@@ -191,11 +197,13 @@ CREATE TABLE IF NOT EXISTS `pipeline` (
     `pipeline_type` VARCHAR(255),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `pipeline_namespace_name` (`namespace`, `name`),
-    KEY `pipeline_create_time` (`create_time`),
-    KEY `pipeline_delete_time` (`delete_time`),
-    KEY `pipeline_owner` (`owner`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `pipeline_uid` (`uid`),
+    KEY `pipeline_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `pipeline_create_time` (`create_time`, `uid`),
+    KEY `pipeline_delete_time` (`delete_time`, `uid`),
+    KEY `pipeline_owner` (`owner`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `pipeline_labels` (
@@ -205,7 +213,7 @@ CREATE TABLE IF NOT EXISTS `pipeline_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `pipeline_labels_uid` (`obj_uid`),
-    KEY `pipeline_labels_key_value` (`key`, `value`)
+    KEY `pipeline_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `pipeline_annotations` (
@@ -245,12 +253,14 @@ CREATE TABLE IF NOT EXISTS `pipelinerun` (
     `exception_type` VARCHAR(255),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `pipelinerun_namespace_name` (`namespace`, `name`),
-    KEY `pipelinerun_create_time` (`create_time`),
-    KEY `pipelinerun_delete_time` (`delete_time`),
-    KEY `pipelinerun_pipeline` (`pipeline_namespace`, `pipeline_name`),
-    KEY `pipelinerun_state` (`state`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `pipelinerun_uid` (`uid`),
+    KEY `pipelinerun_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `pipelinerun_create_time` (`create_time`, `uid`),
+    KEY `pipelinerun_delete_time` (`delete_time`, `uid`),
+    KEY `pipelinerun_pipeline` (`pipeline_namespace`, `pipeline_name`, `uid`),
+    KEY `pipelinerun_state` (`state`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `pipelinerun_labels` (
@@ -260,7 +270,7 @@ CREATE TABLE IF NOT EXISTS `pipelinerun_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `pipelinerun_labels_uid` (`obj_uid`),
-    KEY `pipelinerun_labels_key_value` (`key`, `value`)
+    KEY `pipelinerun_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `pipelinerun_annotations` (
@@ -291,11 +301,13 @@ CREATE TABLE IF NOT EXISTS `inferenceserver` (
     `state` VARCHAR(255),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `inferenceserver_namespace_name` (`namespace`, `name`),
-    KEY `inferenceserver_create_time` (`create_time`),
-    KEY `inferenceserver_delete_time` (`delete_time`),
-    KEY `inferenceserver_state` (`state`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `inferenceserver_uid` (`uid`),
+    KEY `inferenceserver_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `inferenceserver_create_time` (`create_time`, `uid`),
+    KEY `inferenceserver_delete_time` (`delete_time`, `uid`),
+    KEY `inferenceserver_state` (`state`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `inferenceserver_labels` (
@@ -305,7 +317,7 @@ CREATE TABLE IF NOT EXISTS `inferenceserver_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `inferenceserver_labels_uid` (`obj_uid`),
-    KEY `inferenceserver_labels_key_value` (`key`, `value`)
+    KEY `inferenceserver_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `inferenceserver_annotations` (
@@ -341,11 +353,13 @@ CREATE TABLE IF NOT EXISTS `revision` (
     `owner` VARCHAR(255),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `revision_namespace_name` (`namespace`, `name`),
-    KEY `revision_create_time` (`create_time`),
-    KEY `revision_delete_time` (`delete_time`),
-    KEY `revision_base_resource` (`base_resource_namespace`, `base_resource_name`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `revision_uid` (`uid`),
+    KEY `revision_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `revision_create_time` (`create_time`, `uid`),
+    KEY `revision_delete_time` (`delete_time`, `uid`),
+    KEY `revision_base_resource` (`base_resource_namespace`, `base_resource_name`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `revision_labels` (
@@ -355,7 +369,7 @@ CREATE TABLE IF NOT EXISTS `revision_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `revision_labels_uid` (`obj_uid`),
-    KEY `revision_labels_key_value` (`key`, `value`)
+    KEY `revision_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `revision_annotations` (
@@ -385,10 +399,12 @@ CREATE TABLE IF NOT EXISTS `cluster` (
     `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `cluster_namespace_name` (`namespace`, `name`),
-    KEY `cluster_create_time` (`create_time`),
-    KEY `cluster_delete_time` (`delete_time`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `cluster_uid` (`uid`),
+    KEY `cluster_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `cluster_create_time` (`create_time`, `uid`),
+    KEY `cluster_delete_time` (`delete_time`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `cluster_labels` (
@@ -398,7 +414,7 @@ CREATE TABLE IF NOT EXISTS `cluster_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `cluster_labels_uid` (`obj_uid`),
-    KEY `cluster_labels_key_value` (`key`, `value`)
+    KEY `cluster_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `cluster_annotations` (
@@ -428,10 +444,12 @@ CREATE TABLE IF NOT EXISTS `raycluster` (
     `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `raycluster_namespace_name` (`namespace`, `name`),
-    KEY `raycluster_create_time` (`create_time`),
-    KEY `raycluster_delete_time` (`delete_time`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `raycluster_uid` (`uid`),
+    KEY `raycluster_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `raycluster_create_time` (`create_time`, `uid`),
+    KEY `raycluster_delete_time` (`delete_time`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `raycluster_labels` (
@@ -441,7 +459,7 @@ CREATE TABLE IF NOT EXISTS `raycluster_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `raycluster_labels_uid` (`obj_uid`),
-    KEY `raycluster_labels_key_value` (`key`, `value`)
+    KEY `raycluster_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `raycluster_annotations` (
@@ -471,10 +489,12 @@ CREATE TABLE IF NOT EXISTS `rayjob` (
     `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `rayjob_namespace_name` (`namespace`, `name`),
-    KEY `rayjob_create_time` (`create_time`),
-    KEY `rayjob_delete_time` (`delete_time`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `rayjob_uid` (`uid`),
+    KEY `rayjob_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `rayjob_create_time` (`create_time`, `uid`),
+    KEY `rayjob_delete_time` (`delete_time`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `rayjob_labels` (
@@ -484,7 +504,7 @@ CREATE TABLE IF NOT EXISTS `rayjob_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `rayjob_labels_uid` (`obj_uid`),
-    KEY `rayjob_labels_key_value` (`key`, `value`)
+    KEY `rayjob_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `rayjob_annotations` (
@@ -520,12 +540,14 @@ CREATE TABLE IF NOT EXISTS `triggerrun` (
     `auto_flip` BOOLEAN,
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `triggerrun_namespace_name` (`namespace`, `name`),
-    KEY `triggerrun_create_time` (`create_time`),
-    KEY `triggerrun_delete_time` (`delete_time`),
-    KEY `triggerrun_pipeline` (`pipeline_namespace`, `pipeline_name`),
-    KEY `triggerrun_state` (`state`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `triggerrun_uid` (`uid`),
+    KEY `triggerrun_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `triggerrun_create_time` (`create_time`, `uid`),
+    KEY `triggerrun_delete_time` (`delete_time`, `uid`),
+    KEY `triggerrun_pipeline` (`pipeline_namespace`, `pipeline_name`, `uid`),
+    KEY `triggerrun_state` (`state`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `triggerrun_labels` (
@@ -535,7 +557,7 @@ CREATE TABLE IF NOT EXISTS `triggerrun_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `triggerrun_labels_uid` (`obj_uid`),
-    KEY `triggerrun_labels_key_value` (`key`, `value`)
+    KEY `triggerrun_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `triggerrun_annotations` (
@@ -570,11 +592,13 @@ CREATE TABLE IF NOT EXISTS `deployment` (
     `deletion_requested_timestamp` DATETIME(6),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `deployment_namespace_name` (`namespace`, `name`),
-    KEY `deployment_create_time` (`create_time`),
-    KEY `deployment_delete_time` (`delete_time`),
-    KEY `deployment_state` (`state`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `deployment_uid` (`uid`),
+    KEY `deployment_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `deployment_create_time` (`create_time`, `uid`),
+    KEY `deployment_delete_time` (`delete_time`, `uid`),
+    KEY `deployment_state` (`state`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `deployment_labels` (
@@ -584,7 +608,7 @@ CREATE TABLE IF NOT EXISTS `deployment_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `deployment_labels_uid` (`obj_uid`),
-    KEY `deployment_labels_key_value` (`key`, `value`)
+    KEY `deployment_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `deployment_annotations` (
@@ -625,10 +649,12 @@ CREATE TABLE IF NOT EXISTS `sparkjob` (
     `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
-    PRIMARY KEY (`uid`),
-    KEY `sparkjob_namespace_name` (`namespace`, `name`),
-    KEY `sparkjob_create_time` (`create_time`),
-    KEY `sparkjob_delete_time` (`delete_time`)
+    `seq` BIGINT NOT NULL AUTO_INCREMENT,
+    PRIMARY KEY (`seq`),
+    UNIQUE KEY `sparkjob_uid` (`uid`),
+    KEY `sparkjob_namespace_name` (`namespace`, `name`, `uid`),
+    KEY `sparkjob_create_time` (`create_time`, `uid`),
+    KEY `sparkjob_delete_time` (`delete_time`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `sparkjob_labels` (
@@ -638,7 +664,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_labels` (
     `value` VARCHAR(63),
     PRIMARY KEY (`id`),
     KEY `sparkjob_labels_uid` (`obj_uid`),
-    KEY `sparkjob_labels_key_value` (`key`, `value`)
+    KEY `sparkjob_labels_key_value` (`key`, `value`, `obj_uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
@@ -668,7 +694,7 @@ CREATE TABLE IF NOT EXISTS `kindex_migrations` (
     `checksum` VARCHAR(64) NOT NULL,
     `compatible` INT NOT NULL,
     `steps_done` INT NOT NULL,
-    `fill_after` VARCHAR(64),
+    `fill_after` BIGINT,
     `begin_time` DATETIME(6) NOT NULL,
     `finish_time` DATETIME(6),
     PRIMARY KEY (`number`)

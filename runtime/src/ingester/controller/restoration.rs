@@ -8,7 +8,7 @@ use super::super::settings::Settings;
 use super::Controller;
 use super::intake::{Checkpoints, Phase};
 use crate::object::{ResourceVersion, Uid};
-use crate::store::RowState;
+use crate::store::{Arrival, RowState};
 
 /// The version at which a restored cluster was found, if a saved position is the mark of it.
 pub(super) fn marked(position: ResourceVersion) -> Option<ResourceVersion> {
@@ -35,9 +35,9 @@ enum Step {
     /// What the history tells of that time is put aside.
     Unsaying,
     /// A page of rows is being read.
-    Scanning { after: Option<Uid> },
+    Scanning { after: Option<Arrival> },
     /// Rows of that page are being rewound; then the page after it comes, if there is one.
-    Rewinding { uids: Vec<Uid>, next: Option<Uid> },
+    Rewinding { uids: Vec<Uid>, next: Option<Arrival> },
 }
 
 impl Restoration {
@@ -52,7 +52,7 @@ impl Restoration {
             }
             Step::Unsaying => Output::Unsay(self.version),
             Step::Scanning { after } => Output::Scan {
-                after: after.clone(),
+                after: *after,
                 limit: settings.page_rows,
             },
             Step::Rewinding { uids, .. } => Output::Rewind(uids.clone()),
@@ -122,7 +122,7 @@ impl Controller {
         }
     }
 
-    fn scan_for_restoration(&mut self, version: ResourceVersion, after: Option<Uid>) {
+    fn scan_for_restoration(&mut self, version: ResourceVersion, after: Option<Arrival>) {
         let step = Step::Scanning { after };
         self.enter(Phase::Restoring(Restoration { version, step }));
     }
@@ -139,7 +139,7 @@ impl Controller {
         self.intake_attempts = 0;
         let version = restoration.version;
         let full = states.len() >= self.settings.page_rows as usize;
-        let next = states.last().filter(|_| full).map(|state| state.uid.clone());
+        let next = states.last().filter(|_| full).map(|state| state.arrival);
         let beyond = states.into_iter().filter(|state| state.cluster_version() > version);
         let uids: Vec<Uid> = beyond.map(|state| state.uid).collect();
         if uids.is_empty() {
@@ -166,7 +166,7 @@ impl Controller {
         }
     }
 
-    fn rewind_next_page(&mut self, version: ResourceVersion, next: Option<Uid>) {
+    fn rewind_next_page(&mut self, version: ResourceVersion, next: Option<Arrival>) {
         match next {
             Some(after) => self.scan_for_restoration(version, Some(after)),
             None => {

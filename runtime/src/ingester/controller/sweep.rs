@@ -12,12 +12,12 @@ use super::intake::Phase;
 use crate::cluster::ObjectName;
 use crate::object::{ResourceVersion, Uid};
 use crate::seen::Seen;
-use crate::store::{Life, RowState};
+use crate::store::{Arrival, Life, RowState};
 
 /// The walk over SQL's rows that follows a list.
 #[derive(Debug)]
 pub(super) struct Sweep {
-    after: Option<Uid>,
+    after: Option<Arrival>,
     version: ResourceVersion,
     seen: Seen,
     live: usize,
@@ -56,7 +56,7 @@ impl Sweep {
 
     pub(super) fn request(&self, settings: &Settings) -> Output {
         Output::Scan {
-            after: self.after.clone(),
+            after: self.after,
             limit: settings.page_rows,
         }
     }
@@ -90,7 +90,7 @@ impl Controller {
         };
         self.intake_attempts = 0;
         let last = states.len() < self.settings.page_rows as usize;
-        sweep.after = states.last().map(|state| state.uid.clone());
+        sweep.after = states.last().map(|state| state.arrival);
         for state in states {
             if state.life != Life::Live {
                 continue;

@@ -96,7 +96,7 @@ impl Place {
             }
             Output::ReadPageRows(uids) => Input::PageRows(storage.row_states(kind, &uids).await.map_err(Into::into)),
             Output::Scan { after, limit } => {
-                let rows = storage.scan(kind, after.as_ref(), limit).await;
+                let rows = storage.scan(kind, after, limit).await;
                 Input::Scanned(rows.map_err(Into::into))
             }
             Output::Unsay(beyond) => Input::Rewound(storage.unsay(kind, beyond, now).await.map_err(Into::into)),

@@ -10,7 +10,7 @@ use super::super::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use super::super::rows::res_version;
 use super::super::sql::LIST_MAX;
 use super::super::write::padded_list;
-use super::super::{Life, StoreError};
+use super::super::{Arrival, Life, StoreError};
 use super::sql_gone::{self, GoneSql};
 use super::{Gone, GoneRow};
 use crate::kind::Kind;
@@ -38,11 +38,11 @@ pub(super) async fn page<D: Driver>(
     connections: &Connections<D>,
     kind: &'static Kind,
     gone: &Gone,
-    after: Option<&Uid>,
+    after: Option<Arrival>,
     limit: u32,
 ) -> Result<Vec<GoneRow>, StoreError> {
     let mut params = gone.params();
-    params.push(Param::Text(after.map_or("", |uid| &uid.0)));
+    params.push(Param::Int(after.map_or(i64::MIN, |after| after.0)));
     params.push(Param::Int(limit.into()));
     read(connections, kind, gone.sql(connections, kind).page(), &params).await
 }
@@ -72,7 +72,7 @@ async fn read<D: Driver>(
 /// Reads what [`GoneSql`] selects.
 fn gone_row(row: &impl Cells) -> Result<GoneRow, sqlx::Error> {
     let time = |index| row.time(index);
-    let (deleted, evicted) = (time(4)?, time(5)?);
+    let (deleted, evicted) = (time(5)?, time(6)?);
     let life = if deleted.is_some() {
         Life::Deleted
     } else {
@@ -80,10 +80,11 @@ fn gone_row(row: &impl Cells) -> Result<GoneRow, sqlx::Error> {
     };
     let gone_time = deleted.or(evicted);
     Ok(GoneRow {
-        uid: Uid::from(row.text(0)?.as_str()),
-        namespace: row.text(1)?,
-        name: row.text(2)?,
-        res_version: res_version(row, 3)?,
+        arrival: Arrival(row.int(0)?),
+        uid: Uid::from(row.text(1)?.as_str()),
+        namespace: row.text(2)?,
+        name: row.text(3)?,
+        res_version: res_version(row, 4)?,
         life,
         gone_time: gone_time.ok_or_else(|| sqlx::Error::Decode("a row that is not gone".into()))?,
     })

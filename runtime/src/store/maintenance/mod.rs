@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use super::driver::Driver;
 use super::sql::Side;
 use super::sql_store::SqlStore;
-use super::{Life, StoreError};
+use super::{Arrival, Life, StoreError};
 use crate::kind::Kind;
 use crate::object::{ResourceVersion, Uid};
 use crate::value::Value;
@@ -94,12 +94,12 @@ pub trait Maintenance: Send + Sync {
     /// deleted. The writer closes all but the newest of a name, so there are none.
     async fn namesakes(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError>;
 
-    /// A page of rows whose objects are no longer in the cluster, in order of uid.
+    /// A page of rows whose objects are no longer in the cluster, in order of arrival.
     async fn gone_rows(
         &self,
         kind: &'static Kind,
         gone: &Gone,
-        after: Option<&Uid>,
+        after: Option<Arrival>,
         limit: u32,
     ) -> Result<Vec<GoneRow>, StoreError>;
 
@@ -169,6 +169,8 @@ pub struct Gone {
 /// The row of an object that is no longer in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoneRow {
+    /// The row's primary key.
+    pub arrival: Arrival,
     /// The object's uid.
     pub uid: Uid,
     /// Its namespace.
@@ -241,7 +243,7 @@ impl<D: Driver> Maintenance for SqlStore<D> {
         &self,
         kind: &'static Kind,
         gone: &Gone,
-        after: Option<&Uid>,
+        after: Option<Arrival>,
         limit: u32,
     ) -> Result<Vec<GoneRow>, StoreError> {
         gone::page(&self.connections, kind, gone, after, limit).await

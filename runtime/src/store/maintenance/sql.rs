@@ -3,7 +3,7 @@
 
 use super::super::dialect::{Dialect, marks};
 use super::super::driver::Statement;
-use super::super::sql::{Side, fixed, kept, quoted};
+use super::super::sql::{Side, fixed, kept, quoted, uid_key};
 use crate::kind::{ColumnType, Kind};
 
 /// The columns of [`image`] before the extracted ones.
@@ -37,7 +37,7 @@ pub(super) fn image(dialect: Dialect, kind: &Kind, uids: usize) -> Statement {
         "SELECT {} FROM `{}`{} WHERE `uid` IN ({})",
         selected.join(", "),
         kind.table,
-        dialect.walk("PRIMARY"),
+        dialect.walk(&uid_key(kind.table)),
         marks("?", uids),
     ))
 }

@@ -4,7 +4,7 @@
 use super::super::dialect::{Dialect, marks};
 use super::super::driver::Statement;
 use super::super::history;
-use super::super::sql::{Side, kept};
+use super::super::sql::{SEQ, Side, kept, uid_key};
 use super::Gone;
 use crate::kind::Kind;
 
@@ -55,13 +55,13 @@ impl GoneSql {
 
     fn columns(&self) -> String {
         let [deleted, evicted] = ["delete_time", "evicted_time"].map(|column| self.dialect.time_text(column));
-        format!("`uid`, `namespace`, `name`, `res_version`, {deleted}, {evicted}")
+        format!("`{SEQ}`, `uid`, `namespace`, `name`, `res_version`, {deleted}, {evicted}")
     }
 
-    /// Parameters after those: the uid after which to begin, the limit.
+    /// Parameters after those: the place after which to begin, the limit.
     pub(super) fn page(&self) -> Statement {
         kept(format!(
-            "SELECT {} FROM `{}` WHERE {} AND `uid` > ? ORDER BY `uid` LIMIT ?",
+            "SELECT {} FROM `{}` WHERE {} AND `{SEQ}` > ? ORDER BY `{SEQ}` LIMIT ?",
             self.columns(),
             self.table,
             self.conditions,
@@ -70,13 +70,14 @@ impl GoneSql {
 
     /// Parameter after those: the place, counted from 1 for the row that went last.
     pub(super) fn nth_newest(&self) -> Statement {
-        let [deleted, evicted] = ["delete_time", "evicted_time"].map(|column| self.dialect.time_text(column));
         kept(format!(
-            "SELECT `uid`, `namespace`, `name`, `res_version`, {deleted}, {evicted} FROM (\
-             SELECT `uid`, `namespace`, `name`, `res_version`, `delete_time`, `evicted_time`, ROW_NUMBER() OVER (\
-             PARTITION BY `namespace` ORDER BY {} DESC, `uid` DESC) AS `place` FROM `{}` WHERE {}) AS `ranked` \
-             WHERE `place` = ?",
-            self.time, self.table, self.conditions,
+            "SELECT {} FROM (SELECT `{SEQ}`, `uid`, `namespace`, `name`, `res_version`, `delete_time`, `evicted_time`, \
+             ROW_NUMBER() OVER (PARTITION BY `namespace` ORDER BY {} DESC, `uid` DESC) AS `place` \
+             FROM `{}` WHERE {}) AS `ranked` WHERE `place` = ?",
+            self.columns(),
+            self.time,
+            self.table,
+            self.conditions,
         ))
     }
 
@@ -85,7 +86,7 @@ impl GoneSql {
         kept(format!(
             "SELECT `uid` FROM `{}`{} WHERE {} AND `uid` IN ({}){}",
             self.table,
-            self.dialect.walk("PRIMARY"),
+            self.dialect.walk(&uid_key(self.table)),
             self.conditions,
             marks("?", uids),
             self.dialect.lock(),
@@ -107,6 +108,6 @@ pub(super) fn remove(dialect: Dialect, kind: &Kind, uids: usize) -> Vec<Statemen
         let (table, _) = history::sql::table_and_columns(kind);
         delete(&table, "PRIMARY", "obj_uid")
     });
-    let main = delete(kind.table, "PRIMARY", "uid");
+    let main = delete(kind.table, &uid_key(kind.table), "uid");
     sides.into_iter().chain(history).chain([main]).collect()
 }

@@ -33,18 +33,18 @@ pub(super) struct Fill<'a> {
 
 /// A row whose columns hold something else than its text says.
 struct Stale {
-    uid: String,
+    seq: i64,
     version: i64,
     values: Vec<Value>,
 }
 
 impl Fill<'_> {
-    /// Fills from after the given uid on, and says how many rows it changed. A column that this
+    /// Fills from after the given place on, and says how many rows it changed. A column that this
     /// program does not have any more is dropped by a later migration, and needs no filling.
     pub(super) async fn run<D: Driver>(
         &self,
         store: &SqlStore<D>,
-        after: Option<String>,
+        after: Option<i64>,
         options: &MigrateOptions,
         progress: &dyn Progress,
     ) -> Result<u64, StoreError> {
@@ -68,23 +68,23 @@ impl Fill<'_> {
         store: &SqlStore<D>,
         kind: &Kind,
         columns: &[&Column],
-        after: Option<String>,
+        after: Option<i64>,
         options: &MigrateOptions,
         progress: &dyn Progress,
     ) -> Result<u64, StoreError> {
         let failed = |error| failure::<D>(kind.name, error);
         let dialect = store.connections.driver.dialect();
         let (began, mut pace) = (Instant::now(), Pace::new(options.rows_per_second));
-        let mut after = after.unwrap_or_default();
+        let mut after = after.unwrap_or(i64::MIN);
         let mut changed = 0;
         loop {
             let statement = sql::fill_page(dialect, kind, columns);
-            let params = [Param::Text(&after), Param::Int(PAGE_ROWS.into())];
+            let params = [Param::Int(after), Param::Int(PAGE_ROWS.into())];
             let rows = store.connections.query(statement, &params).await.map_err(failed)?;
             let Some(last) = rows.last() else {
                 return Ok(changed);
             };
-            after = last.text(0).map_err(failed)?;
+            after = last.int(0).map_err(failed)?;
             let mut stale = Vec::new();
             for row in &rows {
                 stale.extend(stale_row(row, columns).map_err(failed)?);
@@ -94,7 +94,7 @@ impl Fill<'_> {
                 let params: Vec<Param<'_>> = stale.iter().flat_map(Stale::params).collect();
                 changed += store.connections.execute(statement, &params).await.map_err(failed)?;
             }
-            let params = [Param::Text(&after), Param::Int(self.number.into())];
+            let params = [Param::Int(after), Param::Int(self.number.into())];
             note(store, sql::filled_up_to(), &params).await?;
             progress.advance(rows.len() as u64);
             sleep(pace.pass(rows.len(), began.elapsed())).await;
@@ -125,7 +125,7 @@ fn stale_row(row: &impl Cells, columns: &[&Column]) -> Result<Option<Stale>, sql
     };
     let is_current = columns.iter().zip(&values).enumerate().all(holds_it);
     Ok((!is_current).then_some(Stale {
-        uid: row.text(0)?,
+        seq: row.int(0)?,
         version: row.int(1)?,
         values,
     }))
@@ -142,7 +142,7 @@ fn as_stored(value: &Value) -> Value {
 impl Stale {
     fn params(&self) -> Vec<Param<'_>> {
         let values = self.values.iter().map(param);
-        [Param::Text(&self.uid), Param::Int(self.version)]
+        [Param::Int(self.seq), Param::Int(self.version)]
             .into_iter()
             .chain(values)
             .collect()

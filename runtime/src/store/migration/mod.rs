@@ -258,7 +258,7 @@ fn remembered(row: &impl Cells) -> Result<Applied, sqlx::Error> {
         checksum: row.text(2)?,
         compatible: number(row.int(3)?),
         steps_done: usize::try_from(row.int(4)?).unwrap_or(0),
-        fill_after: row.text_or_null(5)?,
+        fill_after: row.int_or_null(5)?,
         is_finished: row.int(6)? != 0,
     })
 }

@@ -40,7 +40,7 @@ pub(super) fn is_step_done() -> Statement {
     fixed("SELECT 1 FROM `kindex_migrations` WHERE `number` = ? AND `steps_done` >= ?")
 }
 
-/// Parameters: uid, number.
+/// Parameters: place, number.
 pub(super) fn filled_up_to() -> Statement {
     fixed("UPDATE `kindex_migrations` SET `fill_after` = ? WHERE `number` = ?")
 }
@@ -70,7 +70,7 @@ pub(super) fn presence<'a>(dialect: Dialect, effect: &Effect<'a>) -> Option<(Sta
     })
 }
 
-/// A page of rows with what some columns hold. Parameters: uid, rows.
+/// A page of rows with what some columns hold. Parameters: place, rows.
 pub(super) fn fill_page(dialect: Dialect, kind: &Kind, columns: &[&Column]) -> Statement {
     let cells: Vec<String> = columns
         .iter()
@@ -81,7 +81,7 @@ pub(super) fn fill_page(dialect: Dialect, kind: &Kind, columns: &[&Column]) -> S
         .collect();
     Statement {
         text: safe(format!(
-            "SELECT `uid`, `res_version`, `json`{} FROM `{}` WHERE `uid` > ? ORDER BY `uid` LIMIT ?",
+            "SELECT `seq`, `res_version`, `json`{} FROM `{}` WHERE `seq` > ? ORDER BY `seq` LIMIT ?",
             cells.concat(),
             kind.table
         )),
@@ -90,7 +90,7 @@ pub(super) fn fill_page(dialect: Dialect, kind: &Kind, columns: &[&Column]) -> S
 }
 
 /// Sets columns of so many rows that still have the version that was read. Parameters of each:
-/// uid, version, values.
+/// place, version, values.
 pub(super) fn fill(dialect: Dialect, kind: &Kind, columns: &[&Column], rows: usize) -> Statement {
     Statement {
         text: safe(dialect.update_many(kind.table, columns, rows)),

@@ -17,7 +17,7 @@ pub struct Applied {
     /// How many of its steps have run.
     pub steps_done: usize,
     /// How far the fill is that is under way: rows up to this uid.
-    pub fill_after: Option<String>,
+    pub fill_after: Option<i64>,
     /// Whether all of it has run.
     pub is_finished: bool,
 }

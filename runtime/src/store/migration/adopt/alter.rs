@@ -51,6 +51,7 @@ pub(super) fn change(
             Fate::Foreign(ty) => unfit.push(Unfit::foreign_type(live, column.name, ty, column.ty)),
         }
     }
+    clauses.primary_key(live, wanted);
     for key in &wanted.keys {
         let found = live.keys.iter().find(|it| it.name == key.name);
         let touched = key.columns.iter().any(|column| rebuilt.contains(column));
@@ -69,7 +70,7 @@ pub(super) fn change(
 /// What keeps writers of ours from a table, and cannot be changed without losing something.
 fn foreign_parts(live: &LiveTable, wanted: &Definition<'_>) -> Vec<Unfit> {
     let mut unfit = Vec::new();
-    if live.primary_key != wanted.primary_key {
+    if live.primary_key != wanted.primary_key && !stays_unique(live, wanted) {
         unfit.push(Unfit::primary_key(live, &wanted.primary_key));
     }
     for column in &live.columns {
@@ -81,10 +82,27 @@ fn foreign_parts(live: &LiveTable, wanted: &Definition<'_>) -> Vec<Unfit> {
     unfit.extend(
         live.keys
             .iter()
-            .filter(|key| key.unique)
+            .filter(|key| key.unique && !is_wanted(key, wanted))
             .map(|key| Unfit::unique_key(live, key)),
     );
     unfit
+}
+
+/// Whether the values by which rows are told apart now are told apart by another key then.
+fn stays_unique(live: &LiveTable, wanted: &Definition<'_>) -> bool {
+    let unique = wanted.keys.iter().filter(|key| key.unique);
+    !live.primary_key.is_empty() && unique.into_iter().any(|key| live.primary_key == key.columns)
+}
+
+fn is_wanted(live: &LiveKey, wanted: &Definition<'_>) -> bool {
+    wanted
+        .keys
+        .iter()
+        .any(|key| key.name == live.name && is_same(live, key))
+}
+
+fn is_same(live: &LiveKey, wanted: &KeyDefinition<'_>) -> bool {
+    live.columns == wanted.columns && live.unique == wanted.unique
 }
 
 /// What happens to a column.
@@ -153,8 +171,17 @@ impl Clauses {
         self.change.push(format!("ADD COLUMN {} {place}", column.text));
     }
 
+    /// In the statement that adds the column: a number that the engine assigns must be a key from the start.
+    fn primary_key(&mut self, live: &LiveTable, wanted: &Definition<'_>) {
+        if live.primary_key != wanted.primary_key {
+            self.drop.push("DROP PRIMARY KEY".to_owned());
+            let columns = wanted.primary_key.join("`, `");
+            self.change.push(format!("ADD PRIMARY KEY (`{columns}`)"));
+        }
+    }
+
     fn key(&mut self, live: Option<&LiveKey>, wanted: &KeyDefinition<'_>, touched: bool) {
-        if live.is_some_and(|live| live.columns == wanted.columns) && !touched {
+        if live.is_some_and(|live| is_same(live, wanted)) && !touched {
             return;
         }
         if live.is_some() {
@@ -175,8 +202,10 @@ impl Clauses {
             format!("DEFAULT CHARACTER SET utf8mb4 COLLATE {COLLATION}"),
         ];
         // Keys go before the columns that they are over.
-        let (keys, columns): (Vec<_>, Vec<_>) =
-            self.drop.into_iter().partition(|clause| clause.starts_with("DROP KEY"));
+        let (keys, columns): (Vec<_>, Vec<_>) = self
+            .drop
+            .into_iter()
+            .partition(|clause| !clause.starts_with("DROP COLUMN"));
         let clauses: Vec<String> = first
             .into_iter()
             .chain(keys)
@@ -193,7 +222,8 @@ mod tests {
     use super::*;
 
     const SCRIPT: &str = "CREATE TABLE IF NOT EXISTS `model` (\n    `uid` VARCHAR(64) NOT NULL,\n    \
-        `json` LONGTEXT NOT NULL,\n    `tier` INT,\n    `owner` VARCHAR(255),\n    PRIMARY KEY (`uid`),\n    \
+        `json` LONGTEXT NOT NULL,\n    `tier` INT,\n    `owner` VARCHAR(255),\n    \
+        `seq` BIGINT NOT NULL AUTO_INCREMENT,\n    PRIMARY KEY (`seq`),\n    UNIQUE KEY `model_uid` (`uid`),\n    \
         KEY `model_tier` (`tier`),\n    KEY `model_owner` (`owner`)\n) ENGINE=InnoDB;\n";
 
     fn column(name: &str, ty: &str, required: bool) -> LiveColumn {
@@ -223,9 +253,14 @@ mod tests {
                 column("json", "longtext", true),
                 column("tier", "int", false),
                 column("owner", "varchar(255)", false),
+                column("seq", "bigint", true),
             ],
-            primary_key: vec!["uid".to_owned()],
-            keys: vec![key("model_owner", "owner", false), key("model_tier", "tier", false)],
+            primary_key: vec!["seq".to_owned()],
+            keys: vec![
+                key("model_owner", "owner", false),
+                key("model_tier", "tier", false),
+                key("model_uid", "uid", true),
+            ],
         }
     }
 
@@ -250,18 +285,20 @@ mod tests {
         other.columns[0] = column("uid", "varchar(255)", true);
         other.columns[1] = column("json", "json", false);
         other.columns[2] = column("tier", "varchar(255)", false);
-        other.columns.pop();
-        other.keys.remove(0);
+        other.columns.truncate(3);
+        other.primary_key = vec!["uid".to_owned()];
+        other.keys = vec![key("model_tier", "tier", false)];
         let sql = changed(&other)
             .expect("all of it can be changed")
             .expect("much differs");
         assert_eq!(
             sql,
             "ALTER TABLE `model`\n    ENGINE=InnoDB,\n    DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,\n    \
-             DROP KEY `model_tier`,\n    DROP COLUMN `tier`,\n    MODIFY COLUMN `uid` VARCHAR(64) NOT NULL,\n    \
+             DROP PRIMARY KEY,\n    DROP KEY `model_tier`,\n    DROP COLUMN `tier`,\n    MODIFY COLUMN `uid` VARCHAR(64) NOT NULL,\n    \
              MODIFY COLUMN `json` LONGTEXT NOT NULL,\n    ADD COLUMN `tier` INT AFTER `json`,\n    \
-             ADD COLUMN `owner` VARCHAR(255) AFTER `tier`,\n    ADD KEY `model_tier` (`tier`),\n    \
-             ADD KEY `model_owner` (`owner`)"
+             ADD COLUMN `owner` VARCHAR(255) AFTER `tier`,\n    \
+             ADD COLUMN `seq` BIGINT NOT NULL AUTO_INCREMENT AFTER `owner`,\n    ADD PRIMARY KEY (`seq`),\n    \
+             ADD UNIQUE KEY `model_uid` (`uid`),\n    ADD KEY `model_tier` (`tier`),\n    ADD KEY `model_owner` (`owner`)"
         );
     }
 

@@ -40,6 +40,8 @@ pub(super) struct KeyDefinition<'a> {
     pub(super) text: &'a str,
     /// Its columns in order.
     pub(super) columns: Vec<&'a str>,
+    /// Whether no two rows may have the same values.
+    pub(super) unique: bool,
 }
 
 impl ColumnDefinition<'_> {
@@ -86,10 +88,14 @@ impl<'a> Definition<'a> {
     fn take(&mut self, text: &'a str) -> Option<()> {
         if let Some(columns) = text.strip_prefix("PRIMARY KEY ") {
             self.primary_key = names(columns)?;
-        } else if let Some(key) = text.strip_prefix("KEY ") {
+        } else if let Some((unique, key)) = key(text) {
             let (name, columns) = quoted(key)?;
-            let columns = names(columns)?;
-            self.keys.push(KeyDefinition { name, text, columns });
+            self.keys.push(KeyDefinition {
+                name,
+                text,
+                columns: names(columns)?,
+                unique,
+            });
         } else {
             let (name, rest) = quoted(text)?;
             let ends = [" NOT NULL", " AUTO_INCREMENT", " CHECK"].into_iter();
@@ -103,6 +109,12 @@ impl<'a> Definition<'a> {
         }
         Some(())
     }
+}
+
+/// Whether a key is unique, and what follows the words that say so.
+fn key(text: &str) -> Option<(bool, &str)> {
+    let unique = text.strip_prefix("UNIQUE KEY ").map(|rest| (true, rest));
+    unique.or_else(|| Some((false, text.strip_prefix("KEY ")?)))
 }
 
 /// The name in backticks that a text begins with, and what follows it.
@@ -124,7 +136,7 @@ mod tests {
     const SCRIPT: &str = "-- the tables; of one kind\nCREATE TABLE IF NOT EXISTS `model` (\n    \
         `uid` VARCHAR(64) NOT NULL,\n    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{\"%}' OR JSON_VALID(`json`)),\n    \
         `cost` DECIMAL(20, 2),\n    `ready` BOOLEAN,\n    `id` BIGINT NOT NULL AUTO_INCREMENT,\n    \
-        PRIMARY KEY (`uid`),\n    KEY `model_cost` (`cost`, `ready`)\n) ENGINE=InnoDB;\n";
+        PRIMARY KEY (`id`),\n    UNIQUE KEY `model_uid` (`uid`),\n    KEY `model_cost` (`cost`, `ready`)\n) ENGINE=InnoDB;\n";
 
     #[test]
     fn every_line_of_a_table_is_a_column_or_a_key() {
@@ -134,7 +146,7 @@ mod tests {
         };
         assert_eq!(
             (table.table, table.primary_key.as_slice()),
-            ("model", ["uid"].as_slice())
+            ("model", ["id"].as_slice())
         );
         assert!(table.create.starts_with("CREATE TABLE") && table.create.ends_with("ENGINE=InnoDB"));
         let columns: Vec<_> = table
@@ -157,8 +169,10 @@ mod tests {
             table.columns[1].text,
             "`json` LONGTEXT NOT NULL CHECK (`json` LIKE '{\"%}' OR JSON_VALID(`json`))"
         );
-        assert_eq!(table.keys[0].columns, ["cost", "ready"]);
-        assert_eq!(table.keys[0].text, "KEY `model_cost` (`cost`, `ready`)");
+        assert_eq!((table.keys[0].name, table.keys[0].unique), ("model_uid", true));
+        assert_eq!(table.keys[1].columns, ["cost", "ready"]);
+        assert_eq!(table.keys[1].text, "KEY `model_cost` (`cost`, `ready`)");
+        assert!(!table.keys[1].unique);
     }
 
     #[test]

@@ -191,7 +191,7 @@ impl<D: Driver> SqlStore<D> {
 
     /// Everything that is lacking, once all of it is known to be possible.
     async fn changes(&self) -> Result<Vec<Change>, MigrateError> {
-        let live = catalogue::tables(&self.connections).await?;
+        let live = catalogue::settled_tables(&self.connections).await?;
         let wanted = definitions(self.registry.mysql_schema).map_err(|line| {
             MigrateError::Refused(format!(
                 "the schema of this program has a line that it cannot read: {line}"
@@ -264,7 +264,7 @@ impl<D: Driver> SqlStore<D> {
     ) -> Result<Vec<AdoptedKind>, MigrateError> {
         let applied = self.applied().await?;
         let begun = adoption(&applied).0;
-        let (done, mut after) = begun.map_or((0, None), |it| (it.steps_done, it.fill_after.clone()));
+        let (done, mut after) = begun.map_or((0, None), |it| (it.steps_done, it.fill_after));
         let mut kinds = Vec::new();
         for (index, kind) in self.registry.kinds.iter().enumerate().skip(done) {
             lock.check(self).await?;

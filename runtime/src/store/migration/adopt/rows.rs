@@ -29,7 +29,7 @@ const LEADING: usize = 7;
 
 /// A row as another program left it, and what its text says.
 struct Found {
-    uid: String,
+    seq: i64,
     version: i64,
     proto: Option<Vec<u8>>,
     /// Whether Kindex wrote it.
@@ -49,11 +49,11 @@ struct Gift {
     columns: Vec<Value>,
 }
 
-/// Takes up the rows of a kind from after the given uid on.
+/// Takes up the rows of a kind from after the given place on.
 pub(super) async fn take_up<D: Driver>(
     store: &SqlStore<D>,
     kind: &Kind,
-    after: Option<String>,
+    after: Option<i64>,
     options: &AdoptOptions,
     progress: &dyn Progress,
 ) -> Result<AdoptedKind, StoreError> {
@@ -65,14 +65,14 @@ pub(super) async fn take_up<D: Driver>(
     progress.begin(&format!("take up {}", kind.table), total.map(i64::unsigned_abs));
     let evict_all = options.evicted.contains(&kind.name);
     let (began, mut pace) = (Instant::now(), Pace::new(options.rows_per_second));
-    let mut after = after.unwrap_or_default();
+    let mut after = after.unwrap_or(i64::MIN);
     let mut adopted = AdoptedKind::of(kind);
     loop {
         let page = sql::page(store.connections.driver.dialect(), kind);
-        let params = [Param::Text(&after), Param::Int(PAGE_ROWS.into())];
+        let params = [Param::Int(after), Param::Int(PAGE_ROWS.into())];
         let rows = store.connections.query(page, &params).await.map_err(failed)?;
         let Some(last) = rows.last() else { break };
-        after = last.text(0).map_err(failed)?;
+        after = last.int(0).map_err(failed)?;
         let mut gifts = Vec::new();
         for row in &rows {
             let (found, text) = found(kind, row).map_err(failed)?;
@@ -88,7 +88,7 @@ pub(super) async fn take_up<D: Driver>(
             }
         }
         adopted.changed += gifts.len() as u64;
-        give(store, kind, &gifts, &after).await.map_err(failed)?;
+        give(store, kind, &gifts, after).await.map_err(failed)?;
         progress.advance(rows.len() as u64);
         sleep(pace.pass(rows.len(), began.elapsed())).await;
     }
@@ -99,7 +99,7 @@ pub(super) async fn take_up<D: Driver>(
 fn found(kind: &Kind, row: &impl Cells) -> Result<(Found, String), sqlx::Error> {
     let columns = kind.columns.iter().enumerate();
     let found = Found {
-        uid: row.text(0)?,
+        seq: row.int(0)?,
         version: row.int(1)?,
         proto: row.bytes(3)?,
         ours: row.bytes(4)?.is_some(),
@@ -149,7 +149,7 @@ async fn give<D: Driver>(
     store: &SqlStore<D>,
     kind: &Kind,
     gifts: &[(Found, Gift)],
-    after: &str,
+    after: i64,
 ) -> Result<(), sqlx::Error> {
     let mut connection = store.connections.driver.acquire(Purpose::Write).await?;
     let mut transaction = begin::<D>(&mut connection).await?;
@@ -160,10 +160,10 @@ async fn give<D: Driver>(
             Param::Bool(gift.evicts),
         ];
         params.extend(gift.columns.iter().map(param));
-        params.extend([Param::Text(&found.uid), Param::Int(found.version)]);
+        params.extend([Param::Int(found.seq), Param::Int(found.version)]);
         D::execute(&mut transaction, sql::take_up(kind), &params).await?;
     }
-    let params = [Param::Text(after), Param::Int(NUMBER)];
+    let params = [Param::Int(after), Param::Int(NUMBER)];
     D::execute(&mut transaction, filled_up_to(), &params).await?;
     transaction.commit().await
 }
@@ -215,7 +215,7 @@ mod tests {
         let kind = kind(immutable);
         let version = Version::project(&kind, Object::parse_str(&text).expect("an object"));
         let found = Found {
-            uid: "u".to_owned(),
+            seq: 1,
             version: 1,
             proto: Some(vec![2]),
             ours,

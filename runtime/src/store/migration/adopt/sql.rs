@@ -61,29 +61,29 @@ pub(super) fn begin_again() -> Statement {
     )
 }
 
-/// A page of rows: uid, version, text, message, hash, deleted, evicted, extracted columns. Parameters:
-/// uid, rows.
+/// A page of rows: place, version, text, message, hash, deleted, evicted, extracted columns. Parameters:
+/// place, rows.
 pub(super) fn page(dialect: Dialect, kind: &Kind) -> Statement {
     let cells = kind.columns.iter().map(|column| match column.ty {
         ColumnType::Time => format!(", {}", dialect.time_text(column.name)),
         _ => format!(", `{}`", column.name),
     });
     once(format!(
-        "SELECT `uid`, `res_version`, `json`, `proto`, `content_hash`, `delete_time` IS NOT NULL, \
-         `evicted_time` IS NOT NULL{} FROM `{}` WHERE `uid` > ? ORDER BY `uid` LIMIT ?",
+        "SELECT `seq`, `res_version`, `json`, `proto`, `content_hash`, `delete_time` IS NOT NULL, \
+         `evicted_time` IS NOT NULL{} FROM `{}` WHERE `seq` > ? ORDER BY `seq` LIMIT ?",
         cells.collect::<String>(),
         kind.table
     ))
 }
 
 /// What a row gets. Parameters: message or NULL, hash or NULL, whether it is evicted, extracted
-/// columns, uid, version.
+/// columns, place, version.
 pub(super) fn take_up(kind: &Kind) -> Statement {
     let columns = kind.columns.iter().map(|column| format!(", `{}` = ?", column.name));
     once(format!(
         "UPDATE `{}` SET `proto` = COALESCE(?, `proto`), `content_hash` = COALESCE(?, `content_hash`), \
          `evicted_time` = CASE WHEN ? THEN COALESCE(`update_time`, `create_time`) ELSE `evicted_time` END{} \
-         WHERE `uid` = ? AND `res_version` = ?",
+         WHERE `seq` = ? AND `res_version` = ?",
         kind.table,
         columns.collect::<String>()
     ))

@@ -1,0 +1,110 @@
+//! Kindex's own tables, the same for every model.
+
+use super::{NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, TableColumn, UID, fixed_name};
+use crate::model::{SqlType, TableName};
+
+/// Kindex's own tables: which schema this is and which migrations led to it, how far each kind is stored, what the
+/// database refused, and what work was under way.
+pub(super) fn section() -> Section {
+    Section {
+        heading: "Kindex".to_owned(),
+        doc: "What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused \
+              objects, and the state of work that goes on for longer than a process."
+            .to_owned(),
+        tables: vec![
+            schema_table(),
+            migrations_table(),
+            checkpoint_table(),
+            quarantine_table(),
+            state_table(),
+        ],
+    }
+}
+
+fn schema_table() -> Table {
+    own_table(
+        "kindex_schema",
+        &["version"],
+        &[
+            ("version", StorageType::Sql(SqlType::Int), true),
+            ("checksum", StorageType::Sql(SqlType::VarChar(64)), true),
+            ("applied_time", TIME, true),
+        ],
+    )
+}
+
+fn migrations_table() -> Table {
+    own_table(
+        "kindex_migrations",
+        &["number"],
+        &[
+            ("number", StorageType::Sql(SqlType::Int), true),
+            ("name", NAME, true),
+            ("checksum", StorageType::Sql(SqlType::VarChar(64)), true),
+            ("compatible", StorageType::Sql(SqlType::Int), true),
+            ("steps_done", StorageType::Sql(SqlType::Int), true),
+            ("fill_after", StorageType::Sql(SqlType::BigInt), false),
+            ("begin_time", TIME, true),
+            ("finish_time", TIME, false),
+        ],
+    )
+}
+
+fn checkpoint_table() -> Table {
+    own_table(
+        "kindex_checkpoint",
+        &["kind"],
+        &[
+            ("kind", NAME, true),
+            ("res_version", RESOURCE_VERSION, true),
+            ("update_time", TIME, true),
+        ],
+    )
+}
+
+fn quarantine_table() -> Table {
+    own_table(
+        "kindex_quarantine",
+        &["kind", "uid"],
+        &[
+            ("kind", NAME, true),
+            ("uid", UID, true),
+            ("namespace", NAME, true),
+            ("name", NAME, true),
+            ("res_version", RESOURCE_VERSION, true),
+            ("reason", StorageType::Sql(SqlType::Text), true),
+            // Not `Json`: what the database refuses as JSON must be storable here.
+            ("json", StorageType::Sql(SqlType::LongText), true),
+            ("first_time", TIME, true),
+            ("last_time", TIME, true),
+            ("attempts", StorageType::Sql(SqlType::Int), true),
+        ],
+    )
+}
+
+fn state_table() -> Table {
+    own_table(
+        "kindex_state",
+        &["kind", "name"],
+        &[
+            ("kind", NAME, true),
+            ("name", NAME, true),
+            ("value", StorageType::Sql(SqlType::MediumText), true),
+            ("update_time", TIME, true),
+        ],
+    )
+}
+
+fn own_table(name: &str, primary_key: &[&str], columns: &[(&str, StorageType, bool)]) -> Table {
+    let columns = columns.iter().map(|&(name, ty, required)| TableColumn {
+        name: fixed_name(name),
+        ty,
+        required,
+    });
+    Table {
+        name: TableName::parse(name).expect("Kindex's own tables have valid names"),
+        columns: columns.collect(),
+        primary_key: primary_key.iter().copied().map(fixed_name).collect(),
+        keys: Vec::new(),
+    }
+}
