@@ -2,7 +2,8 @@
 //! a label, a page far behind the first one; against OFFSET and against reading the text of the rows,
 //! in the same run. Then a migration that adds a column and fills it, and how long a writer waits meanwhile.
 //!
-//! `KINDEX_BENCH_ROWS` (20000) sets the size, `KINDEX_BENCH_ASKED` (500) how often each question is asked.
+//! `KINDEX_BENCH_ROWS` (20000) sets the size, `KINDEX_BENCH_ASKED` (500) how often each question is asked,
+//! `KINDEX_BENCH_POOL` (1024) the MiB of the server's buffer pool.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -72,7 +73,7 @@ async fn main() {
     let rows = setting("KINDEX_BENCH_ROWS", 20_000).max(PAGE * 2);
     let times = setting("KINDEX_BENCH_ASKED", 500);
     let server = MariaDb::start(&[
-        "--innodb-buffer-pool-size=1G",
+        &format!("--innodb-buffer-pool-size={}M", setting("KINDEX_BENCH_POOL", 1_024)),
         "--innodb-log-file-size=512M",
         "--innodb-flush-log-at-trx-commit=1",
     ]);
@@ -92,8 +93,9 @@ async fn main() {
     let mut connection = options.connect().await.expect("the server is up");
     let began = Instant::now();
     many::fill(&mut connection, rows).await.expect("filled");
+    many::settle(&mut connection).await.expect("settled");
     println!(
-        "{rows} rows, filled by the server in {:.0} s",
+        "{rows} rows, filled and settled by the server in {:.0} s",
         began.elapsed().as_secs_f64()
     );
     let mut answers = point_questions(&*store, rows, times).await;

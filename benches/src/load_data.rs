@@ -1,5 +1,6 @@
-//! The same rows into the same three tables by `LOAD DATA`: the fastest that the server
-//! itself offers, as a yardstick. The files are written before any clock runs.
+//! The same rows by `LOAD DATA`, the fastest that the server itself offers, as a yardstick: into
+//! Kindex's three tables, or into those that the reference has for the same kind. The files are
+//! written before any clock runs.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -15,23 +16,39 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _};
 
 use crate::objects::sql_time;
 
-/// One file for each table, its rows in order of uid.
-pub struct Files {
-    files: [(&'static str, &'static str, PathBuf); 3],
+/// Whose tables are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Into {
+    /// Kindex's.
+    Kindex,
+    /// The reference's, which has no hash of the content.
+    Reference,
 }
 
-/// Writes the rows that Kindex's writer would write.
-pub fn write(directory: &Path, objects: &[Arc<Version>]) -> std::io::Result<Files> {
+/// One file for each table, its rows in order of uid.
+pub struct Files {
+    files: [(&'static str, String, PathBuf); 3],
+}
+
+/// Writes the rows that a writer to these tables would write.
+pub fn write(directory: &Path, objects: &[Arc<Version>], into: Into) -> std::io::Result<Files> {
+    let hash = match into {
+        Into::Kindex => ", content_hash",
+        Into::Reference => "",
+    };
     let files = [
         (
             "run",
             "uid, group_ver, namespace, name, res_version, create_time, update_time, proto, json, \
-             pipeline_namespace, pipeline_name, state, end_time, content_hash",
+             pipeline_namespace, pipeline_name, state, end_time",
         ),
         ("run_labels", "obj_uid, `key`, `value`"),
         ("run_annotations", "obj_uid, `key`, `value`"),
     ]
-    .map(|(table, columns)| (table, columns, directory.join(format!("{table}.tsv"))));
+    .map(|(table, columns)| {
+        let columns = format!("{columns}{}", if table == "run" { hash } else { "" });
+        (table, columns, directory.join(format!("{table}.tsv")))
+    });
     let mut sorted: Vec<&Version> = objects.iter().map(AsRef::as_ref).collect();
     sorted.sort_by(|a, b| a.object.metadata.uid.cmp(&b.object.metadata.uid));
     let open = |path: &PathBuf| File::create(path).map(BufWriter::new);
@@ -39,7 +56,9 @@ pub fn write(directory: &Path, objects: &[Arc<Version>]) -> std::io::Result<File
     let mut labels = open(&files[1].2)?;
     let mut annotations = open(&files[2].2)?;
     for version in sorted {
-        write_line(&mut main, &main_row(version))?;
+        let hash = (into == Into::Kindex).then(|| Some(version.hash.to_bytes().to_vec()));
+        let row: Vec<_> = main_row(version).into_iter().chain(hash).collect();
+        write_line(&mut main, &row)?;
         let metadata = &version.object.metadata;
         let uid = metadata.uid.0.as_bytes();
         for (file, map) in [
@@ -82,7 +101,6 @@ fn main_row(version: &Version) -> Vec<Option<Vec<u8>>> {
         Value::Text(text) => Some(text.clone().into_bytes()),
         Value::Time(time) => Some(sql_time(*time).into_bytes()),
     }));
-    row.push(Some(version.hash.to_bytes().to_vec()));
     row
 }
 
@@ -108,8 +126,11 @@ fn write_line(file: &mut impl Write, cells: &[Option<Vec<u8>>]) -> std::io::Resu
 }
 
 /// Loads the files, one after the other, or at once on three connections with the checks of keys off.
+///
+/// # Errors
+/// As the server says.
 pub async fn load(options: &MySqlConnectOptions, files: &Files, at_once: bool) -> Result<(), sqlx::Error> {
-    let load = |(table, columns, path): &(&'static str, &'static str, PathBuf)| {
+    let load = |(table, columns, path): &(&'static str, String, PathBuf)| {
         let statement = format!(
             "LOAD DATA INFILE '{}' INTO TABLE `{table}` CHARACTER SET binary ({columns})",
             path.display()

@@ -1,10 +1,13 @@
 //! Many rows at once, made by the server itself from a sequence of numbers: as many objects of about
-//! 2 KiB as wanted, in random order of uid. States are Zipf-distributed over eight, the first one on
+//! 2 KiB as wanted, in order of time and random order of uid. States are Zipf-distributed over eight, the first one on
 //! 37 % of the rows; the label `size` is on 100,000, 10,000, 1,000, 100 and 10 rows, and on every
 //! fiftieth of the rest.
 
+use std::time::{Duration, Instant};
+
 use sqlx::mysql::MySqlConnection;
-use sqlx::{AssertSqlSafe, Executor as _};
+use sqlx::{AssertSqlSafe, Executor as _, Row as _};
+use tokio::time::sleep;
 
 use crate::objects::objects;
 
@@ -19,6 +22,10 @@ pub const STATES: [&str; 8] = [
     "PAUSED",
     "LOST",
 ];
+
+/// A server with so few pages to write is at rest.
+const FEW_PAGES: i64 = 200;
+const SETTLING_MAX: Duration = Duration::from_secs(600);
 
 /// How many rows have the label `size` with the value of that number.
 pub const SIZES: [usize; 5] = [100_000, 10_000, 1_000, 100, 10];
@@ -47,7 +54,7 @@ pub async fn fill(connection: &mut MySqlConnection, count: usize) -> Result<(), 
     let last = count - 1;
     let uids = format!(
         "SELECT seq AS n, CONCAT(LPAD(LOWER(HEX((seq * 2654435761) % 4294967296)), 8, '0'), '-', LPAD(seq, 8, '0')) \
-         AS uid FROM seq_0_to_{last} ORDER BY 2"
+         AS uid FROM seq_0_to_{last} ORDER BY 1"
     );
     let filler: String = objects(1, 1).created[0]
         .object
@@ -76,6 +83,26 @@ pub async fn fill(connection: &mut MySqlConnection, count: usize) -> Result<(), 
     for statement in [rows, labels, "ANALYZE TABLE run, run_labels".to_owned()] {
         connection.execute(AssertSqlSafe(statement)).await?;
     }
+    Ok(())
+}
+
+/// Waits until the server has written what it holds: a server at work on its past says little about questions.
+///
+/// # Errors
+/// As the server says.
+pub async fn settle(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+    connection.execute("SET GLOBAL innodb_max_dirty_pages_pct = 0").await?;
+    let began = Instant::now();
+    while began.elapsed() < SETTLING_MAX {
+        let dirty = "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM information_schema.GLOBAL_STATUS \
+                     WHERE VARIABLE_NAME = 'INNODB_BUFFER_POOL_PAGES_DIRTY'";
+        let pages: i64 = connection.fetch_one(dirty).await?.get(0);
+        if pages < FEW_PAGES {
+            break;
+        }
+        sleep(Duration::from_millis(500)).await;
+    }
+    connection.execute("SET GLOBAL innodb_max_dirty_pages_pct = 90").await?;
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! The reference implementation's way to store one object, as a baseline: a transaction each,
 //! every statement prepared anew, side rows deleted and inserted one by one.
 //!
-//! For L labels and A annotations: 5 + L + A statements, 8 + 2 (L + A) round trips.
+//! Into tables of its own, as its schema file has them. For L labels and A annotations:
+//! 5 + L + A statements, 8 + 2 (L + A) round trips.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -21,6 +22,26 @@ const UPSERT: &str = "INSERT INTO `run` (uid, group_ver, namespace, name, res_ve
      res_version = VALUES(res_version), update_time = VALUES(update_time), proto = VALUES(proto), \
      json = VALUES(json), pipeline_namespace = VALUES(pipeline_namespace), \
      pipeline_name = VALUES(pipeline_name), state = VALUES(state), end_time = VALUES(end_time)";
+
+/// Its database, beside Kindex's.
+pub const DATABASE: &str = "reference";
+
+/// Its tables, empty.
+///
+/// # Errors
+/// As the server says.
+pub async fn prepare(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+    let script = include_str!("reference.sql");
+    for statement in [
+        "DROP DATABASE IF EXISTS reference",
+        "CREATE DATABASE reference",
+        "USE reference",
+        script,
+    ] {
+        connection.execute(sqlx::raw_sql(statement)).await?;
+    }
+    Ok(())
+}
 
 /// Stores all objects with so many workers, each on its own connection.
 /// Says how often a deadlock was retried.

@@ -193,7 +193,7 @@ fn told(write: &RowWrite) -> String {
 
 async fn expect_states(backend: &Backend, sequence: &Sequence, story: &[String]) {
     let uids: Vec<Uid> = (0..UIDS).map(|n| Uid::from(sequence.uid(n).as_str())).collect();
-    let mut states = backend.store.row_states(&WIDGET, &uids).await.expect("read");
+    let states = backend.store.row_states(&WIDGET, &uids).await.expect("read");
     let expected = sequence.model.row_states(&uids);
     assert_eq!(
         ranked(states),
