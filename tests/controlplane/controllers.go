@@ -14,8 +14,10 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
 )
@@ -38,10 +40,12 @@ func startControllers(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	shared := informers.NewSharedInformerFactory(client, resyncPeriod)
+	// Custom resources are known by their metadata alone.
+	custom := metadatainformer.NewSharedInformerFactory(metadataClient, resyncPeriod)
 	started := make(chan struct{})
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
 	collector, err := garbagecollector.NewGarbageCollector(
-		ctx, client, metadataClient, mapper, ignored(), shared, started)
+		ctx, client, metadataClient, mapper, ignored(), informerfactory.NewInformerFactory(shared, custom), started)
 	if err != nil {
 		return fmt.Errorf("garbage collector: %w", err)
 	}
@@ -49,6 +53,7 @@ func startControllers(ctx context.Context, config *rest.Config) error {
 		ctx, client, metadataClient, client.Discovery().ServerPreferredNamespacedResources,
 		shared.Core().V1().Namespaces(), resyncPeriod, v1.FinalizerKubernetes)
 	shared.Start(ctx.Done())
+	custom.Start(ctx.Done())
 	close(started)
 	go collector.Run(ctx, workers, resyncPeriod)
 	go collector.Sync(ctx, client.Discovery(), discoveryPeriod)

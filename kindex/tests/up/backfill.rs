@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::process::Running;
+use super::site::{Site, on_clusters};
 
 /// The sums of a report over all kinds.
 fn sum(report: &Value, field: &str) -> u64 {
@@ -17,9 +18,10 @@ fn backfill(run: &Running, more: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-#[test]
-fn an_empty_database_is_filled_and_a_second_run_writes_nothing() {
-    let run = Running::samples_without_ingester();
+on_clusters!(an_empty_database_is_filled_and_a_second_run_writes_nothing,);
+
+fn an_empty_database_is_filled_and_a_second_run_writes_nothing(site: &Site) {
+    let run = Running::samples_without_ingester_on(site);
     for file in ["kindex.db", "kindex.db-wal", "kindex.db-shm"] {
         // The files beside the database come and go.
         let _absent = std::fs::remove_file(run.data_dir().join(file));

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::process::{Running, kubectl_is_there, wait_for};
+use super::site::{Site, on_clusters};
 use super::{MODEL, text_of};
 
 const WITHOUT_HISTORY: &str = "pipeline/train";
@@ -41,12 +42,16 @@ fn retrained(run: &Running) -> Vec<(String, Timestamp)> {
         .collect()
 }
 
-#[test]
-fn an_object_is_shown_as_it_was_at_any_moment() {
+on_clusters!(
+    an_object_is_shown_as_it_was_at_any_moment,
+    two_versions_are_compared_and_listed,
+);
+
+fn an_object_is_shown_as_it_was_at_any_moment(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&[]);
+    let run = Running::start_on(site, &[]);
     run.kubectl(&["apply", "-f", "-"], MODEL);
     wait_for("the row", || run.get(&["models", "-o", "wide"]).contains("xgboost"));
     retrain(&run, "lightgbm");
@@ -76,12 +81,11 @@ fn an_object_is_shown_as_it_was_at_any_moment() {
     assert!(last.contains(r#""algorithm":"catboost""#), "{last}");
 }
 
-#[test]
-fn two_versions_are_compared_and_listed() {
+fn two_versions_are_compared_and_listed(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&[]);
+    let run = Running::start_on(site, &[]);
     run.kubectl(&["apply", "-f", "-"], MODEL);
     wait_for("the row", || run.get(&["models", "-o", "wide"]).contains("xgboost"));
     retrain(&run, "lightgbm");

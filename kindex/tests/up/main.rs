@@ -15,12 +15,14 @@ mod quarantine;
 mod query;
 mod readiness;
 mod restore;
+mod site;
 mod status;
 mod traces;
 mod verify;
 mod walk;
 
 use process::{Running, kubectl_is_there, wait_for};
+use site::{Site, on_clusters};
 
 const MODEL: &str = r#"
 apiVersion: michelangelo.api/v2
@@ -33,9 +35,16 @@ fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-#[test]
-fn samples_once_stores_all_kinds_and_exits() {
-    let run = Running::once(&["--samples", "--once"]);
+on_clusters!(
+    samples_once_stores_all_kinds_and_exits,
+    an_object_becomes_a_row_and_its_deletion_a_soft_deleted_row,
+    the_deleting_annotation_deletes_without_terminating,
+    an_immutable_object_leaves_the_cluster_and_stays_in_sql,
+    a_restart_keeps_everything_and_a_kill_loses_nothing,
+);
+
+fn samples_once_stores_all_kinds_and_exits(site: &Site) {
+    let run = Running::once_on(site, &[], &["--samples", "--once"]);
     let output = run.finish();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("text");
@@ -62,12 +71,11 @@ fn samples_once_stores_all_kinds_and_exits() {
     }
 }
 
-#[test]
-fn an_object_becomes_a_row_and_its_deletion_a_soft_deleted_row() {
+fn an_object_becomes_a_row_and_its_deletion_a_soft_deleted_row(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&[]);
+    let run = Running::start_on(site, &[]);
     run.kubectl(&["apply", "-f", "-"], MODEL);
     wait_for("the row", || run.get(&["models", "-o", "wide"]).contains("xgboost"));
 
@@ -97,12 +105,11 @@ fn an_object_becomes_a_row_and_its_deletion_a_soft_deleted_row() {
     );
 }
 
-#[test]
-fn the_deleting_annotation_deletes_without_terminating() {
+fn the_deleting_annotation_deletes_without_terminating(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&[]);
+    let run = Running::start_on(site, &[]);
     run.kubectl(&["apply", "-f", "-"], MODEL);
     run.kubectl(&["annotate", "model", "fraud", "michelangelo/Deleting=true"], "");
     wait_for("the object to go", || run.kubectl(&["get", "models"], "").is_empty());
@@ -111,12 +118,11 @@ fn the_deleting_annotation_deletes_without_terminating() {
     });
 }
 
-#[test]
-fn an_immutable_object_leaves_the_cluster_and_stays_in_sql() {
+fn an_immutable_object_leaves_the_cluster_and_stays_in_sql(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&[]);
+    let run = Running::start_on(site, &[]);
     run.kubectl(&["apply", "-f", "-"], MODEL);
     run.kubectl(&["annotate", "model", "fraud", "michelangelo/Immutable=true"], "");
     wait_for("the object to go", || run.kubectl(&["get", "models"], "").is_empty());
@@ -128,12 +134,11 @@ fn an_immutable_object_leaves_the_cluster_and_stays_in_sql() {
     );
 }
 
-#[test]
-fn a_restart_keeps_everything_and_a_kill_loses_nothing() {
+fn a_restart_keeps_everything_and_a_kill_loses_nothing(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
-    let mut run = Running::start(&[]);
+    let mut run = Running::start_on(site, &[]);
     run.kubectl(&["apply", "-f", "-"], MODEL);
     run.kill();
     run.restart();

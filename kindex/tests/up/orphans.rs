@@ -9,11 +9,20 @@ use super::process::{Running, kubectl_is_there, wait_for};
 use super::text_of;
 
 const MODELS: &str = r#"
-{apiVersion: michelangelo.api/v2, kind: Model, metadata: {name: a, namespace: default}, spec: {algorithm: xgboost}}
+apiVersion: michelangelo.api/v2
+kind: Model
+metadata: {name: a, namespace: default}
+spec: {algorithm: xgboost}
 ---
-{apiVersion: michelangelo.api/v2, kind: Model, metadata: {name: b, namespace: default}, spec: {algorithm: yolo}}
+apiVersion: michelangelo.api/v2
+kind: Model
+metadata: {name: b, namespace: default}
+spec: {algorithm: yolo}
 ---
-{apiVersion: michelangelo.api/v2, kind: Model, metadata: {name: c, namespace: default}, spec: {algorithm: zip}}
+apiVersion: michelangelo.api/v2
+kind: Model
+metadata: {name: c, namespace: default}
+spec: {algorithm: zip}
 "#;
 
 fn is_held(run: &Running) -> bool {

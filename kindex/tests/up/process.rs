@@ -11,6 +11,8 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
 
+use super::site::Site;
+
 const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -35,6 +37,8 @@ pub(crate) struct Running {
     directory: TempDir,
     flags: Vec<String>,
     environment: Vec<(String, String)>,
+    /// Of a cluster that is not the embedded one.
+    kubeconfig: Option<PathBuf>,
     child: Option<Child>,
     /// Known once the process says that it is up.
     health: Option<SocketAddr>,
@@ -55,20 +59,28 @@ impl Running {
         run
     }
 
-    /// Starts `kindex up` without waiting.
-    pub(crate) fn once(flags: &[&str]) -> Self {
-        Self::spawn(Path::new(KINDEX), flags)
+    /// Starts `kindex up` on a cluster and waits until it says that it is up.
+    pub(crate) fn start_on(site: &Site, flags: &[&str]) -> Self {
+        let mut run = Self::once_on(site, &[], flags);
+        run.wait_until_up();
+        run
     }
 
-    /// The same with more environment.
-    pub(crate) fn once_with(flags: &[&str], environment: &[(&str, &str)]) -> Self {
+    /// Starts `kindex up` on a cluster without waiting, with more environment.
+    pub(crate) fn once_on(site: &Site, environment: &[(&str, &str)], flags: &[&str]) -> Self {
         let mut run = Self::prepare(Path::new(KINDEX), flags);
         let owned = environment
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         run.environment = owned.collect();
+        run.kubeconfig = site.kubeconfig().map(Path::to_owned);
         run.begin();
         run
+    }
+
+    /// Starts `kindex up` without waiting.
+    pub(crate) fn once(flags: &[&str]) -> Self {
+        Self::spawn(Path::new(KINDEX), flags)
     }
 
     fn spawn(binary: &Path, flags: &[&str]) -> Self {
@@ -83,6 +95,7 @@ impl Running {
             directory: tempfile::tempdir().expect("a temporary directory"),
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             environment: Vec::new(),
+            kubeconfig: None,
             child: None,
             health: None,
             api: None,
@@ -101,6 +114,9 @@ impl Running {
             .args(["up", "--data-dir"])
             .arg(self.data_dir())
             .args(&self.flags);
+        if let Some(path) = &self.kubeconfig {
+            command.arg("--kubeconfig").arg(path);
+        }
         for address in ["--api-addr", "--health-addr", "--listen"] {
             if !self.flags.iter().any(|flag| flag == address) {
                 command.args([address, "127.0.0.1:0"]);
@@ -140,7 +156,12 @@ impl Running {
 
     /// Stores the samples and goes on as a cluster alone: no ingester changes what is planted.
     pub(crate) fn samples_without_ingester() -> Self {
-        let mut run = Self::once(&["--samples", "--once"]);
+        Self::samples_without_ingester_on(&Site::Embedded)
+    }
+
+    /// The same on a cluster.
+    pub(crate) fn samples_without_ingester_on(site: &Site) -> Self {
+        let mut run = Self::once_on(site, &[], &["--samples", "--once"]);
         let child = run.child.take().expect("it was started");
         let output = child.wait_with_output().expect("it ends");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -154,6 +175,9 @@ impl Running {
     pub(crate) fn command(&self, args: &[&str]) -> Output {
         let mut command = Command::new(&self.binary);
         command.args(args).arg("--data-dir").arg(self.data_dir());
+        if let Some(path) = &self.kubeconfig {
+            command.env("KUBECONFIG", path);
+        }
         command.output().expect("kindex runs")
     }
 
@@ -183,11 +207,16 @@ impl Running {
         child.wait_with_output().expect("it ends")
     }
 
-    /// kubectl against the embedded cluster; what it prints, once it succeeds.
+    /// kubectl against the run's cluster; what it prints, once it succeeds.
     pub(crate) fn kubectl(&self, args: &[&str], input: &str) -> String {
         let mut child = Command::new("kubectl")
             .args(args)
-            .env("KUBECONFIG", self.data_dir().join("kubeconfig"))
+            .env(
+                "KUBECONFIG",
+                self.kubeconfig
+                    .clone()
+                    .unwrap_or_else(|| self.data_dir().join("kubeconfig")),
+            )
             .env("HOME", self.directory.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::process::{Running, kubectl_is_there, wait_for};
+use super::site::{Site, on_clusters};
 
 const POISON: &str = "CREATE TRIGGER poison BEFORE INSERT ON model WHEN NEW.name = 'fraud' \
      BEGIN SELECT RAISE(ABORT, 'poisonous'); END";
@@ -18,12 +19,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-#[test]
-fn a_refused_object_is_listed_shown_retried_and_dropped() {
+on_clusters!(a_refused_object_is_listed_shown_retried_and_dropped,);
+
+fn a_refused_object_is_listed_shown_retried_and_dropped(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&[]);
+    let run = Running::start_on(site, &[]);
     wait_for("the tables", || run.command(&["get", "models"]).status.success());
     run.execute(POISON);
     run.kubectl(&["apply", "-f", "-"], super::MODEL);

@@ -8,21 +8,25 @@ use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use super::process::{Running, wait_for};
+use super::site::{Site, on_clusters};
 
-#[test]
-fn a_process_that_does_its_work_is_alive_and_ready() {
-    let run = Running::start(&[]);
+on_clusters!(
+    a_process_that_does_its_work_is_alive_and_ready,
+    a_closed_gate_is_a_reason_and_the_process_is_alive,
+);
+
+fn a_process_that_does_its_work_is_alive_and_ready(site: &Site) {
+    let run = Running::start_on(site, &[]);
     assert_eq!(run.ask("/healthz"), (200, "ok\n".to_owned()));
     wait_for("readiness", || run.ask("/readyz") == (200, "ok\n".to_owned()));
     assert!(run.ask("/metrics").1.contains("\nkindex_ready 1\n"));
 }
 
-#[test]
-fn a_closed_gate_is_a_reason_and_the_process_is_alive() {
+fn a_closed_gate_is_a_reason_and_the_process_is_alive(site: &Site) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let config = directory.path().join("kindex.yaml");
     fs::write(&config, "metadataStorage:\n  enableMetadataStorage: false\n").expect("writable");
-    let run = Running::start(&["--config", &config.display().to_string()]);
+    let run = Running::start_on(site, &["--config", &config.display().to_string()]);
     let (status, reason) = run.ask("/readyz");
     assert!(
         status == 503 && reason.contains("enableMetadataStorage"),

@@ -6,6 +6,7 @@ use kindex_tests::require::require;
 use serde_json::{Value, json};
 
 use super::process::{Running, kubectl_is_there, wait_for};
+use super::site::{Site, on_clusters};
 use super::text_of;
 
 /// As kubectl names a kind that has a status and a history.
@@ -71,6 +72,10 @@ fn walk(stage: &Stage) {
     );
     let first = stage.shown();
     assert_eq!(first["status"], json!({"message": "rolled out"}));
+    // The history has the versions that were stored, and this one is asked for below.
+    wait_for("the row", || {
+        text_of(&stage.command(&["get", "deployment/fraud", "-o", "json"]).stdout).contains("rolled out")
+    });
     run.kubectl(&["annotate", KIND, "fraud", "michelangelo/Immutable=true"], "");
     wait_for("the eviction", || stage.is_gone() && stage.row(&[]).contains("evicted"));
 
@@ -116,18 +121,23 @@ fn walk(stage: &Stage) {
     });
 }
 
-#[test]
-fn an_object_comes_back_from_sqlite_and_stays() {
+on_clusters!(
+    an_object_comes_back_from_sqlite_and_stays,
+    an_object_comes_back_from_mariadb_and_stays_beside_an_ingester_that_remembers_versions,
+    a_name_that_is_taken_a_kind_without_history_and_nothing_named_are_said_so,
+    an_object_comes_back_to_its_owner_or_without_it_and_is_not_collected,
+);
+
+fn an_object_comes_back_from_sqlite_and_stays(site: &Site) {
     if kubectl_is_there() {
         walk(&Stage {
-            run: Running::start(&[]),
+            run: Running::start_on(site, &[]),
             database: Vec::new(),
         });
     }
 }
 
-#[test]
-fn an_object_comes_back_from_mariadb_and_stays_beside_an_ingester_that_remembers_versions() {
+fn an_object_comes_back_from_mariadb_and_stays_beside_an_ingester_that_remembers_versions(site: &Site) {
     if !kubectl_is_there() || !require("mariadb", MariaDb::installed()) {
         return;
     }
@@ -138,17 +148,16 @@ fn an_object_comes_back_from_mariadb_and_stays_beside_an_ingester_that_remembers
     std::fs::write(&config, "metadataStorage: {enableResourceVersionCache: true}\n").expect("writable");
     let config = config.display().to_string();
     walk(&Stage {
-        run: Running::start(&["--database", &address, "--config", &config]),
+        run: Running::start_on(site, &["--database", &address, "--config", &config]),
         database: vec!["--database".to_owned(), address],
     });
 }
 
-#[test]
-fn a_name_that_is_taken_a_kind_without_history_and_nothing_named_are_said_so() {
+fn a_name_that_is_taken_a_kind_without_history_and_nothing_named_are_said_so(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&[]);
+    let run = Running::start_on(site, &[]);
     run.kubectl(&["apply", "-f", "-"], super::MODEL);
     wait_for("the row", || run.get(&["models"]).contains("fraud"));
     let live = run.command(&["restore", "model/fraud"]);
@@ -170,13 +179,12 @@ fn a_name_that_is_taken_a_kind_without_history_and_nothing_named_are_said_so() {
     }
 }
 
-#[test]
-fn an_object_comes_back_to_its_owner_or_without_it_and_is_not_collected() {
+fn an_object_comes_back_to_its_owner_or_without_it_and_is_not_collected(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
     let stage = Stage {
-        run: Running::start(&[]),
+        run: Running::start_on(site, &[]),
         database: Vec::new(),
     };
     let run = &stage.run;
@@ -193,7 +201,7 @@ fn an_object_comes_back_to_its_owner_or_without_it_and_is_not_collected() {
         });
     };
     let project =
-        "{apiVersion: michelangelo.api/v2, kind: Project, metadata: {name: p, namespace: default}, spec: {tier: 1}}";
+        "apiVersion: michelangelo.api/v2\nkind: Project\nmetadata: {name: p, namespace: default}\nspec: {tier: 1}\n";
     run.kubectl(&["apply", "-f", "-"], project);
     let first = uid_of("project", "p");
     let owner = format!("ownerReferences: [{{apiVersion: michelangelo.api/v2, kind: Project, name: p, uid: {first}}}]");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::process::{Running, kubectl_is_there};
+use super::site::{Site, on_clusters};
 use super::text_of;
 
 fn status(run: &Running, more: &[&str]) -> (Option<i32>, Vec<Value>) {
@@ -12,9 +13,13 @@ fn status(run: &Running, more: &[&str]) -> (Option<i32>, Vec<Value>) {
     (output.status.code(), kinds)
 }
 
-#[test]
-fn kinds_are_settled_or_say_why_not() {
-    let run = Running::samples_without_ingester();
+on_clusters!(
+    kinds_are_settled_or_say_why_not,
+    a_script_waits_until_what_it_applied_is_stored,
+);
+
+fn kinds_are_settled_or_say_why_not(site: &Site) {
+    let run = Running::samples_without_ingester_on(site);
     let (code, kinds) = status(&run, &[]);
     assert_eq!((code, kinds.len()), (Some(0), 13));
     for kind in &kinds {
@@ -42,12 +47,11 @@ fn kinds_are_settled_or_say_why_not() {
     );
 }
 
-#[test]
-fn a_script_waits_until_what_it_applied_is_stored() {
+fn a_script_waits_until_what_it_applied_is_stored(site: &Site) {
     if !kubectl_is_there() {
         return;
     }
-    let run = Running::start(&[]);
+    let run = Running::start_on(site, &[]);
     run.kubectl(&["apply", "-f", "-"], super::MODEL);
     let waited = run.command(&["status", "--wait"]);
     assert!(waited.status.success(), "{}", text_of(&waited.stderr));

@@ -13,6 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 
 use super::process::Running;
+use super::site::{Site, on_clusters};
 
 /// Listens for exports; the requests come out of the channel.
 fn collector() -> (String, mpsc::Receiver<ExportTraceServiceRequest>) {
@@ -66,11 +67,12 @@ fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
     }
 }
 
-#[test]
-fn the_work_is_seen_as_spans_by_a_collector_that_the_environment_names() {
+on_clusters!(the_work_is_seen_as_spans_by_a_collector_that_the_environment_names,);
+
+fn the_work_is_seen_as_spans_by_a_collector_that_the_environment_names(site: &Site) {
     let (endpoint, requests) = collector();
     let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str())];
-    let output = Running::once_with(&["--samples", "--once"], &environment).finish();
+    let output = Running::once_on(site, &environment, &["--samples", "--once"]).finish();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
     // The process has ended: whatever it had to say was received.
@@ -105,7 +107,7 @@ fn a_collector_that_is_away_is_no_reason_to_stop() {
     let endpoint = format!("http://{}", closed.local_addr().expect("bound"));
     drop(closed);
     let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str())];
-    let output = Running::once_with(&["--samples", "--once"], &environment).finish();
+    let output = Running::once_on(&Site::Embedded, &environment, &["--samples", "--once"]).finish();
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{log}");
     assert!(

@@ -6,6 +6,7 @@ use std::process::Output;
 use serde_json::Value;
 
 use super::process::Running;
+use super::site::{Site, on_clusters};
 
 fn report(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
@@ -75,9 +76,10 @@ const PLANTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-#[test]
-fn a_clean_run_exits_0_and_every_planted_class_is_found() {
-    let run = Running::samples_without_ingester();
+on_clusters!(a_clean_run_exits_0_and_every_planted_class_is_found,);
+
+fn a_clean_run_exits_0_and_every_planted_class_is_found(site: &Site) {
+    let run = Running::samples_without_ingester_on(site);
     let verify = |more: &[&str]| run.command(&[&["verify", "--settle", "0.05"], more].concat());
     let clean = verify(&["--output", "json"]);
     assert_eq!(report(&clean)["findings"], Value::Array(Vec::new()));
