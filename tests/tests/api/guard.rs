@@ -1,7 +1,6 @@
 //! What a cluster with users has before the embedded one, which has none: it reviews tokens and rights by a short
 //! list, and lets requests through as far as their tokens allow. A request without a token is the server's own.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -40,18 +39,17 @@ fn allows(user: &str, verb: &str, namespace: &str) -> bool {
 
 impl Guard {
     /// Stands before a cluster; the configuration for who comes by.
-    pub(super) async fn stand_before(&self, cluster: SocketAddr, stop: &CancellationToken) -> Config {
-        let config = |address: SocketAddr| Config::new(format!("http://{address}").parse().unwrap());
+    pub(super) async fn stand_before(&self, cluster: Config, stop: &CancellationToken) -> Config {
         let post = Post {
             guard: self.clone(),
-            cluster: Client::try_from(config(cluster)).unwrap(),
+            cluster: Client::try_from(cluster).unwrap(),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = axum::Router::new().fallback(answer).with_state(post);
         let stopped = stop.clone().cancelled_owned();
         tokio::spawn(async move { axum::serve(listener, router).with_graceful_shutdown(stopped).await });
-        config(address)
+        Config::new(format!("http://{address}").parse().unwrap())
     }
 }
 

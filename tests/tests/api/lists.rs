@@ -41,7 +41,7 @@ async fn populate(stage: &Stage) -> BTreeSet<String> {
         .collect()
 }
 
-async fn every_object_is_on_one_page(stage: Stage) {
+pub(super) async fn every_object_is_on_one_page(stage: Stage) {
     let all = populate(&stage).await;
     for limit in [1, 2, 3, 6, 7, 8, 13, 14, 15, 500] {
         let found = walk(&stage, "", limit, async |_| {}).await;

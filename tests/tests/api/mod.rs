@@ -5,6 +5,7 @@ mod guard;
 mod lifecycle;
 mod lists;
 mod program;
+mod real;
 mod rights;
 mod stage;
 mod stored;

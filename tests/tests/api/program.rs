@@ -9,7 +9,7 @@ use tokio::process::Command;
 use super::stage::{FINAL, Stage, manifest};
 use crate::harness::require::require;
 
-fn kubectl_is_there() -> bool {
+pub(super) fn kubectl_is_there() -> bool {
     let found = std::process::Command::new("kubectl")
         .args(["version", "--client"])
         .stdout(Stdio::null())
@@ -19,10 +19,16 @@ fn kubectl_is_there() -> bool {
 
 /// What kubectl says to a line of words, and whether it is content.
 async fn kubectl(stage: &Stage, line: &str, input: &str) -> (bool, String) {
+    let server = format!("http://{}", stage.address);
+    kubectl_at(stage, &["--server", &server], line, input).await
+}
+
+/// The same with flags that say which server is asked, and by whom.
+pub(super) async fn kubectl_at(stage: &Stage, flags: &[&str], line: &str, input: &str) -> (bool, String) {
     let mut child = Command::new("kubectl")
-        .args(["--server", &format!("http://{}", stage.address)])
+        .args(flags)
         .args(line.split(' '))
-        .env("HOME", stage.directory.path())
+        .env("HOME", stage.ground.directory.path())
         .env_remove("KUBECONFIG")
         .env("KUBE_EDITOR", "sed -i -e s/algorithm:.*/algorithm:\\ edited/")
         .stdin(Stdio::piped())

@@ -125,7 +125,7 @@ async fn the_right_to_delete_is_enough_to_delete() {
     }
     stage.wait_until_deleted("live").await;
     assert_eq!(stage.life("gone").await, Some(Life::Deleted));
-    let passed = stage.guard.passed.lock().unwrap().clone();
+    let passed = stage.ground.guard.passed.lock().unwrap().clone();
     assert!(
         passed.iter().all(|request| request.starts_with("jane create")),
         "{passed:?}"
@@ -137,14 +137,31 @@ async fn the_right_to_delete_is_enough_to_delete() {
 async fn the_clusters_word_counts_for_a_while() {
     let stage = Stage::with_rights().await;
     let reviews = async |user: &str, path: &str| {
-        let before = stage.guard.reviews.load(Ordering::SeqCst);
+        let before = stage.ground.guard.reviews.load(Ordering::SeqCst);
         ask_as(&stage, user, "GET", path, &Value::Null, &[]).await;
-        stage.guard.reviews.load(Ordering::SeqCst) - before
+        stage.ground.guard.reviews.load(Ordering::SeqCst) - before
     };
     assert_eq!(reviews("jane", MODELS).await, 2, "the token and the right");
     assert_eq!(reviews("jane", MODELS).await, 0);
     assert_eq!(reviews("jane", &model("a")).await, 1, "another right");
     assert_eq!(reviews("root", MODELS).await, 2, "another token");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_a_browser_get_nothing_of_a_server_without_credentials() {
+    let stage = Stage::on_sqlite().await;
+    for (name, value, expected) in [
+        ("host", "127.0.0.1:6482", 200),
+        ("host", "localhost", 200),
+        ("host", "[::1]:80", 200),
+        ("host", "evil.example.com", 403),
+        ("host", "127.0.0.1.evil.example.com:80", 403),
+        ("origin", "http://evil.example.com", 403),
+    ] {
+        let (code, answer) = ask_in(&stage.api, "GET", MODELS, &[(name, value)], String::new()).await;
+        assert_eq!(code, expected, "{name}: {value}: {answer}");
+    }
     stage.end().await;
 }
 

@@ -8,15 +8,17 @@ use http_body_util::BodyExt;
 use jiff::{SignedDuration, Timestamp};
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
-use kindex_api::server::{self, Limits};
+use kindex_api::server::{self, Limits, Tls};
 use kindex_cluster::{Cluster, ClusterOptions};
 use kindex_generated::kinds::{model, project};
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
 use kindex_runtime::ingester::Ingester;
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::store::{Life, MetadataStorage, PoolConfig};
+use kindex_runtime::store::{Address, Life, MetadataStorage, PoolConfig};
+use kindex_tests::controlplane::ControlPlane;
 use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -25,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::guard::Guard;
 use crate::harness::mariadb::{self, Flavour};
+use crate::harness::require::require;
 
 /// How long a condition may take to hold.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,82 +38,144 @@ pub(super) const MODELS: &str = "/apis/michelangelo.api/v2/namespaces/default/mo
 /// The annotation that evicts.
 pub(super) const FINAL: &str = "michelangelo/Immutable";
 
+/// What a stage stands on.
+pub(super) struct Ground {
+    pub(super) directory: TempDir,
+    pub(super) guard: Guard,
+    pub(super) plane: Option<ControlPlane>,
+    config: Config,
+    /// The same, or a guard before it.
+    seen_by_the_server: Config,
+    stop: CancellationToken,
+}
+
+impl Ground {
+    async fn embedded() -> Self {
+        let (directory, stop) = (tempfile::tempdir().unwrap(), CancellationToken::new());
+        let address = start_cluster(&directory, &stop).await;
+        Self::of(
+            directory,
+            stop,
+            Config::new(format!("http://{address}").parse().unwrap()),
+        )
+    }
+
+    async fn real() -> Option<Self> {
+        if !require("controlplane", ControlPlane::installed()) {
+            return None;
+        }
+        let plane = tokio::task::spawn_blocking(ControlPlane::start).await.unwrap();
+        let file = Kubeconfig::read_from(plane.kubeconfig()).unwrap();
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+            .await
+            .unwrap();
+        let ground = Self::of(tempfile::tempdir().unwrap(), CancellationToken::new(), config);
+        Some(Self {
+            plane: Some(plane),
+            ..ground
+        })
+    }
+
+    fn of(directory: TempDir, stop: CancellationToken, config: Config) -> Self {
+        Self {
+            directory,
+            guard: Guard::default(),
+            plane: None,
+            seen_by_the_server: config.clone(),
+            config,
+            stop,
+        }
+    }
+
+    fn sqlite(&self) -> Address {
+        let path = self.directory.path().join("kindex.db");
+        format!("sqlite:{}", path.display()).parse().unwrap()
+    }
+
+    /// The token of a user of the control plane.
+    pub(super) fn token(&self, user: &str) -> String {
+        let text = std::fs::read_to_string(self.plane.as_ref().unwrap().kubeconfig()).unwrap();
+        let file: Value = serde_saphyr::from_str(&text).unwrap();
+        let mut users = file["users"].as_array().unwrap().iter();
+        let found = users.find(|known| known["name"] == user).unwrap();
+        found["user"]["token"].as_str().unwrap().to_owned()
+    }
+}
+
 pub(super) struct Stage {
     pub(super) cluster: Client,
     pub(super) api: Client,
     /// An API server in whose opinion it is an hour later.
     pub(super) later: Client,
     pub(super) address: SocketAddr,
+    /// The same with TLS.
+    pub(super) secure: SocketAddr,
     pub(super) store: Arc<dyn MetadataStorage>,
-    pub(super) directory: TempDir,
-    pub(super) guard: Guard,
+    pub(super) ground: Ground,
     ingester: Ingester,
-    stop: CancellationToken,
     _database: Option<mariadb::Database>,
 }
 
 impl Stage {
     pub(super) async fn on_sqlite() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let address = format!("sqlite:{}", directory.path().join("kindex.db").display());
-        Self::on(directory, &address.parse().unwrap(), None, RightsOf::Server).await
+        let ground = Ground::embedded().await;
+        let address = ground.sqlite();
+        Self::on(ground, &address, None, RightsOf::Server).await
     }
 
     /// On SQLite, behind a guard who knows whose tokens allow what.
     pub(super) async fn with_rights() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let address = format!("sqlite:{}", directory.path().join("kindex.db").display());
-        Self::on(directory, &address.parse().unwrap(), None, RightsOf::Caller).await
+        let mut ground = Ground::embedded().await;
+        ground.seen_by_the_server = ground.guard.stand_before(ground.config.clone(), &ground.stop).await;
+        let address = ground.sqlite();
+        Self::on(ground, &address, None, RightsOf::Caller).await
     }
 
     /// On MariaDB; nothing where it is absent and not required.
     pub(super) async fn on_mariadb() -> Option<Self> {
         let database = mariadb::database(Flavour::Plain)?;
         let address = database.address();
-        Some(Self::on(tempfile::tempdir().unwrap(), &address, Some(database), RightsOf::Server).await)
+        Some(Self::on(Ground::embedded().await, &address, Some(database), RightsOf::Server).await)
     }
 
-    async fn on(
-        directory: TempDir,
-        address: &kindex_runtime::store::Address,
-        database: Option<mariadb::Database>,
-        rights: RightsOf,
-    ) -> Self {
+    /// Over a kube-apiserver of its own; nothing where there is none and none has to be.
+    pub(super) async fn on_control_plane(rights: RightsOf) -> Option<Self> {
+        let ground = Ground::real().await?;
+        let address = ground.sqlite();
+        Some(Self::on(ground, &address, None, rights).await)
+    }
+
+    async fn on(ground: Ground, address: &Address, database: Option<mariadb::Database>, rights: RightsOf) -> Self {
         let registry = Registry {
             kinds: KINDS,
             ..kindex_generated::registry()
         };
-        let stop = CancellationToken::new();
-        let cluster = start_cluster(&directory, &stop).await;
         let store = kindex_runtime::store::open(address, registry, &PoolConfig::default()).unwrap();
         store.prepare().await.unwrap();
-        let config = Config::new(format!("http://{cluster}").parse().unwrap());
-        let client = Client::try_from(config.clone()).unwrap();
+        let client = Client::try_from(ground.config.clone()).unwrap();
         install(&client).await;
-        let kube_cluster = Arc::new(KubeCluster::new(config.clone()).unwrap());
+        let kube_cluster = Arc::new(KubeCluster::new(ground.config.clone()).unwrap());
         let ingester = Ingester::start(registry, kube_cluster, store.clone(), |_| Settings {
             requeue_period: Duration::from_millis(200),
             ..Settings::default()
         });
-        let guard = Guard::default();
-        let config = match rights {
-            RightsOf::Server => config,
-            RightsOf::Caller => guard.stand_before(cluster, &stop).await,
+        let operations = || {
+            let config = ground.seen_by_the_server.clone();
+            Operations::new(registry, config, store.clone(), rights).unwrap()
         };
-        let operations = || Operations::new(registry, config.clone(), store.clone(), rights).unwrap();
-        let address = serve(operations(), &stop).await;
+        let address = serve(operations(), None, &ground.stop).await;
+        let secure = serve(operations(), Some(keys(&ground.directory)), &ground.stop).await;
         let later = operations().with_clock(|| Timestamp::now() + SignedDuration::from_hours(1));
-        let later = client_of(serve(later, &stop).await);
+        let later = serve(later, None, &ground.stop).await;
         Self {
             cluster: client,
             api: client_of(address),
-            later,
+            later: client_of(later),
             address,
+            secure,
             store,
-            directory,
-            guard,
+            ground,
             ingester,
-            stop,
             _database: database,
         }
     }
@@ -118,7 +183,7 @@ impl Stage {
     /// Ends everything in order.
     pub(super) async fn end(self) {
         self.ingester.shutdown().await;
-        self.stop.cancel();
+        self.ground.stop.cancel();
         self.store.close().await;
     }
 
@@ -185,11 +250,21 @@ pub(super) fn names(list: &Value) -> Vec<&str> {
         .collect()
 }
 
-async fn serve(operations: Operations, stop: &CancellationToken) -> SocketAddr {
+/// The certificate that the server shows, and clients trust.
+pub(super) const CERTIFICATE: &str = include_str!("tls/first.crt");
+
+fn keys(directory: &TempDir) -> Tls {
+    let (certificate, key) = (directory.path().join("tls.crt"), directory.path().join("tls.key"));
+    std::fs::write(&certificate, CERTIFICATE).unwrap();
+    std::fs::write(&key, include_str!("tls/first.key")).unwrap();
+    Tls::read(&certificate, &key).unwrap()
+}
+
+async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToken) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let router = Rest::new(Arc::new(operations)).router();
-    tokio::spawn(server::serve(listener, router, None, Limits::default(), stop.clone()));
+    tokio::spawn(server::serve(listener, router, tls, Limits::default(), stop.clone()));
     address
 }
 

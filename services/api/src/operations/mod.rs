@@ -110,6 +110,11 @@ impl Operations {
         self
     }
 
+    /// Whether everybody who asks is given the server's own rights.
+    pub fn is_open(&self) -> bool {
+        self.rights.are_of_the_server()
+    }
+
     /// Who a caller is, as far as that was found out already; for the audit log.
     pub fn known(&self, caller: &Caller) -> String {
         self.rights.known(caller)

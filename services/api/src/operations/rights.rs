@@ -150,6 +150,11 @@ impl Rights {
         }
     }
 
+    /// Whether everybody who asks is given the server's own rights.
+    pub(super) fn are_of_the_server(&self) -> bool {
+        self.of == RightsOf::Server
+    }
+
     /// The caller's name, as far as it was asked for already.
     pub(super) fn known(&self, caller: &Caller) -> String {
         let key = |token: &String| -> [u8; 32] { Sha256::digest(token).into() };

@@ -1,6 +1,8 @@
 //! The parts of HTTP that all requests share: who asks, what form is wanted, bodies within bounds, answers with
 //! Kubernetes' headers, and requests that go to the cluster as they are.
 
+use std::net::IpAddr;
+
 use axum::body::{Body, to_bytes};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, header};
@@ -63,6 +65,25 @@ pub(super) fn caller(headers: &HeaderMap) -> Caller {
     });
     let user_agent = text(headers, header::USER_AGENT).map(str::to_owned);
     Caller::new(bearer, impersonation(headers), user_agent)
+}
+
+/// Refuses what a browser sends for a page of somebody else: a server that asks for no credentials would do it.
+pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
+    let host = text(headers, header::HOST).unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let is_here = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    if is_here && !headers.contains_key(header::ORIGIN) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Reason::Forbidden,
+        "this server acts with its own rights (--rights server): it answers programs that ask for its loopback address, \
+         and no pages of a browser",
+    ))
 }
 
 fn impersonation(headers: &HeaderMap) -> Option<Impersonation> {
