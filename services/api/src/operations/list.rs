@@ -22,7 +22,7 @@ const PAGE: u32 = 500;
 const PAGE_MAX: u32 = 2000;
 /// What left the cluster less than this before a list began is looked for in the list's own version of the cluster:
 /// clocks differ, and a commit takes its time.
-const MARGIN: SignedDuration = SignedDuration::from_mins(2);
+const MARGIN: SignedDuration = SignedDuration::from_mins(1);
 /// How many are looked for at once.
 const LOOKUPS: usize = 8;
 

@@ -98,6 +98,9 @@ fn page_request(call: &Call<'_>, query: &ListQuery) -> Result<PageRequest, Statu
         namespace: call.request.path.namespace.clone(),
         ..PageRequest::default()
     };
+    if request.namespace.is_some() || !call.resource.namespaced {
+        request.name = query.fields.name().map(str::to_owned);
+    }
     if let Some(token) = &query.continue_token {
         let token = Token::decode(token)?;
         request.at = Some(token.rv);

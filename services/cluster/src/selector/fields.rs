@@ -40,6 +40,13 @@ impl FieldSelector {
         self.requirements.is_empty()
     }
 
+    /// The one name that it selects, if it does.
+    pub(crate) fn name(&self) -> Option<&str> {
+        let mut named = self.requirements.iter();
+        let found = named.find(|requirement| requirement.equal && requirement.field == "metadata.name")?;
+        Some(&found.value)
+    }
+
     /// The fields it looks at.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
         self.requirements.iter().map(|requirement| requirement.field.as_str())

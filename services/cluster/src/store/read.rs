@@ -20,6 +20,8 @@ pub(crate) struct PageRequest {
     pub(crate) resource: String,
     /// One namespace, or all.
     pub(crate) namespace: Option<String>,
+    /// One name of the namespace, or of the whole cluster where there are none; or all.
+    pub(crate) name: Option<String>,
     /// Begin after this namespace and name.
     pub(crate) after: Option<(String, String)>,
     /// At most so many.
@@ -128,10 +130,12 @@ impl Store {
         let mut snapshot = self.readers.begin().await?;
         let (floor, newest) = bounds(&mut snapshot).await?;
         let rv = request.at.unwrap_or(newest);
-        let objects = if rv < newest {
-            if rv < floor {
-                return Err(StoreError::Compacted { rv, floor });
-            }
+        if rv < floor {
+            return Err(StoreError::Compacted { rv, floor });
+        }
+        let objects = if let Some(name) = &request.name {
+            list_one(&mut *snapshot, request, name, rv).await?
+        } else if rv < newest {
             list_past(&mut *snapshot, request, rv).await?
         } else {
             list_live(&mut *snapshot, request).await?
@@ -226,6 +230,38 @@ async fn list_past(
     .fetch_all(executor)
     .await?;
     rows.iter().map(|row| revision(row, None)).collect()
+}
+
+/// A list of one name reads its newest revision by then, and no other object.
+async fn list_one(
+    executor: impl SqliteExecutor<'_>,
+    request: &PageRequest,
+    name: &str,
+    rv: u64,
+) -> Result<Vec<Arc<Revision>>, StoreError> {
+    let namespace = request.namespace.as_deref().unwrap_or_default();
+    if request
+        .after
+        .as_ref()
+        .is_some_and(|after| (after.0.as_str(), after.1.as_str()) >= (namespace, name))
+    {
+        return Ok(Vec::new());
+    }
+    let row = sqlx::query(
+        "SELECT r.rv, r.change, r.resource, r.namespace, r.name, r.object FROM revisions r \
+         WHERE r.resource = ?1 AND r.namespace = ?2 AND r.name = ?3 AND r.rv <= ?4 ORDER BY r.rv DESC LIMIT 1",
+    )
+    .bind(&request.resource)
+    .bind(namespace)
+    .bind(name)
+    .bind(rv.cast_signed())
+    .fetch_optional(executor)
+    .await?;
+    let found = row.map(|row| revision(&row, None)).transpose()?;
+    Ok(found
+        .into_iter()
+        .filter(|found| found.change != Change::Deleted)
+        .collect())
 }
 
 fn revision(row: &SqliteRow, before: Option<Arc<Revision>>) -> Result<Arc<Revision>, StoreError> {
