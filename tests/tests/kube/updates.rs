@@ -36,7 +36,7 @@ async fn a_replace_without_a_version_is_refused() {
     assert_eq!(refused.code, 422);
     assert_eq!(
         refused.message,
-        "Widget.example.com \"a\" is invalid: metadata.resourceVersion: Invalid value: 0x0: must be specified for an update"
+        "widgets.example.com \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"
     );
 }
 
@@ -98,8 +98,8 @@ async fn a_deletion_holds_to_its_preconditions() {
         (
             409,
             format!(
-                "Operation cannot be fulfilled on widgets.example.com \"a\": Precondition failed: ResourceVersion in \
-                 precondition: {}, ResourceVersion in object meta: {}",
+                "Operation cannot be fulfilled on Widget.example.com \"a\": the ResourceVersion in the precondition ({}) \
+                 does not match the ResourceVersion in record ({}). The object might have been modified",
                 version(&created).unwrap(),
                 version(&changed).unwrap()
             )

@@ -98,7 +98,11 @@ pub(crate) fn update(
 fn check_identity(resource: &Resource, before: &Value, object: &mut Value) -> Result<(), Status> {
     let name = meta::name(before);
     match meta::name(object) {
-        "" => meta::set(object, "name", Some(name.into())),
+        "" => {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )));
+        }
         sent if sent != name => {
             return Err(Status::bad_request(format!(
                 "the name of the object ({sent}) does not match the name on the URL ({name})"
@@ -115,12 +119,20 @@ fn check_identity(resource: &Resource, before: &Value, object: &mut Value) -> Re
         return Err(Status::conflict(resource.named(), name, &why));
     }
     match meta::resource_version(object) {
-        "" if !resource.allows_unconditional_update() => {
-            let problem =
-                FieldProblem::invalid_number("metadata.resourceVersion", "0x0", "must be specified for an update");
-            Err(Status::invalid(&resource.group, &resource.names.kind, name, &[problem]))
+        "" | "0" if !resource.allows_unconditional_update() => {
+            let rule = "must be specified for an update";
+            let problem = FieldProblem::invalid_number("metadata.resourceVersion", "0", rule);
+            Err(Status::invalid(
+                &resource.group,
+                &resource.names.plural,
+                name,
+                &[problem],
+            ))
         }
-        "" => Ok(()),
+        "" | "0" => Ok(()),
+        sent if sent.parse::<u64>().is_err() => Err(Status::unexplained(format!(
+            "strconv.ParseUint: parsing {sent:?}: invalid syntax"
+        ))),
         sent if sent == meta::resource_version(before) => Ok(()),
         _ => Err(Status::modified(resource.named(), name)),
     }

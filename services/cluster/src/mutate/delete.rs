@@ -9,7 +9,7 @@ use crate::admit;
 use crate::api::Api;
 use crate::meta;
 use crate::resource::{Nature, Resource, shown, stored};
-use crate::status::Status;
+use crate::status::{Named, Status};
 use crate::store::{Guard, Intent, Mutation, ObjectKey, Revision, WriteError};
 
 /// Namespaces that cannot be deleted.
@@ -118,16 +118,25 @@ pub(super) fn removal_guards(resource: &Resource, object: &Value) -> Vec<Guard> 
 }
 
 fn check_preconditions(resource: &Resource, object: &Value, options: &DeleteOptions) -> Result<(), Status> {
+    let version = meta::resource_version(object);
     let checks = [
-        ("UID", &options.uid, meta::uid(object)),
-        ("ResourceVersion", &options.rv, meta::resource_version(object)),
+        ("UID", &options.uid, meta::uid(object), "deleted and then recreated"),
+        ("ResourceVersion", &options.rv, version, "modified"),
     ];
-    for (what, wanted, found) in checks {
+    for (what, wanted, found, happened) in checks {
         if let Some(wanted) = wanted
             && wanted != found
         {
-            let why = format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
-            return Err(Status::conflict(resource.named(), meta::name(object), &why));
+            let why = format!(
+                "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). \
+                 The object might have been {happened}"
+            );
+            // The API server names the kind here, where it names the resource elsewhere.
+            let kind = Named {
+                group: &resource.group,
+                plural: &resource.names.kind,
+            };
+            return Err(Status::conflict(kind, meta::name(object), &why));
         }
     }
     Ok(())

@@ -113,22 +113,32 @@ pub(crate) async fn create(
     let key = key(resource, namespace, &name);
     if dry_run {
         return match api.store.get(&key).await.map_err(|error| store_failed(&error))? {
-            Some(_) => Err(Status::already_exists(resource.named(), &name)),
+            Some(_) => Err(exists(api, resource, &key).await),
             None => Ok(Written::Dry(Box::new(object))),
         };
     }
     let mutation = Mutation {
-        key,
+        key: key.clone(),
         intent: Intent::Create,
         object: stored(resource, object),
         guards,
     };
-    let revision = api
-        .store
-        .write(mutation)
-        .await
-        .map_err(|error| write_failed(resource, &name, error))?;
-    Ok(Written::Revision(revision))
+    match api.store.write(mutation).await {
+        Ok(revision) => Ok(Written::Revision(revision)),
+        Err(WriteError::Exists) => Err(exists(api, resource, &key).await),
+        Err(error) => Err(write_failed(resource, &name, error)),
+    }
+}
+
+/// The refusal of a name that is taken, by an object that may be on its way out.
+async fn exists(api: &Api, resource: &Resource, key: &ObjectKey) -> Status {
+    let mut status = Status::already_exists(resource.named(), &key.name);
+    // Where it cannot be read, or is gone by now, the name was taken all the same.
+    let found = api.store.get(key).await.ok().flatten();
+    if found.is_some_and(|revision| revision.object().is_ok_and(meta::is_deleting)) {
+        status.message.insert_str(0, "object is being deleted: ");
+    }
+    status
 }
 
 /// The live revision of an object, or 404.

@@ -47,7 +47,10 @@ impl Patch {
     pub(crate) fn read(patch_type: PatchType, body: &[u8]) -> Result<(Self, Vec<String>), Status> {
         let refused = |error: &dyn std::fmt::Display| Status::bad_request(format!("error decoding patch: {error}"));
         if patch_type == PatchType::Json {
-            let patch = serde_json::from_slice(body).map_err(|error| refused(&error))?;
+            let steps: Vec<Value> = serde_json::from_slice(body).map_err(|error| refused(&error))?;
+            // A list of what are no steps is a patch that does not fit anything.
+            let patch = serde_json::from_value(Value::from(steps));
+            let patch = patch.map_err(|error: serde_json::Error| Status::patch_fails(error.to_string()))?;
             return Ok((Self::Json(patch), Vec::new()));
         }
         let decoded = decode::json(body).map_err(|error| refused(&error))?;

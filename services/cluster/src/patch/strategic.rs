@@ -90,13 +90,7 @@ fn merge_list(present: &mut Value, entries: &[Value], rule: &ListRule) -> Result
     };
     match rule {
         ListRule::Replace => *list = entries.to_vec(),
-        ListRule::Set => {
-            for entry in entries {
-                if !list.contains(entry) {
-                    list.push(entry.clone());
-                }
-            }
-        }
+        ListRule::Set => *list = merged_set(list, entries),
         ListRule::ByKey(key) => {
             if entries.iter().any(|entry| entry["$patch"] == "replace") {
                 *list = entries
@@ -120,6 +114,26 @@ fn merge_list(present: &mut Value, entries: &[Value], rule: &ListRule) -> Result
         }
     }
     Ok(())
+}
+
+/// What the patch adds stands before what was there, unless the patch itself places it after something that was.
+fn merged_set(present: &[Value], entries: &[Value]) -> Vec<Value> {
+    let place = |entry: &Value| present.iter().position(|known| known == entry);
+    let mut kept = present.iter().filter(|entry| !entries.contains(entry)).peekable();
+    let mut merged = Vec::new();
+    for entry in entries {
+        while let (Some(at), Some(next)) = (place(entry), kept.peek()) {
+            if place(next) > Some(at) {
+                break;
+            }
+            merged.extend(kept.next().cloned());
+        }
+        if !merged.contains(entry) {
+            merged.push(entry.clone());
+        }
+    }
+    merged.extend(kept.cloned());
+    merged
 }
 
 fn without_directives(patch: &Map<String, Value>) -> Map<String, Value> {
@@ -158,7 +172,7 @@ mod tests {
             "finalizers": ["c"], "$deleteFromPrimitiveList/finalizers": ["a"],
             "ownerReferences": [{"uid": "2"}, {"uid": "1", "controller": true}]}});
         let expected = json!({"metadata": {
-            "finalizers": ["b", "c"],
+            "finalizers": ["c", "b"],
             "ownerReferences": [{"uid": "1", "name": "x", "controller": true}, {"uid": "2"}]}});
         assert_eq!(merged(object, &patch), expected);
     }

@@ -88,9 +88,10 @@ impl Query {
         self.get(name).is_some()
     }
 
-    /// Whether a parameter is on: `true` or `1`.
+    /// Whether a parameter is on: whatever it says but `false` and `0`.
     pub fn is_on(&self, name: &str) -> bool {
-        matches!(self.get(name), Some("true" | "1" | "True" | "TRUE"))
+        let is_off = |text: &str| text == "0" || text.eq_ignore_ascii_case("false");
+        self.get(name).is_some_and(|text| !is_off(text))
     }
 
     /// Whether the request must leave no trace.
@@ -112,7 +113,7 @@ impl Query {
             Some("Ignore") => Ok(FieldValidation::Ignore),
             Some("Strict") => Ok(FieldValidation::Strict),
             Some(other) => {
-                let allowed = "\"Ignore\", \"Strict\", \"Warn\"";
+                let allowed = "\"\", \"Ignore\", \"Strict\", \"Warn\"";
                 Err(QueryError::Unsupported(
                     "fieldValidation",
                     format!("{other:?}"),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::render::{self, ListMeta};
-use super::{Call, Reply, refused, watch};
+use super::{Call, Reply, bad_version, refused, watch};
 use crate::mutate::store_failed;
 use crate::request::{ListQuery, VersionMatch};
 use crate::resource::{Nature, Resource, Shown, shown};
@@ -42,6 +42,9 @@ impl Token {
 
 /// `GET` of a collection.
 pub(super) async fn list_or_watch(call: &Call<'_>) -> Result<Reply, Status> {
+    if call.request.query.is_on("watch") {
+        call.request.query.version().map_err(|error| bad_version(&error))?;
+    }
     let query = call
         .request
         .query
@@ -206,10 +209,13 @@ fn check_versions(call: &Call<'_>, query: &ListQuery) -> Result<(), Status> {
             ));
         }
         if !call.request.query.has("sendInitialEvents") && query.version_match.is_some() {
-            return invalid(FieldProblem::forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden for watch",
-            ));
+            let field = "resourceVersionMatch";
+            let rule = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            let mut problems = vec![FieldProblem::forbidden(field, rule)];
+            if query.version_match == Some(VersionMatch::Exact) {
+                problems.push(FieldProblem::not_supported(field, "Exact", &["NotOlderThan"]));
+            }
+            return Err(Status::invalid("meta.k8s.io", "ListOptions", "", &problems));
         }
     } else {
         let problems = list_problems(call, query);
@@ -217,7 +223,7 @@ fn check_versions(call: &Call<'_>, query: &ListQuery) -> Result<(), Status> {
             return Err(Status::invalid("meta.k8s.io", "ListOptions", "", &problems));
         }
     }
-    if query.continue_token.is_some() && query.rv > Some(0) {
+    if !query.watch && query.continue_token.is_some() && query.rv > Some(0) {
         return Err(Status::bad_request(
             "specifying resource version is not allowed when using continue",
         ));

@@ -74,11 +74,16 @@ impl Call<'_> {
 pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, Status> {
     let path = &request.path;
     let catalog = api.registry.catalog();
-    let resource = catalog
-        .find(&path.group, &path.version, &path.plural)
-        .ok_or_else(Status::unknown_path)?;
+    let resource = catalog.find(&path.group, &path.version, &path.plural).ok_or_else(|| {
+        unserved(
+            catalog
+                .all()
+                .any(|known| known.group == path.group && !is_custom(known)),
+        )
+    })?;
     check_scope(resource, path)?;
-    check_subresource(resource, path.subresource)?;
+    check_name(path)?;
+    check_subresource(resource, path)?;
     let call = Call { api, resource, request };
     let reply = match (&request.method, &path.name, path.subresource) {
         (&Method::GET, None, None) => list::list_or_watch(&call).await,
@@ -88,6 +93,11 @@ pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, 
         (&Method::PATCH, Some(name), _) => write::patch(&call, name).await,
         (&Method::DELETE, Some(name), None) => remove::one(&call, name).await,
         (&Method::DELETE, None, None) => remove::collection(&call).await,
+        (&Method::PUT, None, None) if is_custom(resource) => Err(Status::bad_request("name must be provided")),
+        (method, name, _) if is_custom(resource) => Err(Status::verb_not_supported(
+            resource.named(),
+            verb(method, name.is_some()),
+        )),
         _ => Err(Status::method_not_allowed()),
     }?;
     Ok(match &resource.deprecation {
@@ -99,13 +109,61 @@ pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, 
 /// A namespaced resource is reached inside a namespace, but for lists over all of them.
 fn check_scope(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
     match (resource.namespaced, &path.namespace, &path.name) {
-        (true, None, Some(_)) | (false, Some(_), _) => Err(Status::unknown_path()),
+        (true, None, Some(_)) | (false, Some(_), _) => Err(unserved(!is_custom(resource))),
         _ => Ok(()),
     }
 }
 
-fn check_subresource(resource: &Resource, subresource: Option<Subresource>) -> Result<(), Status> {
-    match subresource {
+fn is_custom(resource: &Resource) -> bool {
+    resource.nature == Nature::Custom
+}
+
+/// Nothing is served at a path, in a group that is built in or not.
+fn unserved(built_in: bool) -> Status {
+    if built_in {
+        Status::unknown_path()
+    } else {
+        Status::page_not_found()
+    }
+}
+
+/// A collection that belongs to namespaces, changed without one.
+fn no_namespace(call: &Call<'_>) -> Status {
+    if is_custom(call.resource) {
+        Status::page_not_found()
+    } else {
+        Status::method_not_allowed()
+    }
+}
+
+/// What Kubernetes calls a method.
+fn verb(method: &Method, has_name: bool) -> &'static str {
+    match (method.as_str(), has_name) {
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "delete",
+        ("DELETE", false) => "deletecollection",
+        _ => "",
+    }
+}
+
+/// Names that would be steps of a path.
+fn check_name(path: &ResourcePath) -> Result<(), Status> {
+    match path.name.as_deref() {
+        Some(name @ ("." | "..")) => Err(Status::bad_request(format!(
+            "Name parameter invalid: {name:?}: may not be '{name}'"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_subresource(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
+    match path.subresource {
+        Some(Subresource::Status) if !resource.has_status && is_custom(resource) => Err(Status::not_found(
+            resource.named(),
+            path.name.as_deref().unwrap_or_default(),
+        )),
         Some(Subresource::Status) if !resource.has_status => Err(Status::unknown_path()),
         Some(Subresource::Finalize) if resource.nature != Nature::Namespace => Err(Status::unknown_path()),
         _ => Ok(()),
@@ -129,13 +187,14 @@ fn refused(options: &str, error: &QueryError) -> Status {
     }
 }
 
+/// A version that is none, where it does not belong to a list.
+fn bad_version(error: &QueryError) -> Status {
+    let text = error.to_string();
+    Status::unexplained(text.trim_start_matches("invalid resource version: "))
+}
+
 async fn get(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
-    if let Err(error) = call.request.query.version() {
-        let text = error.to_string();
-        return Err(Status::unexplained(
-            text.trim_start_matches("invalid resource version: "),
-        ));
-    }
+    call.request.query.version().map_err(|error| bad_version(&error))?;
     let revision = mutate::find(call.api, call.resource, &call.key(name)).await?;
     render::revision(call, 200, &revision)
 }

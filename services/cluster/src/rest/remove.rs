@@ -4,10 +4,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::list::matching;
-use super::{Call, Reply, refused, render};
+use super::{Call, Reply, no_namespace, refused, render};
 use crate::decode;
 use crate::meta;
 use crate::mutate::{self, DeleteOptions, Deleted, Propagation, store_failed};
+use crate::request::QueryError;
 use crate::resource::{Shown, shown};
 use crate::status::{FieldProblem, Status};
 
@@ -19,7 +20,9 @@ struct Sent {
     propagation_policy: Option<String>,
     orphan_dependents: Option<bool>,
     dry_run: Vec<String>,
-    grace_period_seconds: Option<i64>,
+    /// Nothing here waits to end in grace; it has to be a number all the same.
+    #[serde(rename = "gracePeriodSeconds")]
+    _grace_period_seconds: Option<i64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -46,7 +49,7 @@ pub(super) async fn one(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
 /// Deletes the objects that the selectors select.
 pub(super) async fn collection(call: &Call<'_>) -> Result<Reply, Status> {
     if call.resource.namespaced && call.request.path.namespace.is_none() {
-        return Err(Status::method_not_allowed());
+        return Err(no_namespace(call));
     }
     let options = options(call)?;
     let query = call
@@ -74,11 +77,16 @@ pub(super) async fn collection(call: &Call<'_>) -> Result<Reply, Status> {
 /// The options of the query and of the body, which wins.
 fn options(call: &Call<'_>) -> Result<DeleteOptions, Status> {
     let query = &call.request.query;
+    if let Some(text) = query
+        .get("gracePeriodSeconds")
+        .filter(|text| text.parse::<i64>().is_err())
+    {
+        return Err(refused("DeleteOptions", &QueryError::Number(text.to_owned())));
+    }
     let sent = if call.request.body.is_empty() {
         Sent {
             propagation_policy: query.get("propagationPolicy").map(str::to_owned),
             orphan_dependents: query.get("orphanDependents").map(|text| text == "true"),
-            grace_period_seconds: query.get("gracePeriodSeconds").and_then(|text| text.parse().ok()),
             ..Sent::default()
         }
     } else {
@@ -89,21 +97,14 @@ fn options(call: &Call<'_>) -> Result<DeleteOptions, Status> {
         [] => call.dry_run("DeleteOptions")?,
         [all] if all == "All" => true,
         [other, ..] => {
-            return Err(invalid(FieldProblem::not_supported("dryRun", other, &["All"])));
+            let error = QueryError::Unsupported("dryRun", format!("[{other:?}]"), "\"All\"");
+            return Err(refused("DeleteOptions", &error));
         }
     };
-    if sent.grace_period_seconds.is_some_and(|seconds| seconds < 0) {
-        let shown = sent.grace_period_seconds.unwrap_or_default().to_string();
-        return Err(invalid(FieldProblem::invalid_number(
-            "gracePeriodSeconds",
-            &shown,
-            "must be greater than or equal to 0",
-        )));
-    }
     let propagation = match (sent.propagation_policy.as_deref(), sent.orphan_dependents) {
-        (Some(_), Some(_)) => {
+        (Some(policy), Some(_)) => {
             let rule = "orphanDependents and deletionPropagation cannot be both set";
-            return Err(invalid(FieldProblem::invalid("propagationPolicy", "", rule)));
+            return Err(invalid(FieldProblem::invalid("propagationPolicy", policy, rule)));
         }
         (Some("Background"), None) | (None, Some(false)) => Some(Propagation::Background),
         (Some("Foreground"), None) => Some(Propagation::Foreground),
@@ -135,6 +136,9 @@ fn read_body(call: &Call<'_>) -> Result<Sent, Status> {
         ))
     };
     let value: Value = decoded.map_err(|error| unreadable(&error))?.value;
+    if let Some(kind) = value["kind"].as_str().filter(|kind| *kind != "DeleteOptions") {
+        return Err(unreadable(&format!("it is a {kind}")));
+    }
     let value = if value.is_null() { json!({}) } else { strip_nulls(value) };
     Sent::deserialize(value).map_err(|error| unreadable(&error))
 }

@@ -73,6 +73,12 @@ impl Reply {
 
 impl From<&Status> for Reply {
     fn from(status: &Status) -> Self {
+        if status.is_plain {
+            return Self {
+                content_type: "text/plain; charset=utf-8",
+                ..Self::json(status.http_code(), format!("{}\n", status.message))
+            };
+        }
         Self::json(status.http_code(), status.to_json())
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Call, Reply, refused, render};
+use super::{Call, Reply, no_namespace, refused, render};
 use crate::admit::{self, Author, Sent};
 use crate::decode::{self, DecodeError, Decoded};
 use crate::fields;
@@ -13,7 +13,7 @@ use crate::request::{FieldValidation, Subresource};
 use crate::status::{Cause, FieldProblem, Status};
 
 /// Media types of bodies that hold an object.
-const OBJECT_TYPES: &str = "application/json, application/yaml";
+const OBJECT_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 /// The longest name of a field manager.
 const MANAGER_MAX_BYTES: usize = 128;
 
@@ -49,7 +49,7 @@ fn manner<'a>(call: &'a Call<'_>, options: &str) -> Result<Manner<'a>, Status> {
 /// Creates an object.
 pub(super) async fn post(call: &Call<'_>) -> Result<Reply, Status> {
     if call.resource.namespaced && call.request.path.namespace.is_none() {
-        return Err(Status::method_not_allowed());
+        return Err(no_namespace(call));
     }
     let manner = manner(call, "CreateOptions")?;
     let (object, warnings) = read_object(call)?.checked(call.resource, manner.validation)?;
@@ -122,6 +122,10 @@ fn unknown_patch_type(call: &Call<'_>) -> Status {
 
 async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<Reply, Status> {
     let manner = manner(call, "PatchOptions")?;
+    if call.request.query.has("force") {
+        let problem = FieldProblem::forbidden("force", "may not be specified for non-apply patch");
+        return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[problem]));
+    }
     let (patch, duplicates) = Patch::read(patch_type, &call.request.body)?;
     let mut warnings = Vec::new();
     let edit = |before: &Value| {
@@ -171,6 +175,12 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
     let changed = mutate::change(call.api, call.resource, &key, &manner.author, manner.dry_run, edit).await;
     let (code, written) = match changed {
         Err(status) if status.code == 404 && manner.author.subresource.is_none() => {
+            let uid = meta::uid(&configuration);
+            if !uid.is_empty() {
+                let why =
+                    format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+                return Err(Status::conflict(call.resource.named(), name, &why));
+            }
             let object = merge(None)?;
             let created = mutate::create(
                 call.api,
@@ -197,6 +207,8 @@ fn read_configuration(call: &Call<'_>, name: &str) -> Result<Value, Status> {
     if !decoded.value["metadata"]["managedFields"].is_null() {
         return Err(Status::bad_request("metadata.managedFields must be nil"));
     }
+    check_type(&decoded.value)?;
+    let place = format!("{}/{name}", meta::namespace(&decoded.value));
     let Sent { mut object, doubts } = admit::accept(call.resource, decoded.value, decoded.duplicates)?;
     if meta::name(&object).is_empty() {
         meta::set(&mut object, "name", Some(name.into()));
@@ -208,10 +220,6 @@ fn read_configuration(call: &Call<'_>, name: &str) -> Result<Value, Status> {
         .iter()
         .find_map(|doubt| doubt.strip_prefix("unknown field \"")?.strip_suffix('"'));
     if let Some(field) = unknown {
-        let place = match call.namespace() {
-            "" => name.to_owned(),
-            namespace => format!("{namespace}/{name}"),
-        };
         return Err(Status::unexplained(format!(
             "failed to create typed patch object ({place}; {}, Kind={}): .{field}: field not declared in schema",
             call.resource.api_version(),
@@ -219,6 +227,19 @@ fn read_configuration(call: &Call<'_>, name: &str) -> Result<Value, Status> {
         )));
     }
     Ok(confine(call, object))
+}
+
+/// A configuration says what it is of.
+fn check_type(configuration: &Value) -> Result<(), Status> {
+    let text = |field: &str| configuration[field].as_str().unwrap_or_default();
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    if !version.is_empty() && !kind.is_empty() {
+        return Ok(());
+    }
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    Err(Status::bad_request(format!(
+        "invalid object type: {group}/{version}, Kind={kind}"
+    )))
 }
 
 /// Only what the endpoint may write is applied, and owned.

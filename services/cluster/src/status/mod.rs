@@ -68,6 +68,9 @@ pub(crate) struct Status {
     pub(crate) details: Option<Box<Details>>,
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) code: u16,
+    /// Whether it is told in a line of text instead.
+    #[serde(skip)]
+    pub(crate) is_plain: bool,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -89,6 +92,7 @@ impl Status {
             reason,
             details: None,
             code,
+            is_plain: false,
         }
     }
 

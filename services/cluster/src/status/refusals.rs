@@ -109,6 +109,20 @@ impl Status {
         Self::failure(404, "NotFound", "the server could not find the requested resource").with(Details::default())
     }
 
+    /// 404: nothing is mounted at this path, not even a group that could say so.
+    pub(crate) fn page_not_found() -> Self {
+        Self {
+            is_plain: true,
+            ..Self::failure(404, "NotFound", "404 page not found")
+        }
+    }
+
+    /// 405: a custom resource does not have this verb.
+    pub(crate) fn verb_not_supported(resource: Named<'_>, verb: &str) -> Self {
+        let why = format!("{verb} is not supported on resources of kind \"{resource}\"");
+        Self::failure(405, "MethodNotAllowed", why).with(about(resource, ""))
+    }
+
     /// 405.
     pub(crate) fn method_not_allowed() -> Self {
         Self::failure(
