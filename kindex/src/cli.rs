@@ -10,6 +10,7 @@ mod asking;
 mod healing;
 mod past;
 mod planning;
+mod replicas;
 mod serving;
 mod upkeep;
 
@@ -20,6 +21,7 @@ pub use healing::{
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{LintArgs, LintForm, PlanArgs};
+pub use replicas::ReplicasArgs;
 pub use serving::{ApiArgs, ListenArgs, Whose};
 pub use upkeep::{MigrateArgs, PurgeArgs, RestoreArgs};
 
@@ -185,7 +187,7 @@ Examples:
 
 /// Flags of `kindex ingester`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Example:\n  kindex ingester --config /etc/kindex/config.yaml")]
+#[command(after_help = INGESTER_EXAMPLES)]
 pub struct IngesterArgs {
     /// The configuration file (metadataStorage, mysql, sqlite and ingester stanzas).
     #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
@@ -199,6 +201,10 @@ pub struct IngesterArgs {
     #[command(flatten)]
     pub orphans: OrphansArg,
 
+    /// One of several replicas.
+    #[command(flatten)]
+    pub replicas: ReplicasArgs,
+
     /// Address of /healthz, /readyz and /metrics.
     #[arg(
         long,
@@ -208,6 +214,12 @@ pub struct IngesterArgs {
     )]
     pub health_addr: SocketAddr,
 }
+
+const INGESTER_EXAMPLES: &str = "\
+Examples:
+  kindex ingester --config /etc/kindex/config.yaml
+  kindex ingester --config /etc/kindex/config.yaml --leader-elect
+  kindex ingester --config /etc/kindex/config.yaml --shards 4";
 
 /// Flags of `kindex generate`.
 #[derive(Clone, Debug, Args)]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
 use kindex_runtime::config::{Config, MetadataStorageChoice};
-use kindex_runtime::ingester::driver::Ingester;
 use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::ingester::{Division, Ingester};
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::store::{Address, MetadataStorage, PoolConfig};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
 use crate::orphans::Allowance;
-use crate::{database, interrupt};
+use crate::{database, interrupt, replicas};
 
 /// What the command line and the configuration file ask for together.
 pub(crate) struct Setup {
@@ -123,11 +123,16 @@ pub(crate) enum Ingestion {
 }
 
 impl Ingestion {
-    /// Starts one controller for each kind, or none.
+    /// Starts one controller for each kind that is this replica's, or none.
     ///
     /// # Errors
     /// A database address that cannot be used; a database that is down is no error.
-    pub(crate) fn start(registry: &Registry, setup: &Setup, access: &Access) -> CommandResult<Self> {
+    pub(crate) fn start(
+        registry: &Registry,
+        setup: &Setup,
+        access: &Access,
+        division: Division,
+    ) -> CommandResult<Self> {
         let (address, pool) = match &setup.storage {
             MetadataStorageChoice::Off { reason } => {
                 tracing::info!(reason, "Metadata storage not configured, skipping ingester setup");
@@ -145,7 +150,7 @@ impl Ingestion {
             orphans_allowed: setup.orphans.of(kind),
             ..setup.config.settings(kind, setup.adopt_finalizers)
         };
-        let ingester = Ingester::start(*registry, Arc::new(cluster), store.clone(), settings);
+        let ingester = Ingester::start(*registry, Arc::new(cluster), store.clone(), division, settings);
         Ok(Self::On { ingester, store })
     }
 
@@ -215,10 +220,22 @@ pub(crate) async fn run(registry: &Registry, args: &IngesterArgs) -> CommandResu
         None => client::from_environment().await?,
     };
     let listener = health::bind(args.health_addr, "--health-addr").await?;
-    let ingestion = Arc::new(Ingestion::start(registry, &setup, &access)?);
+    let division = replicas::division(&args.replicas);
+    let ingestion = Arc::new(Ingestion::start(registry, &setup, &access, division)?);
     let stop = CancellationToken::new();
     let served = tokio::spawn(health::serve(listener, ingestion.clone(), stop.clone()));
-    interrupt::wait().await;
+    let leaving = CancellationToken::new();
+    let shared = async {
+        if let (Division::Shards(_), Ingestion::On { ingester, .. }) = (division, &*ingestion) {
+            let (place, timing) = replicas::place(&args.replicas, &access);
+            kindex_runtime::replicas::run(&place, ingester, timing, &leaving).await;
+        }
+    };
+    let interrupted = async {
+        interrupt::wait().await;
+        leaving.cancel();
+    };
+    tokio::join!(shared, interrupted);
     ingestion.stop().await;
     stop.cancel();
     served.await.map_err(CommandError::failure)

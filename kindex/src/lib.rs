@@ -57,6 +57,8 @@ mod lint;
 
 mod orphans;
 
+mod replicas;
+
 mod ingester;
 
 mod api;

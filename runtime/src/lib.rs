@@ -32,6 +32,8 @@ pub mod seen;
 
 pub mod ingester;
 
+pub mod replicas;
+
 pub mod patience;
 
 pub mod verify;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_cluster::{Cluster, kubeconfig};
+use kindex_runtime::ingester::Division;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -36,7 +37,12 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         None => ClusterPlace::embedded(args, &data_dir, &stop, &tasks).await?,
     };
     install::crds(&place.access.client, &platform.registry).await?;
-    let ingestion = Arc::new(Ingestion::start(&platform.registry, &setup, &place.access)?);
+    let ingestion = Arc::new(Ingestion::start(
+        &platform.registry,
+        &setup,
+        &place.access,
+        Division::Alone,
+    )?);
     tasks.spawn(health::serve(health_listener, ingestion.clone(), stop.clone()));
     let api = match ingestion.store() {
         Some(store) => {

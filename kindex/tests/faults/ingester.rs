@@ -15,6 +15,8 @@ pub(crate) struct Ingester {
     kubeconfig: PathBuf,
     log: PathBuf,
     health: SocketAddr,
+    /// Beside those that every ingester has.
+    pub(crate) flags: Vec<String>,
     child: Option<Child>,
     /// What former lives had counted as lost when they were last asked.
     lost_before: f64,
@@ -29,9 +31,19 @@ impl Ingester {
             kubeconfig,
             log: directory.join("ingester.log"),
             health: listener.local_addr().expect("bound"),
+            flags: Vec::new(),
             child: None,
             lost_before: 0.0,
         }
+    }
+
+    /// Another one like this, with a log of its own.
+    pub(crate) fn beside(&self, number: usize) -> Self {
+        let directory = self.log.parent().expect("the log is in a directory");
+        let mut beside = Self::new(directory, self.config.clone(), self.kubeconfig.clone());
+        beside.log = directory.join(format!("ingester-{number}.log"));
+        beside.flags.clone_from(&self.flags);
+        beside
     }
 
     pub(crate) fn start(&mut self) {
@@ -44,6 +56,7 @@ impl Ingester {
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
             .args(["--health-addr", &self.health.to_string()])
+            .args(&self.flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log.expect("the log is writable"))
@@ -57,6 +70,16 @@ impl Ingester {
         let mut child = self.child.take().expect("it was started");
         child.kill().expect("it runs");
         child.wait().expect("it was started");
+    }
+
+    /// SIGTERM, and what it does then.
+    pub(crate) fn stop(&mut self) {
+        self.lost_before = self.lost();
+        let mut child = self.child.take().expect("it was started");
+        let told = Command::new("kill").arg(child.id().to_string()).status();
+        assert!(told.expect("kill runs").success(), "it runs");
+        let ended = child.wait().expect("it was started");
+        assert!(ended.success(), "{ended}: {}", self.last_words());
     }
 
     /// Whether it has ended by itself.

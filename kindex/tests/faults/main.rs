@@ -11,6 +11,7 @@ mod kills;
 mod load;
 mod network;
 mod planted;
+mod replicas;
 mod report;
 mod server;
 mod stage;

@@ -41,6 +41,11 @@ const OF_KINDS: &[OfKind] = &[
         read: |kind| kind.held_orphans.map_or(0, |held| held.rows) as f64,
     },
     OfKind {
+        name: "kindex_ingester_active",
+        help: "1 while this replica works on the kind, 0 while another one does.",
+        read: |kind| f64::from(kind.active),
+    },
+    OfKind {
         name: "kindex_ingester_synced",
         help: "1 once SQL has been compared with the cluster, or the watch resumed, since the start.",
         read: |kind| f64::from(kind.synced),

@@ -22,7 +22,7 @@ pub mod controller;
 
 pub mod driver;
 
-pub use driver::Ingester;
+pub use driver::{Division, Ingester};
 
 use crate::kind::Kind;
 

@@ -24,6 +24,8 @@ pub struct KindStatus {
     pub kind: &'static str,
     /// Whether SQL has been compared with the cluster, or the stream resumed, since the start.
     pub synced: bool,
+    /// Whether this replica works on the kind; where another one does, nothing else in here means anything.
+    pub active: bool,
     /// What the intake does: `watching`, `listing`, …
     pub phase: &'static str,
     /// Objects that are not settled.
@@ -52,6 +54,7 @@ impl KindStatus {
         Self {
             kind,
             synced: false,
+            active: true,
             phase: "starting",
             pending: 0,
             waiting: 0,
@@ -65,8 +68,20 @@ impl KindStatus {
         }
     }
 
-    /// Why the kind is not ready; `None` where it is.
+    /// A kind that another replica works on.
+    pub fn elsewhere(kind: &'static str) -> Self {
+        Self {
+            active: false,
+            phase: "with another replica",
+            ..Self::starting(kind)
+        }
+    }
+
+    /// Why the kind is not ready; `None` where it is, and where another replica answers for it.
     pub fn not_ready(&self) -> Option<String> {
+        if !self.active {
+            return None;
+        }
         let trouble = self.last_error.as_deref().unwrap_or("no error yet");
         if self.failing {
             return Some(format!("{}: {}: {trouble}", self.kind, self.phase));
@@ -86,7 +101,7 @@ impl KindStatus {
 
     /// Whether every event received so far is settled.
     pub fn is_caught_up(&self) -> bool {
-        self.synced && self.pending == 0
+        !self.active || self.synced && self.pending == 0
     }
 }
 

@@ -12,8 +12,8 @@ use kindex_api::server::{self, Limits, Tls};
 use kindex_cluster::{Cluster, ClusterOptions};
 use kindex_generated::kinds::{model, project};
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
-use kindex_runtime::ingester::Ingester;
 use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::ingester::{Division, Ingester};
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::store::{Address, Life, MetadataStorage, PoolConfig};
 use kindex_tests::controlplane::ControlPlane;
@@ -155,7 +155,7 @@ impl Stage {
         let client = Client::try_from(ground.config.clone()).unwrap();
         install(&client).await;
         let kube_cluster = Arc::new(KubeCluster::new(ground.config.clone()).unwrap());
-        let ingester = Ingester::start(registry, kube_cluster, store.clone(), |_| Settings {
+        let ingester = Ingester::start(registry, kube_cluster, store.clone(), Division::Alone, |_| Settings {
             requeue_period: Duration::from_millis(200),
             ..Settings::default()
         });

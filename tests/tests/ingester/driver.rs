@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kindex_runtime::ingester::Ingester;
 use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::ingester::{Division, Ingester};
 use kindex_runtime::kind::{Column, ColumnType, Encoded, Kind, Registry, Scope};
 use kindex_runtime::object::Uid;
 use kindex_runtime::store::Life;
@@ -93,7 +93,7 @@ impl Stage {
             migrations: &[],
         };
         let cluster = Arc::new(self.cluster.clone());
-        Ingester::start(registry, cluster, self.storage.clone(), |_| Settings {
+        Ingester::start(registry, cluster, self.storage.clone(), Division::Alone, |_| Settings {
             requeue_period: Duration::from_millis(100),
             ..Settings::default()
         })

@@ -203,6 +203,7 @@ impl Controller {
         KindStatus {
             kind: self.kind.name,
             synced: self.synced,
+            active: true,
             phase: self.phase.name(),
             pending: self.entries.len(),
             waiting: self.timers.len(),

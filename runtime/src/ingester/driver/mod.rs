@@ -1,12 +1,13 @@
 //! The ingester as it runs: one supervised task a kind, with the real clock. A kind in
 //! trouble touches no other, and a database that is down at the start is waited for.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rand::RngExt;
 use tokio::sync::{Mutex, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use super::backoff;
 use super::controller::Controller;
@@ -34,8 +35,18 @@ const HEALTHY: Duration = Duration::from_secs(60);
 /// How long a stop waits for what is under way.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
+/// Which kinds an ingester works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Division {
+    /// All of them, from the start.
+    Alone,
+    /// Those of the shards that it is given; there are so many shards, at least one.
+    Shards(usize),
+}
+
 /// A running ingester.
 pub struct Ingester {
+    division: Division,
     kinds: Vec<RunningKind>,
     /// Shows the figures of all kinds and their status.
     figures: prometheus::Registry,
@@ -50,6 +61,8 @@ struct RunningKind {
     status: watch::Receiver<KindStatus>,
     kind: &'static Kind,
     metrics: Arc<KindMetrics>,
+    turn: watch::Sender<bool>,
+    working: watch::Receiver<bool>,
 }
 
 /// Everything that one kind's supervision needs.
@@ -60,10 +73,14 @@ struct Supervised {
     metrics: Arc<KindMetrics>,
     status: Arc<watch::Sender<KindStatus>>,
     stop: watch::Receiver<bool>,
+    /// Whether the kind is this replica's.
+    turn: watch::Receiver<bool>,
+    working: watch::Sender<bool>,
 }
 
 impl Ingester {
-    /// Starts all kinds of a registry. Returns at once; [`Ingester::status`] says how far it is.
+    /// Starts all kinds of a registry, as far as they are this replica's. Returns at once; [`Ingester::status`] says how
+    /// far it is.
     ///
     /// # Assumptions
     /// Runs inside a Tokio runtime with time enabled.
@@ -71,6 +88,7 @@ impl Ingester {
         registry: Registry,
         cluster: Arc<dyn ClusterApi>,
         storage: Arc<dyn MetadataStorage>,
+        division: Division,
         settings: impl Fn(&Kind) -> Settings,
     ) -> Self {
         let (stop, stopped) = watch::channel(false);
@@ -80,6 +98,8 @@ impl Ingester {
         let mut supervised = Vec::new();
         for kind in registry.kinds.iter().copied() {
             let (sender, status) = watch::channel(KindStatus::starting(kind.name));
+            let (turn, turned) = watch::channel(division == Division::Alone);
+            let (worker, working) = watch::channel(false);
             let metrics = Arc::new(KindMetrics::new(kind.name, &figures));
             tracing::info!(
                 kind = kind.name,
@@ -97,17 +117,57 @@ impl Ingester {
                 metrics: metrics.clone(),
                 status: Arc::new(sender),
                 stop: stopped.clone(),
+                turn: turned,
+                working: worker,
             });
-            kinds.push(RunningKind { status, kind, metrics });
+            kinds.push(RunningKind {
+                status,
+                kind,
+                metrics,
+                turn,
+                working,
+            });
         }
         show_status(&figures, &kinds, &database, &storage);
         let supervisor = tokio::spawn(supervise_all(storage, database_state, supervised, stopped));
         Self {
+            division,
             kinds,
             figures,
             database,
             stop,
             supervisor: Mutex::new(Some(supervisor)),
+        }
+    }
+
+    /// How many shards the kinds are divided into.
+    pub fn shards(&self) -> usize {
+        match self.division {
+            Division::Alone => 1,
+            Division::Shards(shards) => shards,
+        }
+    }
+
+    /// Works from now on on the kinds of these shards alone. Returns at once; without an effect for an ingester that
+    /// is alone.
+    pub fn hand_out(&self, shards: &BTreeSet<usize>) {
+        let Division::Shards(of) = self.division else { return };
+        for (index, kind) in self.kinds.iter().enumerate() {
+            let is_ours = shards.contains(&(index % of));
+            kind.turn
+                .send_if_modified(|turn| std::mem::replace(turn, is_ours) != is_ours);
+        }
+    }
+
+    /// Waits until nothing is under way for the kinds of a shard that was taken away.
+    pub async fn rest(&self, shard: usize) {
+        let of = self.shards();
+        for (_, kind) in self.kinds.iter().enumerate().filter(|(index, _)| index % of == shard) {
+            let mut working = kind.working.clone();
+            let resting = working.wait_for(|working| !*working);
+            if tokio::time::timeout(STOP_GRACE, resting).await.is_err() {
+                tracing::warn!(kind = kind.kind.name, "The controller does not come to rest");
+            }
         }
     }
 
@@ -193,10 +253,13 @@ async fn prepare(
     true
 }
 
-/// Runs one kind, again after a panic, until it is stopped.
-async fn supervise(kind: Supervised) {
+/// Runs one kind while it is this replica's, again after a panic, until it is stopped.
+async fn supervise(mut kind: Supervised) {
     let mut panics = 0;
     loop {
+        if !kind.wait_for_turn().await {
+            return;
+        }
         let started = Instant::now();
         let controller = Controller::new(
             kind.place.kind,
@@ -206,12 +269,11 @@ async fn supervise(kind: Supervised) {
             rand::rng().random(),
         );
         let task = KindTask::new(controller, kind.place.clone(), kind.status.clone());
-        // A task of its own, so that a panic of the controller ends here.
-        let mut run = JoinSet::new();
-        run.spawn(task.run(kind.stop.clone()));
-        let ended = run.join_next().await.expect("one task was spawned");
-        let Err(error) = ended.and_then(|result| result) else {
-            return;
+        kind.working.send_replace(true);
+        let ended = kind.run(task).await;
+        kind.working.send_replace(false);
+        let Err(error) = ended else {
+            continue;
         };
         if started.elapsed() > HEALTHY {
             panics = 0;
@@ -229,6 +291,36 @@ async fn supervise(kind: Supervised) {
         if tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_ok() {
             return;
         }
+    }
+}
+
+impl Supervised {
+    /// Whether the kind became this replica's before the end.
+    async fn wait_for_turn(&mut self) -> bool {
+        if !*self.turn.borrow_and_update() {
+            self.status.send_replace(KindStatus::elsewhere(self.place.kind.name));
+        }
+        tokio::select! {
+            biased;
+            _ = self.stop.wait_for(|stop| *stop) => false,
+            turn = self.turn.wait_for(|turn| *turn) => turn.is_ok(),
+        }
+    }
+
+    /// Runs the task until it is stopped, or the kind is another replica's, and nothing is under way.
+    async fn run(&mut self, task: KindTask) -> Result<(), JoinError> {
+        let (halt, halted) = watch::channel(false);
+        // A task of its own, so that a panic of the controller ends here.
+        let mut run = JoinSet::new();
+        run.spawn(task.run(halted));
+        tokio::select! {
+            ended = run.join_next() => return ended.expect("one task was spawned").and_then(|result| result),
+            _ = self.stop.wait_for(|stop| *stop) => {}
+            _ = self.turn.wait_for(|turn| !*turn) => {}
+        }
+        halt.send_replace(true);
+        let ended = run.join_next().await.expect("one task was spawned");
+        ended.and_then(|result| result)
     }
 }
 
