@@ -41,7 +41,9 @@ macro_rules! scripts {
     };
 }
 
-scripts!(create, delete, discovery, errors, patch, read, update, watch);
+scripts!(
+    create, delete, discovery, errors, namespaces, patch, read, update, watch
+);
 
 async fn compare(name: &str, text: &str) {
     let Some(real) = ControlPlane::shared() else { return };
