@@ -33,6 +33,23 @@ async fn grant(stage: &Stage, namespace: &str, user: &str, verbs: Value) {
     }
 }
 
+/// Somebody who may act as any user. A service account is none, whatever its user name says.
+async fn grant_impersonation_of_users(stage: &Stage, user: &str) {
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let named = |kind: &str| json!({"kind": kind, "metadata": {"name": format!("acts-as-users-{user}")}});
+    let mut role = named("ClusterRole");
+    role["rules"] = json!([{"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"]}]);
+    let mut binding = named("ClusterRoleBinding");
+    binding["roleRef"] =
+        json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role["metadata"]["name"]});
+    binding["subjects"] = json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]);
+    for (resource, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
+        let path = format!("{rbac}/{resource}");
+        let (code, answer) = ask(&stage.cluster, "POST", &path, &object).await;
+        assert!(matches!(code, 201 | 409), "{path}: {answer}");
+    }
+}
+
 struct Users<'a> {
     stage: &'a Stage,
     server: String,
@@ -127,6 +144,20 @@ async fn users_of_kube_apiserver_have_their_own_rights_with_archived_objects_too
     users.done("admin", "get models -A", "", "secret-model").await;
 
     refuse_what_is_not_granted(&users).await;
+    grant_impersonation_of_users(&stage, "carol").await;
+    let models = "get --raw /apis/michelangelo.api/v2/namespaces/team-a/models --as";
+    users.done("carol", &format!("{models} alice"), "", "one").await;
+    users
+        .refused(
+            "carol",
+            &format!("{models} system:serviceaccount:team-a:default"),
+            "",
+            "serviceaccounts",
+        )
+        .await;
+    users
+        .done("admin", &format!("{models} alice --as-group team"), "", "one")
+        .await;
     users
         .done(
             "bob",

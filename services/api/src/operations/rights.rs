@@ -23,6 +23,11 @@ const WORD_COUNTS: Duration = Duration::from_secs(10);
 const WORDS_MAX: usize = 10_000;
 const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+/// What begins the user names of service accounts; a namespace and a name follow. The right to act as one is a right
+/// on `serviceaccounts` of that namespace. <https://kubernetes.io/docs/reference/access-authn-authz/authentication/>
+const ACCOUNT: &str = "system:serviceaccount:";
+/// The group of all of them, and with a namespace that of those in it.
+const ACCOUNTS: &str = "system:serviceaccounts";
 /// The group that everybody is in who is somebody.
 const AUTHENTICATED: &str = "system:authenticated";
 
@@ -220,22 +225,30 @@ impl Rights {
                 "impersonation with a uid, with extra fields, or without a user",
             ));
         }
-        let groups = wanted.groups.iter().map(|group| ("groups", group));
-        for (resource, name) in [("users", &wanted.user)].into_iter().chain(groups) {
+        let account = wanted.user.strip_prefix(ACCOUNT).and_then(|rest| rest.split_once(':'));
+        let (resource, namespace, name) = match account {
+            Some((namespace, name)) => ("serviceaccounts", namespace, name),
+            None => ("users", "", wanted.user.as_str()),
+        };
+        let groups = wanted.groups.iter().map(|group| ("groups", "", group.as_str()));
+        for (resource, namespace, name) in [(resource, namespace, name)].into_iter().chain(groups) {
             let deed = Deed {
                 verb: "impersonate",
                 group: "",
                 version: "v1",
                 resource,
                 subresource: "",
-                namespace: String::new(),
-                name: name.clone(),
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
             };
             if self.ask(upstream, user, deed).await?.is_err() {
                 return Err(refused(&format!("{resource} {name:?}")));
             }
         }
         let mut groups = wanted.groups.clone();
+        if let Some((namespace, _)) = account.filter(|_| groups.is_empty()) {
+            groups = vec![ACCOUNTS.to_owned(), format!("{ACCOUNTS}:{namespace}")];
+        }
         if !groups.iter().any(|group| group == AUTHENTICATED) {
             groups.push(AUTHENTICATED.to_owned());
         }
