@@ -88,7 +88,7 @@ fn every_difference_is_told_with_both_sides_and_a_way() {
         ["trial", "column owner", "missing", "-", "text"],
         ["trial", "column size", "missing", "-", "integer"],
         ["trial", "column remark", "extra", "text", "-"],
-        ["trial", "key trial_create_time", "missing", "-", "create_time"],
+        ["trial", "key trial_create_time", "missing", "-", "create_time, uid"],
         ["trial", "key trial_mine", "extra", "name", "-"],
         ["trial_labels", "table", "missing", "-", "a table"],
     ] {
