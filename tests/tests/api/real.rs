@@ -144,7 +144,21 @@ async fn users_of_kube_apiserver_have_their_own_rights_with_archived_objects_too
     users.done("admin", "get models -A", "", "secret-model").await;
 
     refuse_what_is_not_granted(&users).await;
-    grant_impersonation_of_users(&stage, "carol").await;
+    act_as_others(&users).await;
+    users
+        .done(
+            "bob",
+            "delete model secret-model -n team-b --timeout=20s",
+            "",
+            "deleted",
+        )
+        .await;
+    users.refused("bob", "get model gone -n team-b", "", "NotFound").await;
+    stage.end().await;
+}
+
+async fn act_as_others(users: &Users<'_>) {
+    grant_impersonation_of_users(users.stage, "carol").await;
     let models = "get --raw /apis/michelangelo.api/v2/namespaces/team-a/models --as";
     users.done("carol", &format!("{models} alice"), "", "one").await;
     users
@@ -158,16 +172,6 @@ async fn users_of_kube_apiserver_have_their_own_rights_with_archived_objects_too
     users
         .done("admin", &format!("{models} alice --as-group team"), "", "one")
         .await;
-    users
-        .done(
-            "bob",
-            "delete model secret-model -n team-b --timeout=20s",
-            "",
-            "deleted",
-        )
-        .await;
-    users.refused("bob", "get model gone -n team-b", "", "NotFound").await;
-    stage.end().await;
 }
 
 async fn refuse_what_is_not_granted(users: &Users<'_>) {

@@ -79,8 +79,8 @@ struct Supervised {
 }
 
 impl Ingester {
-    /// Starts all kinds of a registry, as far as they are this replica's. Returns at once; [`Ingester::status`] says how
-    /// far it is.
+    /// Starts all kinds of a registry, as far as they are this replica's. Returns at once; [`Ingester::status`] says
+    /// how far it is.
     ///
     /// # Assumptions
     /// Runs inside a Tokio runtime with time enabled.
