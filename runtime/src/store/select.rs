@@ -251,7 +251,7 @@ impl Select {
     }
 
     /// The query's own order, and then `uid`, so that no two rows are equal in it. The last
-    /// direction goes on: a key of InnoDB ends with the primary key, and is walked one way.
+    /// direction goes on: a key ends with the uid, and is walked one way.
     pub(super) fn total_order(&self) -> Vec<Order> {
         let mut order: Vec<Order> = Vec::with_capacity(self.order.len() + 1);
         for wanted in &self.order {

@@ -234,7 +234,7 @@ impl Writer {
         self.values.push(value);
     }
 
-    /// Without statistics SQLite would walk a whole table for the order of uids that its primary key
+    /// Without statistics SQLite would walk a whole table for the order of uids that its unique key
     /// has, in the hope of matching rows; the sign keeps it from that. <https://sqlite.org/optoverview.html>
     fn column(&mut self, column: &str) {
         let in_order = match self.lead {
