@@ -4,10 +4,13 @@
 use std::path::Path;
 
 use crate::mariadb::MariaDb;
-use crate::sql_server::free_port;
+use crate::ports;
 
 /// Where Debian's package puts the replication library.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
+
+/// A node that crashes so often in a row does not come up.
+const CRASHES: usize = 3;
 
 /// Servers that hold the same rows. A commit on one is on all of them.
 pub struct Galera {
@@ -26,9 +29,9 @@ struct Ports {
 impl Ports {
     fn free() -> Self {
         Self {
-            group: free_port(),
-            increments: free_port(),
-            snapshots: free_port(),
+            group: ports::reserve(),
+            increments: ports::reserve(),
+            snapshots: ports::reserve(),
         }
     }
 }
@@ -110,11 +113,19 @@ impl Galera {
         self.nodes[node].kill();
     }
 
-    /// Brings a node back; returns once it has the cluster's data and takes users.
+    /// Brings a node back; returns once it has the cluster's data and takes users. A node that crashes while it joins
+    /// is started again, as MariaDB's own service unit does (`Restart=on-abnormal`).
     ///
     /// # Panics
     /// When it does not come up.
     pub fn resume(&mut self, node: usize) {
-        self.nodes[node].resume();
+        for _ in 0..CRASHES {
+            match self.nodes[node].try_resume() {
+                Ok(()) => return,
+                Err(ended) if ended.crashed() => eprintln!("node {node} crashed while it joined: {ended}"),
+                Err(ended) => panic!("node {node}: {ended}"),
+            }
+        }
+        panic!("node {node} crashed {CRASHES} times while it joined");
     }
 }

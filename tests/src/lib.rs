@@ -3,6 +3,8 @@
 
 pub mod require;
 
+mod ports;
+
 pub mod sql_server;
 
 pub mod mariadb;

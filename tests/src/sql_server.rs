@@ -2,20 +2,54 @@
 //! stopped by its own process id. Knows nothing of products; `mariadb` and `mysql` bring their
 //! programs.
 
+use std::fmt;
+use std::fs::{File, OpenOptions};
 use std::io::Read as _;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::ports;
+
 /// How long a server may take to answer for the first time.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// The account of servers that refuse to run as root.
 const ACCOUNT: &str = "nobody";
+
+/// The server's log and what it says past it, in its folder.
+const LOG: &str = "log";
+const OUTPUT: &str = "output";
+/// So many bytes of either are told when a server does not start.
+const TOLD: usize = 8192;
+
+/// A server that did not start.
+#[derive(Debug)]
+pub(crate) struct NotStarted {
+    program: String,
+    /// None for a server that runs without answering.
+    status: Option<ExitStatus>,
+    written: String,
+}
+
+impl NotStarted {
+    /// Whether a signal ended it, as at a crash: the end after which a service manager starts a server again.
+    pub(crate) fn crashed(&self) -> bool {
+        self.status.is_some_and(|status| status.signal().is_some())
+    }
+}
+
+impl fmt::Display for NotStarted {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (program, status, written) = (&self.program, &self.status, &self.written);
+        write!(to, "{program} does not answer ({status:?}): {written}")
+    }
+}
 
 /// A running server. Root may connect over TCP without a password.
 pub struct SqlServer {
@@ -56,7 +90,7 @@ impl SqlServer {
     pub(crate) fn start(directory: TempDir, program: Vec<String>, options: &[&str]) -> Self {
         let mut server = Self {
             directory,
-            port: free_port(),
+            port: ports::reserve(),
             program,
             options: options.iter().map(|&option| option.to_owned()).collect(),
             process: None,
@@ -85,6 +119,16 @@ impl SqlServer {
     /// # Panics
     /// When it is running, or does not answer in time.
     pub fn resume(&mut self) {
+        if let Err(ended) = self.try_resume() {
+            panic!("{ended}");
+        }
+    }
+
+    /// As [`resume`](Self::resume), for servers whose start may fail.
+    ///
+    /// # Errors
+    /// The server ended, or does not answer in time; it is not running then.
+    pub(crate) fn try_resume(&mut self) -> Result<(), NotStarted> {
         assert!(self.process.is_none(), "the server is running");
         let at = |name: &str| self.directory.path().join(name).display().to_string();
         let (program, first) = self.program.split_first().expect("a program has a name");
@@ -96,14 +140,25 @@ impl SqlServer {
             .arg(format!("--tmpdir={}", self.directory.path().display()))
             .arg(format!("--socket={}", at("socket")))
             .arg(format!("--pid-file={}", at("pid")))
-            .arg(format!("--log-error={}", at("log")))
+            .arg(format!("--log-error={}", at(LOG)))
             .arg(format!("--port={}", self.port))
             .args(&self.options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stderr(self.output());
         self.process = Some(spawn(command));
-        self.wait_until_ready();
+        let ready = self.wait_until_ready();
+        if ready.is_err() {
+            self.kill();
+        }
+        ready
+    }
+
+    /// Where what the server says past its log goes, an abort's reason for one.
+    fn output(&self) -> File {
+        let path = self.directory.path().join(OUTPUT);
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        file.expect("the server's folder is writable")
     }
 
     /// Ends the server at once, as a crash would. Its data stay.
@@ -125,18 +180,29 @@ impl SqlServer {
         assert!(sent.is_ok_and(|status| status.success()), "kill {signal}");
     }
 
-    fn wait_until_ready(&mut self) {
+    fn wait_until_ready(&mut self) -> Result<(), NotStarted> {
         let deadline = Instant::now() + START_TIMEOUT;
         while !self.greets() {
             let process = self.process.as_mut().expect("it was just started");
-            let ended = process.child.try_wait().expect("the child is ours");
-            assert!(
-                ended.is_none() && Instant::now() < deadline,
-                "{} does not answer ({ended:?}): {}",
-                self.program[0],
-                std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
-            );
+            let status = process.child.try_wait().expect("the child is ours");
+            if status.is_some() || Instant::now() > deadline {
+                return Err(self.not_started(status));
+            }
             thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    /// With the end of what the server wrote; its log need not be text.
+    fn not_started(&self, status: Option<ExitStatus>) -> NotStarted {
+        let written = [LOG, OUTPUT].map(|name| {
+            let bytes = std::fs::read(self.directory.path().join(name)).unwrap_or_default();
+            String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TOLD)..]).into_owned()
+        });
+        NotStarted {
+            program: self.program[0].clone(),
+            status,
+            written: written.join("\n"),
         }
     }
 
@@ -199,11 +265,4 @@ pub(crate) fn own(directory: &Path) {
 fn is_root() -> bool {
     let id = Command::new("id").arg("-u").output().expect("id starts");
     id.stdout.trim_ascii() == b"0"
-}
-
-/// A port that was free a moment ago.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
-    let address = listener.local_addr().expect("a bound socket has an address");
-    address.port()
 }

@@ -1,0 +1,52 @@
+//! Ports for servers that come back on the port that they had. They lie below those that the kernel hands out, so
+//! that no connection takes one while its server is down, and each is held by one test process alone.
+
+use std::fs::{File, OpenOptions};
+use std::net::TcpListener;
+use std::ops::RangeInclusive;
+use std::sync::Mutex;
+
+/// Above the ports of services, below the kernel's own (`net.ipv4.ip_local_port_range` begins at 32768).
+const PORTS: RangeInclusive<u16> = 12_000..=32_000;
+
+/// The locks of this process, and where its search goes on.
+struct Held {
+    next: u16,
+    locks: Vec<File>,
+}
+
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
+
+/// A loopback port that stays this process' own until it ends.
+///
+/// # Panics
+/// When all are taken, or the machine's temporary folder is not writable.
+pub(crate) fn reserve() -> u16 {
+    let directory = std::env::temp_dir().join("kindex-ports");
+    std::fs::create_dir_all(&directory).expect("the temporary folder is writable");
+    let mut held = HELD.lock().expect("nobody panics while holding ports");
+    let held = held.get_or_insert_with(|| Held {
+        // Processes begin at different places, so that they seldom meet.
+        next: PORTS.start() + u16::try_from(std::process::id() * 97 % u32::from(span())).expect("less than the span"),
+        locks: Vec::new(),
+    });
+    for _ in 0..span() {
+        let port = held.next;
+        held.next = if port == *PORTS.end() { *PORTS.start() } else { port + 1 };
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(directory.join(port.to_string()));
+        let Ok(lock) = lock else { continue };
+        if lock.try_lock().is_ok() && TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            held.locks.push(lock);
+            return port;
+        }
+    }
+    panic!("no port of {PORTS:?} is free");
+}
+
+fn span() -> u16 {
+    PORTS.end() - PORTS.start()
+}
