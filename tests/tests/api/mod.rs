@@ -2,6 +2,7 @@
 
 mod encrypted;
 mod guard;
+mod http2;
 mod lifecycle;
 mod lists;
 mod program;

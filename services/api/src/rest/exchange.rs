@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use axum::body::{Body, to_bytes};
 use axum::http::request::Parts;
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -68,15 +69,12 @@ pub(super) fn caller(headers: &HeaderMap) -> Caller {
 }
 
 /// Refuses what a browser sends for a page of somebody else: a server that asks for no credentials would do it.
-pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
-    let host = text(headers, header::HOST).unwrap_or_default();
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let name = name.trim_start_matches('[').trim_end_matches(']');
-    let is_here = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    if is_here && !headers.contains_key(header::ORIGIN) {
+pub(super) fn check_origin(parts: &Parts) -> Result<(), Refusal> {
+    // HTTP/2 has the address that was asked for in the target, HTTP/1.1 in a header.
+    let asked = parts.uri.authority().map(Authority::as_str);
+    let mut hosts = asked.into_iter().chain(text(&parts.headers, header::HOST)).peekable();
+    let is_here = hosts.peek().is_some() && hosts.all(is_loopback);
+    if is_here && !parts.headers.contains_key(header::ORIGIN) {
         return Ok(());
     }
     Err(Refusal::new(
@@ -84,6 +82,15 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Refusal> {
         "this server acts with its own rights (--rights server): it answers programs that ask for its loopback address, \
          and no pages of a browser",
     ))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn impersonation(headers: &HeaderMap) -> Option<Impersonation> {

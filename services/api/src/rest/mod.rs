@@ -97,7 +97,7 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
 async fn respond(rest: &Rest, caller: &Caller, request: Request<Body>) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     if rest.operations.is_open() {
-        exchange::check_origin(&parts.headers)?;
+        exchange::check_origin(&parts)?;
     }
     let body = exchange::read(body).await?;
     let found = match request::parse_path(parts.uri.path()) {

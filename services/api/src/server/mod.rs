@@ -1,5 +1,6 @@
 //! Listening: connections within bounds, until told to stop.
 
+mod connection;
 mod tls;
 
 use std::io;
@@ -7,10 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +25,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 pub struct Limits {
     /// Connections at once; who comes later waits until one ends.
     pub connections: usize,
-    /// A connection without a request for so long is closed, also one whose request does not come to an end.
+    /// A connection without a new request for so long is closed, once what is under way on it has ended; also one
+    /// whose request does not come to an end.
     pub idle: Duration,
 }
 
@@ -77,9 +75,9 @@ pub async fn serve(
         let acceptor = tls.as_ref().map(Tls::acceptor);
         connections.spawn(async move {
             match acceptor {
-                None => connection(stream, router, idle, stop).await,
+                None => connection::serve(stream, router, idle, stop).await,
                 Some(acceptor) => match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
-                    Ok(Ok(stream)) => connection(stream, router, idle, stop).await,
+                    Ok(Ok(stream)) => connection::serve(stream, router, idle, stop).await,
                     Ok(Err(error)) => tracing::debug!(%error, "A client does not agree on keys"),
                     Err(_) => tracing::debug!("A client takes too long to agree on keys"),
                 },
@@ -91,27 +89,4 @@ pub async fn serve(
     // Whoever does not end in time is cut off.
     let _late = tokio::time::timeout(GRACE, connections.wait()).await;
     Ok(())
-}
-
-async fn connection(
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    router: Router,
-    idle: Duration,
-    stop: CancellationToken,
-) {
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(idle)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::trace!(%error, "A connection ended early");
-    }
 }

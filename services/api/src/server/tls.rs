@@ -150,7 +150,7 @@ impl Files {
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .map_err(pair)?;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
 }

@@ -1,0 +1,75 @@
+//! One connection, in HTTP/1.1 or HTTP/2, as the client begins it: TLS has agreed on one of them, and in plain text the
+//! first bytes tell.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+/// Requests under way at once on one connection of HTTP/2.
+const STREAMS_MAX: u32 = 256;
+/// How often a silent client of HTTP/2 is asked whether it is there, and how long it may take to say so.
+const ASK_EVERY: Duration = Duration::from_secs(30);
+const ASK_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Serves until the client leaves, until no new request has come for a while, or until told to stop; what is under
+/// way ends first.
+pub(super) async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    router: Router,
+    idle: Duration,
+    stop: CancellationToken,
+) {
+    let requests = Arc::new(AtomicU64::new(0));
+    let counted = requests.clone();
+    let service = TowerToHyperService::new(router);
+    let service = service_fn(move |request| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        service.call(request)
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(idle)
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .keep_alive_interval(ASK_EVERY)
+        .keep_alive_timeout(ASK_PATIENCE);
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = forgotten(&requests, idle) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::trace!(%error, "A connection ended early");
+    }
+}
+
+/// Until no new request has come for so long, and for twice as long at most.
+async fn forgotten(requests: &AtomicU64, idle: Duration) {
+    let mut known = requests.load(Ordering::Relaxed);
+    loop {
+        tokio::time::sleep(idle).await;
+        let now = requests.load(Ordering::Relaxed);
+        if now == known {
+            return;
+        }
+        known = now;
+    }
+}
