@@ -1,8 +1,9 @@
 //! `kindex api`: the API server over a cluster and a database, as a role of its own and as a part of `kindex up`.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use kindex_api::figures::Figures;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits, Tls};
@@ -12,19 +13,25 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cli::{ApiArgs, ListenArgs, Whose};
+use crate::cli::{ApiArgs, LimitArgs, ListenArgs, Whose};
 use crate::client::{self, Access};
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
-use crate::{database, health, ingester, interrupt};
+use crate::health::{self, Health};
+use crate::{database, ingester, interrupt};
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// How often cluster and database are asked whether they answer.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+
 /// An API server whose address is taken.
 pub(crate) struct Api {
     listener: TcpListener,
-    rest: Rest,
+    operations: Arc<Operations>,
+    figures: Figures,
+    limits: Limits,
     tls: Option<Tls>,
 }
 
@@ -36,6 +43,7 @@ impl Api {
         store: Store,
         args: &ListenArgs,
         usual: Whose,
+        shown: &prometheus::Registry,
     ) -> CommandResult<Self> {
         let whose = args.rights.unwrap_or(usual);
         let tls = match (&args.tls_cert, &args.tls_key) {
@@ -51,9 +59,12 @@ impl Api {
         };
         let operations = Operations::new(*registry, access.config.clone(), store, rights)
             .map_err(|error| CommandError::usage(chain(&error)))?;
+        let figures = Figures::new(shown);
         Ok(Self {
             listener: health::bind(args.listen, "--listen").await?,
-            rest: Rest::new(Arc::new(operations)),
+            operations: Arc::new(operations.with_figures(figures.clone())),
+            figures,
+            limits: limits(&args.limits),
             tls,
         })
     }
@@ -70,13 +81,50 @@ impl Api {
         if let Some(tls) = &self.tls {
             tasks.spawn(tls.clone().follow(LOOK_EVERY, stop.clone()));
         }
-        let stop = stop.clone();
+        let (router, stop) = (Rest::new(self.operations).router(), stop.clone());
         tasks.spawn(async move {
-            let served = server::serve(self.listener, self.rest.router(), self.tls, Limits::default(), stop).await;
+            let served = server::serve(self.listener, router, self.tls, self.limits, self.figures, stop).await;
             if let Err(error) = served {
                 tracing::error!(%error, "The API server has stopped");
             }
         });
+    }
+}
+
+fn limits(args: &LimitArgs) -> Limits {
+    Limits {
+        connections: args.max_connections.get(),
+        reads: args.max_reads.get(),
+        changes: args.max_changes.get(),
+        requests_per_second: args.requests_per_second,
+        ..Limits::default()
+    }
+}
+
+/// Whether the role can answer, as it was found a moment ago.
+struct Readiness {
+    reasons: RwLock<Vec<String>>,
+    figures: prometheus::Registry,
+}
+
+impl Readiness {
+    /// Asks cluster and database from time to time.
+    async fn follow(self: Arc<Self>, operations: Arc<Operations>) {
+        loop {
+            let found = operations.not_ready().await;
+            *self.reasons.write().unwrap_or_else(PoisonError::into_inner) = found;
+            tokio::time::sleep(PROBE_EVERY).await;
+        }
+    }
+}
+
+impl Health for Readiness {
+    fn not_ready(&self) -> Vec<String> {
+        self.reasons.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn figures(&self) -> prometheus::Registry {
+        self.figures.clone()
     }
 }
 
@@ -106,13 +154,21 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
         Some(path) => client::from_file(path).await?,
         None => client::from_environment().await?,
     };
-    let api = Api::bind(registry, &access, store.clone(), &args.listen, Whose::Caller).await?;
-    println!(
-        "kubectl --server {} get {}",
-        api.url()?,
-        registry.kinds.first().map_or("KIND", |kind| kind.plural)
-    );
+    let figures = prometheus::Registry::new();
+    let api = Api::bind(registry, &access, store.clone(), &args.listen, Whose::Caller, &figures).await?;
+    let listener = health::bind(args.health_addr, "--health-addr").await?;
+    let health = listener.local_addr().map_err(CommandError::failure)?;
+    let readiness = Arc::new(Readiness {
+        reasons: RwLock::new(vec!["cluster and database were not asked yet".to_owned()]),
+        figures,
+    });
+    let first = registry.kinds.first().map_or("KIND", |kind| kind.plural);
+    println!("kubectl --server {} get {first}", api.url()?);
+    println!("http://{health}/readyz and /metrics say how it goes");
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+    let probe = readiness.clone().follow(api.operations.clone());
+    tasks.spawn(stop.clone().run_until_cancelled_owned(probe));
+    tasks.spawn(health::serve(listener, readiness, stop.clone()));
     api.start(&tasks, &stop);
     interrupt::wait().await;
     stop.cancel();

@@ -22,7 +22,7 @@ pub use healing::{
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{LintArgs, LintForm, PlanArgs};
 pub use replicas::ReplicasArgs;
-pub use serving::{ApiArgs, ListenArgs, Whose};
+pub use serving::{ApiArgs, LimitArgs, ListenArgs, Whose};
 pub use upkeep::{MigrateArgs, PurgeArgs, RestoreArgs};
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.

@@ -88,6 +88,17 @@ impl Scrape {
         scrape
     }
 
+    /// The sum of a metric's samples that have these labels; 0 where there is none.
+    pub fn sum_of(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+        let has = |sample: &&Sample| {
+            labels
+                .iter()
+                .all(|(label, value)| sample.labels.get(*label).is_some_and(|is| is == value))
+        };
+        let named = self.samples.iter().filter(|sample| sample.name == name);
+        named.filter(has).map(|sample| sample.value).sum()
+    }
+
     /// The sum of all samples of this name.
     pub fn sum(&self, name: &str) -> f64 {
         let samples = self.samples.iter().filter(|sample| sample.name == name);

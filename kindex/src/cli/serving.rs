@@ -1,6 +1,7 @@
 //! What can be typed for the API server.
 
 use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -23,6 +24,33 @@ pub struct ListenArgs {
     /// With whose rights the server acts; default: `caller` for `kindex api`, `server` for `kindex up`.
     #[arg(long, env = "KINDEX_RIGHTS", value_enum)]
     pub rights: Option<Whose>,
+
+    /// What the server bears.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// Where the limits stand in the help.
+const LIMITS: &str = "Limits of the API server";
+
+/// What the API server bears.
+#[derive(Clone, Debug, Args)]
+pub struct LimitArgs {
+    /// Connections at once; who comes later waits.
+    #[arg(long, help_heading = LIMITS, env = "KINDEX_MAX_CONNECTIONS", value_name = "N", default_value = "16384")]
+    pub max_connections: NonZeroUsize,
+
+    /// Reading requests at once; more are answered 429.
+    #[arg(long, help_heading = LIMITS, env = "KINDEX_MAX_READS", value_name = "N", default_value = "400")]
+    pub max_reads: NonZeroUsize,
+
+    /// Changing requests at once; more are answered 429.
+    #[arg(long, help_heading = LIMITS, env = "KINDEX_MAX_CHANGES", value_name = "N", default_value = "200")]
+    pub max_changes: NonZeroUsize,
+
+    /// Requests a second of one token, or of one address without; more are answered 429. Default: no limit.
+    #[arg(long, help_heading = LIMITS, env = "KINDEX_REQUESTS_PER_SECOND", value_name = "N")]
+    pub requests_per_second: Option<NonZeroU32>,
 }
 
 /// With whose rights something is done.
@@ -54,6 +82,15 @@ pub struct ApiArgs {
     /// `sqlite:PATH` or `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, instead of what the file says.
     #[arg(long, env = "KINDEX_DATABASE", value_name = "ADDRESS", hide_env_values = true)]
     pub database: Option<String>,
+
+    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one.
+    #[arg(
+        long,
+        env = "KINDEX_HEALTH_ADDR",
+        value_name = "ADDR",
+        default_value = "0.0.0.0:8084"
+    )]
+    pub health_addr: SocketAddr,
 
     /// The cluster; default: KUBECONFIG, ~/.kube/config, or the pod's own.
     #[arg(long, value_name = "PATH")]

@@ -16,9 +16,10 @@ use crate::cli::{UpArgs, Whose};
 use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
+use crate::health::{self, Health};
 use crate::ingester::{self, Ingestion};
 use crate::platform::Platform;
-use crate::{health, install, interrupt, migrate, samples, settled};
+use crate::{install, interrupt, migrate, samples, settled};
 
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
@@ -47,7 +48,8 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     let api = match ingestion.store() {
         Some(store) => {
             let (registry, store) = (&platform.registry, store.clone());
-            Some(Api::bind(registry, &place.access, store, &args.listen, Whose::Server).await?)
+            let figures = ingestion.figures();
+            Some(Api::bind(registry, &place.access, store, &args.listen, Whose::Server, &figures).await?)
         }
         None => None,
     };

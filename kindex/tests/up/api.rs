@@ -1,10 +1,10 @@
 //! The API server as people start it: beside everything, and as a role of its own.
 
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
 
-use kindex_tests::scrape;
+use kindex_tests::scrape::{self, Scrape};
 
 use super::process::{Running, wait_for};
 
@@ -22,33 +22,95 @@ fn up_serves_what_it_stores() {
     wait_for("the sample", || lists_the_sample(api));
 }
 
+/// `kindex api` over the database and the cluster of a running `kindex up`.
+struct Role {
+    child: Child,
+    api: SocketAddr,
+    health: SocketAddr,
+}
+
+impl Role {
+    fn start(run: &Running, flags: &[&str]) -> Self {
+        let database = format!("sqlite:{}", run.data_dir().join("kindex.db").display());
+        let mut child = Command::new(env!("CARGO_BIN_EXE_kindex"))
+            .args(["api", "--listen", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"])
+            .args(["--rights", "server", "--database", &database])
+            .arg("--kubeconfig")
+            .arg(run.data_dir().join("kubeconfig"))
+            .args(flags)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("kindex starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let mut address = || {
+            let line = lines.next().expect("a line").expect("text");
+            let address = line.split("http://").nth(1).expect("an address");
+            let end = address.find([' ', '/']).unwrap_or(address.len());
+            address[..end].parse().expect("an address")
+        };
+        let (api, health) = (address(), address());
+        Self { child, api, health }
+    }
+
+    fn is_ready(&self) -> Result<(), String> {
+        match scrape::get(self.health, "/readyz") {
+            Ok((200, _)) => Ok(()),
+            Ok((_, why)) => Err(why),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn figures(&self) -> Scrape {
+        let (code, text) = scrape::get(self.health, "/metrics").expect("the health address answers");
+        assert_eq!(code, 200, "{text}");
+        Scrape::parse(&text)
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        // One that has ended by itself cannot be killed.
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
 #[test]
-fn the_role_serves_a_cluster_and_a_database_of_others() {
+fn the_role_serves_a_cluster_and_a_database_of_others_and_says_how_it_goes() {
+    let mut run = Running::start(&["--samples"]);
+    let role = Role::start(&run, &[]);
+    wait_for("the sample", || lists_the_sample(role.api));
+    wait_for("readiness", || role.is_ready().is_ok());
+    let figures = role.figures();
+    let lists = figures.sum_of(
+        "kindex_api_requests_total",
+        &[("verb", "list"), ("kind", "Model"), ("code", "200")],
+    );
+    assert!(lists >= 1.0, "{lists} lists");
+    run.kill();
+    wait_for("a reason", || {
+        role.is_ready()
+            .is_err_and(|why| why.contains("the cluster does not answer"))
+    });
+    let (code, _) = scrape::get(role.health, "/healthz").expect("it lives");
+    assert_eq!(code, 200, "a cluster that is away is no reason to be started again");
+}
+
+#[test]
+fn connections_that_ask_nothing_keep_nobody_out() {
+    const CONNECTIONS: usize = 10_000;
     let run = Running::start(&["--samples"]);
-    let database = format!("sqlite:{}", run.data_dir().join("kindex.db").display());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_kindex"))
-        .args([
-            "api",
-            "--listen",
-            "127.0.0.1:0",
-            "--rights",
-            "server",
-            "--database",
-            &database,
-        ])
-        .arg("--kubeconfig")
-        .arg(run.data_dir().join("kubeconfig"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("kindex starts");
-    let stdout = child.stdout.take().expect("piped");
-    let line = BufReader::new(stdout).lines().next().expect("a line").expect("text");
-    let address = line.split("http://").nth(1).and_then(|rest| rest.split(' ').next());
-    let address = address.expect("an address").parse().expect("an address");
-    wait_for("the sample", || lists_the_sample(address));
-    child.kill().expect("it runs");
-    child.wait().expect("it was started");
+    let api = run.api().expect("it says where");
+    wait_for("the sample", || lists_the_sample(api));
+    let silent: Vec<TcpStream> = (0..CONNECTIONS)
+        .map(|_| TcpStream::connect(api).expect("file descriptors for this test: ulimit -n 12000"))
+        .collect();
+    assert!(lists_the_sample(api), "beside {} connections", silent.len());
+    let open = || Scrape::parse(&run.ask("/metrics").1).sum("kindex_api_connections");
+    assert!(lists_the_sample(api));
+    wait_for("the end of the connections that asked nothing", || open() < 10.0);
+    assert!(lists_the_sample(api));
 }
 
 #[test]

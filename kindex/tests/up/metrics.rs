@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use kindex_tests::require::{program, require};
-use kindex_tests::scrape::Scrape;
+use kindex_tests::scrape::{self, Scrape};
 use regex::Regex;
 
 use super::process::{Running, wait_for};
@@ -26,6 +26,9 @@ fn deploy(file: &str) -> PathBuf {
 /// What a kindex shows that has stored the samples; one run for all tests.
 static EXPOSITION: LazyLock<String> = LazyLock::new(|| {
     let run = Running::start(&["--samples"]);
+    let api = run.api().expect("it serves");
+    let (code, _) = scrape::get(api, "/apis/michelangelo.api/v2/models").expect("the API server answers");
+    assert_eq!(code, 200);
     wait_for("all samples", || {
         let (_, text) = run.ask("/metrics");
         Scrape::parse(&text).sum("kindex_ingester_lag_seconds_count") >= 13.0
@@ -160,7 +163,7 @@ fn the_dashboard_asks_for_metrics_that_exist_in_valid_promql() {
 
 /// A panel for everything that can be watched over time: what no panel shows is forgotten.
 #[test]
-fn the_dashboard_shows_every_figure_of_the_ingester() {
+fn the_dashboard_shows_every_figure() {
     let asked = dashboard_expressions().join("\n");
     let families = Scrape::parse(&EXPOSITION).families;
     let forgotten = families

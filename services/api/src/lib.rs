@@ -2,6 +2,8 @@
 //! wherever it lives. `operations` says what each verb means and knows no HTTP server; `rest` speaks Kubernetes'
 //! paths; `server` listens. Knows no kind: the registry brings them.
 
+pub mod figures;
+
 pub mod operations;
 
 pub mod rest;

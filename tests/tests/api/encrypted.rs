@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
+use kindex_api::figures::Figures;
 use kindex_api::server::{self, Limits, Tls};
 use kube::{Client, Config};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::eventually;
@@ -54,6 +55,7 @@ async fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
         router,
         Some(tls),
         Limits::default(),
+        Figures::default(),
         stop.clone(),
     ));
     assert!(is_trusted(address, FIRST[0]).await);
@@ -68,29 +70,4 @@ async fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
     assert!(!is_trusted(address, FIRST[0]).await);
     stop.cancel();
     served.await.unwrap().unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn connections_are_counted_and_idle_ones_closed() {
-    let stop = CancellationToken::new();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let router = Router::new().route("/", get(async || "hello"));
-    let limits = Limits {
-        connections: 2,
-        idle: Duration::from_millis(300),
-    };
-    tokio::spawn(server::serve(listener, router, None, limits, stop.clone()));
-    // They say nothing, and take all places.
-    let mut silent = Vec::new();
-    for _ in 0..20 {
-        silent.push(TcpStream::connect(address).await.unwrap());
-    }
-    let client = Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap();
-    eventually("an answer once they are closed", async || {
-        let request = http::Request::get("/").body(Vec::new()).unwrap();
-        client.request_text(request).await.is_ok_and(|text| text == "hello")
-    })
-    .await;
-    stop.cancel();
 }

@@ -11,6 +11,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use kindex_api::figures::Figures;
 use kindex_api::server::{self, Limits};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -117,7 +118,14 @@ async fn a_connection_that_never_asks_is_closed_and_one_that_waits_for_an_answer
         idle: Duration::from_millis(200),
         ..Limits::default()
     };
-    tokio::spawn(server::serve(listener, router, None, limits, stop.clone()));
+    tokio::spawn(server::serve(
+        listener,
+        router,
+        None,
+        limits,
+        Figures::default(),
+        stop.clone(),
+    ));
     let mut sender = begin_plain(address).await;
     let waiting = tokio::spawn(async move { code_of(&mut sender, &format!("http://{address}/slow")).await });
 

@@ -4,6 +4,7 @@ mod encrypted;
 mod guard;
 mod http2;
 mod lifecycle;
+mod limits;
 mod lists;
 mod program;
 mod real;

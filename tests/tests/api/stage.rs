@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
 use jiff::{SignedDuration, Timestamp};
+use kindex_api::figures::Figures;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits, Tls};
@@ -264,7 +265,8 @@ async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToke
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let router = Rest::new(Arc::new(operations)).router();
-    tokio::spawn(server::serve(listener, router, tls, Limits::default(), stop.clone()));
+    let (limits, figures) = (Limits::default(), Figures::default());
+    tokio::spawn(server::serve(listener, router, tls, limits, figures, stop.clone()));
     address
 }
 

@@ -24,8 +24,10 @@ use jiff::Timestamp;
 use kindex_runtime::kind::{Kind, Registry, Scope};
 use kindex_runtime::store::MetadataStorage;
 
-use cluster::Upstream;
+use cluster::{Call, Upstream};
 use rights::{Rights, Wanted};
+
+use crate::figures::Figures;
 
 pub use caller::{Caller, Impersonation};
 pub use cluster::Relayed;
@@ -81,6 +83,7 @@ pub struct Operations {
     rights: Rights,
     store: Arc<dyn MetadataStorage>,
     clock: fn() -> Timestamp,
+    figures: Figures,
 }
 
 impl Operations {
@@ -100,6 +103,7 @@ impl Operations {
             rights: Rights::new(rights),
             store,
             clock: Timestamp::now,
+            figures: Figures::default(),
         })
     }
 
@@ -108,6 +112,31 @@ impl Operations {
     pub fn with_clock(mut self, clock: fn() -> Timestamp) -> Self {
         self.clock = clock;
         self
+    }
+
+    /// The same, counting here.
+    #[must_use]
+    pub fn with_figures(mut self, figures: Figures) -> Self {
+        self.figures = figures;
+        self
+    }
+
+    /// Why nothing can be answered now; empty where all can.
+    pub async fn not_ready(&self) -> Vec<String> {
+        let (ourselves, asked) = (
+            Caller::default().on_behalf(),
+            Call::get("/version".to_owned(), Vec::new()),
+        );
+        let (cluster, database) = tokio::join!(
+            self.upstream.call(&ourselves, asked),
+            // One row of a small table: whether there is a database, and whether it has the tables.
+            self.store.checkpoint(self.registry.kinds[0]),
+        );
+        let cluster = cluster.err().map(|refusal| refusal.to_string());
+        let database = database
+            .err()
+            .map(|error| format!("the database does not answer: {error}"));
+        cluster.into_iter().chain(database).collect()
     }
 
     /// Whether everybody who asks is given the server's own rights.

@@ -21,6 +21,7 @@ pub enum Reason {
     Expired,
     RequestEntityTooLarge,
     UnsupportedMediaType,
+    TooManyRequests,
     Invalid,
     InternalError,
     ServiceUnavailable,
@@ -43,6 +44,7 @@ impl Reason {
             Self::Expired => "Expired",
             Self::RequestEntityTooLarge => "RequestEntityTooLarge",
             Self::UnsupportedMediaType => "UnsupportedMediaType",
+            Self::TooManyRequests => "TooManyRequests",
             Self::Invalid => "Invalid",
             Self::InternalError => "InternalError",
             Self::ServiceUnavailable => "ServiceUnavailable",
@@ -62,6 +64,7 @@ impl Reason {
             Self::Expired => 410,
             Self::RequestEntityTooLarge => 413,
             Self::UnsupportedMediaType => 415,
+            Self::TooManyRequests => 429,
             Self::Invalid => 422,
             Self::InternalError | Self::Other(_) => 500,
             Self::ServiceUnavailable => 503,
@@ -100,6 +103,14 @@ impl Refusal {
     /// 400.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(Reason::BadRequest, message)
+    }
+
+    /// With a word of when to ask again.
+    pub(crate) fn try_again(reason: Reason, message: impl Into<String>) -> Self {
+        Self {
+            details: json!({"retryAfterSeconds": 1}),
+            ..Self::new(reason, message)
+        }
     }
 
     fn about(place: &Place<'_>, reason: Reason, said: impl FnOnce(&str) -> String) -> Self {
@@ -156,13 +167,8 @@ impl Refusal {
 
     /// The cluster does not answer.
     pub(super) fn unreachable(error: &dyn std::fmt::Display) -> Self {
-        Self {
-            details: json!({"retryAfterSeconds": 1}),
-            ..Self::new(
-                Reason::ServiceUnavailable,
-                format!("the cluster does not answer: {error}; try again when it does"),
-            )
-        }
+        let message = format!("the cluster does not answer: {error}; try again when it does");
+        Self::try_again(Reason::ServiceUnavailable, message)
     }
 
     /// The `metav1.Status` of it.
@@ -208,13 +214,10 @@ pub(super) fn of_query(error: &StoreError) -> Refusal {
         }
         StoreError::Retryable { .. } | StoreError::Schema(_) => {
             tracing::warn!(%error, "The database cannot answer");
-            Refusal {
-                details: json!({"retryAfterSeconds": 1}),
-                ..Refusal::new(
-                    Reason::ServiceUnavailable,
-                    "the database of stored objects cannot answer now; try again",
-                )
-            }
+            Refusal::try_again(
+                Reason::ServiceUnavailable,
+                "the database of stored objects cannot answer now; try again",
+            )
         }
         StoreError::Refused { .. }
         | StoreError::Corrupt { .. }

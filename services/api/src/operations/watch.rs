@@ -3,6 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -11,11 +12,17 @@ use kindex_runtime::object::Uid;
 use kindex_runtime::store::{Life, MetadataStorage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 
 use super::cluster::{self, Call};
 use super::objects::Head;
 use super::rights::Wanted;
 use super::{Caller, ListOptions, Operations, Reason, Refusal, collection, list};
+use crate::figures::{Figures, OneMore};
+
+/// A watcher that takes no event for so long, while there is one, is left alone.
+const STALLED: Duration = Duration::from_secs(30);
 
 /// How a watch goes.
 #[derive(Clone, Debug, Default)]
@@ -87,8 +94,30 @@ impl Operations {
                 let store = store.clone();
                 async move { Ok((!tells_of_a_move(&store, kind, &event).await?).then_some(event)) }
             });
-        Ok(events.boxed())
+        Ok(kept_moving(events.boxed(), &self.figures, STALLED))
     }
+}
+
+/// Hands events on at the watcher's pace, so that memory holds two of them. A watcher that stands still loses its
+/// watch, and with it nothing: who asks again from the last version that it saw misses no event.
+fn kept_moving(mut events: Events, figures: &Figures, stalled: Duration) -> Events {
+    let (to, from) = mpsc::channel(1);
+    let one = OneMore::of(&figures.watches);
+    tokio::spawn(async move {
+        let _until_the_end = one;
+        loop {
+            let event = tokio::select! {
+                () = to.closed() => return,
+                event = events.next() => event,
+            };
+            let Some(event) = event else { return };
+            if to.send_timeout(event, stalled).await.is_err() {
+                tracing::debug!("A watcher takes no events; its watch has ended");
+                return;
+            }
+        }
+    });
+    ReceiverStream::new(from).boxed()
 }
 
 /// Whether an event shows an object on its way out of the cluster that SQL keeps.
@@ -104,4 +133,49 @@ async fn tells_of_a_move(store: &Arc<dyn MetadataStorage>, kind: &Kind, event: &
     // Unknown is not the same as kept: the watch breaks off, and the client asks again.
     let row = row.map_err(io::Error::other)?;
     Ok(row.iter().any(|row| row.life == Life::Evicted))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use futures::stream;
+
+    use super::*;
+
+    fn event() -> io::Result<Event> {
+        Ok(Event {
+            r#type: "ADDED".to_owned(),
+            object: RawValue::from_string("{}".to_owned()).map_err(io::Error::other)?,
+        })
+    }
+
+    async fn ends(figures: &Figures) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while figures.watches.get() > 0.0 {
+            assert!(Instant::now() < deadline, "the watch goes on");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watch_ends_when_nobody_takes_its_events_and_when_nobody_is_there() {
+        let figures = Figures::default();
+        let patience = Duration::from_millis(50);
+        let mut stalled = kept_moving(stream::repeat_with(event).boxed(), &figures, patience);
+        assert_eq!(figures.watches.get(), 1.0);
+        ends(&figures).await;
+        let last = [stalled.next().await.is_some(), stalled.next().await.is_some()];
+        assert_eq!(last, [true, false], "what was under way, and a clean end");
+
+        let mut quiet = kept_moving(stream::pending().boxed(), &figures, patience);
+        assert!(tokio::time::timeout(2 * patience, quiet.next()).await.is_err());
+        assert_eq!(
+            figures.watches.get(),
+            1.0,
+            "that nothing happens is no fault of the watcher"
+        );
+        drop(quiet);
+        ends(&figures).await;
+    }
 }

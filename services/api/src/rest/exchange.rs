@@ -147,7 +147,7 @@ pub(super) async fn relay(
 }
 
 /// A refusal as an answer.
-pub(super) fn refused(refusal: &Refusal) -> Response {
+pub(crate) fn refused(refusal: &Refusal) -> Response {
     let code = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (code, json(refusal.status().to_string())).into_response();
     let headers = response.headers_mut();

@@ -13,14 +13,18 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::Method;
+use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
 use kindex_cluster::request::{self, Query, ResourcePath, Target};
 use kindex_runtime::kind::{Kind, Scope};
 
+use crate::figures::Deed;
 use crate::operations::{Caller, Operations, Place, Refusal};
 use exchange::Head;
 use render::Columns;
+
+pub(crate) use exchange::refused;
 
 /// The front end.
 #[derive(Clone)]
@@ -39,6 +43,14 @@ impl Rest {
     /// All paths.
     pub fn router(self) -> Router {
         Router::new().fallback(answer).with_state(self)
+    }
+
+    /// The served kind that a request is about, and what its path says of it.
+    fn about(&self, path: &str) -> Option<(&'static Kind, ResourcePath)> {
+        match request::parse_path(path) {
+            Target::Resource(path) => self.kind_of(&path).map(|kind| (kind, path)),
+            _ => None,
+        }
     }
 
     /// The served kind that a path is about, unless the path is about something below its objects that we leave alone.
@@ -81,8 +93,17 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let caller = exchange::caller(request.headers());
-    let answered = respond(&rest, &caller, request).await;
-    let response = answered.unwrap_or_else(|refusal| exchange::refused(&refusal));
+    let query = Query::parse(request.uri().query().unwrap_or_default());
+    let about = rest.about(&path);
+    let deed = about.as_ref().map_or(Deed::RELAYED, |(kind, path)| Deed {
+        verb: verb(&method, path, &query),
+        kind: kind.name,
+    });
+    let answered = match about {
+        Some(about) => respond(&rest, &caller, about, query, request).await,
+        None => relay(&rest, &caller, request).await,
+    };
+    let mut response = answered.unwrap_or_else(|refusal| exchange::refused(&refusal));
     let code = response.status().as_u16();
     // Parameters may hold anything; a path holds names alone.
     if method != Method::GET || matches!(code, 401 | 403) {
@@ -91,42 +112,69 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     } else {
         tracing::debug!(%method, path, code, "answered");
     }
+    response.extensions_mut().insert(deed);
     response
 }
 
-async fn respond(rest: &Rest, caller: &Caller, request: Request<Body>) -> Result<Response, Refusal> {
+/// As Kubernetes names what is asked for.
+fn verb(method: &Method, path: &ResourcePath, query: &Query) -> &'static str {
+    match (method, &path.name) {
+        (&Method::GET, None) if query.is_on("watch") => "watch",
+        (&Method::GET, None) => "list",
+        (&Method::GET, Some(_)) => "get",
+        (&Method::POST, _) => "create",
+        (&Method::PUT, _) => "update",
+        (&Method::PATCH, _) => "patch",
+        (&Method::DELETE, Some(_)) => "delete",
+        (&Method::DELETE, None) => "deletecollection",
+        _ => "other",
+    }
+}
+
+async fn open(rest: &Rest, request: Request<Body>) -> Result<(Parts, Bytes), Refusal> {
     let (parts, body) = request.into_parts();
     if rest.operations.is_open() {
         exchange::check_origin(&parts)?;
     }
     let body = exchange::read(body).await?;
-    let found = match request::parse_path(parts.uri.path()) {
-        Target::Resource(path) => rest.kind_of(&path).map(|kind| (kind, path)),
-        _ => None,
-    };
-    let Some((kind, path)) = found else {
-        return exchange::relay(&rest.operations, caller, parts, body).await;
-    };
-    let head = Head::read(&parts.headers)?;
-    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    Ok((parts, body))
+}
+
+async fn relay(rest: &Rest, caller: &Caller, request: Request<Body>) -> Result<Response, Refusal> {
+    let (parts, body) = open(rest, request).await?;
+    exchange::relay(&rest.operations, caller, parts, body).await
+}
+
+async fn respond(
+    rest: &Rest,
+    caller: &Caller,
+    (kind, path): (&'static Kind, ResourcePath),
+    query: Query,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let (parts, body) = open(rest, request).await?;
     let asked = Asked {
         kind,
         path,
         query,
-        head,
+        head: Head::read(&parts.headers)?,
         caller: caller.clone(),
         body,
     };
     let name = asked.path.name.as_deref();
-    match (&parts.method, name, asked.path.subresource) {
-        (&Method::GET, None, None) if asked.query.is_on("watch") => watch::watch(rest, &asked).await,
-        (&Method::GET, None, None) => read::list(rest, &asked).await,
-        (&Method::GET, Some(name), _) => read::get(rest, &asked, name).await,
-        (&Method::POST, None, None) => write::create(rest, &asked).await,
-        (&Method::PUT, Some(name), _) => write::update(rest, &asked, name).await,
-        (&Method::PATCH, Some(name), _) => write::patch(rest, &asked, name).await,
-        (&Method::DELETE, Some(name), None) => write::delete(rest, &asked, name).await,
-        (&Method::DELETE, None, None) => write::clear(rest, &asked).await,
+    match (
+        verb(&parts.method, &asked.path, &asked.query),
+        name,
+        asked.path.subresource,
+    ) {
+        ("watch", ..) => watch::watch(rest, &asked).await,
+        ("list", None, None) => read::list(rest, &asked).await,
+        ("get", Some(name), _) => read::get(rest, &asked, name).await,
+        ("create", None, None) => write::create(rest, &asked).await,
+        ("update", Some(name), _) => write::update(rest, &asked, name).await,
+        ("patch", Some(name), _) => write::patch(rest, &asked, name).await,
+        ("delete", Some(name), None) => write::delete(rest, &asked, name).await,
+        ("deletecollection", None, None) => write::clear(rest, &asked).await,
         _ => Err(Refusal::method_not_allowed()),
     }
 }

@@ -13,6 +13,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use super::Limits;
+
 /// Requests under way at once on one connection of HTTP/2.
 const STREAMS_MAX: u32 = 256;
 /// How often a silent client of HTTP/2 is asked whether it is there, and how long it may take to say so.
@@ -24,8 +26,8 @@ const ASK_PATIENCE: Duration = Duration::from_secs(20);
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     router: Router,
-    idle: Duration,
-    stop: CancellationToken,
+    limits: &Limits,
+    stop: &CancellationToken,
 ) {
     let requests = Arc::new(AtomicU64::new(0));
     let counted = requests.clone();
@@ -38,7 +40,7 @@ pub(super) async fn serve(
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(idle)
+        .header_read_timeout(limits.idle)
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
@@ -47,7 +49,8 @@ pub(super) async fn serve(
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = forgotten(&requests, idle) => {
+        () = silent(&requests, limits.first) => return tracing::debug!("A client connects and asks nothing"),
+        () = forgotten(&requests, limits.idle) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -58,6 +61,14 @@ pub(super) async fn serve(
     };
     if let Err(error) = ended {
         tracing::trace!(%error, "A connection ended early");
+    }
+}
+
+/// Until so long has passed, where no request has come by then.
+async fn silent(requests: &AtomicU64, first: Duration) {
+    tokio::time::sleep(first).await;
+    if requests.load(Ordering::Relaxed) > 0 {
+        std::future::pending().await
     }
 }
 

@@ -1,17 +1,24 @@
 //! Listening: connections within bounds, until told to stop.
 
+mod admission;
 mod connection;
 mod tls;
 
 use std::io;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use tokio::net::TcpListener;
+use axum::{Extension, Router, middleware};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::figures::{Figures, OneMore};
+use admission::{Admission, Peer, admit};
 
 pub use tls::{Tls, TlsError};
 
@@ -28,13 +35,30 @@ pub struct Limits {
     /// A connection without a new request for so long is closed, once what is under way on it has ended; also one
     /// whose request does not come to an end.
     pub idle: Duration,
+    /// A new connection whose first request takes longer is closed.
+    pub first: Duration,
+    /// A client that takes nothing of its answer for so long is cut off.
+    pub stalled: Duration,
+    /// Requests at once that change nothing; more are told to try again. A watch counts until it has begun.
+    pub reads: usize,
+    /// Requests at once that change something.
+    pub changes: usize,
+    /// Requests that one client may make in a second: whoever has one token, or one address without any.
+    pub requests_per_second: Option<NonZeroU32>,
 }
 
+/// Requests at once are those of kube-apiserver (`--max-requests-inflight`, `--max-mutating-requests-inflight`).
+/// <https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/>
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 4096,
+            connections: 16_384,
             idle: Duration::from_secs(120),
+            first: Duration::from_secs(10),
+            stalled: Duration::from_secs(30),
+            reads: 400,
+            changes: 200,
+            requests_per_second: None,
         }
     }
 }
@@ -48,8 +72,11 @@ pub async fn serve(
     router: Router,
     tls: Option<Tls>,
     limits: Limits,
+    figures: Figures,
     stop: CancellationToken,
 ) -> io::Result<()> {
+    let door = Arc::new(Admission::new(&limits, figures.clone()));
+    let router = router.layer(middleware::from_fn_with_state(door, admit));
     let places = Arc::new(Semaphore::new(limits.connections));
     let connections = TaskTracker::new();
     loop {
@@ -57,10 +84,10 @@ pub async fn serve(
             () = stop.cancelled() => break,
             place = places.clone().acquire_owned() => place.map_err(io::Error::other)?,
         };
-        let stream = tokio::select! {
+        let (stream, peer) = tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of file descriptors, most likely: connections that end will free some.
                     tracing::warn!(%error, "Cannot accept a connection");
@@ -69,24 +96,48 @@ pub async fn serve(
                 }
             },
         };
-        // Without this, small events wait for acknowledgements; a socket that refuses still works.
-        let _slower = stream.set_nodelay(true);
-        let (router, idle, stop) = (router.clone(), limits.idle, stop.clone());
-        let acceptor = tls.as_ref().map(Tls::acceptor);
+        let one = OneMore::of(&figures.connections);
+        let host = Host {
+            router: router.clone(),
+            tls: tls.clone(),
+            limits: limits.clone(),
+            stop: stop.clone(),
+        };
         connections.spawn(async move {
-            match acceptor {
-                None => connection::serve(stream, router, idle, stop).await,
-                Some(acceptor) => match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
-                    Ok(Ok(stream)) => connection::serve(stream, router, idle, stop).await,
-                    Ok(Err(error)) => tracing::debug!(%error, "A client does not agree on keys"),
-                    Err(_) => tracing::debug!("A client takes too long to agree on keys"),
-                },
-            }
-            drop(place);
+            host.receive(stream, peer.ip()).await;
+            drop((place, one));
         });
     }
     connections.close();
     // Whoever does not end in time is cut off.
     let _late = tokio::time::timeout(GRACE, connections.wait()).await;
     Ok(())
+}
+
+/// What a connection is served with.
+struct Host {
+    router: Router,
+    tls: Option<Tls>,
+    limits: Limits,
+    stop: CancellationToken,
+}
+
+impl Host {
+    /// Serves one connection to its end.
+    async fn receive(self, stream: TcpStream, address: IpAddr) {
+        // Without this, small events wait for acknowledgements; a socket that refuses still works.
+        let _slower = stream.set_nodelay(true);
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.limits.stalled));
+        let router = self.router.layer(Extension(Peer(address)));
+        let (stream, limits, stop) = (Box::pin(stream), &self.limits, &self.stop);
+        match self.tls.as_ref().map(Tls::acceptor) {
+            None => connection::serve(stream, router, limits, stop).await,
+            Some(acceptor) => match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
+                Ok(Ok(stream)) => connection::serve(stream, router, limits, stop).await,
+                Ok(Err(error)) => tracing::debug!(%error, "A client does not agree on keys"),
+                Err(_) => tracing::debug!("A client takes too long to agree on keys"),
+            },
+        }
+    }
 }

@@ -1,0 +1,140 @@
+//! What the API server counts, each figure with the name and the help text under which a scrape shows it. Knows no
+//! HTTP.
+
+use std::time::Duration;
+
+use prometheus::core::Collector;
+use prometheus::{Gauge, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+
+/// From an object in memory to a list of a whole kind.
+const SECONDS: &[f64] = &[
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0,
+];
+
+/// What a request turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deed {
+    /// As Kubernetes names it: `get`, `list`; `relay` for what is about none of the served kinds.
+    pub verb: &'static str,
+    /// The name of the kind; empty for what is relayed.
+    pub kind: &'static str,
+}
+
+impl Deed {
+    /// What is about none of the served kinds.
+    pub const RELAYED: Self = Self {
+        verb: "relay",
+        kind: "",
+    };
+}
+
+/// Why a request was turned away unread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnedAway {
+    /// As many as are let in are under way.
+    InFlight,
+    /// Its client has asked too often.
+    Rate,
+}
+
+/// The figures of one server. Clones count together.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    requests: IntCounterVec,
+    seconds: HistogramVec,
+    turned_away: IntCounterVec,
+    /// Open connections.
+    pub connections: Gauge,
+    /// Watches under way.
+    pub watches: Gauge,
+}
+
+impl Figures {
+    /// Shown by `registry`.
+    ///
+    /// # Panics
+    /// Where the registry shows an API server already.
+    pub fn new(registry: &Registry) -> Self {
+        let figures = Self::default();
+        let collectors: [Box<dyn Collector>; 5] = [
+            Box::new(figures.requests.clone()),
+            Box::new(figures.seconds.clone()),
+            Box::new(figures.turned_away.clone()),
+            Box::new(figures.connections.clone()),
+            Box::new(figures.watches.clone()),
+        ];
+        for collector in collectors {
+            registry.register(collector).expect("one API server a registry");
+        }
+        figures
+    }
+
+    /// Counts a request that was answered with this code after this time, of a watch up to its first event.
+    pub(crate) fn answered(&self, deed: Deed, code: &str, after: Duration) {
+        self.requests.with_label_values(&[deed.verb, deed.kind, code]).inc();
+        let seconds = self.seconds.with_label_values(&[deed.verb, deed.kind]);
+        seconds.observe(after.as_secs_f64());
+    }
+
+    /// Counts a request that was not let in.
+    pub(crate) fn turned_away(&self, why: TurnedAway) {
+        self.of(why).inc();
+    }
+
+    fn of(&self, why: TurnedAway) -> prometheus::IntCounter {
+        let why = match why {
+            TurnedAway::InFlight => "in_flight",
+            TurnedAway::Rate => "rate",
+        };
+        self.turned_away.with_label_values(&[why])
+    }
+}
+
+/// Figures that nobody sees.
+impl Default for Figures {
+    fn default() -> Self {
+        let vector = |name: &str, help: &str, labels: &[&str]| {
+            IntCounterVec::new(Opts::new(name, help), labels).expect("names are valid")
+        };
+        let gauge = |name: &str, help: &str| Gauge::new(name, help).expect("names are valid");
+        let seconds = HistogramOpts::new(
+            "kindex_api_request_seconds",
+            "From the head of a request to the head of its answer.",
+        );
+        let figures = Self {
+            requests: vector(
+                "kindex_api_requests_total",
+                "Requests by what they were and the code of their answer.",
+                &["verb", "kind", "code"],
+            ),
+            seconds: HistogramVec::new(seconds.buckets(SECONDS.to_vec()), &["verb", "kind"]).expect("names are valid"),
+            turned_away: vector(
+                "kindex_api_turned_away_total",
+                "Requests that were answered 429 unread, by cause.",
+                &["cause"],
+            ),
+            connections: gauge("kindex_api_connections", "Open connections of clients."),
+            watches: gauge("kindex_api_watches", "Watches under way."),
+        };
+        // Shown from the start, so that the first of them is seen as an increase.
+        let _shown = [TurnedAway::InFlight, TurnedAway::Rate].map(|why| figures.of(why));
+        figures
+    }
+}
+
+/// One of something, for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct OneMore(Gauge);
+
+impl OneMore {
+    pub(crate) fn of(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for OneMore {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

@@ -1,0 +1,123 @@
+//! Which requests are let in: so many at once, and of one client so many a second. Whoever is turned away is told so
+//! at once and when to ask again, before anything of the request was read.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+
+use super::Limits;
+use crate::figures::{Deed, Figures, TurnedAway};
+use crate::operations::{Reason, Refusal};
+use crate::rest::refused;
+
+/// Clients that are remembered before those that have been quiet are forgotten.
+const CLIENTS_MAX: usize = 10_000;
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr);
+
+/// Whose requests are counted together.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Client {
+    /// The hash of a token.
+    Token([u8; 32]),
+    Address(Option<IpAddr>),
+}
+
+impl Client {
+    fn of(request: &Request) -> Self {
+        match request.headers().get(header::AUTHORIZATION) {
+            Some(token) => Self::Token(Sha256::digest(token.as_bytes()).into()),
+            None => Self::Address(request.extensions().get::<Peer>().map(|peer| peer.0)),
+        }
+    }
+}
+
+/// The door.
+pub(super) struct Admission {
+    reads: Semaphore,
+    changes: Semaphore,
+    rate: Option<DefaultKeyedRateLimiter<Client>>,
+    figures: Figures,
+}
+
+impl Admission {
+    pub(super) fn new(limits: &Limits, figures: Figures) -> Self {
+        // A burst of one second's requests.
+        let rate = |second: NonZeroU32| RateLimiter::keyed(Quota::per_second(second));
+        Self {
+            reads: Semaphore::new(limits.reads),
+            changes: Semaphore::new(limits.changes),
+            rate: limits.requests_per_second.map(rate),
+            figures,
+        }
+    }
+
+    fn is_within_rate(&self, request: &Request) -> bool {
+        let Some(rate) = &self.rate else { return true };
+        if rate.len() > CLIENTS_MAX {
+            rate.retain_recent();
+        }
+        rate.check_key(&Client::of(request)).is_ok()
+    }
+
+    fn turn_away(&self, why: TurnedAway) -> Response {
+        self.figures.turned_away(why);
+        let message = match why {
+            TurnedAway::InFlight => "the server answers as many requests at once as it may; try again",
+            TurnedAway::Rate => "this client asks more often than the server lets it; try again later",
+        };
+        refused(&Refusal::try_again(Reason::TooManyRequests, message))
+    }
+}
+
+/// Lets a request in or turns it away, and counts it.
+pub(super) async fn admit(State(door): State<Arc<Admission>>, request: Request, next: Next) -> Response {
+    if !door.is_within_rate(&request) {
+        return door.turn_away(TurnedAway::Rate);
+    }
+    let places = if changes(&request) { &door.changes } else { &door.reads };
+    // Given back with the head of the answer, so that a watch takes none while it goes on.
+    let Ok(_place) = places.try_acquire() else {
+        return door.turn_away(TurnedAway::InFlight);
+    };
+    let began = Instant::now();
+    let response = next.run(request).await;
+    if let Some(deed) = response.extensions().get::<Deed>() {
+        door.figures.answered(*deed, &code(&response), began.elapsed());
+    }
+    response
+}
+
+/// Whether a request is to change something: by its method, or by the name of its call where all methods are POST.
+fn changes(request: &Request) -> bool {
+    if is_grpc(request.headers()) {
+        let call = request.uri().path().rsplit('/').next().unwrap_or_default();
+        return ["Create", "Update", "Delete"].iter().any(|verb| call.starts_with(verb));
+    }
+    !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
+}
+
+/// Of a gRPC answer its own code, where the head has it.
+fn code(response: &Response) -> String {
+    let grpc = response
+        .headers()
+        .get("grpc-status")
+        .and_then(|code| code.to_str().ok());
+    grpc.map_or_else(|| response.status().as_u16().to_string(), |code| format!("grpc {code}"))
+}

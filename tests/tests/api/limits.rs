@@ -1,0 +1,190 @@
+//! What the server bears: connections, requests at once, requests a second, clients that do not read.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::get;
+use bytes::Bytes;
+use futures::stream;
+use kindex_api::figures::Figures;
+use kindex_api::server::{self, Limits};
+use kube::{Client, Config};
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::stage::eventually;
+
+/// A server of little patience.
+struct Door {
+    address: SocketAddr,
+    figures: Figures,
+    /// `/held` answers as many times as this allows.
+    held: Arc<Semaphore>,
+    stop: CancellationToken,
+}
+
+impl Door {
+    async fn open(limits: Limits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let door = Self {
+            address: listener.local_addr().unwrap(),
+            figures: Figures::default(),
+            held: Arc::new(Semaphore::new(0)),
+            stop: CancellationToken::new(),
+        };
+        let held = door.held.clone();
+        let wait = async move || {
+            held.acquire().await.unwrap().forget();
+            "held"
+        };
+        let piece = || Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 16_384]));
+        let endless = async move || Body::from_stream(stream::repeat_with(piece));
+        let router = Router::new()
+            .route("/", get(async || "hello").post(async || "changed"))
+            .route("/held", get(wait))
+            .route("/endless", get(endless));
+        let (figures, stop) = (door.figures.clone(), door.stop.clone());
+        tokio::spawn(server::serve(listener, router, None, limits, figures, stop));
+        door
+    }
+
+    fn client(&self) -> Client {
+        let mut config = Config::new(format!("http://{}", self.address).parse().unwrap());
+        config.default_retry = false;
+        Client::try_from(config).unwrap()
+    }
+
+    /// Code, seconds until the next try, and the Status or text.
+    async fn ask(&self, method: &str, path: &str, token: &str) -> (u16, Option<String>, Value) {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("authorization", format!("Bearer {token}"))
+            .body(kube::client::Body::empty())
+            .unwrap();
+        let response = self.client().send(request).await.unwrap();
+        let code = response.status().as_u16();
+        let again = response
+            .headers()
+            .get("retry-after")
+            .map(|value| value.to_str().unwrap().to_owned());
+        let body = http_body_util::BodyExt::collect(response.into_body())
+            .await
+            .unwrap()
+            .to_bytes();
+        (code, again, serde_json::from_slice(&body).unwrap_or_default())
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_counted_and_idle_ones_closed() {
+    let door = Door::open(Limits {
+        connections: 2,
+        first: Duration::from_millis(300),
+        ..Limits::default()
+    })
+    .await;
+    // They say nothing, and take all places.
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(TcpStream::connect(door.address).await.unwrap());
+    }
+    let client = door.client();
+    eventually("an answer once they are closed", async || {
+        let request = http::Request::get("/").body(Vec::new()).unwrap();
+        client.request_text(request).await.is_ok_and(|text| text == "hello")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_requests_at_once_are_told_to_come_again() {
+    let door = Arc::new(
+        Door::open(Limits {
+            reads: 1,
+            changes: 1,
+            ..Limits::default()
+        })
+        .await,
+    );
+    let first = tokio::spawn({
+        let door = door.clone();
+        async move { door.ask("GET", "/held", "a").await }
+    });
+    eventually("a refusal while one is answered", async || {
+        let (code, again, status) = door.ask("GET", "/", "b").await;
+        code == 429 && again.as_deref() == Some("1") && status["reason"] == "TooManyRequests"
+    })
+    .await;
+    let (code, ..) = door.ask("POST", "/", "b").await;
+    assert_eq!(code, 200, "changes have places of their own");
+    door.held.add_permits(1);
+    assert_eq!(first.await.unwrap().0, 200);
+    let (code, ..) = door.ask("GET", "/", "b").await;
+    assert_eq!(code, 200, "the place is free again");
+    // The head of an endless answer is there: what goes on takes no place.
+    let response = door
+        .client()
+        .send(
+            http::Request::get("/endless")
+                .body(kube::client::Body::empty())
+                .unwrap(),
+        )
+        .await;
+    let (code, ..) = door.ask("GET", "/", "b").await;
+    assert_eq!(code, 200);
+    drop(response);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_has_its_share_and_another_one_too() {
+    let door = Door::open(Limits {
+        requests_per_second: NonZeroU32::new(3),
+        ..Limits::default()
+    })
+    .await;
+    let mut refused = 0;
+    for _ in 0..10 {
+        let (code, again, _) = door.ask("GET", "/", "greedy").await;
+        assert!(
+            code == 200 && again.is_none() || code == 429 && again.as_deref() == Some("1"),
+            "{code} {again:?}"
+        );
+        refused += usize::from(code == 429);
+    }
+    assert!(refused >= 3, "{refused} of 10 in much less than two seconds");
+    assert_eq!(door.ask("GET", "/", "modest").await.0, 200);
+    eventually("the next second", async || {
+        door.ask("GET", "/", "greedy").await.0 == 200
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_is_cut_off() {
+    let door = Door::open(Limits {
+        stalled: Duration::from_millis(300),
+        ..Limits::default()
+    })
+    .await;
+    let mut stalled = TcpStream::connect(door.address).await.unwrap();
+    stalled
+        .write_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await
+        .unwrap();
+    eventually("its connection", async || door.figures.connections.get() == 1.0).await;
+    eventually("its end", async || door.figures.connections.get() == 0.0).await;
+}
