@@ -101,7 +101,9 @@ pub(crate) fn read(registry: &Registry, path: &Path) -> CommandResult<Config> {
             .hint("docs/src/reference/configuration.md lists every key")
     };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    Config::parse(&text, registry).map_err(|error| wrong(&error))
+    let mut config = Config::parse(&text, registry).map_err(|error| wrong(&error))?;
+    config.read_credentials().map_err(|error| wrong(&error))?;
+    Ok(config)
 }
 
 /// A running ingester, or the reason why there is none.

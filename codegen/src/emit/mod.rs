@@ -11,6 +11,7 @@ mod migrations;
 mod named_queries;
 mod proto_service;
 mod query;
+mod rbac;
 mod registry;
 mod rust;
 mod rust_types;
@@ -29,7 +30,7 @@ use rust_types::placement::Placement;
 pub fn all(model: &Model, planned: &[Migration]) -> Artifacts {
     let placement = Placement::new(model);
     let placement = &placement;
-    let emitters: [&(dyn Fn() -> Artifacts + Sync); 10] = [
+    let emitters: [&(dyn Fn() -> Artifacts + Sync); 11] = [
         &|| rust_types::emit(model, placement),
         &|| indexed::emit(model, placement),
         &|| kinds::emit(model, placement),
@@ -38,6 +39,7 @@ pub fn all(model: &Model, planned: &[Migration]) -> Artifacts {
         &|| made_proto::emit(model),
         &|| sql::emit(model),
         &|| crd::emit(model),
+        &|| rbac::emit(model),
         &|| proto_service::emit(model),
         &|| sql_reference::emit(model),
     ];

@@ -28,7 +28,7 @@ pub(super) fn emit(sql: &str) -> Artifacts {
     let files = [
         ("deploy/schema/ingester_schema_job.yaml", job),
         ("deploy/schema/init_db.sh", script.clone()),
-        ("deploy/chart/files/schema/init_db.sh", script),
+        ("deploy/helm/kindex/files/schema/init_db.sh", script),
     ];
     files
         .into_iter()

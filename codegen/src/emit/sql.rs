@@ -13,7 +13,7 @@ use crate::model::Model;
 const INIT_FILES: [&str; 3] = [
     "schema/ingester_schema.sql",
     "schema/complete_ingester_schema.sql",
-    "deploy/chart/files/schema/mysql-init-schema.sql",
+    "deploy/helm/kindex/files/schema/mysql-init-schema.sql",
 ];
 
 /// The same tables in whatever database the connection is in: what the program itself applies.

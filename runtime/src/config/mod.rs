@@ -12,12 +12,14 @@ use crate::ingester::settings::{OrphanGuard, Settings};
 use crate::kind::{Kind, Registry};
 use crate::store::{Address, MySqlFields, PoolConfig, SqlitePlace};
 
+mod credentials;
 mod duration;
 mod read;
 #[cfg(test)]
 mod tests;
 mod tree;
 
+pub use credentials::CredentialError;
 pub use read::Mistake;
 use read::{Reader, Stanza};
 use tree::Node;
@@ -53,6 +55,10 @@ pub struct MySqlConfig {
     pub enabled: bool,
     /// Where and as whom.
     pub fields: MySqlFields,
+    /// `userFile`: holds the user.
+    pub user_file: Option<PathBuf>,
+    /// `passwordFile`: holds the password.
+    pub password_file: Option<PathBuf>,
     /// `maxOpenConns`, `maxIdleConns` and `connMaxLifetime`.
     pub pool: PoolConfig,
 }
@@ -216,7 +222,7 @@ impl MySqlConfig {
         let MySqlFields {
             host, user, database, ..
         } = &self.fields;
-        self.enabled || [host, user, database].iter().any(|text| !text.is_empty())
+        self.enabled || self.user_file.is_some() || [host, user, database].iter().any(|text| !text.is_empty())
     }
 }
 
@@ -263,6 +269,8 @@ fn read_metadata_storage(reader: &mut Reader<'_>, mut stanza: Stanza) -> Metadat
 
 fn read_mysql(reader: &mut Reader<'_>, mut stanza: Stanza) -> MySqlConfig {
     let stanza = &mut stanza;
+    reader.one_of(stanza, "user", "userFile");
+    reader.one_of(stanza, "password", "passwordFile");
     let pool = PoolConfig::default();
     let port = reader.number(stanza, "port", 1, u16::MAX.into());
     let config = MySqlConfig {
@@ -275,6 +283,8 @@ fn read_mysql(reader: &mut Reader<'_>, mut stanza: Stanza) -> MySqlConfig {
             database: reader.text(stanza, "database").unwrap_or_default(),
             ..MySqlFields::default()
         },
+        user_file: reader.text(stanza, "userFile").map(PathBuf::from),
+        password_file: reader.text(stanza, "passwordFile").map(PathBuf::from),
         pool: PoolConfig {
             max_open: reader
                 .number(stanza, "maxOpenConns", 1, 10_000)

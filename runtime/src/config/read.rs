@@ -109,6 +109,15 @@ impl Reader<'_> {
         }
     }
 
+    /// Reports two keys of which a stanza may have one.
+    pub(super) fn one_of(&mut self, stanza: &Stanza, one: &'static str, other: &'static str) {
+        let named = |wanted: &str| stanza.entries.iter().find(|(key, _)| key.value == wanted);
+        if let (Some(_), Some((second, _))) = (named(one), named(other)) {
+            let message = format!("{one} and {other} are both given");
+            self.mistake(place(second), message, Some("keep one of the two".to_owned()));
+        }
+    }
+
     pub(super) fn text(&mut self, stanza: &mut Stanza, key: &'static str) -> Option<String> {
         let value = stanza.take(key)?;
         let at = place(&value);

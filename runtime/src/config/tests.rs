@@ -115,6 +115,28 @@ fn every_key_of_the_ingester_has_an_effect_on_each_kind() {
 }
 
 #[test]
+fn credentials_stand_in_the_file_or_in_files_of_their_own() {
+    let mysql = |keys: &str| format!("metadataStorage: {{enableMetadataStorage: true}}\nmysql: {{{keys}}}\n");
+    let config = parse(&mysql("userFile: /secret/user, passwordFile: /secret/password"));
+    assert_eq!(config.mysql.user_file, Some("/secret/user".into()));
+    assert_eq!(config.mysql.password_file, Some("/secret/password".into()));
+    assert!(config.mysql.is_enabled());
+    for (keys, twice) in [
+        ("user: a, userFile: /b", "user and userFile are both given"),
+        (
+            "passwordFile: /b, password: a",
+            "password and passwordFile are both given",
+        ),
+    ] {
+        let refused = refused(&mysql(keys));
+        assert!(
+            refused.contains(twice) && refused.contains("keep one of the two"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
 fn the_orphan_guard_is_set_for_all_kinds_and_for_single_ones() {
     let guard = |text: &str, kind| parse(text).settings(kind, false).orphan_guard;
     let unset = OrphanGuard {
@@ -140,7 +162,9 @@ fn the_orphan_guard_is_set_for_all_kinds_and_for_single_ones() {
 #[test]
 fn every_key_of_mysql_has_an_effect() {
     let config = parse(EXAMPLE);
-    let MySqlConfig { enabled, fields, pool } = &config.mysql;
+    let MySqlConfig {
+        enabled, fields, pool, ..
+    } = &config.mysql;
     assert!(!enabled && config.mysql.is_enabled());
     assert_eq!(fields.password, "0123", "as written, not as a number");
     assert_eq!((pool.max_open, pool.max_idle), (24, 6));

@@ -132,5 +132,5 @@ async fn the_init_container_creates_the_schema(product: Product) {
     };
     let [patch] = documents(INIT_CONTAINER).try_into().expect("one document");
     let container = &patch["spec"]["template"]["spec"]["initContainers"][0];
-    run_container(&mut server, container, &path("deploy/chart/files/schema")).await;
+    run_container(&mut server, container, &path("deploy/helm/kindex/files/schema")).await;
 }

@@ -97,6 +97,33 @@ fn a_service_with_and_without_a_status() {
 }
 
 #[test]
+fn roles_of_kinds_with_and_without_a_status() {
+    let paths = ["api", "edit", "ingester", "ingester-leases", "view"].map(|role| format!("schema/rbac/{role}.yaml"));
+    check("schema", &paths.each_ref().map(String::as_str));
+}
+
+#[test]
+fn the_chart_has_the_same_roles_to_the_byte() {
+    let artifacts = emit("schema");
+    let (ours, charts) = ("schema/rbac/", "deploy/helm/kindex/files/rbac/");
+    let below = |directory| {
+        let files = artifacts.iter();
+        files.filter_map(move |(path, text)| Some((path.as_str().strip_prefix(directory)?, text)))
+    };
+    assert_eq!(below(ours).count(), 5);
+    assert!(below(ours).eq(below(charts)));
+}
+
+#[test]
+fn the_roles_name_kinds_whose_crds_are_of_others() {
+    let artifacts = emit("foreign_crd");
+    for role in ["api", "edit", "ingester", "view"] {
+        let role = text(&artifacts, &format!("schema/rbac/{role}.yaml"));
+        assert!(role.contains("- guests\n"), "{role}");
+    }
+}
+
+#[test]
 fn a_crd_of_others_is_never_emitted() {
     check("foreign_crd", &["generated/src/kinds/guest/kind.rs"]);
     let crds = emit("foreign_crd")
@@ -111,7 +138,7 @@ fn the_scripts_that_operators_know_are_the_same_to_the_byte() {
     let authoritative = text(&artifacts, "schema/ingester_schema.sql");
     for copy in [
         "schema/complete_ingester_schema.sql",
-        "deploy/chart/files/schema/mysql-init-schema.sql",
+        "deploy/helm/kindex/files/schema/mysql-init-schema.sql",
     ] {
         assert_eq!(text(&artifacts, copy), authoritative, "{copy}");
     }

@@ -1,0 +1,166 @@
+//! Who may do what in a cluster: a role for each role of the program, with the verbs that it asks for and no other,
+//! and two for people, which Kubernetes adds to its own roles `view` and `edit`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::artifact::{Artifacts, HEADER, RelativePath};
+use crate::model::{Kind, Model, SubresourceStatus};
+
+/// Where the roles are for people, and where the chart has the same files, to the byte.
+const DIRECTORIES: [&str; 2] = ["schema/rbac", "deploy/helm/kindex/files/rbac"];
+
+/// One file for each role, in each of the directories.
+pub(super) fn emit(model: &Model) -> Artifacts {
+    let roles = [
+        ("ingester", ingester(model)),
+        ("ingester-leases", ingester_leases()),
+        ("api", api(model)),
+        ("view", view(model)),
+        ("edit", edit(model)),
+    ];
+    let files = roles.into_iter().flat_map(|(name, role)| {
+        let yaml = serde_saphyr::to_string(&role).expect("a manifest holds only text");
+        let text = format!("# {HEADER}\n{yaml}");
+        DIRECTORIES.map(|directory| (RelativePath::new(format!("{directory}/{name}.yaml")), text.clone()))
+    });
+    files.collect()
+}
+
+/// `kindex ingester`, and the commands that compare and fill: `status`, `verify`, `backfill`.
+fn ingester(model: &Model) -> Role {
+    let mut rules = of_kinds(model, &["delete", "get", "list", "patch", "watch"]);
+    rules.push(Rule::new("", ["events"], &["create"]));
+    Role::cluster("kindex-ingester", "What kindex ingester asks a cluster for.", rules)
+}
+
+/// `kindex ingester --leader-elect` and `--shards`, in the namespace of their leases alone.
+fn ingester_leases() -> Role {
+    let verbs = &["create", "delete", "list", "update"];
+    let rules = vec![Rule::new("coordination.k8s.io", ["leases"], verbs)];
+    Role {
+        kind: "Role",
+        ..Role::cluster(
+            "kindex-ingester-leases",
+            "What several ingesters need beside that, in the namespace of their leases.",
+            rules,
+        )
+    }
+}
+
+/// `kindex api --rights caller`: what it does in its own name. All else it does in its callers'.
+fn api(model: &Model) -> Role {
+    let mut rules = of_kinds(model, &["delete", "get", "list", "patch"]);
+    rules.push(Rule::new("authentication.k8s.io", ["tokenreviews"], &["create"]));
+    rules.push(Rule::new("authorization.k8s.io", ["subjectaccessreviews"], &["create"]));
+    Role::cluster(
+        "kindex-api",
+        "What kindex api asks a cluster for in its own name, beside what it does with each caller's rights.",
+        rules,
+    )
+}
+
+fn view(model: &Model) -> Role {
+    let mut rules = of_kinds(model, &["get", "list", "watch"]);
+    rules.extend(grouped(model, &["get"], |kind| match kind.status {
+        SubresourceStatus::Present(_) => Some(format!("{}/status", kind.plural)),
+        SubresourceStatus::Absent => None,
+    }));
+    let role = Role::cluster("kindex-view", "Reads objects of the kinds; a part of view.", rules);
+    role.added_to("view")
+}
+
+fn edit(model: &Model) -> Role {
+    let verbs = &["create", "delete", "deletecollection", "patch", "update"];
+    let rules = of_kinds(model, verbs);
+    let role = Role::cluster("kindex-edit", "Changes objects of the kinds; a part of edit.", rules);
+    role.added_to("edit")
+}
+
+/// The same verbs for every kind.
+fn of_kinds(model: &Model, verbs: &'static [&'static str]) -> Vec<Rule> {
+    grouped(model, verbs, |kind| Some(kind.plural.clone()))
+}
+
+/// A rule for each API group, in the order of the kinds.
+fn grouped(model: &Model, verbs: &'static [&'static str], resource: impl Fn(&Kind) -> Option<String>) -> Vec<Rule> {
+    let mut rules: Vec<Rule> = Vec::new();
+    for kind in &model.kinds {
+        let Some(resource) = resource(kind) else { continue };
+        let group = kind.group.as_str();
+        match rules.iter_mut().find(|rule| rule.api_groups[0] == group) {
+            Some(rule) => rule.resources.push(resource),
+            None => rules.push(Rule::new(group, [resource], verbs)),
+        }
+    }
+    rules
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Role {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: Metadata,
+    rules: Vec<Rule>,
+}
+
+#[derive(Serialize)]
+struct Metadata {
+    name: &'static str,
+    labels: BTreeMap<String, &'static str>,
+    annotations: Annotations,
+}
+
+#[derive(Serialize)]
+struct Annotations {
+    #[serde(rename = "kubernetes.io/description")]
+    description: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule {
+    api_groups: [String; 1],
+    resources: Vec<String>,
+    verbs: &'static [&'static str],
+}
+
+impl Role {
+    /// For the whole cluster.
+    fn cluster(name: &'static str, description: &'static str, rules: Vec<Rule>) -> Self {
+        Self {
+            api_version: "rbac.authorization.k8s.io/v1",
+            kind: "ClusterRole",
+            metadata: Metadata {
+                name,
+                labels: BTreeMap::from([("app.kubernetes.io/name".to_owned(), "kindex")]),
+                annotations: Annotations { description },
+            },
+            rules,
+        }
+    }
+
+    /// As a part of one of Kubernetes' own roles for people.
+    /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles>
+    fn added_to(mut self, role: &str) -> Self {
+        let label = format!("rbac.authorization.k8s.io/aggregate-to-{role}");
+        self.metadata.labels.insert(label, "true");
+        self
+    }
+}
+
+impl Rule {
+    fn new(
+        group: &str,
+        resources: impl IntoIterator<Item = impl Into<String>>,
+        verbs: &'static [&'static str],
+    ) -> Self {
+        Self {
+            api_groups: [group.to_owned()],
+            resources: resources.into_iter().map(Into::into).collect(),
+            verbs,
+        }
+    }
+}
