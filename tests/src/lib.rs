@@ -15,6 +15,8 @@ pub mod galera;
 
 pub mod controlplane;
 
+pub mod helm;
+
 pub mod reference;
 
 pub mod scrape;

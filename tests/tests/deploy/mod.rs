@@ -1,6 +1,9 @@
-//! What `deploy/` holds to create the schema on a server: the script as a person runs it, and the
+//! What `deploy/` holds. To create the schema on a server: the script as a person runs it, and the
 //! Job's and the init container's commands as they stand in their manifests, on MariaDB and MySQL.
+//! The chart, as helm renders it and as a kube-apiserver takes it.
 
+mod chart;
+mod chart_in_a_cluster;
 mod manifest;
 mod schema_files;
 mod script;

@@ -1,0 +1,33 @@
+{{- /* What no schema of single values can say. Every mistake of a run is told at once. */}}
+
+{{- define "kindex.check" -}}
+{{- $mistakes := list -}}
+{{- with .Values.config.mysql -}}
+{{- if .password -}}
+{{- $mistakes = append $mistakes "config.mysql.password: a ConfigMap is no place for a password. Put it into the Secret that database.existingSecret names, under database.passwordKey" -}}
+{{- end -}}
+{{- if or .userFile .passwordFile -}}
+{{- $mistakes = append $mistakes "config.mysql.userFile and passwordFile: the chart sets them. Name the Secret and its keys in database instead" -}}
+{{- end -}}
+{{- end -}}
+{{- if .Values.config.sqlite -}}
+{{- $mistakes = append $mistakes "config.sqlite: pods share no file. Name a MySQL or MariaDB server in config.mysql" -}}
+{{- end -}}
+{{- if and .Values.config.mysql (not .Values.database.existingSecret) -}}
+{{- $mistakes = append $mistakes "database.existingSecret: name the Secret with the database's user and password" -}}
+{{- end -}}
+{{- if and .Values.ingester.enabled (eq .Values.ingester.mode "alone") (gt (int .Values.ingester.replicas) 1) -}}
+{{- $mistakes = append $mistakes (printf "ingester.mode alone with %d replicas: each would do all of the work. Take mode leader or shards, or replicas 1" (int .Values.ingester.replicas)) -}}
+{{- end -}}
+{{- if .Values.api.enabled -}}
+{{- if not .Values.api.tls.secretName -}}
+{{- $mistakes = append $mistakes "api.tls.secretName: the API server takes bearer tokens, and needs a certificate. Name a Secret of type kubernetes.io/tls" -}}
+{{- end -}}
+{{- if not (include "kindex.gatesAreOpen" .) -}}
+{{- $mistakes = append $mistakes "api.enabled without a database: there are no stored objects to serve. Set config.metadataStorage.enableMetadataStorage and config.mysql, or api.enabled=false" -}}
+{{- end -}}
+{{- end -}}
+{{- if $mistakes -}}
+{{- fail (printf "\n\n%s\n" (join "\n" $mistakes)) -}}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,324 @@
+//! The chart as helm renders it: what it says agrees with the program, with the emitted files and with itself, and
+//! values that cannot work are refused in words.
+
+use kindex_runtime::config::{Config, MetadataStorageChoice};
+use kindex_tests::helm;
+use kindex_tests::require::require;
+use serde_json::{Value, json};
+
+use super::manifest::documents;
+use super::read;
+
+/// Every option on.
+pub(super) const EVERYTHING: &[&str] = &[
+    "--set=api.enabled=true",
+    "--set=api.tls.secretName=kindex-tls",
+    "--set=serviceMonitor.enabled=true",
+    "--set=schema.bundledSql.enabled=true",
+    "--set=ingester.mode=shards",
+    "--set=ingester.nodeSelector.disk=fast",
+    "--set=ingester.priorityClassName=system-cluster-critical",
+    "--set=image.pullSecrets={registry}",
+    "--set=serviceAccount.annotations.a=b",
+    "--set=tracing.otlpEndpoint=http://collector:4318",
+    "--set=networkPolicy.kubernetes.to[0].ipBlock.cidr=10.0.0.1/32",
+    "--set=networkPolicy.databaseTo[0].podSelector.matchLabels.app=mysql",
+    "--set=networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring",
+    "--set=networkPolicy.apiFrom[0].namespaceSelector.matchLabels.name=people",
+    "--set=networkPolicy.egress[0].ports[0].port=4318",
+];
+
+pub(super) fn helm_is_there() -> bool {
+    require("helm", helm::installed())
+}
+
+pub(super) fn rendered(values: &[&str]) -> Vec<Value> {
+    helm::template(values).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The one of a kind and a name.
+pub(super) fn one<'a>(manifests: &'a [Value], kind: &str, name: &str) -> &'a Value {
+    let found = manifests
+        .iter()
+        .filter(|it| it["kind"] == kind && it["metadata"]["name"] == name);
+    let [found] = found.collect::<Vec<_>>()[..] else {
+        panic!("not one {kind} {name}");
+    };
+    found
+}
+
+fn refused(values: &[&str]) -> String {
+    helm::template(values).expect_err("refused")
+}
+
+#[test]
+fn lint_finds_nothing() {
+    if !helm_is_there() {
+        return;
+    }
+    let chart = helm::chart();
+    for values in [&[][..], EVERYTHING] {
+        let args = [&["lint", "--strict", chart.to_str().expect("letters")], values].concat();
+        let output = helm::helm(&args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+/// The configuration that a ConfigMap holds, as the program reads it.
+fn configuration(manifests: &[Value], name: &str) -> Config {
+    let text = &one(manifests, "ConfigMap", name)["data"]["config.yaml"];
+    let text = text.as_str().expect("a text");
+    Config::parse(text, &kindex_generated::registry()).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+#[test]
+fn the_config_maps_hold_the_configuration_that_the_program_reads() {
+    if !helm_is_there() {
+        return;
+    }
+    let manifests = rendered(&[
+        "--set=config.ingester.maxOrphans=1000000",
+        "--set=config.ingester.concurrentReconcilesMap.PipelineRun=10",
+    ]);
+    for name in ["kindex", "kindex-schema"] {
+        let config = configuration(&manifests, name);
+        assert_eq!(config.ingester.max_orphans, 1_000_000);
+        assert_eq!(config.ingester.concurrent_reconciles, 2);
+        assert_eq!(config.ingester.concurrent_reconciles_map["PipelineRun"], 10);
+        let MetadataStorageChoice::On { address, .. } = config.metadata_storage_choice() else {
+            panic!("{name}: a gate is closed");
+        };
+        assert!(address.to_string().ends_with("@mysql:3306/michelangelo"), "{address}");
+        assert_eq!(config.mysql.password_file, Some("/etc/kindex/mysql/password".into()));
+    }
+}
+
+/// Disabling as operators know it: the stanza goes, and rows stay.
+#[test]
+fn without_the_stanza_of_the_database_nothing_runs_that_needs_one() {
+    if !helm_is_there() {
+        return;
+    }
+    for closed in [
+        "config.mysql=null",
+        "config.metadataStorage.enableMetadataStorage=false",
+    ] {
+        let manifests = rendered(&["--set", closed]);
+        let config = configuration(&manifests, "kindex");
+        let choice = config.metadata_storage_choice();
+        assert!(matches!(choice, MetadataStorageChoice::Off { .. }), "{closed}");
+        assert_eq!(one(&manifests, "Deployment", "kindex-ingester")["spec"]["replicas"], 0);
+        assert!(manifests.iter().all(|it| it["kind"] != "Job"), "{closed}");
+    }
+}
+
+/// A version, a copy and a name that are written twice.
+#[test]
+fn the_chart_is_of_the_version_of_the_program() {
+    let chart = &documents("deploy/helm/kindex/Chart.yaml")[0];
+    assert_eq!(chart["appVersion"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(chart["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn the_roles_are_the_emitted_ones() {
+    if !helm_is_there() {
+        return;
+    }
+    let manifests = rendered(EVERYTHING);
+    for (role, kind, name) in [
+        ("ingester", "ClusterRole", "kindex-kindex-ingester"),
+        ("api", "ClusterRole", "kindex-kindex-api"),
+        ("view", "ClusterRole", "kindex-kindex-view"),
+        ("edit", "ClusterRole", "kindex-kindex-edit"),
+        ("ingester-leases", "Role", "kindex-ingester-leases"),
+    ] {
+        let emitted = &documents(&format!("schema/rbac/{role}.yaml"))[0];
+        assert_eq!(one(&manifests, kind, name)["rules"], emitted["rules"], "{role}");
+    }
+    for role in ["view", "edit"] {
+        let role = one(&manifests, "ClusterRole", &format!("kindex-kindex-{role}"));
+        let labels = role["metadata"]["labels"].as_object().expect("labels");
+        assert!(
+            labels.keys().any(|label| label.contains("/aggregate-to-")),
+            "{labels:?}"
+        );
+    }
+}
+
+#[test]
+fn the_bundled_schema_is_mounted_to_the_byte() {
+    if !helm_is_there() {
+        return;
+    }
+    let manifests = rendered(EVERYTHING);
+    let data = &one(&manifests, "ConfigMap", "kindex-schema")["data"];
+    assert_eq!(
+        data["mysql-init-schema.sql"],
+        read("schema/ingester_schema.sql").as_str()
+    );
+    assert_eq!(data["init_db.sh"], read("deploy/schema/init_db.sh").as_str());
+}
+
+/// All containers, each with its pod.
+pub(super) fn containers(manifests: &[Value]) -> Vec<(&Value, &Value)> {
+    let pods = manifests.iter().map(|it| &it["spec"]["template"]["spec"]);
+    let of_pod = |pod: &'_ Value| ["initContainers", "containers"].map(|field| pod[field].as_array().cloned());
+    let pods = pods.filter(|pod| of_pod(pod).iter().any(Option::is_some));
+    let all = pods.flat_map(|pod| {
+        let lists = ["initContainers", "containers"].into_iter();
+        lists.flat_map(move |field| pod[field].as_array().into_iter().flatten().map(move |it| (pod, it)))
+    });
+    all.collect()
+}
+
+#[test]
+fn every_container_is_confined() {
+    if !helm_is_there() {
+        return;
+    }
+    let manifests = rendered(EVERYTHING);
+    assert_eq!(containers(&manifests).len(), 4);
+    for (pod, container) in containers(&manifests) {
+        let name = &container["name"];
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true, "{name}");
+        assert_eq!(
+            pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault",
+            "{name}"
+        );
+        let confined = json!({"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+            "capabilities": {"drop": ["ALL"]}});
+        assert_eq!(container["securityContext"], confined, "{name}");
+        assert!(container["resources"]["limits"]["memory"].is_string(), "{name}");
+        for mount in container["volumeMounts"].as_array().expect("mounts") {
+            let mut volumes = pod["volumes"].as_array().expect("volumes").iter();
+            assert!(volumes.any(|volume| volume["name"] == mount["name"]), "{name}: {mount}");
+        }
+    }
+}
+
+/// Probes, Services, policies and the monitor name ports; the containers have them.
+#[test]
+fn every_port_that_is_named_is_one_of_a_container() {
+    if !helm_is_there() {
+        return;
+    }
+    let manifests = rendered(EVERYTHING);
+    for (role, port) in [("ingester", "metrics"), ("api", "https")] {
+        let name = format!("kindex-{role}");
+        let pod = &one(&manifests, "Deployment", &name)["spec"]["template"];
+        let container = &pod["spec"]["containers"][0];
+        assert_eq!(container["ports"][0]["name"], port);
+        for probe in ["livenessProbe", "readinessProbe"] {
+            let probe = &container[probe];
+            assert!([&probe["httpGet"]["port"], &probe["tcpSocket"]["port"]].contains(&&json!(port)));
+        }
+        let number = &container["ports"][0]["containerPort"];
+        let flags = container["args"].as_array().expect("args").iter();
+        let mut flags = flags.filter_map(Value::as_str);
+        assert!(
+            flags.any(|flag| flag.ends_with(&format!("=0.0.0.0:{number}"))),
+            "{role}"
+        );
+        let service = one(&manifests, "Service", &name);
+        assert_eq!(service["spec"]["ports"][0]["targetPort"], port);
+        let policy = one(&manifests, "NetworkPolicy", &name);
+        assert_eq!(policy["spec"]["ingress"][0]["ports"][0]["port"], port);
+        for selector in [
+            &service["spec"]["selector"],
+            &policy["spec"]["podSelector"]["matchLabels"],
+            &one(&manifests, "PodDisruptionBudget", &name)["spec"]["selector"]["matchLabels"],
+        ] {
+            let mut labels = selector.as_object().expect("a selector").iter();
+            assert!(
+                labels.all(|(label, value)| pod["metadata"]["labels"][label] == *value),
+                "{selector}"
+            );
+        }
+    }
+    let monitor = &one(&manifests, "ServiceMonitor", "kindex-ingester")["spec"];
+    let service = one(&manifests, "Service", "kindex-ingester");
+    assert_eq!(monitor["endpoints"][0]["port"], service["spec"]["ports"][0]["name"]);
+    let mut wanted = monitor["selector"]["matchLabels"]
+        .as_object()
+        .expect("a selector")
+        .iter();
+    assert!(wanted.all(|(label, value)| service["metadata"]["labels"][label] == *value));
+}
+
+#[test]
+fn values_that_cannot_work_are_refused_with_what_to_do() {
+    if !helm_is_there() {
+        return;
+    }
+    for (values, told) in [
+        (
+            &["--set=ingester.replica=3"][..],
+            "'/ingester': additional properties 'replica' not allowed",
+        ),
+        (
+            &["--set=ingester.mode=both"],
+            "value must be one of 'leader', 'shards', 'alone'",
+        ),
+        (&["--set=config.mysql.port=70000"], "at '/config/mysql/port'"),
+        (
+            &["--set=config.metadataStorage.deletionDelay=soon"],
+            "/config/metadataStorage/deletionDelay",
+        ),
+        (
+            &["--set=config.mysql.password=secret"],
+            "Put it into the Secret that database.existingSecret names",
+        ),
+        (
+            &["--set=config.mysql.passwordFile=/a"],
+            "Name the Secret and its keys in database instead",
+        ),
+        (&["--set=config.sqlite.path=/a"], "pods share no file"),
+        (
+            &["--set=database.existingSecret="],
+            "name the Secret with the database's user and password",
+        ),
+        (
+            &["--set=ingester.mode=alone"],
+            "Take mode leader or shards, or replicas 1",
+        ),
+        (&["--set=api.enabled=true"], "Name a Secret of type kubernetes.io/tls"),
+        (
+            &[
+                "--set=api.enabled=true",
+                "--set=api.tls.secretName=a",
+                "--set=config.mysql=null",
+            ],
+            "there are no stored objects to serve",
+        ),
+    ] {
+        let said = refused(values);
+        assert!(said.contains(told), "{values:?}: {said}");
+    }
+    let said = refused(&["--set=api.enabled=true,ingester.mode=alone"]);
+    assert!(
+        said.contains("tls.secretName") && said.contains("mode alone"),
+        "all at once: {said}"
+    );
+}
+
+#[test]
+fn every_value_has_a_place_in_the_schema_of_values() {
+    fn keys(value: &Value, schema: &Value, path: &str) -> Vec<String> {
+        let Some(object) = value.as_object().filter(|_| schema["properties"].is_object()) else {
+            return Vec::new();
+        };
+        let unknown = |key: &String| schema["properties"][key].is_null();
+        let missing = object
+            .keys()
+            .filter(|key| unknown(key))
+            .map(|key| format!("{path}/{key}"));
+        let below = object
+            .iter()
+            .flat_map(|(key, value)| keys(value, &schema["properties"][key], &format!("{path}/{key}")));
+        missing.chain(below).collect()
+    }
+    let schema: Value = serde_json::from_str(&read("deploy/helm/kindex/values.schema.json")).expect("JSON");
+    let values = &documents("deploy/helm/kindex/values.yaml")[0];
+    assert_eq!(keys(values, &schema, ""), Vec::<String>::new());
+}

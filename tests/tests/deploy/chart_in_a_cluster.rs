@@ -1,0 +1,156 @@
+//! The chart on a real kube-apiserver: every manifest passes its strict validation, and helm installs, changes and
+//! removes a release. No pods run there; the containers run elsewhere, as processes.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use kindex_tests::controlplane::ControlPlane;
+use kindex_tests::helm;
+use kindex_tests::require::{program, require};
+use serde_json::{Value, json};
+
+use super::chart::{EVERYTHING, helm_is_there, rendered};
+
+/// As much of the Prometheus operator's kind as the chart uses: the fields that it sets, and no others.
+const SERVICE_MONITORS: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: servicemonitors.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  names: {kind: ServiceMonitor, plural: servicemonitors, singular: servicemonitor}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        required: [spec]
+        properties:
+          spec:
+            type: object
+            required: [endpoints, selector]
+            properties:
+              selector:
+                type: object
+                properties:
+                  matchLabels: {type: object, additionalProperties: {type: string}}
+              endpoints:
+                type: array
+                items:
+                  type: object
+                  properties:
+                    port: {type: string}
+                    path: {type: string}
+                    interval: {type: string, pattern: '^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$'}
+"#;
+
+struct Cluster {
+    plane: ControlPlane,
+}
+
+impl Cluster {
+    /// With the release's namespace and the monitor's kind in it.
+    fn start() -> Option<Self> {
+        let kubectl = require("kubectl", program("kubectl").is_some());
+        if !(helm_is_there() && kubectl && require("controlplane", ControlPlane::installed())) {
+            return None;
+        }
+        let cluster = Self {
+            plane: ControlPlane::start(),
+        };
+        cluster.kubectl(&["create", "namespace", helm::RELEASE], "");
+        cluster.kubectl(&["create", "-f", "-"], SERVICE_MONITORS);
+        let established = "--for=condition=established";
+        let name = "crd/servicemonitors.monitoring.coreos.com";
+        cluster.kubectl(&["wait", established, "--timeout=30s", name], "");
+        Some(cluster)
+    }
+
+    fn kubeconfig(&self) -> &Path {
+        self.plane.kubeconfig()
+    }
+
+    fn kubectl(&self, args: &[&str], input: &str) -> String {
+        let child = Command::new("kubectl")
+            .args(args)
+            .env("KUBECONFIG", self.kubeconfig())
+            .env("HOME", "/nonexistent")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = child.expect("kubectl runs");
+        let written = child.stdin.take().expect("piped").write_all(input.as_bytes());
+        written.expect("kubectl reads");
+        let output = child.wait_with_output().expect("kubectl ends");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "kubectl {args:?}: {said}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    fn helm(&self, args: &[&str]) {
+        let kubeconfig = self.kubeconfig().to_str().expect("letters");
+        let place = ["--kubeconfig", kubeconfig, "--namespace", helm::RELEASE];
+        let output = helm::helm(&[args, &place].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "helm {args:?}: {said}");
+    }
+
+    fn get(&self, path: &[&str]) -> Value {
+        let args = [&["get", "--namespace", helm::RELEASE, "-o", "json"], path].concat();
+        serde_json::from_str(&self.kubectl(&args, "")).expect("JSON")
+    }
+}
+
+#[test]
+fn every_manifest_passes_the_strict_validation_of_kube_apiserver() {
+    let Some(cluster) = Cluster::start() else { return };
+    for values in [&[][..], EVERYTHING] {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": rendered(values)});
+        let apply = ["apply", "--server-side", "--validate=strict", "-f", "-"];
+        let tried = cluster.kubectl(&[&apply[..], &["--dry-run=server"]].concat(), &list.to_string());
+        assert_eq!(tried.lines().count(), rendered(values).len(), "{tried}");
+        cluster.kubectl(&apply, &list.to_string());
+        // A Job cannot be changed: helm removes it before it makes the next one.
+        cluster.kubectl(&["delete", "jobs", "--all", "--namespace", helm::RELEASE], "");
+    }
+}
+
+#[test]
+fn helm_installs_changes_and_removes_a_release() {
+    let Some(cluster) = Cluster::start() else { return };
+    let chart = helm::chart();
+    let chart = chart.to_str().expect("letters");
+    // Its Job would be waited for, and nothing runs pods here.
+    let upgrade = [
+        "upgrade",
+        "--install",
+        "--reset-values",
+        "--no-hooks",
+        helm::RELEASE,
+        chart,
+    ];
+    let replicas = || cluster.get(&["deployment", "kindex-ingester"])["spec"]["replicas"].clone();
+    cluster.helm(&upgrade);
+    assert_eq!(replicas(), 2);
+    cluster.helm(&[&upgrade[..], EVERYTHING].concat());
+    let monitors = cluster.get(&["servicemonitors"]);
+    assert_eq!(monitors["items"].as_array().map(Vec::len), Some(1));
+    let before = cluster.get(&["configmap", "kindex"])["data"]["config.yaml"].clone();
+    cluster.helm(&[&upgrade[..], &["--set", "config.mysql=null"]].concat());
+    assert_eq!(replicas(), 0, "disabled");
+    cluster.helm(&upgrade);
+    assert_eq!(replicas(), 2, "enabled again");
+    assert_eq!(cluster.get(&["configmap", "kindex"])["data"]["config.yaml"], before);
+    cluster.helm(&["uninstall", "--no-hooks", helm::RELEASE]);
+    let left = cluster.get(&[
+        "deployments,services,configmaps,roles,serviceaccounts",
+        "-l",
+        "app.kubernetes.io/name=kindex",
+    ]);
+    assert_eq!(left["items"], json!([]));
+}
