@@ -5,6 +5,9 @@
 #[path = "../../tests/src/require.rs"]
 pub mod require;
 
+#[path = "../../tests/src/ports.rs"]
+mod ports;
+
 #[path = "../../tests/src/sql_server.rs"]
 pub mod sql_server;
 
@@ -13,6 +16,9 @@ pub mod mariadb;
 
 #[path = "../../tests/src/mysql.rs"]
 pub mod mysql;
+
+#[path = "../../tests/src/controlplane.rs"]
+pub mod controlplane;
 
 #[path = "../../tests/src/proxy.rs"]
 pub mod proxy;
@@ -30,3 +36,5 @@ pub mod reference;
 pub mod load_server;
 
 pub mod child;
+
+pub mod clients;

@@ -30,7 +30,7 @@ const TOLD: usize = 8192;
 
 /// A server that did not start.
 #[derive(Debug)]
-pub(crate) struct NotStarted {
+pub struct NotStarted {
     program: String,
     /// None for a server that runs without answering.
     status: Option<ExitStatus>,
@@ -39,7 +39,7 @@ pub(crate) struct NotStarted {
 
 impl NotStarted {
     /// Whether a signal ended it, as at a crash: the end after which a service manager starts a server again.
-    pub(crate) fn crashed(&self) -> bool {
+    pub fn crashed(&self) -> bool {
         self.status.is_some_and(|status| status.signal().is_some())
     }
 }
@@ -128,7 +128,7 @@ impl SqlServer {
     ///
     /// # Errors
     /// The server ended, or does not answer in time; it is not running then.
-    pub(crate) fn try_resume(&mut self) -> Result<(), NotStarted> {
+    pub fn try_resume(&mut self) -> Result<(), NotStarted> {
         assert!(self.process.is_none(), "the server is running");
         let at = |name: &str| self.directory.path().join(name).display().to_string();
         let (program, first) = self.program.split_first().expect("a program has a name");

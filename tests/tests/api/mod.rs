@@ -6,6 +6,7 @@ mod http2;
 mod lifecycle;
 mod limits;
 mod lists;
+mod nonsense;
 mod program;
 mod real;
 mod rights;

@@ -1,0 +1,309 @@
+//! The API server under load, beside the cluster behind it as the baseline of the same run: creations by 16 clients with
+//! the lag of the rows meanwhile, a list of which half is archived, `get` of archived objects, memory of watches.
+//!
+//! `KINDEX_BENCH_OBJECTS` (10000) sets the size, `KINDEX_BENCH_WATCHES` (1000) the number of watches. The cluster is the
+//! embedded one, or with `KINDEX_BENCH_CONTROLPLANE=1` the kube-apiserver that `tests/controlplane/build` made.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use http_body_util::BodyExt as _;
+use kindex_benches::child::{Kindex, become_kindex};
+use kindex_benches::clients::{all, ask, client, get, post};
+use kindex_benches::controlplane::ControlPlane;
+use kindex_benches::figures::{percentile, print_table, setting};
+use kindex_benches::mariadb::MariaDb;
+use kindex_benches::require::require;
+use kindex_generated::kinds::pipeline_run::KIND;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+
+const CLIENTS: usize = 16;
+const GETS: usize = 1_000;
+const LISTS: usize = 5;
+const PATIENCE: Duration = Duration::from_secs(300);
+
+fn main() -> ExitCode {
+    if let Some(code) = become_kindex() {
+        return code;
+    }
+    if require("mariadb", MariaDb::installed()) {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(measure());
+    }
+    ExitCode::SUCCESS
+}
+
+/// `kindex up` with all that it stands on.
+struct Bed {
+    kindex: Kindex,
+    api: Config,
+    cluster: Config,
+    health: Config,
+    _plane: Option<ControlPlane>,
+    _database: MariaDb,
+    _directory: tempfile::TempDir,
+}
+
+impl Bed {
+    async fn make() -> Self {
+        let database = MariaDb::start(&["--innodb-buffer-pool-size=1G", "--innodb-flush-log-at-trx-commit=1"]);
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let plane = (setting("KINDEX_BENCH_CONTROLPLANE", 0) > 0).then(ControlPlane::start);
+        let [listen, cluster, health] = [(); 3].map(|()| free_address());
+        let address = format!("mysql://root@127.0.0.1:{}/bench", database.port);
+        let data_dir = directory.path().join("data").display().to_string();
+        let mut arguments = vec!["--log", "error", "up", "--data-dir", &data_dir, "--database", &address];
+        arguments.extend(["--listen", &listen, "--api-addr", &cluster, "--health-addr", &health]);
+        let kubeconfig = plane.as_ref().map(|plane| plane.kubeconfig().display().to_string());
+        if let Some(path) = &kubeconfig {
+            arguments.extend(["--kubeconfig", path]);
+        }
+        let mut bed = Self {
+            kindex: Kindex::start(&arguments),
+            api: at(&listen),
+            cluster: match &kubeconfig {
+                Some(path) => of_file(Path::new(path)).await,
+                None => at(&cluster),
+            },
+            health: at(&health),
+            _plane: plane,
+            _database: database,
+            _directory: directory,
+        };
+        bed.wait("the API server", async |bed| {
+            client(&bed.api).send(get(&models("a"))).await.is_ok()
+        })
+        .await;
+        bed
+    }
+
+    async fn wait(&mut self, what: &str, holds: impl AsyncFn(&Self) -> bool) {
+        let begun = Instant::now();
+        while !holds(self).await {
+            let ended = self.kindex.ended();
+            assert!(
+                ended.is_none() && begun.elapsed() < PATIENCE,
+                "{what}: kindex ended with {ended:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// A number that the process shows of itself, summed over its labels.
+    async fn figure(&self, name: &str, label: &str) -> f64 {
+        let text = client(&self.health)
+            .request_text(Self::plain("/metrics"))
+            .await
+            .expect("figures");
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with(name) && line.contains(label));
+        lines
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum()
+    }
+
+    fn plain(path: &str) -> http::Request<Vec<u8>> {
+        http::Request::get(path).body(Vec::new()).expect("a path")
+    }
+
+    /// Rows of the lag's histogram within so many seconds.
+    async fn within(&self, seconds: &str) -> f64 {
+        self.figure("kindex_ingester_lag_seconds_bucket", &format!("le=\"{seconds}\""))
+            .await
+    }
+}
+
+fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    listener
+        .local_addr()
+        .expect("a bound socket has an address")
+        .to_string()
+}
+
+fn at(address: &str) -> Config {
+    Config::new(format!("http://{address}").parse().expect("an address of the web"))
+}
+
+async fn of_file(path: &Path) -> Config {
+    let file = Kubeconfig::read_from(path).expect("a kubeconfig");
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+    config.expect("a kubeconfig of use")
+}
+
+/// Where objects are.
+fn models(namespace: &str) -> String {
+    format!("/apis/{}/namespaces/{namespace}/{}", KIND.api_version(), KIND.plural)
+}
+
+/// About 2.5 KiB with all that the server adds.
+fn object(number: usize, is_final: bool) -> String {
+    let mut annotations = json!({"example.org/note": "x".repeat(1_500)});
+    if is_final {
+        annotations["michelangelo/Immutable"] = json!("true");
+    }
+    json!({
+        "apiVersion": KIND.api_version(),
+        "kind": KIND.name,
+        "metadata": {
+            "name": format!("run-{number:08}"),
+            "labels": {"team": format!("team-{}", number % 50), "pipeline": format!("pipeline-{}", number % 500)},
+            "annotations": annotations,
+        },
+        "spec": {
+            "pipeline": {"namespace": "shared", "name": format!("pipeline-{}", number % 500)},
+            "actor": {"name": format!("user-{}", number % 200)},
+        },
+    })
+    .to_string()
+}
+
+async fn measure() {
+    let objects = setting("KINDEX_BENCH_OBJECTS", 10_000);
+    let mut bed = Bed::make().await;
+    for namespace in ["direct", "a", "archived"] {
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        ask(&client(&bed.cluster), post("/api/v1/namespaces", body.to_string())).await;
+    }
+    println!("{objects} objects of about 2.5 KiB, {CLIENTS} clients\n");
+    creations(&mut bed, objects).await;
+    reads(&mut bed, objects).await;
+    watches(&mut bed).await;
+}
+
+async fn creations(bed: &mut Bed, objects: usize) {
+    let mut rows = Vec::new();
+    for (what, config, namespace) in [
+        ("create, cluster alone", bed.cluster.clone(), "direct"),
+        ("create, API server", bed.api.clone(), "a"),
+    ] {
+        bed.wait("rest", async |bed| {
+            bed.figure("kindex_ingester_unsettled_seconds", "").await == 0.0
+        })
+        .await;
+        let before = [
+            bed.within("0.05").await,
+            bed.within("1").await,
+            bed.within("+Inf").await,
+        ];
+        let path = models(namespace);
+        let (took, times) = all(&config, CLIENTS, objects, move |number| {
+            post(&path, object(number, false))
+        })
+        .await;
+        let expected = objects as f64 + before[2];
+        bed.wait("all rows", async |bed| bed.within("+Inf").await >= expected)
+            .await;
+        let caught_up = took_more(bed, before).await;
+        rows.push(vec![
+            what.to_owned(),
+            format!("{:.0}", objects as f64 / took.as_secs_f64()),
+            format!("{:.1?}", percentile(&times, 50)),
+            format!("{:.1?}", percentile(&times, 99)),
+            caught_up,
+        ]);
+    }
+    print_table(
+        &["", "requests/s", "p50", "p99", "rows within 50 ms / 1 s of their event"],
+        &rows,
+    );
+}
+
+async fn took_more(bed: &Bed, before: [f64; 3]) -> String {
+    let now = [
+        bed.within("0.05").await,
+        bed.within("1").await,
+        bed.within("+Inf").await,
+    ];
+    let share = |at: usize| 100.0 * (now[at] - before[at]) / (now[2] - before[2]);
+    format!("{:.1} % / {:.1} %", share(0), share(1))
+}
+
+async fn reads(bed: &mut Bed, objects: usize) {
+    let path = models("archived");
+    let half = objects / 2;
+    all(&bed.api, CLIENTS, objects, move |number| {
+        post(&path, object(number, number < half))
+    })
+    .await;
+    let cluster = client(&bed.cluster);
+    let path = models("archived");
+    bed.wait("the archive", async |_| count(&cluster, &path).await == objects - half)
+        .await;
+    let api = client(&bed.api);
+    assert_eq!(count(&api, &path).await, objects, "a merged list is whole");
+    let (whole, live) = (lists(&api, &path).await, lists(&cluster, &models("direct")).await);
+    let get_at = |config: &Config, namespace: &str| {
+        let path = models(namespace);
+        let config = config.clone();
+        async move {
+            all(&config, 1, GETS, move |number| get(&format!("{path}/run-{number:08}")))
+                .await
+                .1
+        }
+    };
+    let archived = get_at(&bed.api, "archived").await;
+    let direct = get_at(&bed.cluster, "direct").await;
+    let through = get_at(&bed.api, "direct").await;
+    let line = |what: &str, times: &[Duration]| {
+        let shown = [50, 99].map(|at| format!("{:.2?}", percentile(times, at)));
+        [vec![what.to_owned(), times.len().to_string()], shown.to_vec()].concat()
+    };
+    println!();
+    print_table(
+        &["", "askings", "p50", "p99"],
+        &[
+            line("list, cluster alone", &live),
+            line("list, half of it archived", &whole),
+            line("get, cluster alone", &direct),
+            line("get, live", &through),
+            line("get, archived", &archived),
+        ],
+    );
+    let ratio = percentile(&whole, 50).as_secs_f64() / percentile(&live, 50).as_secs_f64();
+    println!("\na list of {objects} takes {ratio:.2} times that of the cluster alone");
+}
+
+/// Objects of a list, all pages.
+async fn count(client: &Client, path: &str) -> usize {
+    let request = http::Request::get(path).body(Vec::new()).expect("a path");
+    let list: Value = client.request(request).await.expect("a list");
+    list["items"].as_array().expect("items").len()
+}
+
+async fn lists(client: &Client, path: &str) -> Vec<Duration> {
+    let mut times = Vec::new();
+    for _ in 0..LISTS {
+        times.push(ask(client, get(path)).await.0);
+    }
+    times
+}
+
+async fn watches(bed: &mut Bed) {
+    let watches = setting("KINDEX_BENCH_WATCHES", 1_000);
+    let before = bed.figure("process_resident_memory_bytes", "").await;
+    let path = format!("{}?watch=true&resourceVersion=0&labelSelector=none%3Dsuch", models("a"));
+    let mut open = Vec::new();
+    for _ in 0..watches {
+        let response = client(&bed.api).send(get(&path)).await.expect("a watch");
+        open.push(response.into_body());
+    }
+    let expected = watches as f64;
+    bed.wait("all watches", async |bed| {
+        bed.figure("kindex_api_watches", "").await >= expected
+    })
+    .await;
+    let after = bed.figure("process_resident_memory_bytes", "").await;
+    println!(
+        "\n{watches} watches through the API server: {:.0} KiB each, cluster included",
+        (after - before) / expected / 1024.0
+    );
+    let first = open.first_mut().expect("at least one");
+    let quiet = tokio::time::timeout(Duration::from_millis(10), first.frame()).await;
+    assert!(quiet.is_err(), "a watch that nothing happens to says nothing");
+}

@@ -1,0 +1,84 @@
+//! Clients of a Kubernetes API: many at once, each with a connection of its own, and how long each request took.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use http::Request;
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use kube::{Client, Config};
+
+/// A client with a connection of its own, which repeats nothing.
+///
+/// # Panics
+/// When the configuration is of no use.
+pub fn client(config: &Config) -> Client {
+    let mut config = config.clone();
+    config.default_retry = false;
+    Client::try_from(config).expect("a right configuration")
+}
+
+/// Sends a request and reads the whole answer; how long that took, and how many bytes came.
+///
+/// # Panics
+/// When the server refuses.
+pub async fn ask(client: &Client, request: Request<Body>) -> (Duration, usize) {
+    let begun = Instant::now();
+    let response = client.send(request).await.expect("an answer");
+    let code = response.status();
+    let body = response.into_body().collect().await.expect("a whole answer").to_bytes();
+    assert!(code.is_success(), "{code}: {}", String::from_utf8_lossy(&body));
+    (begun.elapsed(), body.len())
+}
+
+/// A request for a path.
+///
+/// # Panics
+/// When the path is none.
+pub fn get(path: &str) -> Request<Body> {
+    Request::get(path).body(Body::empty()).expect("a path")
+}
+
+/// A request that creates an object.
+///
+/// # Panics
+/// When the path is none.
+pub fn post(path: &str, object: String) -> Request<Body> {
+    let request = Request::post(path).header("content-type", "application/json");
+    request.body(Body::from(object.into_bytes())).expect("a path")
+}
+
+/// Sends requests 0 to `count`, as fast as so many clients get answers; how long all took, and each.
+///
+/// # Panics
+/// When the server refuses one.
+pub async fn all(
+    config: &Config,
+    clients: usize,
+    count: usize,
+    request: impl Fn(usize) -> Request<Body> + Send + Sync + 'static,
+) -> (Duration, Vec<Duration>) {
+    let (next, request) = (Arc::new(AtomicUsize::new(0)), Arc::new(request));
+    let begun = Instant::now();
+    let tasks: Vec<_> = (0..clients)
+        .map(|_| {
+            let (client, next, request) = (client(config), next.clone(), request.clone());
+            tokio::spawn(async move {
+                let mut times = Vec::new();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        return times;
+                    }
+                    times.push(ask(&client, request(number)).await.0);
+                }
+            })
+        })
+        .collect();
+    let mut times = Vec::new();
+    for task in tasks {
+        times.extend(task.await.expect("no client panics"));
+    }
+    (begun.elapsed(), times)
+}
