@@ -1,8 +1,8 @@
-//! The API server under load, beside the cluster behind it as the baseline of the same run: creations by 16 clients with
-//! the lag of the rows meanwhile, a list of which half is archived, `get` of archived objects, memory of watches.
+//! The API server under load, beside the cluster behind it as the baseline of the same run: creations by 16 clients
+//! with the lag of the rows meanwhile, a list of which half is archived, `get` of archived objects, memory of watches.
 //!
-//! `KINDEX_BENCH_OBJECTS` (10000) sets the size, `KINDEX_BENCH_WATCHES` (1000) the number of watches. The cluster is the
-//! embedded one, or with `KINDEX_BENCH_CONTROLPLANE=1` the kube-apiserver that `tests/controlplane/build` made.
+//! `KINDEX_BENCH_OBJECTS` (10000) sets the size, `KINDEX_BENCH_WATCHES` (1000) the number of watches. The cluster is
+//! the embedded one, or with `KINDEX_BENCH_CONTROLPLANE=1` the kube-apiserver that `tests/controlplane/build` made.
 
 use std::net::TcpListener;
 use std::path::Path;
