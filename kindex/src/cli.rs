@@ -17,7 +17,7 @@ mod upkeep;
 pub use asking::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
 pub use healing::{
     AllowedOrphans, BackfillArgs, DropArgs, Form, OrphansArg, QuarantineArgs, QuarantineCommand, RecordsArgs,
-    SidesArgs, StatusArgs, StoreArgs, VerifyArgs,
+    ReleaseArgs, SidesArgs, StatusArgs, StoreArgs, VerifyArgs,
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{LintArgs, LintForm, PlanArgs};
@@ -88,6 +88,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Store what the cluster lists and SQL lacks.
     Backfill(BackfillArgs),
+    /// Take the finalizer off all objects, before the ingester stays switched off.
+    Release(ReleaseArgs),
     /// List, show, retry and drop objects that the database refused.
     Quarantine(QuarantineArgs),
     /// Create evicted or deleted objects in the cluster again, from SQL.

@@ -18,6 +18,9 @@ pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn Metadat
     if args.at.at.is_some() {
         with_history(registry, kind)?;
     }
+    if name.is_some() && args.all_namespaces {
+        return Err(CommandError::usage("one object has one namespace").hint("say -n NAMESPACE, or leave out the name"));
+    }
     let Some(name) = name else {
         if let Some(Time(time)) = args.at.at {
             return list_at(kind, args, time, store).await;

@@ -75,6 +75,8 @@ mod verify;
 
 mod backfill;
 
+mod release;
+
 mod quarantine;
 
 mod restore;

@@ -13,7 +13,7 @@ use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
     against, api, backfill, database, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine,
-    query, restore, status, up, verify,
+    query, release, restore, status, up, verify,
 };
 
 /// Runs the command that the process was started with.
@@ -47,6 +47,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Quarantine(args) => block_on(quarantine::run(&platform.registry, &args.command)),
         Command::Migrate(args) => block_on(migrate::run(&platform.registry, &args)),
         Command::Purge(args) => block_on(purge::run(&platform.registry, &args)),
+        Command::Release(args) => block_on(release::run(&platform.registry, &args)),
         Command::Restore(args) => block_on(restore::run(&platform.registry, &args)),
         Command::Verify(args) => block_on(verify::run(&platform.registry, &args)),
         Command::Get(args) => block_on(async {

@@ -40,6 +40,8 @@ pub mod verify;
 
 pub mod backfill;
 
+pub mod release;
+
 pub mod quarantine;
 
 pub mod restore;

@@ -17,6 +17,10 @@ pub struct GetArgs {
     #[arg(short, long)]
     pub namespace: Option<String>,
 
+    /// All namespaces, as where none is named: for the habits of kubectl's users.
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    pub all_namespaces: bool,
+
     /// Which objects, and in which order.
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -36,7 +40,7 @@ pub struct GetArgs {
 
 const GET_EXAMPLES: &str = "\
 Examples:
-  kindex get models
+  kindex get models -A
   kindex get pipelineruns -n prod -l 'team in (fraud,risk),!old' -o wide
   kindex get pipelineruns --where state=PIPELINE_RUN_STATE_FAILED --sort update_time:desc
   kindex get pipelineruns --where state=PIPELINE_RUN_STATE_FAILED --count

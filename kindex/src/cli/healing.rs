@@ -147,6 +147,48 @@ Examples:
   kindex backfill --kind pipelineruns --objects-per-second 500
   kindex backfill --kubeconfig ~/.kube/config --database mysql://…";
 
+/// Flags of `kindex release`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = RELEASE_EXAMPLES)]
+pub struct ReleaseArgs {
+    /// Only this kind; may be repeated.
+    #[arg(short, long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
+
+    /// Change nothing; say how many objects hold the finalizer, and how many of them SQL lacks.
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Release whatever holds the finalizer: objects that SQL does not hold, beside a running ingester, without a
+    /// database.
+    #[arg(long)]
+    pub force: bool,
+
+    /// At most so many objects a second; default: as fast as the cluster takes them.
+    #[arg(long, value_name = "NUMBER")]
+    pub objects_per_second: Option<f64>,
+
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = Form::Table)]
+    pub output: Form,
+
+    /// Both sides.
+    #[command(flatten)]
+    pub sides: SidesArgs,
+}
+
+const RELEASE_EXAMPLES: &str = "\
+For when the ingester is switched off for good: deletions would wait for it for ever. Only Kindex's own finalizer is
+removed. What SQL lacks is stored first; with an ingester at work nothing is released. May be run again at any time.
+
+Examples:
+  kindex release --dry-run
+  kindex release
+  kindex release --kind pipelineruns --objects-per-second 200 --config /etc/kindex/config.yaml
+  kindex release --force                  the database is gone
+
+The way back: switch the ingester on again. With adoptFinalizers it gives the finalizer to every object.";
+
 /// Flags of `kindex quarantine`.
 #[derive(Clone, Debug, Args)]
 pub struct QuarantineArgs {

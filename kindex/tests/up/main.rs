@@ -14,6 +14,7 @@ mod purge;
 mod quarantine;
 mod query;
 mod readiness;
+mod reference;
 mod restore;
 mod site;
 mod status;
@@ -38,8 +39,6 @@ fn text_of(bytes: &[u8]) -> String {
 on_clusters!(
     samples_once_stores_all_kinds_and_exits,
     an_object_becomes_a_row_and_its_deletion_a_soft_deleted_row,
-    the_deleting_annotation_deletes_without_terminating,
-    an_immutable_object_leaves_the_cluster_and_stays_in_sql,
     a_restart_keeps_everything_and_a_kill_loses_nothing,
 );
 
@@ -102,35 +101,6 @@ fn an_object_becomes_a_row_and_its_deletion_a_soft_deleted_row(site: &Site) {
     assert!(
         !run.get(&["models"]).contains("fraud"),
         "a deleted object is not listed"
-    );
-}
-
-fn the_deleting_annotation_deletes_without_terminating(site: &Site) {
-    if !kubectl_is_there() {
-        return;
-    }
-    let run = Running::start_on(site, &[]);
-    run.kubectl(&["apply", "-f", "-"], MODEL);
-    run.kubectl(&["annotate", "model", "fraud", "michelangelo/Deleting=true"], "");
-    wait_for("the object to go", || run.kubectl(&["get", "models"], "").is_empty());
-    wait_for("the soft delete", || {
-        run.get(&["models", "--deleted"]).contains("deleted")
-    });
-}
-
-fn an_immutable_object_leaves_the_cluster_and_stays_in_sql(site: &Site) {
-    if !kubectl_is_there() {
-        return;
-    }
-    let run = Running::start_on(site, &[]);
-    run.kubectl(&["apply", "-f", "-"], MODEL);
-    run.kubectl(&["annotate", "model", "fraud", "michelangelo/Immutable=true"], "");
-    wait_for("the object to go", || run.kubectl(&["get", "models"], "").is_empty());
-    wait_for("the evicted row", || run.get(&["models"]).contains("evicted"));
-    let json = run.get(&["model/fraud", "-o", "json"]);
-    assert!(
-        json.contains("michelangelo/Immutable"),
-        "the final version is the stored one: {json}"
     );
 }
 

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kindex_tests::scrape;
@@ -44,6 +45,8 @@ pub(crate) struct Running {
     health: Option<SocketAddr>,
     /// The API server's, known at the same time.
     api: Option<SocketAddr>,
+    /// What all its lives wrote to stderr since they were up.
+    log: Arc<Mutex<String>>,
 }
 
 impl Running {
@@ -99,6 +102,7 @@ impl Running {
             child: None,
             health: None,
             api: None,
+            log: Arc::default(),
         }
     }
 
@@ -139,6 +143,11 @@ impl Running {
     /// Where the API server is, where there is one.
     pub(crate) fn api(&self) -> Option<SocketAddr> {
         self.api
+    }
+
+    /// What it logged so far, in all its lives.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// SIGKILL.
@@ -259,7 +268,21 @@ impl Running {
         self.directory.path().join("data")
     }
 
+    /// Its stderr must not fill the pipe.
+    fn keep_log(&mut self) {
+        let stderr = self.child.as_mut().and_then(|child| child.stderr.take());
+        let (stderr, log) = (BufReader::new(stderr.expect("piped")), self.log.clone());
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+    }
+
     fn wait_until_up(&mut self) {
+        self.keep_log();
         let stdout = self
             .child
             .as_mut()
@@ -276,7 +299,7 @@ impl Running {
             }
             line.contains("kubectl")
         });
-        assert!(up, "kindex up ended early");
+        assert!(up, "kindex up ended early: {}", self.log());
         (self.health, self.api) = (health, api);
         // Its later output must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));

@@ -85,18 +85,18 @@ impl Filled {
 }
 
 /// What all pages of a kind have in common.
-pub(super) struct Filler {
-    pub(super) sides: Sides,
-    pub(super) kind: &'static Kind,
-    pub(super) patience: Patience,
+pub(crate) struct Filler {
+    pub(crate) sides: Sides,
+    pub(crate) kind: &'static Kind,
+    pub(crate) patience: Patience,
     /// An ingester may be at work: what it closes before we insert would stay live for ever.
-    pub(super) may_have_company: bool,
+    pub(crate) may_have_company: bool,
     /// Objects that the database refused before.
-    pub(super) refused: BTreeSet<Uid>,
+    pub(crate) refused: BTreeSet<Uid>,
 }
 
 impl Filler {
-    pub(super) async fn fill(&self, page: Page) -> Result<Filled, BackfillError> {
+    pub(crate) async fn fill(&self, page: Page) -> Result<Filled, BackfillError> {
         let mut filled = Filled {
             kind: self.kind.name,
             objects: page.len() as u64,

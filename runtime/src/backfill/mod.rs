@@ -13,4 +13,5 @@ mod fill;
 mod run;
 
 pub use fill::Filled;
+pub(crate) use fill::Filler;
 pub use run::{BackfillError, Options, backfill};

@@ -117,7 +117,10 @@ impl Controller {
         };
         let states = match answer {
             Ok(states) => states,
-            Err(failure) => return self.on_batch_failure(uids, false, false, &failure),
+            Err(failure) => {
+                let deletes = uids.iter().any(|uid| self.is_leaving(uid));
+                return self.on_batch_failure(uids, deletes, false, &failure);
+            }
         };
         let states: HashMap<&Uid, &RowState> = states.iter().map(|state| (&state.uid, state)).collect();
         let mut known = Vec::with_capacity(uids.len());
@@ -178,6 +181,7 @@ impl Controller {
             false => Duration::ZERO,
         };
         let row = entry.row.expect("the row of a decided entry is known");
+        tracing::debug!(kind = self.kind.name, object = %entry.name, "Reconciling object");
         let context = Context {
             now: now.wall,
             leaving_for,
@@ -216,6 +220,14 @@ impl Controller {
                 let write = PlannedWrite::Store { object, life, revive };
                 Some((write, after))
             }
+        }
+    }
+
+    /// Whether the object goes, is asked to go by the annotation, or is gone.
+    fn is_leaving(&self, uid: &Uid) -> bool {
+        match &self.entries[uid].newest {
+            Observation::Present(object) => self.head(object).is_leaving(),
+            Observation::Gone(_) => true,
         }
     }
 
@@ -302,7 +314,10 @@ impl Controller {
         } else {
             "Failed to write to metadata storage"
         };
-        self.note_store_failure(what, failure);
+        // Of many objects one is named: the one that somebody waits for.
+        let named = uids.iter().find(|uid| self.is_leaving(uid)).or(uids.first());
+        let named = named.map(|uid| self.entries[uid].name.clone());
+        self.note_batch_failure(what, failure, named.as_ref());
         for uid in &uids {
             self.forget_row(uid);
             let entry = self.entries.get_mut(uid).expect("entries in a batch exist");

@@ -160,10 +160,16 @@ impl Controller {
             EffectDone::Deleted(Ok(left)) => self.on_deleted(uid, left),
             EffectDone::Deleted(Err(error)) => {
                 self.on_delete_failed(uid, &error);
-                self.on_effect_failed(uid, &error);
+                self.on_effect_failed(uid, "Failed to delete from the cluster", &error);
             }
-            EffectDone::Got(Err(error)) | EffectDone::FinalizersSet(Err(error)) => {
-                self.on_effect_failed(uid, &error);
+            EffectDone::Got(Err(error)) => self.on_effect_failed(uid, "Failed to read from the cluster", &error),
+            EffectDone::FinalizersSet(Err(error)) => {
+                let newest = self.entries[uid].newest.object();
+                let what = match newest.is_some_and(|object| self.head(object).guarded) {
+                    true => "Failed to remove finalizer",
+                    false => "Failed to add finalizer",
+                };
+                self.on_effect_failed(uid, what, &error);
             }
             EffectDone::Rewound(Ok(())) => {
                 let entry = self.entries.get_mut(uid).expect("entries with effects exist");
@@ -279,26 +285,26 @@ impl Controller {
         }
     }
 
-    fn on_effect_failed(&mut self, uid: &Uid, error: &ClusterError) {
+    fn on_effect_failed(&mut self, uid: &Uid, what: &str, error: &ClusterError) {
         match error {
             ClusterError::NotFound(_) => self.on_answer(uid, Observation::Gone(None)),
             ClusterError::Conflict(_) => {
                 self.retry(uid, "conflict", Duration::ZERO, Resume::Ask);
             }
             ClusterError::Retryable { cause, retry_after, .. } => {
-                self.note_cluster_failure(uid, error);
+                self.note_cluster_failure(uid, what, error);
                 self.retry(uid, cause, retry_after.unwrap_or_default(), Resume::Ask);
             }
             ClusterError::Expired(_) | ClusterError::Refused(_) => {
-                self.note_cluster_failure(uid, error);
+                self.note_cluster_failure(uid, what, error);
                 self.retry(uid, "refused_by_cluster", Duration::ZERO, Resume::Ask);
             }
         }
     }
 
-    fn note_cluster_failure(&mut self, uid: &Uid, error: &ClusterError) {
+    fn note_cluster_failure(&mut self, uid: &Uid, what: &str, error: &ClusterError) {
         let name = &self.entries[uid].name;
-        tracing::warn!(kind = self.kind.name, object = %name, "{error}");
+        tracing::warn!(kind = self.kind.name, object = %name, "{what}: {error}");
         self.last_error = Some(format!("{name}: {error}"));
     }
 

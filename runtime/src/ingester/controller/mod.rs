@@ -17,6 +17,7 @@ use super::decide::{Head, Row};
 use super::message::{Input, Now, Output, StoreFailure, Ticket};
 use super::settings::Settings;
 use super::status::{HeldOrphans, KindStatus};
+use crate::cluster::ObjectName;
 use crate::kind::{Kind, Platform};
 use crate::metrics::KindMetrics;
 use crate::object::{Object, ResourceVersion, Uid};
@@ -259,9 +260,14 @@ impl Controller {
     }
 
     fn note_store_failure(&mut self, what: &str, failure: &StoreFailure) {
+        self.note_batch_failure(what, failure, None);
+    }
+
+    fn note_batch_failure(&mut self, what: &str, failure: &StoreFailure, object: Option<&ObjectName>) {
         self.metrics.retry(failure.cause);
         tracing::warn!(
             kind = self.kind.name,
+            object = object.map(tracing::field::display),
             cause = failure.cause,
             "{what}: {}",
             failure.message
