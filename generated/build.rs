@@ -19,7 +19,11 @@ fn main() -> ExitCode {
         .parent()
         .map_or_else(PathBuf::new, Path::to_path_buf);
     let mode = match env::var(VARIABLE).as_deref() {
-        Ok("off") => return ExitCode::SUCCESS,
+        Ok("off") => {
+            // Compiled as it is, also where the declaration has mistakes.
+            let generated = kindex_codegen::generate(&root);
+            return keep(&generated.map_or_else(|_| Vec::new(), |generated| generated.descriptors));
+        }
         Ok("check") => Mode::Check,
         Ok("write" | "") | Err(_) => Mode::Write,
         Ok(other) => {
@@ -28,7 +32,7 @@ fn main() -> ExitCode {
     };
     // A published crate comes without the declaration and with sources that are current.
     if !root.join(CRDS).exists() {
-        return ExitCode::SUCCESS;
+        return keep(&[]);
     }
     run(&root, mode)
 }
@@ -37,7 +41,11 @@ fn run(root: &Path, mode: Mode) -> ExitCode {
     for input in kindex_codegen::inputs(root) {
         println!("cargo::rerun-if-changed={}", input.display());
     }
-    let kindex_codegen::Generated { artifacts, warnings } = match kindex_codegen::generate(root) {
+    let kindex_codegen::Generated {
+        artifacts,
+        descriptors,
+        warnings,
+    } = match kindex_codegen::generate(root) {
         Ok(generated) => generated,
         Err(mistakes) => return fail(mistakes),
     };
@@ -52,11 +60,21 @@ fn run(root: &Path, mode: Mode) -> ExitCode {
         Ok(differences) if mode == Mode::Check && !differences.is_empty() => {
             fail(artifact::explain(&differences, "cargo build"))
         }
-        Ok(_) => ExitCode::SUCCESS,
+        Ok(_) => keep(&descriptors),
         Err(error) => match std::error::Error::source(&error) {
             Some(cause) => fail(format!("{error}: {cause}")),
             None => fail(error),
         },
+    }
+}
+
+/// Puts the descriptors where emitted code includes them. Without any, no service is known and gRPC is not served.
+fn keep(descriptors: &[u8]) -> ExitCode {
+    let directory = env::var_os("OUT_DIR").expect("cargo sets it for build scripts");
+    let file = Path::new(&directory).join(kindex_codegen::DESCRIPTORS);
+    match std::fs::write(&file, descriptors) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(format_args!("{}: {error}", file.display())),
     }
 }
 

@@ -51,6 +51,7 @@ pub static RUN: Kind = Kind {
     retention: None,
     manifest: "",
     encode,
+    decode: |_| Err(Vec::new()),
 };
 
 /// The kind with its tables.
@@ -68,6 +69,7 @@ pub static REGISTRY: Registry = Registry {
     sqlite_schema: "",
     queries: &[],
     migrations: &[],
+    descriptors: &[],
 };
 
 /// A message is about half as long as its JSON.

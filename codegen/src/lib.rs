@@ -49,9 +49,14 @@ use spec::Spec;
 pub struct Generated {
     /// Every emitted file.
     pub artifacts: Artifacts,
+    /// All messages and services, as an encoded `google.protobuf.FileDescriptorSet`: for the build to compile in.
+    pub descriptors: Vec<u8>,
     /// What is not wrong and yet wants a person's attention, each on one line.
     pub warnings: Vec<String>,
 }
+
+/// The name of the file in the build's own directory in which emitted code finds the descriptors.
+pub const DESCRIPTORS: &str = "descriptors.binpb";
 
 /// Reads the declaration below `root` and returns every file that follows from it.
 ///
@@ -70,6 +75,7 @@ pub fn generate(root: &Path) -> Result<Generated, Diagnostics> {
     warnings.extend(plan::reminder(&pending));
     Ok(Generated {
         artifacts: emitted(&lowered, &planned),
+        descriptors: emit::descriptors(&lowered.model),
         warnings,
     })
 }

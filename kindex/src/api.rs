@@ -3,7 +3,9 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use axum::Router;
 use kindex_api::figures::Figures;
+use kindex_api::grpc;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits, Tls};
@@ -32,6 +34,7 @@ pub(crate) struct Api {
     operations: Arc<Operations>,
     figures: Figures,
     limits: Limits,
+    router: Router,
     tls: Option<Tls>,
 }
 
@@ -60,11 +63,17 @@ impl Api {
         let operations = Operations::new(*registry, access.config.clone(), store, rights)
             .map_err(|error| CommandError::usage(chain(&error)))?;
         let figures = Figures::new(shown);
+        let operations = Arc::new(operations.with_figures(figures.clone()));
+        let rest = Rest::new(operations.clone()).router();
+        let router = grpc::beside(rest, operations.clone())
+            .await
+            .map_err(CommandError::failure)?;
         Ok(Self {
             listener: health::bind(args.listen, "--listen").await?,
-            operations: Arc::new(operations.with_figures(figures.clone())),
+            operations,
             figures,
             limits: limits(&args.limits),
+            router,
             tls,
         })
     }
@@ -81,9 +90,9 @@ impl Api {
         if let Some(tls) = &self.tls {
             tasks.spawn(tls.clone().follow(LOOK_EVERY, stop.clone()));
         }
-        let (router, stop) = (Rest::new(self.operations).router(), stop.clone());
+        let stop = stop.clone();
         tasks.spawn(async move {
-            let served = server::serve(self.listener, router, self.tls, self.limits, self.figures, stop).await;
+            let served = server::serve(self.listener, self.router, self.tls, self.limits, self.figures, stop).await;
             if let Err(error) = served {
                 tracing::error!(%error, "The API server has stopped");
             }

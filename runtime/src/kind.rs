@@ -135,6 +135,11 @@ pub struct Kind {
     pub manifest: &'static str,
     /// Encodes an object's JSON text as its message.
     pub encode: fn(&str) -> Encoded,
+    /// The JSON text of an object in its message encoding.
+    ///
+    /// # Errors
+    /// Everything that has no JSON form: bytes that are no message, and numbers that no value of an enum has.
+    pub decode: fn(&[u8]) -> Result<String, Vec<Problem>>,
 }
 
 impl Kind {
@@ -275,6 +280,8 @@ pub struct Registry {
     pub queries: &'static [&'static NamedQuery],
     /// What leads from an empty database, and from every earlier one, to these schemas: from number 1, without gaps.
     pub migrations: &'static [Migration],
+    /// All messages and services, an encoded `google.protobuf.FileDescriptorSet`; empty where there are none.
+    pub descriptors: &'static [u8],
 }
 
 impl Registry {

@@ -81,6 +81,7 @@ impl Kind {
             retention: None,
             manifest,
             encode: encode::<K>,
+            decode: |_| Err(vec![no_message()]),
         }
     }
 }
@@ -102,4 +103,11 @@ fn encode<K: DeserializeOwned>(text: &str) -> Encoded {
         }],
     };
     Encoded { proto: None, problems }
+}
+
+fn no_message() -> Problem {
+    Problem {
+        path: String::new(),
+        message: "the kind has no message".to_owned(),
+    }
 }

@@ -1,5 +1,5 @@
-//! The static table of a kind that the runtime reads: names, columns, keys, manifest and the function that encodes its
-//! objects. The template says how it looks; only lists are laid out here, by their length.
+//! The static table of a kind that the runtime reads: names, columns, keys, manifest and the functions that encode and
+//! decode its objects. The template says how it looks; only lists are laid out here, by their length.
 
 use askama::Template;
 
@@ -26,7 +26,8 @@ pub(super) fn file(kind: &Kind, placement: &Placement, root: &str) -> String {
             || "\"\"".to_owned(),
             |path| format!("include_str!({:?})", format!("{root}/{path}")),
         ),
-        encode: encode(kind, placement),
+        encode: function("encode", kind, placement),
+        decode: function("decode", kind, placement),
         columns: kind.columns.iter().map(table_column).collect(),
         keys: kind.keys.iter().map(table_key).collect(),
         retention: kind.retention.as_ref().map(table_retention),
@@ -44,6 +45,7 @@ struct KindTable<'a> {
     scope: &'static str,
     manifest: String,
     encode: String,
+    decode: String,
     columns: Vec<TableColumn<'a>>,
     keys: Vec<TableKey>,
     retention: Option<TableRetention>,
@@ -72,15 +74,16 @@ struct TableRetention {
     evicted: bool,
 }
 
-fn encode(kind: &Kind, placement: &Placement) -> String {
+/// The runtime's function of that name for the kind's messages.
+fn function(name: &str, kind: &Kind, placement: &Placement) -> String {
     let spec = placement.rust_path(kind.spec.full());
     let status = match &kind.status {
         SubresourceStatus::Present(status) => placement.rust_path(status.full()),
         SubresourceStatus::Absent => "kindex_runtime::wire::NoStatus".to_owned(),
     };
     laid_out(
-        "    encode: ",
-        "kindex_runtime::wire::encode_root::<",
+        &format!("    {name}: "),
+        &format!("kindex_runtime::wire::{name}_root::<"),
         &[spec, status],
         ">",
     )

@@ -2,6 +2,7 @@
 //! person could have declared and touches no disk.
 
 mod crd;
+mod descriptors;
 mod indexed;
 mod json_schema;
 mod kind_table;
@@ -25,6 +26,8 @@ use crate::artifact::Artifacts;
 use crate::model::Model;
 use crate::plan::Migration;
 use rust_types::placement::Placement;
+
+pub use descriptors::descriptors;
 
 /// Runs every emitter, side by side: none reads what another one writes.
 pub fn all(model: &Model, planned: &[Migration]) -> Artifacts {

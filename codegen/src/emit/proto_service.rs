@@ -28,6 +28,12 @@ fn path(kind: &Kind) -> RelativePath {
     RelativePath::new(format!("{DIRECTORY}/{package}{separator}{module}_svc.proto"))
 }
 
+/// How other files import an emitted one.
+pub(super) fn import_path(path: &RelativePath) -> &str {
+    let below = path.as_str().strip_prefix(DIRECTORY);
+    below.expect("emitted below the directory").trim_start_matches('/')
+}
+
 /// The package of the kind's messages, in which its service is declared as well.
 fn package(kind: &Kind) -> &str {
     let name = kind.root.full();

@@ -6,6 +6,7 @@ use syn::Ident;
 
 use super::rust_types::ident;
 use super::{named_queries, rust, sql};
+use crate::DESCRIPTORS;
 use crate::model::{Model, Platform};
 
 /// The text of the file, which lies beside the kinds' modules. `root` is the way from its directory to the root.
@@ -39,6 +40,7 @@ fn imports(model: &Model) -> TokenStream {
 fn registry(root: &str) -> TokenStream {
     let mysql_schema = format!("{root}/{}", sql::MYSQL_FILE);
     let sqlite_schema = format!("{root}/{}", sql::SQLITE_FILE);
+    let descriptors = format!("/{DESCRIPTORS}");
     quote! {
         /// All kinds with the schemas that hold them.
         pub fn registry() -> Registry {
@@ -49,6 +51,7 @@ fn registry(root: &str) -> TokenStream {
                 sqlite_schema: include_str!(#sqlite_schema),
                 queries: QUERIES,
                 migrations: crate::migrations::MIGRATIONS,
+                descriptors: include_bytes!(concat!(env!("OUT_DIR"), #descriptors)),
             }
         }
     }

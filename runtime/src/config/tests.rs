@@ -18,6 +18,7 @@ const fn kind(name: &'static str, table: &'static str) -> Kind {
         keys: &[],
         retention: None,
         manifest: "",
+        decode: |_| Err(Vec::new()),
         encode: |_| Encoded {
             proto: None,
             problems: Vec::new(),
@@ -42,6 +43,7 @@ static REGISTRY: Registry = Registry {
     sqlite_schema: "",
     queries: &[],
     migrations: &[],
+    descriptors: &[],
 };
 
 /// The example of the reference's documentation.

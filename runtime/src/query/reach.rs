@@ -164,6 +164,7 @@ mod tests {
         ],
         retention: None,
         manifest: "",
+        decode: |_| Err(Vec::new()),
         encode: |_| Encoded::default(),
     };
 

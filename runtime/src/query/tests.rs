@@ -24,6 +24,7 @@ static KIND: Kind = Kind {
     keys: &[],
     retention: None,
     manifest: "",
+    decode: |_| Err(Vec::new()),
     encode: |_| Encoded::default(),
 };
 

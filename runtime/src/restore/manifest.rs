@@ -129,6 +129,7 @@ pub(super) mod tests {
         keys: &[],
         retention: None,
         manifest: "",
+        decode: |_| Err(Vec::new()),
         encode: |_| Encoded {
             proto: None,
             problems: Vec::new(),

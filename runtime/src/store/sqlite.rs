@@ -319,6 +319,7 @@ mod tests {
             keys: &[KEY],
             retention: None,
             manifest: "",
+            decode: |_| Err(Vec::new()),
             encode: |_| Encoded::default(),
         };
         let memory = SqliteConnectOptions::new().in_memory(true);

@@ -4,7 +4,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use super::report::collect;
+use super::report::{collect, collect_strictly};
 use super::tracked::Tracked;
 use crate::kind::Problem;
 
@@ -64,4 +64,13 @@ fn misfit<T>(mut problems: Vec<Problem>, path: String, error: &serde_json::Error
         message: error.to_string(),
     });
     Decoded { value: None, problems }
+}
+
+/// What in a text of ours has no name in JSON, each with its path. Reads the text as a `T` once more, which costs as
+/// much as reading it.
+pub(super) fn nameless<T: DeserializeOwned>(text: &str) -> Vec<Problem> {
+    let Ok(document) = serde_json::from_str::<Json>(text) else {
+        return Vec::new();
+    };
+    collect_strictly(|| T::deserialize(Tracked(&document))).1.problems
 }

@@ -50,7 +50,7 @@ pub use kubernetes::{IntOrString, Quantity, RawJson};
 pub use meta::{ListMeta, ManagedFieldsEntry, ObjectMeta, OwnerReference, TypeMeta};
 pub use oneof::{Oneof, oneof};
 pub use report::report;
-pub use root::{List, NoStatus, Part, Root, encode_root};
+pub use root::{List, NoStatus, Part, Root, decode_root, encode_root};
 pub use shape::{Codec, Map, MapKey, Nested, Optional, Plain, Repeated, or_default, present, unset};
 pub use text::{Base64, Empty, FieldMask, Name, ProtoEnum};
 pub use time::{MicroTime, Time, Timestamp};

@@ -17,6 +17,8 @@ pub(super) struct Collector {
     pub(super) problems: Vec<Problem>,
     /// Where the innermost error occurred, once one did.
     pub(super) failed_at: Option<String>,
+    /// Whether what a message may hold, and JSON has no word for, is reported as well.
+    is_strict: bool,
     path: Vec<Segment>,
 }
 
@@ -40,8 +42,28 @@ pub fn report(message: impl Into<String>) {
     });
 }
 
+/// Reports, where somebody wants to know it, a value that is kept and that JSON has no word for.
+pub(super) fn report_nameless(message: impl FnOnce() -> String) {
+    if COLLECTOR.with_borrow(|collector| collector.as_ref().is_some_and(|collector| collector.is_strict)) {
+        report(message());
+    }
+}
+
 /// Runs `read` and returns what was reported meanwhile on this thread.
 pub(super) fn collect<T>(read: impl FnOnce() -> T) -> (T, Collector) {
+    collect_into(Collector::default(), read)
+}
+
+/// The same, with what [`report_nameless`] reports.
+pub(super) fn collect_strictly<T>(read: impl FnOnce() -> T) -> (T, Collector) {
+    let strict = Collector {
+        is_strict: true,
+        ..Collector::default()
+    };
+    collect_into(strict, read)
+}
+
+fn collect_into<T>(collector: Collector, read: impl FnOnce() -> T) -> (T, Collector) {
     /// Puts the outer collector back, also when `read` panics.
     struct Restore(Option<Collector>);
     impl Drop for Restore {
@@ -49,7 +71,7 @@ pub(super) fn collect<T>(read: impl FnOnce() -> T) -> (T, Collector) {
             COLLECTOR.set(self.0.take());
         }
     }
-    let restore = Restore(COLLECTOR.replace(Some(Collector::default())));
+    let restore = Restore(COLLECTOR.replace(Some(collector)));
     let result = read();
     let collected = COLLECTOR.take().unwrap_or_default();
     drop(restore);

@@ -7,10 +7,11 @@ use prost::Message;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::decode::decode;
+use super::decode::{decode, nameless};
 use super::meta::{ListMeta, ObjectMeta, TypeMeta};
+use super::report::collect_strictly;
 use super::shape::{or_default, unset};
-use crate::kind::Encoded;
+use crate::kind::{Encoded, Problem};
 
 /// A message that can be part of another; every generated one can.
 pub trait Part: Message + Default + Debug {}
@@ -147,5 +148,34 @@ where
     Encoded {
         proto: decoded.value.map(|root| root.encode_to_vec()),
         problems: decoded.problems,
+    }
+}
+
+/// The JSON text of an object whose root message these bytes are: the way back of [`encode_root`].
+///
+/// # Errors
+/// Everything that keeps the object from JSON: bytes that are no such message, values without a JSON form, and numbers
+/// that no value of their enum has, with their paths.
+pub fn decode_root<S, T>(bytes: &[u8]) -> Result<String, Vec<Problem>>
+where
+    S: Part + Serialize + DeserializeOwned,
+    T: Part + Serialize + DeserializeOwned,
+{
+    let whole = |message: String| {
+        vec![Problem {
+            path: String::new(),
+            message,
+        }]
+    };
+    let root = Root::<S, T>::decode(bytes).map_err(|error| whole(error.to_string()))?;
+    let (text, reports) = collect_strictly(|| serde_json::to_string(&root));
+    let text = text.map_err(|error| whole(error.to_string()))?;
+    if reports.problems.is_empty() {
+        return Ok(text);
+    }
+    // Writing does not know where it is; reading does.
+    match nameless::<Root<S, T>>(&text) {
+        located if located.is_empty() => Err(reports.problems),
+        located => Err(located),
     }
 }

@@ -10,7 +10,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::report::report;
+use super::report::{report, report_nameless};
 use super::shape::Codec;
 
 /// An enum of a `.proto` file. Fields hold its number; JSON and SQL hold its full name.
@@ -44,9 +44,16 @@ impl<E: ProtoEnum> Codec for Name<E> {
     fn write<S: Serializer>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
         match E::name_of(*value) {
             Some(name) => serializer.serialize_str(name),
-            None => serializer.serialize_i32(*value),
+            None => {
+                report_nameless(|| nameless::<E>(*value));
+                serializer.serialize_i32(*value)
+            }
         }
     }
+}
+
+fn nameless<E: ProtoEnum>(number: i32) -> String {
+    format!("{} has no value with the number {number}", E::ENUM)
 }
 
 struct NameVisitor<E>(PhantomData<E>);
@@ -69,11 +76,16 @@ impl<T: ProtoEnum> Visitor<'_> for NameVisitor<T> {
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<i32, E> {
-        i32::try_from(number).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+        let number = i32::try_from(number).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))?;
+        if T::name_of(number).is_none() {
+            report_nameless(|| nameless::<T>(number));
+        }
+        Ok(number)
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<i32, E> {
-        i32::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+        let signed = i64::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))?;
+        self.visit_i64(signed)
     }
 }
 

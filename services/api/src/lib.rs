@@ -1,11 +1,16 @@
 //! The API server: one Kubernetes API over the cluster and SQL, in which an object keeps its name and its history
 //! wherever it lives. `operations` says what each verb means and knows no HTTP server; `rest` speaks Kubernetes'
-//! paths; `server` listens. Knows no kind: the registry brings them.
+//! paths and `grpc` the services that are emitted for the kinds; `server` listens. Knows no kind: the registry brings
+//! them.
 
 pub mod figures;
 
 pub mod operations;
 
+mod identity;
+
 pub mod rest;
+
+pub mod grpc;
 
 pub mod server;

@@ -48,6 +48,7 @@ pub static REGISTRY: Registry = Registry {
     sqlite_schema: include_str!("thing.sqlite.sql"),
     queries: &[],
     migrations: &[],
+    descriptors: &[],
 };
 
 const fn kind(immutable: bool, history: bool) -> Kind {
@@ -73,6 +74,7 @@ const fn kind(immutable: bool, history: bool) -> Kind {
         }],
         retention: None,
         manifest: "",
+        decode: |_| Err(Vec::new()),
         encode: |_| Encoded {
             proto: None,
             problems: Vec::new(),

@@ -15,7 +15,7 @@ async fn every_object_is_on_one_page_of_a_merged_list_of_kube_apiserver() {
 }
 
 /// A namespace in which a user may do these with models.
-async fn grant(stage: &Stage, namespace: &str, user: &str, verbs: Value) {
+pub(super) async fn grant(stage: &Stage, namespace: &str, user: &str, verbs: Value) {
     let rbac = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}");
     let named = |kind: &str, name: &str| json!({"kind": kind, "metadata": {"name": name}});
     let mut role = named("Role", user);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use http_body_util::BodyExt;
 use jiff::{SignedDuration, Timestamp};
 use kindex_api::figures::Figures;
+use kindex_api::grpc;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, Limits, Tls};
@@ -44,6 +45,7 @@ pub(super) struct Ground {
     pub(super) directory: TempDir,
     pub(super) guard: Guard,
     pub(super) plane: Option<ControlPlane>,
+    kinds: &'static [&'static Kind],
     config: Config,
     /// The same, or a guard before it.
     seen_by_the_server: Config,
@@ -82,6 +84,7 @@ impl Ground {
             directory,
             guard: Guard::default(),
             plane: None,
+            kinds: KINDS,
             seen_by_the_server: config.clone(),
             config,
             stop,
@@ -124,6 +127,14 @@ impl Stage {
         Self::on(ground, &address, None, RightsOf::Server).await
     }
 
+    /// On SQLite, with every kind that is shipped.
+    pub(super) async fn of_all_kinds() -> Self {
+        let mut ground = Ground::embedded().await;
+        ground.kinds = kindex_generated::registry().kinds;
+        let address = ground.sqlite();
+        Self::on(ground, &address, None, RightsOf::Server).await
+    }
+
     /// On SQLite, behind a guard who knows whose tokens allow what.
     pub(super) async fn with_rights() -> Self {
         let mut ground = Ground::embedded().await;
@@ -148,13 +159,13 @@ impl Stage {
 
     async fn on(ground: Ground, address: &Address, database: Option<mariadb::Database>, rights: RightsOf) -> Self {
         let registry = Registry {
-            kinds: KINDS,
+            kinds: ground.kinds,
             ..kindex_generated::registry()
         };
         let store = kindex_runtime::store::open(address, registry, &PoolConfig::default()).unwrap();
         store.prepare().await.unwrap();
         let client = Client::try_from(ground.config.clone()).unwrap();
-        install(&client).await;
+        install(&client, ground.kinds).await;
         let kube_cluster = Arc::new(KubeCluster::new(ground.config.clone()).unwrap());
         let ingester = Ingester::start(registry, kube_cluster, store.clone(), Division::Alone, |_| Settings {
             requeue_period: Duration::from_millis(200),
@@ -264,7 +275,9 @@ fn keys(directory: &TempDir) -> Tls {
 async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToken) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = Rest::new(Arc::new(operations)).router();
+    let operations = Arc::new(operations);
+    let rest = Rest::new(operations.clone()).router();
+    let router = grpc::beside(rest, operations).await.unwrap();
     let (limits, figures) = (Limits::default(), Figures::default());
     tokio::spawn(server::serve(listener, router, tls, limits, figures, stop.clone()));
     address
@@ -287,9 +300,9 @@ async fn start_cluster(directory: &TempDir, stop: &CancellationToken) -> SocketA
     address
 }
 
-async fn install(client: &Client) {
+async fn install(client: &Client, kinds: &[&'static Kind]) {
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    for kind in KINDS {
+    for kind in kinds {
         let manifest: Value = serde_saphyr::from_str(kind.manifest).unwrap();
         let (code, answer) = ask(client, "POST", definitions, &manifest).await;
         assert_eq!(code, 201, "{answer}");

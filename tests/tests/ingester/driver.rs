@@ -20,6 +20,7 @@ use super::fakes::FakeCluster;
 /// A kind whose projection panics on the value 13.
 static FRAGILE: Kind = Kind {
     name: "Fragile",
+    decode: |_| Err(Vec::new()),
     encode: |text| {
         assert!(!text.contains("\"value\":13}"), "thirteen");
         (THING.encode)(text)
@@ -64,6 +65,7 @@ const THING_PARTS: Kind = Kind {
     keys: &[],
     retention: None,
     manifest: "",
+    decode: |_| Err(Vec::new()),
     encode: |_| Encoded {
         proto: None,
         problems: Vec::new(),
@@ -91,6 +93,7 @@ impl Stage {
             sqlite_schema: "",
             queries: &[],
             migrations: &[],
+            descriptors: &[],
         };
         let cluster = Arc::new(self.cluster.clone());
         Ingester::start(registry, cluster, self.storage.clone(), Division::Alone, |_| Settings {

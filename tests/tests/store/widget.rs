@@ -50,6 +50,7 @@ pub(crate) const PARTS: Kind = Kind {
     retention: None,
     manifest: "",
     encode,
+    decode: |_| Err(Vec::new()),
 };
 
 const COLUMNS: &[Column] = &[
@@ -91,6 +92,7 @@ pub(crate) static REGISTRY: Registry = Registry {
     sqlite_schema: include_str!("widget.sqlite.sql"),
     queries: &[&RANKED],
     migrations: &[],
+    descriptors: &[],
 };
 
 /// With a parameter of every type, one of them twice.

@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::cluster::ClusterSpec,
         crate::types::cluster::ClusterStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::cluster::ClusterSpec,
+        crate::types::cluster::ClusterStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::deployment::DeploymentSpec,
         crate::types::deployment::DeploymentStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::deployment::DeploymentSpec,
+        crate::types::deployment::DeploymentStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::inference_server::InferenceServerSpec,
         crate::types::inference_server::InferenceServerStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::inference_server::InferenceServerSpec,
+        crate::types::inference_server::InferenceServerStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

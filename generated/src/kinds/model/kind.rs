@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::model::ModelSpec,
         crate::types::model::ModelStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::model::ModelSpec,
+        crate::types::model::ModelStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::model_family::ModelFamilySpec,
         crate::types::model_family::ModelFamilyStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::model_family::ModelFamilySpec,
+        crate::types::model_family::ModelFamilyStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::pipeline::PipelineSpec,
         crate::types::pipeline::PipelineStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::pipeline::PipelineSpec,
+        crate::types::pipeline::PipelineStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

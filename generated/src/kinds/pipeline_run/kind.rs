@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::pipeline_run::PipelineRunSpec,
         crate::types::pipeline_run::PipelineRunStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::pipeline_run::PipelineRunSpec,
+        crate::types::pipeline_run::PipelineRunStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::project::ProjectSpec,
         crate::types::project::ProjectStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::project::ProjectSpec,
+        crate::types::project::ProjectStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::ray_cluster::RayClusterSpec,
         crate::types::ray_cluster::RayClusterStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::ray_cluster::RayClusterSpec,
+        crate::types::ray_cluster::RayClusterStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

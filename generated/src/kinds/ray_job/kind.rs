@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::ray_job::RayJobSpec,
         crate::types::ray_job::RayJobStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::ray_job::RayJobSpec,
+        crate::types::ray_job::RayJobStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

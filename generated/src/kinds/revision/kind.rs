@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::revision::RevisionSpec,
         crate::types::revision::RevisionStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::revision::RevisionSpec,
+        crate::types::revision::RevisionStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

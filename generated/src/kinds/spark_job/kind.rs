@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::spark_job::SparkJobSpec,
         crate::types::spark_job::SparkJobStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::spark_job::SparkJobSpec,
+        crate::types::spark_job::SparkJobStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

@@ -23,6 +23,10 @@ pub static KIND: Kind = Kind {
         crate::types::trigger_run::TriggerRunSpec,
         crate::types::trigger_run::TriggerRunStatus,
     >,
+    decode: kindex_runtime::wire::decode_root::<
+        crate::types::trigger_run::TriggerRunSpec,
+        crate::types::trigger_run::TriggerRunStatus,
+    >,
 };
 
 /// The extracted columns, in table order.

@@ -12,6 +12,7 @@ mod objects;
 mod refusal;
 mod remove;
 mod rights;
+mod search;
 mod stored;
 mod token;
 mod update;
@@ -37,6 +38,7 @@ pub use list::{ListOptions, Listed};
 pub use refusal::{Details, Reason, Refusal};
 pub use remove::{DeleteOptions, Preconditions};
 pub use rights::RightsOf;
+pub use search::Search;
 pub use update::{Part, PatchType};
 pub use watch::{Event, Events, WatchOptions};
 

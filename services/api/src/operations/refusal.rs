@@ -145,7 +145,7 @@ impl Refusal {
     }
 
     /// What the cluster said instead of an answer.
-    pub(super) fn from_status(code: u16, body: &[u8]) -> Self {
+    pub(crate) fn from_status(code: u16, body: &[u8]) -> Self {
         let status: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
         let text = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
         let message = match text("message") {

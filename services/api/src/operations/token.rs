@@ -100,6 +100,7 @@ mod tests {
         keys: &[],
         retention: None,
         manifest: "",
+        decode: |_| Err(Vec::new()),
         encode: |_| Encoded::default(),
     };
 

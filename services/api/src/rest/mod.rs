@@ -20,6 +20,7 @@ use kindex_cluster::request::{self, Query, ResourcePath, Target};
 use kindex_runtime::kind::{Kind, Scope};
 
 use crate::figures::Deed;
+use crate::identity;
 use crate::operations::{Caller, Operations, Place, Refusal};
 use exchange::Head;
 use render::Columns;
@@ -92,7 +93,7 @@ impl Asked {
 async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
-    let caller = exchange::caller(request.headers());
+    let caller = identity::caller(request.headers());
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let about = rest.about(&path);
     let deed = about.as_ref().map_or(Deed::RELAYED, |(kind, path)| Deed {
@@ -134,7 +135,7 @@ fn verb(method: &Method, path: &ResourcePath, query: &Query) -> &'static str {
 async fn open(rest: &Rest, request: Request<Body>) -> Result<(Parts, Bytes), Refusal> {
     let (parts, body) = request.into_parts();
     if rest.operations.is_open() {
-        exchange::check_origin(&parts)?;
+        identity::check_origin(&parts)?;
     }
     let body = exchange::read(body).await?;
     Ok((parts, body))

@@ -197,6 +197,7 @@ mod tests {
             keys: &[],
             retention: None,
             manifest: "",
+            decode: |_| Err(Vec::new()),
             encode: |_| Encoded {
                 proto: Some(vec![1]),
                 problems: Vec::new(),

@@ -1,0 +1,118 @@
+//! Lists: the merged one of cluster and SQL, or, with conditions on columns, one of SQL. A list without a limit is
+//! whole as long as it fits into what clients take for one message.
+
+use kindex_runtime::kind::{Kind, Scope};
+use kindex_runtime::wire::{ListMeta, TypeMeta};
+use prost::Message;
+
+use super::call::{Reply, parsed};
+use super::condition::{self, Ext};
+use super::message::{self, ListRequest, ListResponse, ObjectList};
+use super::object;
+use super::status::{Violation, invalid};
+use crate::operations::{Caller, ListOptions, Listed, Operations, Refusal};
+
+/// Once a list without a limit is as long, the rest comes with its token: clients take 4 MiB, unless told otherwise.
+const WHOLE_MAX_BYTES: usize = 1024 * 1024;
+
+pub(super) async fn list(
+    operations: &Operations,
+    caller: &Caller,
+    kind: &'static Kind,
+    request: ListRequest,
+) -> Result<Reply, Refusal> {
+    let mut which = options(kind, &request.namespace, request.options.as_ref())?;
+    let ext = request.ext.as_ref().map(condition::read).transpose()?;
+    let is_whole = which.limit == 0 && ext.as_ref().is_none_or(|ext| ext.search.limit == 0);
+    let mut written = Written::default();
+    loop {
+        let page = match &ext {
+            None => operations.list(caller, kind, &which).await?,
+            Some(ext) => operations.search(caller, kind, &which, &ext.search).await?,
+        };
+        written.add(kind, &page, ext.as_ref())?;
+        which.continue_token.clone_from(&page.continue_token);
+        which.resource_version.clear();
+        which.resource_version_match.clear();
+        if !is_whole || page.continue_token.is_empty() || written.bytes >= WHOLE_MAX_BYTES {
+            return Ok(written.reply(kind, page));
+        }
+    }
+}
+
+/// The options of a list or a watch.
+pub(super) fn options(
+    kind: &Kind,
+    namespace: &str,
+    options: Option<&message::ListOptions>,
+) -> Result<ListOptions, Refusal> {
+    if !namespace.is_empty() || kind.scope == Scope::Cluster {
+        object::check_namespace(kind, namespace)?;
+    }
+    let options = options.cloned().unwrap_or_default();
+    if options.limit < 0 {
+        return Err(invalid(&[Violation::new("limit", "is less than 0")]));
+    }
+    Ok(ListOptions {
+        namespace: Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty()),
+        labels: options.label_selector,
+        fields: options.field_selector,
+        limit: u32::try_from(options.limit).unwrap_or(u32::MAX),
+        continue_token: options.r#continue,
+        include_deleted: false,
+        at: None,
+        resource_version: options.resource_version,
+        resource_version_match: options.resource_version_match,
+    })
+}
+
+/// What is gathered of a list.
+#[derive(Default)]
+struct Written {
+    list: ObjectList,
+    bytes: usize,
+    warnings: Vec<String>,
+}
+
+impl Written {
+    /// Takes a page. What its message cannot hold is left out and named: whoever wrote such an object back would
+    /// take away what they never saw.
+    fn add(&mut self, kind: &Kind, page: &Listed, ext: Option<&Ext>) -> Result<(), Refusal> {
+        for text in &page.items {
+            let shown = match ext {
+                Some(ext) if !ext.skip.is_empty() => ext.without_skipped(parsed(text)).to_string(),
+                Some(_) | None => text.clone(),
+            };
+            match object::write(kind, &shown) {
+                Ok((bytes, _)) => {
+                    self.bytes += bytes.len();
+                    self.list.items.push(bytes);
+                }
+                Err(refusal) => {
+                    let object = parsed(text);
+                    let (namespace, name) = (object::namespace(&object), object::name(&object));
+                    self.warnings
+                        .push(format!("left out {namespace}/{name}: {}", refusal.message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reply(mut self, kind: &Kind, last: Listed) -> Reply {
+        self.list.type_meta = Some(TypeMeta {
+            kind: format!("{}List", kind.name),
+            api_version: kind.api_version(),
+        });
+        self.list.metadata = Some(ListMeta {
+            resource_version: last.resource_version,
+            r#continue: last.continue_token,
+            ..ListMeta::default()
+        });
+        let response = ListResponse { list: Some(self.list) };
+        Reply {
+            message: response.encode_to_vec(),
+            warnings: self.warnings,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! gRPC: the services that are emitted for the kinds, beside reflection and health. One service serves all of them by
+//! the path of a call, with messages in which objects stay bytes; a new kind costs nothing here. Refuses to know what a
+//! verb does.
+
+mod call;
+mod codec;
+mod condition;
+mod deadline;
+mod list;
+mod message;
+mod method;
+mod object;
+mod status;
+mod watch;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Version, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use tonic::metadata::{MetadataMap, MetadataValue};
+use tonic::server::{Grpc, NamedService};
+use tonic::{Code, Status};
+use tower::{Service, ServiceExt, service_fn};
+
+use crate::figures::Deed;
+use crate::identity;
+use crate::operations::{Caller, Operations, Reason, Refusal};
+use call::Reply;
+use codec::Whole;
+use deadline::Deadline;
+use method::{Method, Methods, Verb};
+
+/// The largest message that is read: as much as Kubernetes reads of an object.
+const MESSAGE_MAX_BYTES: usize = 3 * 1024 * 1024;
+/// What stands before a message: whether it is compressed, and its length.
+const PREFIX_BYTES: usize = 5;
+/// Warnings of an answer, and bytes of each: headers are bounded.
+const WARNINGS_MAX: usize = 16;
+const WARNING_MAX_BYTES: usize = 256;
+
+/// Why gRPC cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum GrpcError {
+    /// What was compiled in is no set of descriptors.
+    #[error("the descriptors of the services cannot be read: {0}; build again")]
+    Descriptors(#[from] prost::DecodeError),
+    /// It is one, and reflection cannot use it.
+    #[error("the descriptors of the services cannot be served: {0}; build again")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+#[derive(Clone)]
+struct Served {
+    operations: Arc<Operations>,
+    methods: Arc<Methods>,
+}
+
+/// Takes the requests of gRPC, and leaves all others to `rest`.
+///
+/// # Errors
+/// Descriptors that are none: a build that went wrong.
+pub async fn beside(rest: Router, operations: Arc<Operations>) -> Result<Router, GrpcError> {
+    let grpc = router(operations).await?;
+    let either = service_fn(move |request: Request| {
+        let router = if is_grpc(&request) { grpc.clone() } else { rest.clone() };
+        router.oneshot(request)
+    });
+    Ok(Router::new().fallback_service(either))
+}
+
+fn is_grpc(request: &Request) -> bool {
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    let rest = content_type.and_then(|value| value.as_bytes().strip_prefix(b"application/grpc"));
+    matches!(rest, Some([] | [b';', ..] | [b'+', b'p', b'r', b'o', b't', b'o', ..]))
+}
+
+async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
+    let methods = Methods::of(operations.registry())?;
+    let (health, health_service) = tonic_health::server::health_reporter();
+    for service in &methods.services {
+        health
+            .set_service_status(service, tonic_health::ServingStatus::Serving)
+            .await;
+    }
+    let reflection = || {
+        let set = operations.registry().descriptors;
+        tonic_reflection::server::Builder::configure().register_encoded_file_descriptor_set(set)
+    };
+    let (v1, v1alpha) = (reflection().build_v1()?, reflection().build_v1alpha()?);
+    let served = Served {
+        operations: operations.clone(),
+        methods: Arc::new(methods),
+    };
+    let router = Router::new().fallback(answer).with_state(served);
+    let router = with(with(with(router, health_service), v1), v1alpha);
+    Ok(router.layer(axum::middleware::from_fn_with_state(operations, check)))
+}
+
+fn with<S>(router: Router, service: S) -> Router
+where
+    S: Service<Request, Response = http::Response<tonic::body::Body>, Error = Infallible>
+        + NamedService
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    S::Future: Send + 'static,
+{
+    router.route_service(&format!("/{}/{{*call}}", S::NAME), service)
+}
+
+/// Refuses what can be no call, before anybody looks at it.
+async fn check(State(operations): State<Arc<Operations>>, request: Request, next: axum::middleware::Next) -> Response {
+    if request.version() != Version::HTTP_2 {
+        return (http::StatusCode::UPGRADE_REQUIRED, "gRPC is spoken over HTTP/2").into_response();
+    }
+    let (parts, body) = request.into_parts();
+    if operations.is_open()
+        && let Err(refusal) = identity::check_origin(&parts)
+    {
+        let status = status::of(&refusal, operations.registry().platform.group);
+        return status.into_http::<Body>();
+    }
+    next.run(Request::from_parts(parts, body)).await
+}
+
+/// One call, with what is known of it before its message is read.
+struct Asked {
+    operations: Arc<Operations>,
+    method: Method,
+    path: String,
+    caller: Caller,
+    deadline: Deadline,
+}
+
+async fn answer(State(served): State<Served>, request: Request) -> Response {
+    let path = request.uri().path().to_owned();
+    let Some(method) = served.methods.find(&path) else {
+        let status = Status::unimplemented(format!("no service has the call {path}"));
+        return status.into_http::<Body>();
+    };
+    let mut response = match Deadline::read(request.headers()) {
+        Err(status) => status.into_http::<Body>(),
+        Ok(deadline) => {
+            let asked = Asked {
+                operations: served.operations,
+                method,
+                path,
+                caller: identity::caller(request.headers()),
+                deadline,
+            };
+            asked.answer(request).await
+        }
+    };
+    response.extensions_mut().insert(Deed {
+        verb: method.verb.word(),
+        kind: method.kind.name,
+    });
+    response
+}
+
+impl Asked {
+    async fn answer(&self, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        let body = match self.whole(body).await {
+            Ok(body) => body,
+            Err(status) => {
+                self.log(&status);
+                return status.into_http::<Body>();
+            }
+        };
+        let request = Request::from_parts(parts, Full::new(body));
+        let mut grpc = Grpc::new(Whole).max_decoding_message_size(MESSAGE_MAX_BYTES);
+        let response = if self.method.verb == Verb::Watch {
+            let service = service_fn(|request: tonic::Request<Bytes>| self.watch(request.into_inner()));
+            grpc.server_streaming(service, request).await
+        } else {
+            let service = service_fn(|request: tonic::Request<Bytes>| self.reply(request.into_inner()));
+            grpc.unary(service, request).await
+        };
+        response.map(Body::new)
+    }
+
+    /// The whole body, which is one message with its prefix.
+    async fn whole(&self, body: Body) -> Result<Bytes, Status> {
+        let too_large = || {
+            self.refused(&Refusal::new(
+                Reason::RequestEntityTooLarge,
+                format!("the message of the request is larger than {MESSAGE_MAX_BYTES} bytes"),
+            ))
+        };
+        let read = Limited::new(body, MESSAGE_MAX_BYTES + PREFIX_BYTES).collect();
+        let read = self.deadline.bound(read).await?;
+        let bytes = read.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
+            true => too_large(),
+            false => Status::cancelled(format!("the request broke off: {error}")),
+        })?;
+        let bytes = bytes.to_bytes();
+        let length = bytes.get(1..PREFIX_BYTES).and_then(|length| length.try_into().ok());
+        match length.map(u32::from_be_bytes) {
+            Some(length) if length as usize > MESSAGE_MAX_BYTES => Err(too_large()),
+            Some(_) | None => Ok(bytes),
+        }
+    }
+
+    async fn reply(&self, message: Bytes) -> Result<tonic::Response<Vec<u8>>, Status> {
+        let answered = call::answer(&self.operations, &self.caller, self.method, message);
+        let replied = self.deadline.bound(answered).await;
+        let replied = replied.and_then(|answered| answered.map_err(|refusal| self.refused(&refusal)));
+        self.logged(replied.map(|Reply { message, warnings }| {
+            let mut response = tonic::Response::new(message);
+            warn(response.metadata_mut(), &warnings);
+            response
+        }))
+    }
+
+    async fn watch(&self, message: Bytes) -> Result<tonic::Response<watch::Messages>, Status> {
+        let Self {
+            operations,
+            caller,
+            method,
+            deadline,
+            ..
+        } = self;
+        let opened = watch::watch(operations, caller, method.kind, message, *deadline);
+        let opened = deadline.bound(opened).await;
+        let opened = opened.and_then(|opened| opened.map_err(|refusal| self.refused(&refusal)));
+        self.logged(opened.map(tonic::Response::new))
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Status {
+        status::of(refusal, self.operations.registry().platform.group)
+    }
+
+    fn logged<T>(&self, answered: Result<T, Status>) -> Result<T, Status> {
+        match &answered {
+            Ok(_) => self.log(&Status::ok("")),
+            Err(status) => self.log(status),
+        }
+        answered
+    }
+
+    /// As the front end of REST does it: what changes something, and what somebody may not do.
+    fn log(&self, status: &Status) {
+        let (path, code) = (&self.path, status.code());
+        if self.method.verb.writes() || matches!(code, Code::Unauthenticated | Code::PermissionDenied) {
+            let user = self.operations.known(&self.caller);
+            tracing::info!(target: "kindex_api::audit", user, method = "gRPC", path, ?code, "answered");
+        } else {
+            tracing::debug!(method = "gRPC", path, ?code, "answered");
+        }
+    }
+}
+
+/// Puts warnings on an answer, one `warning` each.
+fn warn(metadata: &mut MetadataMap, warnings: &[String]) {
+    for warning in warnings.iter().take(WARNINGS_MAX) {
+        let is_visible = |letter: char| letter == ' ' || letter.is_ascii_graphic();
+        let text: String = warning.chars().take(WARNING_MAX_BYTES).collect();
+        let text = text.replace(|letter| !is_visible(letter), "?");
+        if let Ok(value) = MetadataValue::try_from(text) {
+            metadata.append("warning", value);
+        }
+    }
+}

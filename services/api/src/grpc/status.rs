@@ -1,0 +1,101 @@
+//! Refusals as gRPC says them: a code for each of Kubernetes' reasons, and the rest in `google.rpc` details.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use crate::operations::{Reason, Refusal};
+
+/// Status and details travel in headers, which clients bound: to 8 KiB, some of them.
+const MESSAGE_MAX_BYTES: usize = 2048;
+const VIOLATIONS_MAX: usize = 16;
+const VIOLATION_MAX_BYTES: usize = 256;
+
+/// A refusal as a status. `domain` is the group of the kinds.
+pub(super) fn of(refusal: &Refusal, domain: &str) -> Status {
+    let mut details = ErrorDetails::new();
+    let mut about: HashMap<String, String> = HashMap::from([("code".to_owned(), refusal.code.to_string())]);
+    for field in ["name", "group", "kind"] {
+        if let Some(text) = refusal.details[field].as_str().filter(|text| !text.is_empty()) {
+            about.insert(field.to_owned(), text.to_owned());
+        }
+    }
+    details.set_error_info(refusal.reason.as_str(), domain, about);
+    let causes = refusal.details["causes"].as_array().into_iter().flatten();
+    for cause in causes.take(VIOLATIONS_MAX) {
+        let text = |field: &str| shortened(cause[field].as_str().unwrap_or_default(), VIOLATION_MAX_BYTES);
+        details.add_bad_request_violation(text("field"), text("message"));
+    }
+    if let Some(seconds) = refusal.details["retryAfterSeconds"].as_u64() {
+        details.set_retry_info(Some(Duration::from_secs(seconds)));
+    }
+    let message = shortened(&refusal.message, MESSAGE_MAX_BYTES);
+    Status::with_error_details(code(refusal), message, details)
+}
+
+/// The code of a refusal. A conflict is `FAILED_PRECONDITION`, as Michelangelo's API server has it.
+fn code(refusal: &Refusal) -> Code {
+    match refusal.reason.as_str() {
+        "AlreadyExists" => Code::AlreadyExists,
+        "Conflict" => Code::FailedPrecondition,
+        "Timeout" => Code::DeadlineExceeded,
+        "ServerTimeout" => Code::Unavailable,
+        _ => match refusal.code {
+            400 | 406 | 415 | 422 => Code::InvalidArgument,
+            401 => Code::Unauthenticated,
+            403 => Code::PermissionDenied,
+            404 => Code::NotFound,
+            405 | 501 => Code::Unimplemented,
+            409 | 412 => Code::FailedPrecondition,
+            410 => Code::OutOfRange,
+            413 | 429 => Code::ResourceExhausted,
+            502..=504 => Code::Unavailable,
+            500 | 505..=599 => Code::Internal,
+            _ => Code::Unknown,
+        },
+    }
+}
+
+/// What is wrong with a field of a request.
+pub(super) struct Violation {
+    /// Its path, as a manifest shows it.
+    pub(super) field: String,
+    pub(super) message: String,
+}
+
+impl Violation {
+    pub(super) fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// A request with these mistakes.
+pub(super) fn invalid(violations: &[Violation]) -> Refusal {
+    let said = violations
+        .iter()
+        .map(|Violation { field, message }| match field.as_str() {
+            "" => message.clone(),
+            field => format!("{field}: {message}"),
+        });
+    let causes = violations
+        .iter()
+        .map(|Violation { field, message }| json!({"reason": "FieldValueInvalid", "field": field, "message": message}));
+    Refusal {
+        details: json!({"causes": causes.collect::<Value>()}),
+        ..Refusal::new(Reason::BadRequest, said.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// At most so many bytes of a text.
+fn shortened(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    format!("{}\u{2026}", &text[..text.floor_char_boundary(bytes)])
+}

@@ -1,0 +1,92 @@
+//! Watching: the events of `operations` as messages, one at the client's pace.
+
+use std::io;
+
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{StreamExt, stream};
+use kindex_runtime::kind::Kind;
+use prost::Message;
+use serde_json::Value;
+use tonic::Status;
+
+use super::call::{decode, parsed};
+use super::deadline::Deadline;
+use super::list;
+use super::message::{WatchRequest, WatchResponse};
+use super::object;
+use super::status::{self, Violation, invalid};
+use crate::operations::{Caller, Event, Operations, Refusal, WatchOptions};
+
+/// Messages as they come; an error is the last of them.
+pub(super) type Messages = BoxStream<'static, Result<Vec<u8>, Status>>;
+
+pub(super) async fn watch(
+    operations: &Operations,
+    caller: &Caller,
+    kind: &'static Kind,
+    request: Bytes,
+    deadline: Deadline,
+) -> Result<Messages, Refusal> {
+    let request: WatchRequest = decode(request)?;
+    let which = list::options(kind, &request.namespace, request.options.as_ref())?;
+    let asked = request.options.unwrap_or_default();
+    let timeout = asked.timeout_seconds.map(u64::try_from).transpose();
+    let options = WatchOptions {
+        bookmarks: asked.allow_watch_bookmarks,
+        initial_events: asked.send_initial_events.unwrap_or_default(),
+        timeout_seconds: timeout.map_err(|_| invalid(&[Violation::new("timeoutSeconds", "is less than 0")]))?,
+    };
+    let domain = operations.registry().platform.group;
+    let events = operations.watch(caller, kind, &which, &options).await?;
+    let messages = events.filter_map(move |event| {
+        let message = event.map_err(broken).and_then(|event| message(kind, event, domain));
+        std::future::ready(message.transpose())
+    });
+    Ok(ending(messages.boxed(), deadline))
+}
+
+/// Ends with the first error, and at the deadline.
+fn ending(messages: Messages, deadline: Deadline) -> Messages {
+    let next = move |messages: Option<Messages>| async move {
+        let mut messages = messages?;
+        match deadline.bound(messages.next()).await {
+            Ok(Some(Ok(message))) => Some((Ok(message), Some(messages))),
+            Ok(Some(Err(status))) | Err(status) => Some((Err(status), None)),
+            Ok(None) => None,
+        }
+    };
+    stream::unfold(Some(messages), next).boxed()
+}
+
+fn broken(error: io::Error) -> Status {
+    Status::unavailable(format!("the watch broke off: {error}; list, and watch from there"))
+}
+
+/// The message of an event; none for an object that its message cannot hold.
+fn message(kind: &Kind, event: Event, domain: &str) -> Result<Option<Vec<u8>>, Status> {
+    let text = event.object.get();
+    if event.r#type == "ERROR" {
+        let status: Value = parsed(text);
+        let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        return Err(status::of(
+            &Refusal::from_status(code.unwrap_or(500), text.as_bytes()),
+            domain,
+        ));
+    }
+    match object::write(kind, text) {
+        Ok((bytes, _)) => {
+            let response = WatchResponse {
+                r#type: event.r#type,
+                object: Some(bytes),
+            };
+            Ok(Some(response.encode_to_vec()))
+        }
+        Err(refusal) => {
+            let object = parsed(text);
+            let (namespace, name) = (object::namespace(&object), object::name(&object));
+            tracing::warn!(kind = kind.name, namespace, name, %refusal, "An event is left out of a watch");
+            Ok(None)
+        }
+    }
+}

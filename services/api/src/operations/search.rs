@@ -1,0 +1,108 @@
+//! Lists by conditions on columns: of SQL alone, where the keys are. It has what the cluster has, a moment later.
+
+use kindex_runtime::kind::Kind;
+use kindex_runtime::query::{CriterionOperation, LabelSelector};
+use kindex_runtime::store::Select;
+
+use super::rights::Wanted;
+use super::{Caller, ListOptions, Listed, Operations, Refusal, refusal, stored};
+
+/// Objects a page where the caller does not say, and at most.
+const PAGE: u32 = 500;
+const PAGE_MAX: u32 = 2000;
+/// Objects that may be passed over: each of them is read.
+const OFFSET_MAX: u32 = 100_000;
+
+/// What is asked of the columns.
+#[derive(Clone, Debug, Default)]
+pub struct Search {
+    /// Which objects.
+    pub condition: CriterionOperation,
+    /// `column:asc` and `column:desc`, the most significant first; by namespace and name where there is none.
+    pub order: Vec<String>,
+    /// So many of the first are passed over.
+    pub offset: u32,
+    /// Most objects of the page, before that of the list's options; 0 leaves it to those.
+    pub limit: u32,
+}
+
+impl Operations {
+    /// A page of what SQL has of the objects of a kind, live ones and those that live in SQL alone.
+    ///
+    /// # Errors
+    /// 400 for conditions, orders and selectors that are none, and for a token of another list.
+    pub async fn search(
+        &self,
+        caller: &Caller,
+        kind: &'static Kind,
+        which: &ListOptions,
+        search: &Search,
+    ) -> Result<Listed, Refusal> {
+        self.allow(caller, Wanted::of("list", kind, which.namespace.as_deref()))
+            .await?;
+        let bad = |error: &dyn std::fmt::Display| Refusal::bad_request(error.to_string());
+        if !which.resource_version.is_empty() {
+            return Err(bad(
+                &"a list by conditions is of SQL, which keeps no versions of the cluster: leave out \
+                             resourceVersion",
+            ));
+        }
+        if search.offset > OFFSET_MAX {
+            return Err(bad(&format_args!(
+                "offset {} is more than {OFFSET_MAX}: go on with the token of the page before instead",
+                search.offset
+            )));
+        }
+        let mut select = select(kind, which, search)?;
+        let mut token = Some(which.continue_token.clone()).filter(|token| !token.is_empty());
+        let mut passed = if token.is_some() { search.offset } else { 0 };
+        while passed < search.offset {
+            let rows = (search.offset - passed).min(PAGE_MAX);
+            select.limit(rows);
+            let page = self.store.select(&select, token.as_deref()).await;
+            token = page.map_err(|error| refusal::of_query(&error))?.continue_token;
+            passed += rows;
+            if token.is_none() {
+                return Ok(listed(Vec::new(), None));
+            }
+        }
+        let limit = [search.limit, which.limit, PAGE].into_iter().find(|limit| *limit > 0);
+        select.limit(limit.unwrap_or(PAGE).min(PAGE_MAX));
+        let page = self.store.select(&select, token.as_deref()).await;
+        let page = page.map_err(|error| refusal::of_query(&error))?;
+        let items = page.items.iter().map(stored::shown).collect();
+        Ok(listed(items, page.continue_token))
+    }
+}
+
+fn listed(items: Vec<String>, token: Option<String>) -> Listed {
+    Listed {
+        items,
+        resource_version: String::new(),
+        continue_token: token.unwrap_or_default(),
+    }
+}
+
+fn select(kind: &'static Kind, which: &ListOptions, search: &Search) -> Result<Select, Refusal> {
+    let bad = |error: &dyn std::fmt::Display| Refusal::bad_request(error.to_string());
+    let mut select = Select::all(kind);
+    if let Some(namespace) = &which.namespace {
+        select.in_namespace(namespace);
+    }
+    select.filter_by_labels(&LabelSelector::parse(&which.labels).map_err(|error| bad(&error))?);
+    select.filter_by_fields(&which.fields).map_err(|error| bad(&error))?;
+    select
+        .filter_by_operation(&search.condition)
+        .map_err(|error| bad(&error))?;
+    select.without("delete_time");
+    for order in &search.order {
+        select.order_by(order).map_err(|error| bad(&error))?;
+    }
+    if search.order.is_empty() {
+        for column in ["namespace", "name"] {
+            select.order_by(column).map_err(|error| bad(&error))?;
+        }
+    }
+    select.allow_scan();
+    Ok(select)
+}

@@ -1,0 +1,7 @@
+//! The API server asked over gRPC by a client that knows the services from their descriptors alone.
+
+mod client;
+mod errors;
+mod rights;
+mod services;
+mod verbs;

@@ -1,0 +1,150 @@
+//! What stands beside the kinds' services: reflection, in both of its versions, and health; and what is none of these.
+
+use std::time::Duration;
+
+use kindex_generated::kinds::model;
+use serde_json::{Value, json};
+use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::{v1, v1alpha};
+
+use super::super::stage::{MODELS, Stage, ask, ask_in};
+use super::client::{Body, Client};
+
+macro_rules! reflected {
+    ($client:expr, $version:ident, $request:ident($argument:expr), $response:ident) => {{
+        let mut reflection = $version::server_reflection_client::ServerReflectionClient::new($client.channel());
+        let request = $version::ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some($version::server_reflection_request::MessageRequest::$request($argument)),
+        };
+        let request = tokio_stream::once(request);
+        let mut answers = reflection.server_reflection_info(request).await.unwrap().into_inner();
+        match answers.message().await.unwrap().unwrap().message_response {
+            Some($version::server_reflection_response::MessageResponse::$response(answer)) => answer,
+            other => panic!("{other:?}"),
+        }
+    }};
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reflection_names_every_service_and_has_its_messages() {
+    let stage = Stage::on_sqlite().await;
+    let client = Client::plain(stage.address).await;
+    let mut known: Vec<String> = kindex_generated::registry()
+        .kinds
+        .iter()
+        .map(|kind| format!("{}.{}.{}Service", kind.group, kind.version, kind.name))
+        .collect();
+    known.sort();
+    let own = |names: Vec<String>| {
+        let mut names: Vec<String> = names.into_iter().filter(|name| !name.starts_with("grpc.")).collect();
+        names.sort();
+        names
+    };
+    let v1 = reflected!(client, v1, ListServices(String::new()), ListServicesResponse);
+    assert_eq!(own(v1.service.into_iter().map(|service| service.name).collect()), known);
+    let v1alpha = reflected!(client, v1alpha, ListServices(String::new()), ListServicesResponse);
+    assert_eq!(
+        own(v1alpha.service.into_iter().map(|service| service.name).collect()),
+        known
+    );
+    for symbol in [
+        "michelangelo.api.v2.Model",
+        "michelangelo.api.ListOptionsExt",
+        "michelangelo.api.v2.ModelService",
+    ] {
+        let file = reflected!(
+            client,
+            v1,
+            FileContainingSymbol(symbol.to_owned()),
+            FileDescriptorResponse
+        );
+        assert!(!file.file_descriptor_proto.is_empty(), "{symbol}");
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_is_told_for_the_server_and_for_each_service() {
+    let stage = Stage::on_sqlite().await;
+    let client = Client::plain(stage.address).await;
+    let mut health = HealthClient::new(client.channel());
+    for service in ["", "michelangelo.api.v2.ModelService"] {
+        let request = HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        let answer = health.check(request).await.unwrap().into_inner();
+        assert_eq!(answer.status(), ServingStatus::Serving, "{service}");
+    }
+    let request = HealthCheckRequest {
+        service: "michelangelo.api.v2.NoService".to_owned(),
+    };
+    assert_eq!(health.check(request).await.unwrap_err().code(), Code::NotFound);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_call_is_told_so() {
+    let stage = Stage::on_sqlite().await;
+    let path = "/michelangelo.api.v2.ModelService/GetModel";
+    // HTTP/1.1 has no trailers that clients of gRPC could read.
+    let headers = [("content-type", "application/grpc")];
+    let (code, _) = ask_in(&stage.api, "POST", path, &headers, String::new()).await;
+    assert_eq!(code, 426);
+    // Everything else is Kubernetes', also at the path of a call.
+    let (code, answer) = ask(&stage.api, "POST", path, &Value::Null).await;
+    assert_eq!(code, 404, "{answer}");
+    // A kind that is not among those of this server.
+    let client = Client::plain(stage.address).await;
+    let answer = client
+        .call(&kindex_generated::kinds::pipeline::KIND, "List*", json!({}))
+        .await;
+    assert_eq!(answer.unwrap_err().code(), Code::Unimplemented);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_too_large_is_refused_by_its_length() {
+    let stage = Stage::on_sqlite().await;
+    let client = Client::plain(stage.address).await;
+    let large = vec![0; 3 * 1024 * 1024 + 1];
+    let refused = client
+        .answered(&model::KIND, "Create*", Body::Bytes(&large))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
+    assert!(refused.message().contains("3145728"), "{refused:?}");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deadline_ends_a_call_and_a_watch() {
+    let stage = Stage::on_sqlite().await;
+    let client = Client::plain(stage.address).await;
+    let name = json!({"model": {"metadata": {"name": "late", "namespace": "default"}}});
+    let late = client
+        .call_within(&model::KIND, "Create*", name, Duration::from_nanos(1))
+        .await;
+    let code = match late {
+        Err(status) => status.code(),
+        Ok(mut stream) => stream.message().await.unwrap_err().code(),
+    };
+    assert!(matches!(code, Code::DeadlineExceeded | Code::Cancelled), "{code:?}");
+    let (_, list) = ask(&stage.cluster, "GET", MODELS, &Value::Null).await;
+    assert_eq!(list["items"], json!([]), "nothing was begun");
+
+    let mut client = client;
+    client.metadata.insert("grpc-timeout", "300m".parse().unwrap());
+    let mut watch = client
+        .watch_as_told(&model::KIND, json!({"namespace": "default"}))
+        .await
+        .unwrap();
+    assert_eq!(watch.next().await.unwrap_err().code(), Code::DeadlineExceeded);
+    client.metadata.insert("grpc-timeout", "soon".parse().unwrap());
+    let refused = client.call(&model::KIND, "List*", json!({})).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    stage.end().await;
+}
