@@ -5,6 +5,7 @@ mod adopt;
 mod against;
 mod api;
 mod backfill;
+mod chart;
 mod history;
 mod metrics;
 mod orphans;

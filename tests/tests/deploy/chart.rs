@@ -197,53 +197,59 @@ fn every_container_is_confined() {
     }
 }
 
-/// Probes, Services, policies and the monitor name ports; the containers have them.
+/// Whether all labels of a selector are among these.
+fn selects(selector: &Value, labels: &Value) -> bool {
+    let mut wanted = selector.as_object().expect("a selector").iter();
+    wanted.all(|(label, value)| labels[label] == *value)
+}
+
+/// Flags, probes, Services, policies and budgets: all name the same ports and the same pods.
 #[test]
 fn every_port_that_is_named_is_one_of_a_container() {
     if !helm_is_there() {
         return;
     }
     let manifests = rendered(EVERYTHING);
-    for (role, port) in [("ingester", "metrics"), ("api", "https")] {
+    for (role, ports) in [("ingester", &["metrics"][..]), ("api", &["https", "metrics"])] {
         let name = format!("kindex-{role}");
         let pod = &one(&manifests, "Deployment", &name)["spec"]["template"];
         let container = &pod["spec"]["containers"][0];
-        assert_eq!(container["ports"][0]["name"], port);
-        for probe in ["livenessProbe", "readinessProbe"] {
-            let probe = &container[probe];
-            assert!([&probe["httpGet"]["port"], &probe["tcpSocket"]["port"]].contains(&&json!(port)));
-        }
-        let number = &container["ports"][0]["containerPort"];
-        let flags = container["args"].as_array().expect("args").iter();
-        let mut flags = flags.filter_map(Value::as_str);
-        assert!(
-            flags.any(|flag| flag.ends_with(&format!("=0.0.0.0:{number}"))),
-            "{role}"
-        );
-        let service = one(&manifests, "Service", &name);
-        assert_eq!(service["spec"]["ports"][0]["targetPort"], port);
-        let policy = one(&manifests, "NetworkPolicy", &name);
-        assert_eq!(policy["spec"]["ingress"][0]["ports"][0]["port"], port);
-        for selector in [
-            &service["spec"]["selector"],
-            &policy["spec"]["podSelector"]["matchLabels"],
-            &one(&manifests, "PodDisruptionBudget", &name)["spec"]["selector"]["matchLabels"],
-        ] {
-            let mut labels = selector.as_object().expect("a selector").iter();
+        let policy = &one(&manifests, "NetworkPolicy", &name)["spec"];
+        for (index, port) in ports.iter().enumerate() {
+            let known = &container["ports"][index];
+            assert_eq!(known["name"], *port);
+            let flags = container["args"].as_array().expect("args").iter();
+            let taken = format!("=0.0.0.0:{}", known["containerPort"]);
             assert!(
-                labels.all(|(label, value)| pod["metadata"]["labels"][label] == *value),
-                "{selector}"
+                flags.filter_map(Value::as_str).any(|flag| flag.ends_with(&taken)),
+                "{role}"
             );
+            assert_eq!(policy["ingress"][index]["ports"][0]["port"], *port);
+            let service = match *port {
+                "metrics" => format!("{name}-metrics"),
+                _ => name.clone(),
+            };
+            let service = &one(&manifests, "Service", &service)["spec"];
+            assert_eq!(service["ports"][0]["targetPort"], *port);
+            assert!(selects(&service["selector"], &pod["metadata"]["labels"]), "{service}");
+        }
+        for probe in ["livenessProbe", "readinessProbe"] {
+            assert_eq!(container[probe]["httpGet"]["port"], "metrics");
+        }
+        let budget = &one(&manifests, "PodDisruptionBudget", &name)["spec"]["selector"]["matchLabels"];
+        for selector in [budget, &policy["podSelector"]["matchLabels"]] {
+            assert!(selects(selector, &pod["metadata"]["labels"]), "{selector}");
         }
     }
-    let monitor = &one(&manifests, "ServiceMonitor", "kindex-ingester")["spec"];
-    let service = one(&manifests, "Service", "kindex-ingester");
-    assert_eq!(monitor["endpoints"][0]["port"], service["spec"]["ports"][0]["name"]);
-    let mut wanted = monitor["selector"]["matchLabels"]
-        .as_object()
-        .expect("a selector")
-        .iter();
-    assert!(wanted.all(|(label, value)| service["metadata"]["labels"][label] == *value));
+    let monitor = &one(&manifests, "ServiceMonitor", "kindex")["spec"];
+    for service in ["kindex-ingester-metrics", "kindex-api-metrics"] {
+        let service = one(&manifests, "Service", service);
+        assert_eq!(monitor["endpoints"][0]["port"], service["spec"]["ports"][0]["name"]);
+        assert!(selects(
+            &monitor["selector"]["matchLabels"],
+            &service["metadata"]["labels"]
+        ));
+    }
 }
 
 #[test]
