@@ -1,9 +1,10 @@
 //! What `deploy/` holds. To create the schema on a server: the script as a person runs it, and the
 //! Job's and the init container's commands as they stand in their manifests, on MariaDB and MySQL.
-//! The chart, as helm renders it and as a kube-apiserver takes it.
+//! The chart, as helm renders it and as a kube-apiserver takes it; the recipe of the image.
 
 mod chart;
 mod chart_in_a_cluster;
+mod container;
 mod manifest;
 mod schema_files;
 mod script;
