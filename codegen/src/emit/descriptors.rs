@@ -10,6 +10,13 @@ use super::proto_service;
 use crate::artifact::Artifacts;
 use crate::model::Model;
 
+/// What clients may put into an `Any` of a request, such as the value of a condition.
+const VALUES: [&str; 3] = [
+    "google/protobuf/struct.proto",
+    "google/protobuf/timestamp.proto",
+    "google/protobuf/wrappers.proto",
+];
+
 /// An encoded `google.protobuf.FileDescriptorSet` of every service with its imports, dependencies first, without
 /// comments.
 pub fn descriptors(model: &Model) -> Vec<u8> {
@@ -20,9 +27,9 @@ pub fn descriptors(model: &Model) -> Vec<u8> {
     resolver.add(GoogleFileResolver::new());
     let mut compiler = Compiler::with_file_resolver(resolver);
     compiler.include_imports(true).include_source_info(false);
-    for path in services.paths() {
+    for path in VALUES.into_iter().chain(services.paths()) {
         let opened = compiler.open_file(path);
-        opened.unwrap_or_else(|error| panic!("an emitted service compiles: {path}: {error:?}"));
+        opened.unwrap_or_else(|error| panic!("{path} compiles: {error:?}"));
     }
     compiler.file_descriptor_set().encode_to_vec()
 }

@@ -30,7 +30,7 @@ pub(super) async fn list(
             None => operations.list(caller, kind, &which).await?,
             Some(ext) => operations.search(caller, kind, &which, &ext.search).await?,
         };
-        written.add(kind, &page, ext.as_ref())?;
+        written.add(kind, &page, ext.as_ref());
         which.continue_token.clone_from(&page.continue_token);
         which.resource_version.clear();
         which.resource_version_match.clear();
@@ -77,7 +77,7 @@ struct Written {
 impl Written {
     /// Takes a page. What its message cannot hold is left out and named: whoever wrote such an object back would
     /// take away what they never saw.
-    fn add(&mut self, kind: &Kind, page: &Listed, ext: Option<&Ext>) -> Result<(), Refusal> {
+    fn add(&mut self, kind: &Kind, page: &Listed, ext: Option<&Ext>) {
         for text in &page.items {
             let shown = match ext {
                 Some(ext) if !ext.skip.is_empty() => ext.without_skipped(parsed(text)).to_string(),
@@ -96,7 +96,6 @@ impl Written {
                 }
             }
         }
-        Ok(())
     }
 
     fn reply(mut self, kind: &Kind, last: Listed) -> Reply {
@@ -114,5 +113,69 @@ impl Written {
             message: response.encode_to_vec(),
             warnings: self.warnings,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kindex_runtime::kind::{Encoded, Problem};
+
+    /// Its message holds no object with a price.
+    static KIND: Kind = Kind {
+        name: "Run",
+        group: "g",
+        version: "v1",
+        plural: "runs",
+        singular: "run",
+        scope: Scope::Namespaced,
+        table: "run",
+        immutable: false,
+        history: false,
+        columns: &[],
+        keys: &[],
+        retention: None,
+        manifest: "",
+        encode: |text| match text.contains("price") {
+            false => Encoded {
+                proto: Some(Vec::new()),
+                problems: Vec::new(),
+            },
+            true => Encoded {
+                proto: None,
+                problems: vec![Problem {
+                    path: "spec.price".to_owned(),
+                    message: "is no number".to_owned(),
+                }],
+            },
+        },
+        decode: |_| Err(Vec::new()),
+    };
+
+    #[test]
+    fn an_object_that_its_message_cannot_hold_is_named_and_left_out() {
+        let object =
+            |name: &str, spec: &str| format!(r#"{{"metadata":{{"namespace":"n","name":"{name}"}},"spec":{{{spec}}}}}"#);
+        let page = Listed {
+            items: vec![object("a", ""), object("b", r#""price":"high""#), object("c", "")],
+            resource_version: "7".to_owned(),
+            continue_token: String::new(),
+        };
+        let mut written = Written::default();
+        written.add(&KIND, &page, None);
+        let reply = written.reply(&KIND, page);
+        let list = ListResponse::decode(reply.message.as_slice())
+            .expect("a list")
+            .list
+            .expect("a list");
+        assert_eq!(list.items.len(), 2);
+        assert_eq!(list.metadata.expect("metadata").resource_version, "7");
+        let [warning] = reply.warnings.as_slice() else {
+            panic!("one is named")
+        };
+        assert!(
+            warning.starts_with("left out n/b: ") && warning.contains("spec.price"),
+            "{warning}"
+        );
     }
 }

@@ -74,7 +74,8 @@ pub async fn beside(rest: Router, operations: Arc<Operations>) -> Result<Router,
     Ok(Router::new().fallback_service(either))
 }
 
-fn is_grpc(request: &Request) -> bool {
+/// Whether a request is one of gRPC, by its type.
+pub(crate) fn is_grpc(request: &Request) -> bool {
     let content_type = request.headers().get(header::CONTENT_TYPE);
     let rest = content_type.and_then(|value| value.as_bytes().strip_prefix(b"application/grpc"));
     matches!(rest, Some([] | [b';', ..] | [b'+', b'p', b'r', b'o', b't', b'o', ..]))
@@ -88,9 +89,12 @@ async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
             .set_service_status(service, tonic_health::ServingStatus::Serving)
             .await;
     }
+    // With the services beside the kinds', and the details of statuses.
     let reflection = || {
-        let set = operations.registry().descriptors;
-        tonic_reflection::server::Builder::configure().register_encoded_file_descriptor_set(set)
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(operations.registry().descriptors)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
     };
     let (v1, v1alpha) = (reflection().build_v1()?, reflection().build_v1alpha()?);
     let served = Served {
@@ -128,6 +132,11 @@ async fn check(State(operations): State<Arc<Operations>>, request: Request, next
         return status.into_http::<Body>();
     }
     next.run(Request::from_parts(parts, body)).await
+}
+
+/// A refusal of a request that nobody has looked into.
+pub(crate) fn refused(refusal: &Refusal) -> Response {
+    status::of(refusal, "").into_http::<Body>()
 }
 
 /// One call, with what is known of it before its message is read.

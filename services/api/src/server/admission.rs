@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 
 use super::Limits;
 use crate::figures::{Deed, Figures, TurnedAway};
+use crate::grpc;
 use crate::operations::{Reason, Refusal};
 use crate::rest::refused;
 
@@ -71,25 +72,29 @@ impl Admission {
         rate.check_key(&Client::of(request)).is_ok()
     }
 
-    fn turn_away(&self, why: TurnedAway) -> Response {
+    fn turn_away(&self, request: &Request, why: TurnedAway) -> Response {
         self.figures.turned_away(why);
         let message = match why {
             TurnedAway::InFlight => "the server answers as many requests at once as it may; try again",
             TurnedAway::Rate => "this client asks more often than the server lets it; try again later",
         };
-        refused(&Refusal::try_again(Reason::TooManyRequests, message))
+        let refusal = Refusal::try_again(Reason::TooManyRequests, message);
+        if grpc::is_grpc(request) {
+            return grpc::refused(&refusal);
+        }
+        refused(&refusal)
     }
 }
 
 /// Lets a request in or turns it away, and counts it.
 pub(super) async fn admit(State(door): State<Arc<Admission>>, request: Request, next: Next) -> Response {
     if !door.is_within_rate(&request) {
-        return door.turn_away(TurnedAway::Rate);
+        return door.turn_away(&request, TurnedAway::Rate);
     }
     let places = if changes(&request) { &door.changes } else { &door.reads };
     // Given back with the head of the answer, so that a watch takes none while it goes on.
     let Ok(_place) = places.try_acquire() else {
-        return door.turn_away(TurnedAway::InFlight);
+        return door.turn_away(&request, TurnedAway::InFlight);
     };
     let began = Instant::now();
     let response = next.run(request).await;
@@ -101,16 +106,11 @@ pub(super) async fn admit(State(door): State<Arc<Admission>>, request: Request, 
 
 /// Whether a request is to change something: by its method, or by the name of its call where all methods are POST.
 fn changes(request: &Request) -> bool {
-    if is_grpc(request.headers()) {
+    if grpc::is_grpc(request) {
         let call = request.uri().path().rsplit('/').next().unwrap_or_default();
         return ["Create", "Update", "Delete"].iter().any(|verb| call.starts_with(verb));
     }
     !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
-}
-
-fn is_grpc(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(header::CONTENT_TYPE);
-    content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
 }
 
 /// Of a gRPC answer its own code, where the head has it.

@@ -2,6 +2,8 @@
 
 mod client;
 mod errors;
+mod lists;
+mod nonsense;
 mod rights;
 mod services;
 mod verbs;

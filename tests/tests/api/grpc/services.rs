@@ -54,6 +54,9 @@ async fn reflection_names_every_service_and_has_its_messages() {
     for symbol in [
         "michelangelo.api.v2.Model",
         "michelangelo.api.ListOptionsExt",
+        "google.rpc.BadRequest",
+        "google.protobuf.StringValue",
+        "grpc.health.v1.Health",
         "michelangelo.api.v2.ModelService",
     ] {
         let file = reflected!(
