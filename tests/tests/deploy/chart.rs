@@ -100,6 +100,7 @@ fn without_the_stanza_of_the_database_nothing_runs_that_needs_one() {
         return;
     }
     for closed in [
+        "database.enabled=false",
         "config.mysql=null",
         "config.metadataStorage.enableMetadataStorage=false",
     ] {
@@ -293,7 +294,7 @@ fn values_that_cannot_work_are_refused_with_what_to_do() {
             &[
                 "--set=api.enabled=true",
                 "--set=api.tls.secretName=a",
-                "--set=config.mysql=null",
+                "--set=database.enabled=false",
             ],
             "there are no stored objects to serve",
         ),

@@ -129,23 +129,27 @@ fn helm_installs_changes_and_removes_a_release() {
     let upgrade = [
         "upgrade",
         "--install",
-        "--reset-values",
+        "--reuse-values",
         "--no-hooks",
         helm::RELEASE,
         chart,
     ];
     let replicas = || cluster.get(&["deployment", "kindex-ingester"])["spec"]["replicas"].clone();
-    cluster.helm(&upgrade);
+    let config = || cluster.get(&["configmap", "kindex"])["data"]["config.yaml"].to_string();
+    let with = |values: &[&str]| cluster.helm(&[&upgrade[..], values].concat());
+    with(&["--set=config.mysql.host=db"]);
+    let before = config();
     assert_eq!(replicas(), 2);
-    cluster.helm(&[&upgrade[..], EVERYTHING].concat());
+    with(EVERYTHING);
     let monitors = cluster.get(&["servicemonitors"]);
     assert_eq!(monitors["items"].as_array().map(Vec::len), Some(1));
-    let before = cluster.get(&["configmap", "kindex"])["data"]["config.yaml"].clone();
-    cluster.helm(&[&upgrade[..], &["--set", "config.mysql=null"]].concat());
+    // As the page on the chart has it.
+    with(&["--set=database.enabled=false", "--set=api.enabled=false"]);
     assert_eq!(replicas(), 0, "disabled");
-    cluster.helm(&upgrade);
+    assert!(!config().contains("mysql"), "{}", config());
+    with(&["--set=database.enabled=true"]);
     assert_eq!(replicas(), 2, "enabled again");
-    assert_eq!(cluster.get(&["configmap", "kindex"])["data"]["config.yaml"], before);
+    assert_eq!(config(), before);
     cluster.helm(&["uninstall", "--no-hooks", helm::RELEASE]);
     let left = cluster.get(&[
         "deployments,services,configmaps,roles,serviceaccounts",

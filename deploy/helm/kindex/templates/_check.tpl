@@ -13,7 +13,7 @@
 {{- if .Values.config.sqlite -}}
 {{- $mistakes = append $mistakes "config.sqlite: pods share no file. Name a MySQL or MariaDB server in config.mysql" -}}
 {{- end -}}
-{{- if and .Values.config.mysql (not .Values.database.existingSecret) -}}
+{{- if and .Values.database.enabled .Values.config.mysql (not .Values.database.existingSecret) -}}
 {{- $mistakes = append $mistakes "database.existingSecret: name the Secret with the database's user and password" -}}
 {{- end -}}
 {{- if and .Values.ingester.enabled (eq .Values.ingester.mode "alone") (gt (int .Values.ingester.replicas) 1) -}}
@@ -24,7 +24,7 @@
 {{- $mistakes = append $mistakes "api.tls.secretName: the API server takes bearer tokens, and needs a certificate. Name a Secret of type kubernetes.io/tls" -}}
 {{- end -}}
 {{- if not (include "kindex.gatesAreOpen" .) -}}
-{{- $mistakes = append $mistakes "api.enabled without a database: there are no stored objects to serve. Set config.metadataStorage.enableMetadataStorage and config.mysql, or api.enabled=false" -}}
+{{- $mistakes = append $mistakes "api.enabled without a database: there are no stored objects to serve. Set config.metadataStorage.enableMetadataStorage, database.enabled and config.mysql, or api.enabled=false" -}}
 {{- end -}}
 {{- end -}}
 {{- if $mistakes -}}

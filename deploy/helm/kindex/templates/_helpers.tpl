@@ -41,7 +41,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- /* "true" where both gates are open, as docs/src/reference/configuration.md has them. */}}
 {{- define "kindex.gatesAreOpen" -}}
 {{- $storage := default dict .Values.config.metadataStorage -}}
-{{- if and $storage.enableMetadataStorage .Values.config.mysql -}}
+{{- if and $storage.enableMetadataStorage .Values.database.enabled .Values.config.mysql -}}
 true
 {{- end -}}
 {{- end }}
@@ -49,7 +49,9 @@ true
 {{- /* The configuration file: the values' stanzas, and where the credentials are. */}}
 {{- define "kindex.config" -}}
 {{- $config := deepCopy .Values.config -}}
-{{- if $config.mysql -}}
+{{- if not .Values.database.enabled -}}
+{{- $config = omit $config "mysql" -}}
+{{- else if $config.mysql -}}
 {{- if not $config.mysql.user -}}
 {{- $_ := set $config.mysql "userFile" "/etc/kindex/mysql/user" -}}
 {{- end -}}
