@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
+use axum::Router;
+use kindex_api::figures::Figures;
+use kindex_api::server::{self, Limits};
 use kindex_generated::kinds::model;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_reflection::pb::{v1, v1alpha};
+use tonic_types::StatusExt;
 
 use super::super::stage::{MODELS, Stage, ask, ask_in};
 use super::client::{Body, Client};
@@ -106,6 +112,44 @@ async fn what_is_no_call_is_told_so() {
         .call(&kindex_generated::kinds::pipeline::KIND, "List*", json!({}))
         .await;
     assert_eq!(answer.unwrap_err().code(), Code::Unimplemented);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_turned_away_at_the_door_is_told_in_grpc_when_to_ask_again() {
+    let stop = CancellationToken::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let limits = Limits {
+        changes: 0,
+        ..Limits::default()
+    };
+    let figures = Figures::default();
+    tokio::spawn(server::serve(
+        listener,
+        Router::new(),
+        None,
+        limits,
+        figures,
+        stop.clone(),
+    ));
+    let client = Client::plain(address).await;
+    let refused = client.call(&model::KIND, "Create*", json!({})).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
+    assert!(refused.get_error_details().retry_info().is_some(), "{refused:?}");
+    stop.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_a_browser_gets_nothing_of_a_server_without_credentials() {
+    let stage = Stage::on_sqlite().await;
+    let mut client = Client::plain(stage.address).await;
+    client.call(&model::KIND, "List*", json!({})).await.unwrap();
+    client
+        .metadata
+        .insert("origin", "https://elsewhere.example".parse().unwrap());
+    let refused = client.call(&model::KIND, "List*", json!({})).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
     stage.end().await;
 }
 
