@@ -117,12 +117,12 @@ impl Written {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use kindex_runtime::kind::{Encoded, Problem};
 
     /// Its message holds no object with a price.
-    static KIND: Kind = Kind {
+    pub(in crate::grpc) static KIND: Kind = Kind {
         name: "Run",
         group: "g",
         version: "v1",

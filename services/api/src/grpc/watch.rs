@@ -90,3 +90,28 @@ fn message(kind: &Kind, event: Event, domain: &str) -> Result<Option<Vec<u8>>, S
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::list::tests::KIND;
+    use super::*;
+    use tonic::Code;
+
+    fn event(text: &str) -> Event {
+        serde_json::from_str(text).expect("an event")
+    }
+
+    #[test]
+    fn an_error_of_the_cluster_is_a_status() {
+        let expired =
+            r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#;
+        let status = message(&KIND, event(expired), "g").expect_err("the end of the watch");
+        assert_eq!((status.code(), status.message()), (Code::OutOfRange, "too old"));
+    }
+
+    #[test]
+    fn an_event_that_its_message_cannot_hold_ends_no_watch() {
+        let added = r#"{"type":"ADDED","object":{"metadata":{"name":"a"},"spec":{"price":"high"}}}"#;
+        assert!(message(&KIND, event(added), "g").expect("no error").is_none());
+    }
+}

@@ -7,3 +7,4 @@ mod nonsense;
 mod rights;
 mod services;
 mod verbs;
+mod watches;
