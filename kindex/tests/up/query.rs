@@ -159,6 +159,10 @@ fn everything(asked: &Asked) {
 fn selectors_and_conditions_narrow(asked: &Asked) {
     let get = |more: &[&str]| asked.names(&[&["get", "pipelineruns"], more].concat());
     assert_eq!(get(&["-n", "test"]), "r03 r07");
+    assert_eq!(get(&["-A", "-l", "team=fraud"]), get(&["-l", "team=fraud"]));
+    for wrong in [&["pipelineruns", "-A", "-n", "test"][..], &["pipelinerun/r03", "-A"]] {
+        asked.refused(&[&["get"], wrong].concat());
+    }
     assert_eq!(get(&["-n", "test", "--deleted"]), "r03 r07 r11");
     assert_eq!(get(&["-n", "prod", "-l", "team in (fraud,risk),!old"]), "r00 r06 r09");
     assert_eq!(get(&["-n", "prod", "-l", "team!=fraud,!old"]), "r02 r05 r08");

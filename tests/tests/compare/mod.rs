@@ -42,7 +42,17 @@ macro_rules! scripts {
 }
 
 scripts!(
-    create, delete, discovery, errors, namespaces, patch, read, update, watch
+    create,
+    definitions,
+    delete,
+    discovery,
+    errors,
+    namespaces,
+    patch,
+    read,
+    status,
+    update,
+    watch
 );
 
 async fn compare(name: &str, text: &str) {

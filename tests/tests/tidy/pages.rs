@@ -59,6 +59,36 @@ fn the_book_lists_every_page() {
     expect_none(findings);
 }
 
+/// `module::test`, with as much of its path as a reader needs.
+#[test]
+fn the_page_of_scenarios_names_tests_that_exist() {
+    let pages = all(&[".md"]);
+    let page = pages.iter().find(|page| page.path.ends_with("/reference/scenarios.md"));
+    let page = page.expect("the book has the page");
+    let sources = all(&[".rs"]);
+    let is_there = |name: &str| {
+        let (path, test) = name.rsplit_once("::").expect("the name has a module");
+        let module = path.rsplit("::").next().unwrap_or(path);
+        let of_module = |source: &&File| {
+            let path = source.path.trim_end_matches(".rs").trim_end_matches("/mod");
+            path.split('/').any(|part| part == module) || source.text.contains(&format!("mod {module} {{"))
+        };
+        let function = format!("fn {test}(");
+        sources
+            .iter()
+            .filter(of_module)
+            .any(|source| source.text.contains(&function))
+    };
+    let mut findings = Vec::new();
+    for (number, line) in page.text.lines().enumerate().filter(|(_, line)| line.starts_with('|')) {
+        let last = line.trim_end_matches([' ', '|']).rsplit('|').next().unwrap_or_default();
+        let names = last.split('`').filter(|name| name.contains("::"));
+        let missing = names.filter(|name| !is_there(name));
+        findings.extend(missing.map(|name| page.finding(number, &format!("there is no test `{name}`"))));
+    }
+    expect_none(findings);
+}
+
 #[test]
 fn links_are_read_outside_of_code_and_includes_everywhere() {
     let text = "a [b](c.md) and [d](e.md#f)\n```\n[x](y)\n{{#include z.toml}}\n```\n";

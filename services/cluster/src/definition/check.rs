@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::versions;
-use crate::names::{dns_label, rfc1035_label, subdomain};
+use crate::names::{rfc1035_label, subdomain};
 use crate::schema::Structural;
 use crate::status::FieldProblem;
 
@@ -87,7 +87,7 @@ fn check_versions(definition: &Value, found: &mut Vec<FieldProblem>) {
         match version.pointer("/schema/openAPIV3Schema") {
             None => found.push(FieldProblem::required(
                 format!("{path}.schema.openAPIV3Schema"),
-                "schemas are required",
+                if several { "schemas are required" } else { "" },
             )),
             Some(schema) => {
                 let root = if several {
@@ -98,7 +98,8 @@ fn check_versions(definition: &Value, found: &mut Vec<FieldProblem>) {
                 check_schema(schema, &format!("{root}.openAPIV3Schema"), found);
             }
         }
-        check_columns(version, &path, found);
+        // The API server checks what all versions have in common as if it stood above them.
+        check_columns(version, if several { &path } else { "spec" }, found);
     }
     names.sort_unstable();
     let shown = definition
@@ -168,7 +169,7 @@ fn check_names(definition: &Value, found: &mut Vec<FieldProblem>) {
             };
             found.push(FieldProblem::invalid(path, name, &rule));
         } else if field == "plural" && name != name.to_lowercase() {
-            let rule = dns_label(name).unwrap_or_default();
+            let rule = rfc1035_label(name).unwrap_or_default();
             found.push(FieldProblem::invalid(path, name, &rule));
         }
     }
