@@ -14,7 +14,9 @@ pub(crate) fn run(args: &GenerateArgs) -> CommandResult {
                 .hint("run this where crds.toml is, or name the directory with --root DIR"),
         );
     }
-    let Generated { artifacts, warnings, .. } = kindex_codegen::generate(&args.root).map_err(|mistakes| {
+    let Generated {
+        artifacts, warnings, ..
+    } = kindex_codegen::generate(&args.root).map_err(|mistakes| {
         eprint!("{mistakes}");
         CommandError::failure("nothing was emitted")
     })?;
