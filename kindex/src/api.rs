@@ -8,7 +8,7 @@ use kindex_api::figures::Figures;
 use kindex_api::grpc;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
-use kindex_api::server::{self, Limits, Tls};
+use kindex_api::server::{self, FrontProxy, Limits, Tls};
 use kindex_runtime::config::MetadataStorageChoice;
 use kindex_runtime::kind::Registry;
 use tokio::net::TcpListener;
@@ -20,7 +20,7 @@ use crate::client::{self, Access};
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
-use crate::{database, ingester, interrupt};
+use crate::{database, front_proxy, ingester, interrupt};
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -46,12 +46,13 @@ impl Api {
         store: Store,
         args: &ListenArgs,
         usual: Whose,
+        front_proxy: Option<FrontProxy>,
         shown: &prometheus::Registry,
     ) -> CommandResult<Self> {
         let whose = args.rights.unwrap_or(usual);
         let tls = match (&args.tls_cert, &args.tls_key) {
             (Some(certificate), Some(key)) => {
-                Some(Tls::read(certificate, key).map_err(|error| CommandError::usage(chain(&error)))?)
+                Some(Tls::read(certificate, key, front_proxy).map_err(|error| CommandError::usage(chain(&error)))?)
             }
             _ => None,
         };
@@ -164,7 +165,27 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
         None => client::from_environment().await?,
     };
     let figures = prometheus::Registry::new();
-    let api = Api::bind(registry, &access, store.clone(), &args.listen, Whose::Caller, &figures).await?;
+    let front_proxy = match (args.aggregated, args.listen.rights) {
+        (false, _) => None,
+        (true, Some(Whose::Server)) => {
+            return Err(
+                CommandError::usage("--aggregated with --rights server: whoever asks would be somebody else")
+                    .hint("leave out --rights server"),
+            );
+        }
+        (true, _) => Some(front_proxy::read(&access.client).await?),
+    };
+    let usual = Whose::Caller;
+    let api = Api::bind(
+        registry,
+        &access,
+        store.clone(),
+        &args.listen,
+        usual,
+        front_proxy,
+        &figures,
+    )
+    .await?;
     let listener = health::bind(args.health_addr, "--health-addr").await?;
     let health = listener.local_addr().map_err(CommandError::failure)?;
     let readiness = Arc::new(Readiness {

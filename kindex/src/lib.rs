@@ -61,6 +61,8 @@ mod replicas;
 
 mod ingester;
 
+mod front_proxy;
+
 mod api;
 
 mod progress;

@@ -31,8 +31,12 @@ var users = []struct{ name, groups string }{
 	{"carol", ""},
 }
 
+// The name of kube-apiserver as a proxy, as kubeadm has it.
+const frontProxy = "front-proxy-client"
+
 type credentials struct {
 	authority, certificate, key, accountKey, tokens string
+	proxyCertificate, proxyKey                      string
 	authorityPEM                                    []byte
 	tokenOf                                         map[string]string
 }
@@ -49,6 +53,9 @@ func makeCredentials(directory string) (*credentials, error) {
 		accountKey:  at("accounts.key"),
 		tokens:      at("tokens.csv"),
 		tokenOf:     map[string]string{},
+
+		proxyCertificate: at("proxy.crt"),
+		proxyKey:         at("proxy.key"),
 	}
 	if err := made.makeCertificates(); err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
@@ -99,7 +106,31 @@ func (made *credentials) makeCertificates() error {
 	if _, err = sign(made.certificate, server, authority, serverKey.Public(), authorityKey); err != nil {
 		return err
 	}
-	return writeKey(made.key, serverKey)
+	if err := writeKey(made.key, serverKey); err != nil {
+		return err
+	}
+	return made.makeProxy(authority, authorityKey)
+}
+
+// What kube-apiserver shows to the servers to which it passes requests on. Its authority is that of all the others
+// here, so that the name alone tells it from them.
+func (made *credentials) makeProxy(authority *x509.Certificate, authorityKey *ecdsa.PrivateKey) error {
+	proxy := &x509.Certificate{
+		SerialNumber: big.NewInt(3),
+		Subject:      pkix.Name{CommonName: frontProxy},
+		NotBefore:    authority.NotBefore,
+		NotAfter:     authority.NotAfter,
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	if _, err = sign(made.proxyCertificate, proxy, authority, key.Public(), authorityKey); err != nil {
+		return err
+	}
+	return writeKey(made.proxyKey, key)
 }
 
 func sign(path string, what, by *x509.Certificate, key crypto.PublicKey, with crypto.Signer) ([]byte, error) {

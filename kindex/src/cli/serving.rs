@@ -83,6 +83,10 @@ pub struct ApiArgs {
     #[arg(long, env = "KINDEX_DATABASE", value_name = "ADDRESS", hide_env_values = true)]
     pub database: Option<String>,
 
+    /// Serve the kinds in groups `archive.<group>` for the aggregation layer of kube-apiserver, and believe it who asks.
+    #[arg(long, env = "KINDEX_AGGREGATED", requires = "tls_cert")]
+    pub aggregated: bool,
+
     /// Address of /healthz, /readyz and /metrics; port 0 takes a free one.
     #[arg(
         long,

@@ -49,7 +49,18 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         Some(store) => {
             let (registry, store) = (&platform.registry, store.clone());
             let figures = ingestion.figures();
-            Some(Api::bind(registry, &place.access, store, &args.listen, Whose::Server, &figures).await?)
+            Some(
+                Api::bind(
+                    registry,
+                    &place.access,
+                    store,
+                    &args.listen,
+                    Whose::Server,
+                    None,
+                    &figures,
+                )
+                .await?,
+            )
         }
         None => None,
     };

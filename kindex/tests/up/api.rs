@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use kindex_tests::scrape::{self, Scrape};
@@ -23,20 +24,27 @@ fn up_serves_what_it_stores() {
 }
 
 /// `kindex api` over the database and the cluster of a running `kindex up`.
-struct Role {
+pub(crate) struct Role {
     child: Child,
-    api: SocketAddr,
+    pub(crate) api: SocketAddr,
     health: SocketAddr,
 }
 
 impl Role {
-    fn start(run: &Running, flags: &[&str]) -> Self {
+    /// With the server's own rights, where the flags do not say `--rights`.
+    pub(crate) fn start(run: &Running, kubeconfig: &Path, flags: &[&str]) -> Self {
+        let rights: &[&str] = if flags.contains(&"--rights") {
+            &[]
+        } else {
+            &["--rights", "server"]
+        };
         let database = format!("sqlite:{}", run.data_dir().join("kindex.db").display());
         let mut child = Command::new(env!("CARGO_BIN_EXE_kindex"))
             .args(["api", "--listen", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"])
-            .args(["--rights", "server", "--database", &database])
+            .args(["--database", &database])
             .arg("--kubeconfig")
-            .arg(run.data_dir().join("kubeconfig"))
+            .arg(kubeconfig)
+            .args(rights)
             .args(flags)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -45,7 +53,7 @@ impl Role {
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let mut address = || {
             let line = lines.next().expect("a line").expect("text");
-            let address = line.split("http://").nth(1).expect("an address");
+            let address = line.split("://").nth(1).expect("an address");
             let end = address.find([' ', '/']).unwrap_or(address.len());
             address[..end].parse().expect("an address")
         };
@@ -53,7 +61,7 @@ impl Role {
         Self { child, api, health }
     }
 
-    fn is_ready(&self) -> Result<(), String> {
+    pub(crate) fn is_ready(&self) -> Result<(), String> {
         match scrape::get(self.health, "/readyz") {
             Ok((200, _)) => Ok(()),
             Ok((_, why)) => Err(why),
@@ -79,7 +87,7 @@ impl Drop for Role {
 #[test]
 fn the_role_serves_a_cluster_and_a_database_of_others_and_says_how_it_goes() {
     let mut run = Running::start(&["--samples"]);
-    let role = Role::start(&run, &[]);
+    let role = Role::start(&run, &run.data_dir().join("kubeconfig"), &[]);
     wait_for("the sample", || lists_the_sample(role.api));
     wait_for("readiness", || role.is_ready().is_ok());
     let figures = role.figures();

@@ -3,6 +3,7 @@
 
 mod adopt;
 mod against;
+mod aggregated;
 mod api;
 mod backfill;
 mod chart;

@@ -39,11 +39,11 @@ async fn is_trusted(address: SocketAddr, certificate: &str) -> bool {
 async fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let (certificate, key) = (directory.path().join("tls.crt"), directory.path().join("tls.key"));
-    assert!(Tls::read(&certificate, &key).is_err(), "no files");
+    assert!(Tls::read(&certificate, &key, None).is_err(), "no files");
     write(directory.path(), [FIRST[0], SECOND[1]]);
-    assert!(Tls::read(&certificate, &key).is_err(), "not a pair");
+    assert!(Tls::read(&certificate, &key, None).is_err(), "not a pair");
     write(directory.path(), FIRST);
-    let tls = Tls::read(&certificate, &key).unwrap();
+    let tls = Tls::read(&certificate, &key, None).unwrap();
 
     let stop = CancellationToken::new();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

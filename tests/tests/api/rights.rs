@@ -2,10 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use kindex_runtime::store::Life;
+use kube::{Client, Config};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, ask_in, manifest, model};
+use super::stage::{CERTIFICATE, FINAL, KEY, MODELS, Stage, ask_in, manifest, model, names};
 
 /// One request with a token, and more headers.
 async fn ask_as(
@@ -188,5 +192,42 @@ async fn who_may_act_as_another_has_the_others_rights() {
     let stage = Stage::on_sqlite().await;
     let (code, refused) = ask_as(&stage, "root", "GET", MODELS, &Value::Null, &as_user("jane")).await;
     assert_eq!(code, 403, "a server with its own rights acts as nobody else: {refused}");
+    stage.end().await;
+}
+
+/// A client over TLS, with the front proxy's certificate or without one.
+fn secure(stage: &Stage, is_front_proxy: bool) -> Client {
+    let mut config = Config::new(format!("https://{}", stage.secure).parse().unwrap());
+    let root = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
+    config.root_cert = Some(vec![root.to_vec()]);
+    if is_front_proxy {
+        config.auth_info.client_certificate_data = Some(BASE64_STANDARD.encode(CERTIFICATE));
+        config.auth_info.client_key_data = Some(BASE64_STANDARD.encode(KEY).into());
+    }
+    Client::try_from(config).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_that_say_who_asks_count_from_the_front_proxy_alone() {
+    let stage = Stage::with_rights().await;
+    create(&stage, "root", "default", "a", json!({})).await;
+    let aggregated = MODELS.replace("/apis/", "/apis/archive.");
+    let get = async |client: &Client, path: &str, user: &str| {
+        let headers = [("x-remote-user", user), ("x-remote-group", "system:authenticated")];
+        ask_in(client, "GET", path, &headers, String::new()).await
+    };
+    let (proxy, stranger) = (secure(&stage, true), secure(&stage, false));
+    let (code, list) = get(&proxy, &aggregated, "jane").await;
+    assert_eq!((code, names(&list)), (200, vec!["a"]), "{list}");
+    let (code, refused) = get(&proxy, &aggregated, "nobody").await;
+    assert_eq!(code, 403, "{refused}");
+    for path in [MODELS, "/api/v1/namespaces/default/secrets"] {
+        let (code, refused) = get(&proxy, path, "root").await;
+        assert_eq!(code, 404, "what is not aggregated is not passed on: {refused}");
+    }
+    for path in [MODELS, &aggregated] {
+        let (code, refused) = get(&stranger, path, "root").await;
+        assert_eq!(code, 401, "{refused}");
+    }
     stage.end().await;
 }

@@ -10,7 +10,7 @@ use kindex_api::figures::Figures;
 use kindex_api::grpc;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
-use kindex_api::server::{self, Limits, Tls};
+use kindex_api::server::{self, FrontProxy, Limits, Tls};
 use kindex_cluster::{Cluster, ClusterOptions};
 use kindex_generated::kinds::{model, project};
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
@@ -262,14 +262,17 @@ pub(super) fn names(list: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The certificate that the server shows, and clients trust.
+/// The certificate that the server shows, and clients trust. A client that shows it itself is the front proxy.
 pub(super) const CERTIFICATE: &str = include_str!("tls/first.crt");
+/// Its key.
+pub(super) const KEY: &str = include_str!("tls/first.key");
 
 fn keys(directory: &TempDir) -> Tls {
     let (certificate, key) = (directory.path().join("tls.crt"), directory.path().join("tls.key"));
     std::fs::write(&certificate, CERTIFICATE).unwrap();
-    std::fs::write(&key, include_str!("tls/first.key")).unwrap();
-    Tls::read(&certificate, &key).unwrap()
+    std::fs::write(&key, KEY).unwrap();
+    let front_proxy = FrontProxy::new(CERTIFICATE, vec!["kindex first".to_owned()]).unwrap();
+    Tls::read(&certificate, &key, Some(front_proxy)).unwrap()
 }
 
 async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToken) -> SocketAddr {

@@ -2,6 +2,23 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+/// A user, as the cluster knows them.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Hash, Serialize)]
+#[serde(default)]
+pub struct User {
+    /// Empty for nobody.
+    pub username: String,
+    /// May be empty.
+    pub uid: String,
+    /// All of them.
+    pub groups: Vec<String>,
+    /// What else is known of the user: JSON text, an object of lists of texts.
+    #[serde(skip)]
+    pub extra: String,
+}
+
 /// The identity with which a request came.
 #[derive(Clone, Default)]
 pub struct Caller {
@@ -11,6 +28,8 @@ pub struct Caller {
     pub impersonate: Option<Impersonation>,
     /// What the client calls itself; names the field manager where the request does not.
     pub user_agent: Option<String>,
+    /// Who it is, where somebody whose word counts has said so.
+    pub(super) vouched: Option<User>,
     /// What is done for a caller whose right to it was checked, and that takes rights of another name in the cluster.
     pub(super) on_behalf: bool,
 }
@@ -33,8 +52,23 @@ impl Caller {
             bearer,
             impersonate,
             user_agent,
+            vouched: None,
             on_behalf: false,
         }
+    }
+
+    /// A user for whom somebody vouches: no token shows who it is, and there is none to hand on. What this user is
+    /// allowed to do is done in the server's own name.
+    pub fn vouched(user: User, user_agent: Option<String>) -> Self {
+        Self {
+            vouched: Some(user),
+            ..Self::new(None, None, user_agent)
+        }
+    }
+
+    /// Whether requests go to the cluster with the server's credentials.
+    pub(super) fn is_served_by_us(&self) -> bool {
+        self.on_behalf || self.vouched.is_some()
     }
 
     /// The server, acting for this caller.
@@ -43,6 +77,7 @@ impl Caller {
             bearer: None,
             impersonate: None,
             user_agent: self.user_agent.clone(),
+            vouched: None,
             on_behalf: true,
         }
     }
@@ -55,6 +90,7 @@ impl fmt::Debug for Caller {
             .field("bearer", &self.bearer.as_ref().map(|_| "…"))
             .field("impersonate", &self.impersonate)
             .field("user_agent", &self.user_agent)
+            .field("vouched", &self.vouched)
             .field("on_behalf", &self.on_behalf)
             .finish()
     }

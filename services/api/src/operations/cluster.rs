@@ -126,7 +126,7 @@ impl Upstream {
             headers.insert(header::USER_AGENT, agent);
         }
         let client = match &self.plain {
-            Some(plain) if !caller.on_behalf => {
+            Some(plain) if !caller.is_served_by_us() => {
                 identify(caller, headers)?;
                 plain
             }

@@ -30,7 +30,7 @@ use rights::{Rights, Wanted};
 
 use crate::figures::Figures;
 
-pub use caller::{Caller, Impersonation};
+pub use caller::{Caller, Impersonation, User};
 pub use cluster::Relayed;
 pub use create::WriteOptions;
 pub use get::GetOptions;

@@ -9,13 +9,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::Method;
 use kindex_runtime::kind::{Kind, Scope};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::cluster::{Call, Upstream};
 use super::update::Part;
-use super::{Caller, Impersonation, Place, Reason, Refusal};
+use super::{Caller, Impersonation, Place, Reason, Refusal, User};
 
 /// How long the cluster's word counts.
 const WORD_COUNTS: Duration = Duration::from_secs(10);
@@ -38,18 +37,6 @@ pub enum RightsOf {
     Server,
     /// Each caller's.
     Caller,
-}
-
-/// A user, as the cluster knows them.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Hash, Serialize)]
-#[serde(default)]
-struct User {
-    username: String,
-    uid: String,
-    groups: Vec<String>,
-    /// As JSON text.
-    #[serde(skip)]
-    extra: String,
 }
 
 /// What somebody wants to do.
@@ -162,6 +149,9 @@ impl Rights {
 
     /// The caller's name, as far as it was asked for already.
     pub(super) fn known(&self, caller: &Caller) -> String {
+        if let Some(user) = &caller.vouched {
+            return user.username.clone();
+        }
         let key = |token: &String| -> [u8; 32] { Sha256::digest(token).into() };
         let user = caller.bearer.as_ref().and_then(|token| self.users.get(&key(token)));
         let user = user.map_or_else(|| "unknown".to_owned(), |user| user.username);
@@ -195,6 +185,9 @@ impl Rights {
     }
 
     async fn user(&self, upstream: &Upstream, caller: &Caller) -> Result<User, Refusal> {
+        if let Some(user) = &caller.vouched {
+            return Ok(user.clone());
+        }
         let unauthorized = || Refusal::new(Reason::Unauthorized, "Unauthorized");
         let token = caller.bearer.as_deref().ok_or_else(unauthorized)?;
         let key: [u8; 32] = Sha256::digest(token).into();

@@ -1,6 +1,7 @@
 //! The Kubernetes API over HTTP: requests for the served kinds become verbs of `operations`, everything else goes to
 //! the cluster as it is. Refuses to know what a verb does.
 
+mod aggregated;
 mod exchange;
 mod read;
 mod render;
@@ -25,6 +26,7 @@ use crate::operations::{Caller, Operations, Place, Refusal};
 use exchange::Head;
 use render::Columns;
 
+pub(crate) use aggregated::Peer;
 pub(crate) use exchange::refused;
 
 /// The front end.
@@ -47,11 +49,19 @@ impl Rest {
     }
 
     /// The served kind that a request is about, and what its path says of it.
-    fn about(&self, path: &str) -> Option<(&'static Kind, ResourcePath)> {
-        match request::parse_path(path) {
-            Target::Resource(path) => self.kind_of(&path).map(|kind| (kind, path)),
-            _ => None,
-        }
+    fn about(&self, path: &str) -> Option<About> {
+        let Target::Resource(mut path) = request::parse_path(path) else {
+            return None;
+        };
+        let group = aggregated::group(&path.group).map(str::to_owned);
+        let is_aggregated = group.is_some();
+        path.group = group.unwrap_or(path.group);
+        let kind = self.kind_of(&path)?;
+        Some(About {
+            kind,
+            path,
+            is_aggregated,
+        })
     }
 
     /// The served kind that a path is about, unless the path is about something below its objects that we leave alone.
@@ -64,6 +74,14 @@ impl Rest {
             Scope::Cluster => path.namespace.is_none(),
         })
     }
+}
+
+/// What a path says.
+struct About {
+    kind: &'static Kind,
+    path: ResourcePath,
+    /// Whether it is in the kind's group for aggregation.
+    is_aggregated: bool,
 }
 
 /// A request for objects of a served kind.
@@ -93,15 +111,20 @@ impl Asked {
 async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
-    let caller = identity::caller(request.headers());
+    let vouched = aggregated::caller(request.extensions().get(), request.headers());
+    let is_vouched = vouched.is_some();
+    let caller = vouched.unwrap_or_else(|| identity::caller(request.headers()));
     let query = Query::parse(request.uri().query().unwrap_or_default());
-    let about = rest.about(&path);
-    let deed = about.as_ref().map_or(Deed::RELAYED, |(kind, path)| Deed {
-        verb: verb(&method, path, &query),
-        kind: kind.name,
+    // A request that kube-apiserver passes on is for us or for nobody: what we would hand on comes back here.
+    let about = rest.about(&path).filter(|about| about.is_aggregated || !is_vouched);
+    let deed = about.as_ref().map_or(Deed::RELAYED, |about| Deed {
+        verb: verb(&method, &about.path, &query),
+        kind: about.kind.name,
     });
     let answered = match about {
+        Some(about) if about.is_aggregated && !aggregated::serves(deed.verb) => Err(Refusal::method_not_allowed()),
         Some(about) => respond(&rest, &caller, about, query, request).await,
+        None if is_vouched => Ok(aggregated::discovery(rest.operations.registry(), &path)),
         None => relay(&rest, &caller, request).await,
     };
     let mut response = answered.unwrap_or_else(|refusal| exchange::refused(&refusal));
@@ -149,14 +172,14 @@ async fn relay(rest: &Rest, caller: &Caller, request: Request<Body>) -> Result<R
 async fn respond(
     rest: &Rest,
     caller: &Caller,
-    (kind, path): (&'static Kind, ResourcePath),
+    about: About,
     query: Query,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     let (parts, body) = open(rest, request).await?;
     let asked = Asked {
-        kind,
-        path,
+        kind: about.kind,
+        path: about.path,
         query,
         head: Head::read(&parts.headers)?,
         caller: caller.clone(),

@@ -18,28 +18,29 @@ use super::Limits;
 use crate::figures::{Deed, Figures, TurnedAway};
 use crate::grpc;
 use crate::operations::{Reason, Refusal};
-use crate::rest::refused;
+use crate::rest::{Peer, refused};
 
 /// Clients that are remembered before those that have been quiet are forgotten.
 const CLIENTS_MAX: usize = 10_000;
 
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Peer(pub(super) IpAddr);
-
 /// Whose requests are counted together.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Client {
-    /// The hash of a token.
-    Token([u8; 32]),
+    /// The hash of a token, or of the user whom kube-apiserver names.
+    Named([u8; 32]),
     Address(Option<IpAddr>),
 }
 
 impl Client {
     fn of(request: &Request) -> Self {
-        match request.headers().get(header::AUTHORIZATION) {
-            Some(token) => Self::Token(Sha256::digest(token.as_bytes()).into()),
-            None => Self::Address(request.extensions().get::<Peer>().map(|peer| peer.0)),
+        let peer = request.extensions().get::<Peer>();
+        let shown = match peer.is_some_and(|peer| peer.is_front_proxy) {
+            true => request.headers().get("x-remote-user"),
+            false => request.headers().get(header::AUTHORIZATION),
+        };
+        match shown {
+            Some(shown) => Self::Named(Sha256::digest(shown.as_bytes()).into()),
+            None => Self::Address(peer.map(|peer| peer.address)),
         }
     }
 }

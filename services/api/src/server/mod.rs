@@ -2,6 +2,7 @@
 
 mod admission;
 mod connection;
+mod front_proxy;
 mod tls;
 
 use std::io;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router, middleware};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
@@ -18,8 +20,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::figures::{Figures, OneMore};
-use admission::{Admission, Peer, admit};
+use crate::rest::Peer;
+use admission::{Admission, admit};
 
+pub use front_proxy::{FrontProxy, FrontProxyError};
 pub use tls::{Tls, TlsError};
 
 /// How long connections may take to end when the server stops.
@@ -129,15 +133,37 @@ impl Host {
         let _slower = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.stalled));
-        let router = self.router.layer(Extension(Peer(address)));
-        let (stream, limits, stop) = (Box::pin(stream), &self.limits, &self.stop);
-        match self.tls.as_ref().map(Tls::acceptor) {
-            None => connection::serve(stream, router, limits, stop).await,
-            Some(acceptor) => match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => connection::serve(stream, router, limits, stop).await,
-                Ok(Err(error)) => tracing::debug!(%error, "A client does not agree on keys"),
-                Err(_) => tracing::debug!("A client takes too long to agree on keys"),
-            },
+        let stream = Box::pin(stream);
+        let Some(tls) = &self.tls else {
+            return self
+                .converse(
+                    stream,
+                    Peer {
+                        address,
+                        is_front_proxy: false,
+                    },
+                )
+                .await;
+        };
+        match tokio::time::timeout(HANDSHAKE, tls.acceptor().accept(stream)).await {
+            Ok(Ok(stream)) => {
+                let is_front_proxy = tls.is_front_proxy(stream.get_ref().1.peer_certificates());
+                self.converse(
+                    stream,
+                    Peer {
+                        address,
+                        is_front_proxy,
+                    },
+                )
+                .await;
+            }
+            Ok(Err(error)) => tracing::debug!(%error, "A client does not agree on keys"),
+            Err(_) => tracing::debug!("A client takes too long to agree on keys"),
         }
+    }
+
+    async fn converse(&self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, peer: Peer) {
+        let router = self.router.clone().layer(Extension(peer));
+        connection::serve(stream, router, &self.limits, &self.stop).await;
     }
 }

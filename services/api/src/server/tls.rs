@@ -11,6 +11,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use super::front_proxy::FrontProxy;
+
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
@@ -56,6 +58,7 @@ pub struct Tls {
 struct Files {
     certificate: PathBuf,
     key: PathBuf,
+    front_proxy: Option<FrontProxy>,
 }
 
 /// What the files held.
@@ -66,14 +69,15 @@ struct Texts {
 }
 
 impl Tls {
-    /// Reads the files.
+    /// Reads the files. Clients need no certificate; one that comes with the front proxy's is believed.
     ///
     /// # Errors
     /// Files that make no server.
-    pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+    pub fn read(certificate: &Path, key: &Path, front_proxy: Option<FrontProxy>) -> Result<Self, TlsError> {
         let files = Files {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
+            front_proxy,
         };
         let config = files.config(&files.texts()?)?;
         Ok(Self {
@@ -105,6 +109,15 @@ impl Tls {
                 Err(error) => tracing::warn!(%error, "The certificate in use stays: the new one cannot be used"),
             }
         }
+    }
+
+    /// Whether these certificates of a client, whose first one was verified, are the front proxy's.
+    pub(super) fn is_front_proxy(&self, certificates: Option<&[CertificateDer<'_>]>) -> bool {
+        let first = certificates.and_then(<[_]>::first);
+        let front_proxy = self.files.front_proxy.as_ref();
+        first
+            .zip(front_proxy)
+            .is_some_and(|(first, front_proxy)| front_proxy.allows(first))
     }
 
     /// For the next connection.
@@ -144,12 +157,14 @@ impl Files {
             key: self.key.clone(),
             source,
         };
-        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(pair)?
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
             .map_err(pair)?;
+        let builder = match &self.front_proxy {
+            Some(front_proxy) => builder.with_client_cert_verifier(front_proxy.verifier.clone()),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }

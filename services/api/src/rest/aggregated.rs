@@ -1,0 +1,162 @@
+//! The kinds in groups of their own, `archive.<group>`, for the aggregation layer of kube-apiserver: there the usual
+//! server, the usual kubeconfig and the usual rights find archived objects as well. kube-apiserver has found out who
+//! asks and says so in headers, which count on connections that its certificate proves to be its own.
+//! <https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/>
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use kindex_runtime::kind::{Kind, Registry, Scope};
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+
+use super::exchange;
+use crate::operations::{Caller, User};
+
+/// What stands before the group of a kind.
+const PREFIX: &str = "archive.";
+/// What is served there. Objects are created under their own group, at the cluster.
+const VERBS: [&str; 6] = ["delete", "deletecollection", "get", "list", "patch", "watch"];
+/// The headers of kube-apiserver's own defaults.
+const USER: &str = "x-remote-user";
+const UID: &str = "x-remote-uid";
+const GROUP: &str = "x-remote-group";
+const EXTRA: &str = "x-remote-extra-";
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// Whether its certificate is that of kube-apiserver as a proxy.
+    pub(crate) is_front_proxy: bool,
+}
+
+/// Whom kube-apiserver vouches for; nobody on connections of others, whatever their headers say.
+pub(super) fn caller(peer: Option<&Peer>, headers: &HeaderMap) -> Option<Caller> {
+    peer.filter(|peer| peer.is_front_proxy)?;
+    let texts = |name: &str| {
+        let values = headers.get_all(name).iter();
+        values.filter_map(|value| value.to_str().ok().map(str::to_owned))
+    };
+    let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for name in headers.keys().filter_map(|name| name.as_str().strip_prefix(EXTRA)) {
+        let key = percent_decode_str(name).decode_utf8_lossy().into_owned();
+        extra.insert(key, texts(&format!("{EXTRA}{name}")).collect());
+    }
+    let user = User {
+        username: texts(USER).next().filter(|name| !name.is_empty())?,
+        uid: texts(UID).next().unwrap_or_default(),
+        groups: texts(GROUP).collect(),
+        extra: if extra.is_empty() {
+            String::new()
+        } else {
+            json!(extra).to_string()
+        },
+    };
+    Some(Caller::vouched(user, texts("user-agent").next()))
+}
+
+/// The group of the kinds that an aggregated group stands for.
+pub(super) fn group(aggregated: &str) -> Option<&str> {
+    aggregated.strip_prefix(PREFIX)
+}
+
+/// Whether a verb is served in the aggregated groups.
+pub(super) fn serves(verb: &str) -> bool {
+    VERBS.contains(&verb)
+}
+
+/// What kube-apiserver asks beside objects: what there is. It takes 406 for a server without the newer form of that.
+pub(super) fn discovery(registry: &Registry, path: &str) -> Response {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let found = match parts[..] {
+        ["apis"] => return StatusCode::NOT_ACCEPTABLE.into_response(),
+        ["apis", aggregated] => group(aggregated).and_then(|group| versions(registry, group)),
+        ["apis", aggregated, version] => group(aggregated).and_then(|group| resources(registry, group, version)),
+        _ => None,
+    };
+    match found {
+        Some(found) => exchange::json(found.to_string()),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn of_group<'a>(registry: &'a Registry, group: &'a str) -> impl Iterator<Item = &'static Kind> + 'a {
+    registry
+        .kinds
+        .iter()
+        .copied()
+        .filter(move |kind| kind.group == group && !group.is_empty())
+}
+
+fn versions(registry: &Registry, group: &str) -> Option<Value> {
+    let mut versions: Vec<&str> = of_group(registry, group).map(|kind| kind.version).collect();
+    versions.dedup();
+    let named = |version: &&str| json!({"groupVersion": format!("{PREFIX}{group}/{version}"), "version": version});
+    let versions: Vec<Value> = versions.iter().map(named).collect();
+    let preferred = versions.first()?.clone();
+    let name = format!("{PREFIX}{group}");
+    Some(json!({
+        "kind": "APIGroup", "apiVersion": "v1", "name": name, "versions": versions, "preferredVersion": preferred,
+    }))
+}
+
+fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+    let kinds = of_group(registry, group).filter(|kind| kind.version == version);
+    let resources: Vec<Value> = kinds
+        .map(|kind| {
+            json!({
+                "name": kind.plural,
+                "singularName": kind.singular,
+                "namespaced": kind.scope == Scope::Namespaced,
+                "kind": kind.name,
+                "verbs": VERBS,
+            })
+        })
+        .collect();
+    let group_version = format!("{PREFIX}{group}/{version}");
+    (!resources.is_empty()).then(|| {
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources})
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers() -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            (USER, "jane"),
+            (GROUP, "a"),
+            (GROUP, "b"),
+            ("x-remote-extra-example.org%2fscope", "one"),
+            ("authorization", "Bearer token"),
+        ] {
+            let name: axum::http::HeaderName = name.parse().unwrap();
+            headers.append(name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn only_the_front_proxy_is_believed() {
+        let address = IpAddr::from([127, 0, 0, 1]);
+        let peer = |is_front_proxy| Peer {
+            address,
+            is_front_proxy,
+        };
+        assert!(caller(Some(&peer(false)), &headers()).is_none());
+        assert!(caller(None, &headers()).is_none());
+        assert!(
+            caller(Some(&peer(true)), &HeaderMap::new()).is_none(),
+            "it says of nobody who it is"
+        );
+        let told = format!("{:?}", caller(Some(&peer(true)), &headers()).unwrap());
+        for part in ["\"jane\"", "[\"a\", \"b\"]", "example.org/scope", "bearer: None"] {
+            assert!(told.contains(part), "{part} in {told}");
+        }
+    }
+}
