@@ -83,7 +83,7 @@ pub struct ApiArgs {
     #[arg(long, env = "KINDEX_DATABASE", value_name = "ADDRESS", hide_env_values = true)]
     pub database: Option<String>,
 
-    /// Serve the kinds in groups `archive.<group>` for the aggregation layer of kube-apiserver, and believe it who asks.
+    /// Serve the kinds in groups `archive.<group>` as well, for kube-apiserver, which then says who asks.
     #[arg(long, env = "KINDEX_AGGREGATED", requires = "tls_cert")]
     pub aggregated: bool,
 
