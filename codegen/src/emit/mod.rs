@@ -1,6 +1,7 @@
 //! One emitter per output. An emitter is a pure function of the model that returns files; it decides nothing that a
 //! person could have declared and touches no disk.
 
+mod api_service;
 mod crd;
 mod descriptors;
 mod indexed;
@@ -33,7 +34,7 @@ pub use descriptors::descriptors;
 pub fn all(model: &Model, planned: &[Migration]) -> Artifacts {
     let placement = Placement::new(model);
     let placement = &placement;
-    let emitters: [&(dyn Fn() -> Artifacts + Sync); 11] = [
+    let emitters: [&(dyn Fn() -> Artifacts + Sync); 12] = [
         &|| rust_types::emit(model, placement),
         &|| indexed::emit(model, placement),
         &|| kinds::emit(model, placement),
@@ -43,6 +44,7 @@ pub fn all(model: &Model, planned: &[Migration]) -> Artifacts {
         &|| sql::emit(model),
         &|| crd::emit(model),
         &|| rbac::emit(model),
+        &|| api_service::emit(model),
         &|| proto_service::emit(model),
         &|| sql_reference::emit(model),
     ];

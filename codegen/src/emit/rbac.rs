@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::api_service::aggregated_group;
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::model::{Kind, Model, SubresourceStatus};
 
@@ -19,6 +20,12 @@ pub(super) fn emit(model: &Model) -> Artifacts {
         ("api", api(model)),
         ("view", view(model)),
         ("edit", edit(model)),
+        ("api-aggregated", api_aggregated(model)),
+        ("view-archive", of_archive(model, "view", &["get", "list", "watch"])),
+        (
+            "edit-archive",
+            of_archive(model, "edit", &["delete", "deletecollection", "patch"]),
+        ),
     ];
     let files = roles.into_iter().flat_map(|(name, role)| {
         let yaml = serde_saphyr::to_string(&role).expect("a manifest holds only text");
@@ -59,6 +66,35 @@ fn api(model: &Model) -> Role {
         "What kindex api asks a cluster for in its own name, beside what it does with each caller's rights.",
         rules,
     )
+}
+
+/// `kindex api --aggregated` beside that: what callers may do there, the server does in its own name.
+fn api_aggregated(model: &Model) -> Role {
+    Role::cluster(
+        "kindex-api-aggregated",
+        "What kindex api needs beside that behind kube-apiserver, where no token of a caller reaches it.",
+        of_kinds(model, &["create", "deletecollection", "watch"]),
+    )
+}
+
+/// The same people in the groups that kube-apiserver passes on: it asks for rights there, and Kindex for those on the
+/// kinds themselves.
+fn of_archive(model: &Model, role: &'static str, verbs: &'static [&'static str]) -> Role {
+    let mut rules = of_kinds(model, verbs);
+    for rule in &mut rules {
+        rule.api_groups = rule.api_groups.each_ref().map(|group| aggregated_group(group));
+    }
+    let (name, description) = match role {
+        "view" => (
+            "kindex-view-archive",
+            "Reads objects of the kinds by way of kube-apiserver; a part of view.",
+        ),
+        _ => (
+            "kindex-edit-archive",
+            "Changes objects of the kinds by way of kube-apiserver; a part of edit.",
+        ),
+    };
+    Role::cluster(name, description, rules).added_to(role)
 }
 
 fn view(model: &Model) -> Role {

@@ -2,10 +2,10 @@
 //! rights, and no other server to know of.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::api::Role;
 use super::process::{Running, kubectl_is_there, wait_for};
@@ -34,24 +34,27 @@ fn kubectl(kubeconfig: &Path, user: &str, line: &str, input: &str) -> (bool, Str
     (output.status.success(), String::from_utf8_lossy(&said).into_owned())
 }
 
-/// Leads the group to a server on loopback: a service of that name, since no addresses of pods lead here.
+fn emitted(file: &str) -> String {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a member");
+    std::fs::read_to_string(workspace.join("schema").join(file)).expect("an emitted file")
+}
+
+/// Leads the group to a server on loopback, by the emitted manifest: with a service of that name, since no addresses of
+/// pods lead here.
 fn register(kubeconfig: &Path, server: SocketAddr) {
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "kindex-api", "namespace": "default"},
         "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": server.port()}]},
     });
-    let api_service = json!({
-        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-        "metadata": {"name": format!("v2.{GROUP}")},
-        "spec": {
-            "group": GROUP, "version": "v2", "groupPriorityMinimum": 100, "versionPriority": 100,
-            "insecureSkipTLSVerify": true,
-            "service": {"name": "kindex-api", "namespace": "default", "port": server.port()},
-        },
-    });
-    for manifest in [service, api_service] {
-        let (content, said) = kubectl(kubeconfig, "admin", "apply -f -", &manifest.to_string());
-        assert!(content, "{said}");
+    let mut api_services: Value = serde_saphyr::from_str(&emitted("aggregation.yaml")).expect("YAML");
+    for api_service in api_services["items"].as_array_mut().expect("items") {
+        let spec = &mut api_service["spec"];
+        spec["insecureSkipTLSVerify"] = json!(true);
+        spec["service"]["namespace"] = json!("default");
+        spec["service"]["port"] = json!(server.port());
+    }
+    for manifest in [service, api_services] {
+        done(kubeconfig, "admin", "apply -f -", &manifest.to_string());
     }
     wait_for("the group", || {
         let (content, said) = kubectl(kubeconfig, "admin", "get --raw /apis/archive.michelangelo.api/v2", "");
@@ -59,21 +62,48 @@ fn register(kubeconfig: &Path, server: SocketAddr) {
     });
 }
 
-fn grant(kubeconfig: &Path, user: &str, groups: &[&str]) {
-    let rules = json!([{"apiGroups": groups, "resources": ["models"], "verbs": ["get", "list", "watch"]}]);
-    let name = format!("{user}-{}", groups.len());
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
-    });
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
-    });
-    for manifest in [role, binding] {
-        let (content, said) = kubectl(kubeconfig, "admin", "apply -f -", &manifest.to_string());
-        assert!(content, "{said}");
+/// A kubeconfig of a user who has the emitted roles of the server, and no other rights.
+fn of_the_server(kubeconfig: &Path, directory: &Path) -> PathBuf {
+    for (role, name) in [("api", "kindex-api"), ("api-aggregated", "kindex-api-aggregated")] {
+        done(
+            kubeconfig,
+            "admin",
+            "apply -f -",
+            &emitted(&format!("rbac/{role}.yaml")),
+        );
+        done(
+            kubeconfig,
+            "admin",
+            &format!("create clusterrolebinding {name} --clusterrole={name} --user=carol"),
+            "",
+        );
     }
+    let reader = "extension-apiserver-authentication-reader";
+    let bind = format!("create rolebinding kindex-api -n kube-system --role={reader} --user=carol");
+    done(kubeconfig, "admin", &bind, "");
+    let text = std::fs::read_to_string(kubeconfig).expect("a file");
+    let path = directory.join("server.kubeconfig");
+    std::fs::write(&path, text.replace("current-context: admin", "current-context: carol")).expect("writable");
+    path
+}
+
+/// What kubectl says, which is content.
+fn done(kubeconfig: &Path, user: &str, line: &str, input: &str) -> String {
+    let (content, said) = kubectl(kubeconfig, user, line, input);
+    assert!(content, "{line}: {said}");
+    said
+}
+
+fn grant(kubeconfig: &Path, user: &str, group: &str) {
+    let role = format!("{user}-{}", group.replace('.', "-"));
+    let rule = format!("create clusterrole {role} --verb=get,list,watch --resource=models.{group}");
+    done(kubeconfig, "admin", &rule, "");
+    done(
+        kubeconfig,
+        "admin",
+        &format!("create clusterrolebinding {role} --clusterrole={role} --user={user}"),
+        "",
+    );
 }
 
 /// A certificate for a server whose clients do not look at it.
@@ -100,13 +130,12 @@ fn archived_objects_are_found_at_the_usual_server_with_the_usual_rights() {
         "--tls-key",
         &key,
     ];
-    let role = Role::start(&run, kubeconfig, &flags);
+    let role = Role::start(&run, &of_the_server(kubeconfig, &run.data_dir()), &flags);
     register(kubeconfig, role.api);
 
     let model = "ingester-test-model -n ingester-test";
     let evict = format!("annotate models.michelangelo.api {model} michelangelo/Immutable=true");
-    let (content, said) = kubectl(kubeconfig, "admin", &evict, "");
-    assert!(content, "{said}");
+    done(kubeconfig, "admin", &evict, "");
     let get = format!("get models.michelangelo.api {model}");
     wait_for("its way out of the cluster", || {
         !kubectl(kubeconfig, "admin", &get, "").0
@@ -118,8 +147,8 @@ fn archived_objects_are_found_at_the_usual_server_with_the_usual_rights() {
         format!("{archived} -A"),
         format!("{archived} -A -o name"),
     ] {
-        let (content, said) = kubectl(kubeconfig, "admin", &line, "");
-        assert!(content && said.contains("ingester-test-model"), "{line}: {said}");
+        let said = done(kubeconfig, "admin", &line, "");
+        assert!(said.contains("ingester-test-model"), "{line}: {said}");
     }
     let (_, said) = kubectl(kubeconfig, "admin", &format!("{archived} {model} -o yaml"), "");
     assert!(
@@ -136,13 +165,13 @@ fn refuse(kubeconfig: &Path, archived: &str) {
     let all = format!("{archived} -A");
     let (content, said) = kubectl(kubeconfig, "alice", &all, "");
     assert!(!content && said.contains("orbidden"), "nothing is granted: {said}");
-    grant(kubeconfig, "alice", &[GROUP]);
+    grant(kubeconfig, "alice", GROUP);
     wait_for("the word of ours", || {
         kubectl(kubeconfig, "alice", &all, "")
             .1
             .contains("API group \"michelangelo.api\"")
     });
-    grant(kubeconfig, "alice", &[GROUP, "michelangelo.api"]);
+    grant(kubeconfig, "alice", "michelangelo.api");
     wait_for("her rights", || {
         kubectl(kubeconfig, "alice", &all, "").1.contains("ingester-test-model")
     });
@@ -152,8 +181,7 @@ fn refuse(kubeconfig: &Path, archived: &str) {
 
 fn change(kubeconfig: &Path, model: &str) {
     let label = format!("label models.{GROUP} {model} team=x");
-    let (content, said) = kubectl(kubeconfig, "admin", &label, "");
-    assert!(content, "{said}");
+    done(kubeconfig, "admin", &label, "");
     let found = format!("get models.{GROUP} -A -l team=x -o name");
     let (_, said) = kubectl(kubeconfig, "admin", &found, "");
     assert!(said.contains("ingester-test-model"), "{said}");
@@ -163,6 +191,6 @@ fn change(kubeconfig: &Path, model: &str) {
     let (content, said) = kubectl(kubeconfig, "admin", "create --validate=false -f -", &create.to_string());
     assert!(!content && said.contains("does not allow this method"), "{said}");
     let delete = format!("delete models.{GROUP} {model} --timeout=20s");
-    let (content, said) = kubectl(kubeconfig, "admin", &delete, "");
-    assert!(content && said.contains("deleted"), "{said}");
+    let said = done(kubeconfig, "admin", &delete, "");
+    assert!(said.contains("deleted"), "{said}");
 }

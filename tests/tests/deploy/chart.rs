@@ -113,6 +113,48 @@ fn without_the_stanza_of_the_database_nothing_runs_that_needs_one() {
     }
 }
 
+/// Beside everything: a cluster without the server behind it would say so at each question for what there is.
+pub(super) const AGGREGATED: &[&str] = &[
+    "--set=api.enabled=true",
+    "--set=api.tls.secretName=kindex-tls",
+    "--set=api.aggregation.enabled=true",
+    "--set=api.aggregation.caBundle=QUJD",
+];
+
+#[test]
+fn kube_apiserver_is_led_to_the_api_server_by_the_emitted_manifests() {
+    if !helm_is_there() {
+        return;
+    }
+    let manifests = rendered(AGGREGATED);
+    for emitted in documents("schema/aggregation.yaml")[0]["items"]
+        .as_array()
+        .expect("items")
+    {
+        let name = emitted["metadata"]["name"].as_str().expect("a name");
+        let mut spec = one(&manifests, "APIService", name)["spec"].clone();
+        assert_eq!(spec["caBundle"].take(), "QUJD");
+        let without = spec.as_object_mut().expect("an object");
+        without.remove("caBundle");
+        assert_eq!(spec, emitted["spec"], "{name}");
+        let service = one(&manifests, "Service", "kindex-api");
+        assert_eq!(service["spec"]["ports"][0]["port"], spec["service"]["port"]);
+    }
+    for role in ["api-aggregated", "view-archive", "edit-archive"] {
+        let emitted = &documents(&format!("schema/rbac/{role}.yaml"))[0];
+        let bound = one(&manifests, "ClusterRole", &format!("kindex-kindex-{role}"));
+        assert_eq!(bound["rules"], emitted["rules"], "{role}");
+    }
+    let api = &one(&manifests, "Deployment", "kindex-api")["spec"]["template"]["spec"]["containers"][0];
+    let args = api["args"].as_array().expect("arguments");
+    assert!(args.iter().any(|arg| arg == "--aggregated"), "{args:?}");
+    let why = refused(&["--set=api.aggregation.enabled=true"]);
+    assert!(
+        why.contains("without api.enabled") && why.contains("api.aggregation.caBundle"),
+        "{why}"
+    );
+}
+
 /// A version, a copy and a name that are written twice.
 #[test]
 fn the_chart_is_of_the_version_of_the_program() {

@@ -10,7 +10,7 @@ use kindex_tests::helm;
 use kindex_tests::require::{program, require};
 use serde_json::{Value, json};
 
-use super::chart::{EVERYTHING, helm_is_there, rendered};
+use super::chart::{AGGREGATED, EVERYTHING, helm_is_there, rendered};
 
 /// As much of the Prometheus operator's kind as the chart uses: the fields that it sets, and no others.
 const SERVICE_MONITORS: &str = r#"
@@ -118,6 +118,22 @@ fn every_manifest_passes_the_strict_validation_of_kube_apiserver() {
         // A Job cannot be changed: helm removes it before it makes the next one.
         cluster.kubectl(&["delete", "jobs", "--all", "--namespace", helm::RELEASE], "");
     }
+}
+
+#[test]
+fn what_leads_kube_apiserver_to_the_api_server_passes_as_well() {
+    let Some(cluster) = Cluster::start() else { return };
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": rendered(AGGREGATED)});
+    let apply = [
+        "apply",
+        "--server-side",
+        "--validate=strict",
+        "--dry-run=server",
+        "-f",
+        "-",
+    ];
+    let tried = cluster.kubectl(&apply, &list.to_string());
+    assert_eq!(tried.lines().count(), rendered(AGGREGATED).len(), "{tried}");
 }
 
 #[test]

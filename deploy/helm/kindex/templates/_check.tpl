@@ -27,6 +27,14 @@
 {{- $mistakes = append $mistakes "api.enabled without a database: there are no stored objects to serve. Set config.metadataStorage.enableMetadataStorage, database.enabled and config.mysql, or api.enabled=false" -}}
 {{- end -}}
 {{- end -}}
+{{- with .Values.api.aggregation -}}
+{{- if and .enabled (not $.Values.api.enabled) -}}
+{{- $mistakes = append $mistakes "api.aggregation.enabled without api.enabled: kube-apiserver would pass requests on to nobody. Set api.enabled" -}}
+{{- end -}}
+{{- if and .enabled (not .caBundle) (not .annotations) -}}
+{{- $mistakes = append $mistakes "api.aggregation.caBundle: kube-apiserver trusts no server without it. Give the authority of the certificate, or an annotation by which cert-manager does" -}}
+{{- end -}}
+{{- end -}}
 {{- if $mistakes -}}
 {{- fail (printf "\n\n%s\n" (join "\n" $mistakes)) -}}
 {{- end -}}
