@@ -106,20 +106,26 @@ fn roles_of_kinds_with_and_without_a_status() {
             "schema/rbac/ingester.yaml",
             "schema/rbac/ingester-leases.yaml",
             "schema/rbac/view.yaml",
+            "schema/rbac/api-aggregated.yaml",
+            "schema/rbac/view-archive.yaml",
+            "schema/rbac/edit-archive.yaml",
+            "schema/aggregation.yaml",
         ],
     );
 }
 
 #[test]
-fn the_chart_has_the_same_roles_to_the_byte() {
+fn the_chart_has_the_same_manifests_to_the_byte() {
     let artifacts = emit("schema");
     let (ours, charts) = ("schema/rbac/", "deploy/helm/kindex/files/rbac/");
     let below = |directory| {
         let files = artifacts.iter();
         files.filter_map(move |(path, text)| Some((path.as_str().strip_prefix(directory)?, text)))
     };
-    assert_eq!(below(ours).count(), 5);
+    assert_eq!(below(ours).count(), 8);
     assert!(below(ours).eq(below(charts)));
+    let aggregation = |directory: &str| text(&artifacts, &format!("{directory}/aggregation.yaml"));
+    assert_eq!(aggregation("schema"), aggregation("deploy/helm/kindex/files"));
 }
 
 #[test]
