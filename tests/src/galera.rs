@@ -78,11 +78,13 @@ impl Galera {
         let provider = [
             format!("gmcast.listen_addr=tcp://127.0.0.1:{group}"),
             format!("ist.recv_addr=127.0.0.1:{increments}"),
-            // A dead node is given up after three seconds, a busy one is not.
+            // A dead node is given up after six seconds. A machine with more to do than processors starves nodes for
+            // longer than Galera's own five, and nodes that all suspect each other are no cluster any more.
             "evs.keepalive_period=PT0.5S".to_owned(),
             "evs.inactive_check_period=PT0.5S".to_owned(),
-            "evs.suspect_timeout=PT3S".to_owned(),
-            "evs.inactive_timeout=PT10S".to_owned(),
+            "evs.suspect_timeout=PT6S".to_owned(),
+            "evs.inactive_timeout=PT20S".to_owned(),
+            "evs.install_timeout=PT20S".to_owned(),
             "gcache.size=32M".to_owned(),
         ];
         let own = [

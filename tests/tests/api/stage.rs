@@ -357,7 +357,8 @@ pub(super) async fn ask_in(
 /// Waits for something that must come to hold.
 pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
-    while !holds().await {
+    // Somebody who is never answered is no reason to wait for ever.
+    while !tokio::time::timeout_at(deadline.into(), holds()).await.unwrap_or(false) {
         assert!(Instant::now() < deadline, "never: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
