@@ -15,25 +15,26 @@ use prost::Message as _;
 use super::process::Running;
 use super::site::{Site, on_clusters};
 
-/// Listens for exports; the requests come out of the channel.
+/// Listens for exports; the requests come out of the channel. A sender is answered when its
+/// export is there: what an ended process sent is received.
 fn collector() -> (String, mpsc::Receiver<ExportTraceServiceRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
     let address = listener.local_addr().expect("bound");
     let (sender, requests) = mpsc::channel();
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let request = receive(stream.expect("a connection"));
-            if sender.send(request).is_err() {
+            let mut reader = BufReader::new(stream.expect("a connection"));
+            if sender.send(receive(&mut reader)).is_err() {
                 return;
             }
+            answer(reader.get_mut());
         }
     });
     (format!("http://{address}"), requests)
 }
 
-/// One HTTP exchange.
-fn receive(stream: TcpStream) -> ExportTraceServiceRequest {
-    let mut reader = BufReader::new(stream);
+/// The request of one HTTP exchange.
+fn receive(reader: &mut BufReader<TcpStream>) -> ExportTraceServiceRequest {
     let mut head = Vec::new();
     loop {
         let mut line = String::new();
@@ -52,9 +53,13 @@ fn receive(stream: TcpStream) -> ExportTraceServiceRequest {
     let length = length.and_then(|length| length.parse().ok()).expect("a length");
     let mut body = vec![0; length];
     reader.read_exact(&mut body).expect("the whole body");
-    let answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
-    reader.get_mut().write_all(answer).expect("the sender listens");
     ExportTraceServiceRequest::decode(&*body).expect("an export")
+}
+
+/// Its answer, after which the connection ends.
+fn answer(stream: &mut TcpStream) {
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
+    stream.write_all(answer).expect("the sender listens");
 }
 
 fn text<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
