@@ -17,6 +17,8 @@ pub mod controlplane;
 
 pub mod helm;
 
+pub mod grpcurl;
+
 pub mod witness;
 
 pub mod reference;

@@ -9,6 +9,7 @@ use super::message::{
     self, CreateRequest, DeleteCollectionRequest, DeleteRequest, GetRequest, ObjectResponse, UpdateRequest,
 };
 use super::method::{Method, Verb};
+use super::past::Past;
 use super::status::{Violation, invalid};
 use super::{list, object};
 use crate::operations::{
@@ -27,6 +28,7 @@ pub(super) async fn answer(
     operations: &Operations,
     caller: &Caller,
     method: Method,
+    past: Past,
     request: Bytes,
 ) -> Result<Reply, Refusal> {
     let call = Call {
@@ -36,12 +38,12 @@ pub(super) async fn answer(
     };
     match method.verb {
         Verb::Create => call.create(decode(request)?).await,
-        Verb::Get => call.get(decode(request)?).await,
+        Verb::Get => call.get(decode(request)?, past).await,
         Verb::Update => call.update(decode(request)?, Part::Main).await,
         Verb::UpdateStatus => call.update(decode(request)?, Part::Status).await,
         Verb::Delete => call.delete(decode(request)?).await,
         Verb::DeleteCollection => call.clear(decode(request)?).await,
-        Verb::List | Verb::Watch => list::list(operations, caller, method.kind, decode(request)?).await,
+        Verb::List | Verb::Watch => list::list(operations, caller, method.kind, decode(request)?, past).await,
     }
 }
 
@@ -81,11 +83,12 @@ impl Call<'_> {
         self.one(created.await?)
     }
 
-    async fn get(&self, request: GetRequest) -> Result<Reply, Refusal> {
+    async fn get(&self, request: GetRequest, past: Past) -> Result<Reply, Refusal> {
         let place = object::place(self.kind, &request.namespace, &request.name)?;
         let options = GetOptions {
+            at: past.at,
+            include_deleted: past.include_deleted,
             resource_version: request.options.unwrap_or_default().resource_version,
-            ..GetOptions::default()
         };
         self.one(self.operations.get(self.caller, &place, &options).await?)
     }

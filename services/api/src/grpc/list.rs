@@ -9,6 +9,7 @@ use super::call::{Reply, parsed};
 use super::condition::{self, Ext};
 use super::message::{self, ListRequest, ListResponse, ObjectList};
 use super::object;
+use super::past::Past;
 use super::status::{Violation, invalid};
 use crate::operations::{Caller, ListOptions, Listed, Operations, Refusal};
 
@@ -20,8 +21,15 @@ pub(super) async fn list(
     caller: &Caller,
     kind: &'static Kind,
     request: ListRequest,
+    past: Past,
 ) -> Result<Reply, Refusal> {
     let mut which = options(kind, &request.namespace, request.options.as_ref())?;
+    which.at = past.at;
+    which.include_deleted = past.include_deleted;
+    if past.at.is_some() && request.ext.is_some() {
+        let message = "conditions do not apply to the past: leave them out, or leave out kindex-at";
+        return Err(invalid(&[Violation::new("listOptionsExt", message)]));
+    }
     let ext = request.ext.as_ref().map(condition::read).transpose()?;
     let is_whole = which.limit == 0 && ext.as_ref().is_none_or(|ext| ext.search.limit == 0);
     let mut written = Written::default();

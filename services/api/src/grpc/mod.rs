@@ -10,6 +10,7 @@ mod list;
 mod message;
 mod method;
 mod object;
+mod past;
 mod status;
 mod watch;
 
@@ -35,6 +36,7 @@ use call::Reply;
 use codec::Whole;
 use deadline::Deadline;
 use method::{Method, Methods, Verb};
+use past::Past;
 
 /// The largest message that is read: as much as Kubernetes reads of an object.
 const MESSAGE_MAX_BYTES: usize = 3 * 1024 * 1024;
@@ -146,6 +148,7 @@ struct Asked {
     path: String,
     caller: Caller,
     deadline: Deadline,
+    past: Past,
 }
 
 async fn answer(State(served): State<Served>, request: Request) -> Response {
@@ -154,18 +157,9 @@ async fn answer(State(served): State<Served>, request: Request) -> Response {
         let status = Status::unimplemented(format!("no service has the call {path}"));
         return status.into_http::<Body>();
     };
-    let mut response = match Deadline::read(request.headers()) {
+    let mut response = match Asked::read(served.operations, method, path, request.headers()) {
         Err(status) => status.into_http::<Body>(),
-        Ok(deadline) => {
-            let asked = Asked {
-                operations: served.operations,
-                method,
-                path,
-                caller: identity::caller(request.headers()),
-                deadline,
-            };
-            asked.answer(request).await
-        }
+        Ok(asked) => asked.answer(request).await,
     };
     response.extensions_mut().insert(Deed {
         verb: method.verb.word(),
@@ -175,6 +169,25 @@ async fn answer(State(served): State<Served>, request: Request) -> Response {
 }
 
 impl Asked {
+    fn read(
+        operations: Arc<Operations>,
+        method: Method,
+        path: String,
+        headers: &http::HeaderMap,
+    ) -> Result<Self, Status> {
+        let deadline = Deadline::read(headers)?;
+        let past = Past::read(headers, method.verb);
+        let past = past.map_err(|refusal| status::of(&refusal, operations.registry().platform.group))?;
+        Ok(Self {
+            method,
+            path,
+            caller: identity::caller(headers),
+            deadline,
+            past,
+            operations,
+        })
+    }
+
     async fn answer(&self, request: Request) -> Response {
         let (parts, body) = request.into_parts();
         let body = match self.whole(body).await {
@@ -219,7 +232,7 @@ impl Asked {
     }
 
     async fn reply(&self, message: Bytes) -> Result<tonic::Response<Vec<u8>>, Status> {
-        let answered = call::answer(&self.operations, &self.caller, self.method, message);
+        let answered = call::answer(&self.operations, &self.caller, self.method, self.past, message);
         let replied = self.deadline.bound(answered).await;
         let replied = replied.and_then(|answered| answered.map_err(|refusal| self.refused(&refusal)));
         self.logged(replied.map(|Reply { message, warnings }| {

@@ -27,7 +27,8 @@ pub struct Search {
 }
 
 impl Operations {
-    /// A page of what SQL has of the objects of a kind, live ones and those that live in SQL alone.
+    /// A page of what SQL has of the objects of a kind: live ones, those that live in SQL alone, and deleted ones
+    /// where they are asked for.
     ///
     /// # Errors
     /// 400 for conditions, orders and selectors that are none, and for a token of another list.
@@ -94,7 +95,9 @@ fn select(kind: &'static Kind, which: &ListOptions, search: &Search) -> Result<S
     select
         .filter_by_operation(&search.condition)
         .map_err(|error| bad(&error))?;
-    select.without("delete_time");
+    if !which.include_deleted {
+        select.without("delete_time");
+    }
     for order in &search.order {
         select.order_by(order).map_err(|error| bad(&error))?;
     }

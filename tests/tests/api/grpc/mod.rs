@@ -4,6 +4,7 @@ mod client;
 mod errors;
 mod lists;
 mod nonsense;
+mod past;
 mod rights;
 mod services;
 mod verbs;

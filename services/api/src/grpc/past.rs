@@ -1,0 +1,136 @@
+//! Which state of the objects a read is of, as the metadata of its call says it: `kindex-at` and
+//! `kindex-include-deleted`. The messages are Michelangelo's and have no fields for it.
+
+use http::HeaderMap;
+use jiff::Timestamp;
+
+use super::method::Verb;
+use super::status::{Violation, invalid};
+use crate::operations::Refusal;
+
+/// What all names begin with that are ours: a misspelt one is refused, and never passed over.
+const PREFIX: &str = "kindex-";
+const AT: &str = "kindex-at";
+const INCLUDE_DELETED: &str = "kindex-include-deleted";
+
+/// Which state of the objects is wanted; the present one, unless the call says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Past {
+    /// As of this moment.
+    pub(super) at: Option<Timestamp>,
+    /// Also what was deleted.
+    pub(super) include_deleted: bool,
+}
+
+impl Past {
+    /// As the headers of a call say.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` with a violation for each header that is unknown, given twice or no value of its kind, and
+    /// for calls that read nothing of the past.
+    pub(super) fn read(headers: &HeaderMap, verb: Verb) -> Result<Self, Refusal> {
+        let mut past = Self::default();
+        let mut violations = Vec::new();
+        for name in headers.keys().filter(|name| name.as_str().starts_with(PREFIX)) {
+            if let Err(said) = past.take(headers, name.as_str(), verb) {
+                violations.push(Violation::new(name.as_str(), said));
+            }
+        }
+        if past.at.is_some() && past.include_deleted {
+            let said = format!("is not for lists and objects of the past: leave it out, or leave out {AT}");
+            violations.push(Violation::new(INCLUDE_DELETED, said));
+        }
+        if violations.is_empty() {
+            return Ok(past);
+        }
+        Err(invalid(&violations))
+    }
+
+    fn take(&mut self, headers: &HeaderMap, name: &str, verb: Verb) -> Result<(), String> {
+        if ![AT, INCLUDE_DELETED].contains(&name) {
+            return Err(format!("is unknown: there are {AT} and {INCLUDE_DELETED}"));
+        }
+        if !matches!(verb, Verb::Get | Verb::List) {
+            return Err("is for Get and List: leave it out".to_owned());
+        }
+        let mut values = headers.get_all(name).iter();
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return Err("is given more than once".to_owned());
+        };
+        let text = value.to_str().map_err(|_| "is no text".to_owned())?;
+        match (name, text) {
+            (AT, moment) => {
+                let time = moment.parse();
+                self.at = Some(time.map_err(|error| {
+                    format!("{moment:?} is no time: {error}: write it as RFC 3339, such as 2026-11-01T12:00:00Z")
+                })?);
+            }
+            (_, "true") => self.include_deleted = true,
+            (_, "false") => {}
+            (_, other) => return Err(format!("{other:?} is neither true nor false")),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderName, HeaderValue};
+
+    fn read(headers: &[(&'static str, &str)], verb: Verb) -> Result<Past, String> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let value = HeaderValue::from_str(value).expect("a value");
+            map.append(HeaderName::from_static(name), value);
+        }
+        Past::read(&map, verb).map_err(|refusal| refusal.message)
+    }
+
+    #[test]
+    fn a_call_without_our_metadata_is_of_the_present() {
+        let other = [("authorization", "Bearer x"), ("user-agent", "kindex-at")];
+        assert_eq!(read(&other, Verb::Delete), Ok(Past::default()));
+        let off = [("kindex-include-deleted", "false")];
+        assert_eq!(read(&off, Verb::List), Ok(Past::default()));
+    }
+
+    #[test]
+    fn both_headers_are_read() {
+        let at = read(&[("kindex-at", "2026-11-01T12:00:00+01:00")], Verb::Get).expect("a state");
+        assert_eq!(at.at, "2026-11-01T11:00:00Z".parse().ok());
+        let deleted = read(&[("kindex-include-deleted", "true")], Verb::List).expect("a state");
+        assert!(deleted.include_deleted && deleted.at.is_none());
+    }
+
+    #[test]
+    fn what_says_no_state_is_refused_by_its_name() {
+        let now = ("kindex-at", "2026-11-01T12:00:00Z");
+        let deleted = ("kindex-include-deleted", "true");
+        for (headers, verb, said) in [
+            (
+                vec![("kindex-at", "yesterday")],
+                Verb::Get,
+                "kindex-at: \"yesterday\" is no time",
+            ),
+            (
+                vec![("kindex-include-deleted", "1")],
+                Verb::List,
+                "neither true nor false",
+            ),
+            (
+                vec![("kindex-include-deletd", "true")],
+                Verb::List,
+                "kindex-include-deletd: is unknown",
+            ),
+            (vec![now, now], Verb::List, "more than once"),
+            (vec![now, deleted], Verb::List, "leave out kindex-at"),
+            (vec![now], Verb::Delete, "is for Get and List"),
+            (vec![deleted], Verb::Watch, "is for Get and List"),
+            (vec![deleted], Verb::DeleteCollection, "is for Get and List"),
+        ] {
+            let refused = read(&headers, verb).expect_err("a refusal");
+            assert!(refused.contains(said), "{refused}");
+        }
+    }
+}
