@@ -49,9 +49,15 @@ impl FieldSet {
     }
 
     /// Puts `set` below `element`.
-    pub(super) fn put_below(&mut self, element: Element, set: Self) {
-        if !set.is_empty() {
-            self.children.entry(element).or_default().absorb(set);
+    pub(super) fn put_below(&mut self, element: &Element, set: Self) {
+        if set.is_empty() {
+            return;
+        }
+        match self.children.get_mut(element) {
+            Some(known) => known.absorb(set),
+            None => {
+                self.children.insert(element.clone(), set);
+            }
         }
     }
 
@@ -60,7 +66,8 @@ impl FieldSet {
         self.children.iter()
     }
 
-    fn absorb(&mut self, other: Self) {
+    /// Takes up all paths of `other`.
+    pub(super) fn absorb(&mut self, other: Self) {
         self.members.extend(other.members);
         for (element, set) in other.children {
             self.children.entry(element).or_default().absorb(set);
@@ -80,7 +87,7 @@ impl FieldSet {
         };
         for (element, set) in &self.children {
             if let Some(other) = other.children.get(element) {
-                common.put_below(element.clone(), set.intersection(other));
+                common.put_below(element, set.intersection(other));
             }
         }
         common
@@ -94,8 +101,8 @@ impl FieldSet {
         };
         for (element, set) in &self.children {
             match other.children.get(element) {
-                Some(other) => rest.put_below(element.clone(), set.difference(other)),
-                None => rest.put_below(element.clone(), set.clone()),
+                Some(other) => rest.put_below(element, set.difference(other)),
+                None => rest.put_below(element, set.clone()),
             }
         }
         rest
@@ -127,7 +134,7 @@ impl FieldSet {
             if inner_fields.is_empty() || inner_fields.contains_key(".") {
                 set.insert(element.clone());
             }
-            set.put_below(element, Self::from_json(inner)?);
+            set.put_below(&element, Self::from_json(inner)?);
         }
         Some(set)
     }

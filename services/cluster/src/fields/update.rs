@@ -78,11 +78,13 @@ pub(super) fn own_changes(
 ) {
     let Comparison {
         removed,
-        modified,
+        modified: mut changed,
         added,
     } = compare(Shape::of_object(schema), live, after);
-    let changed = modified.union(&added);
-    managers.release(&changed.union(&removed), None);
+    changed.absorb(added);
+    if !managers.0.is_empty() {
+        managers.release(&changed.union(&removed), None);
+    }
     let gained = changed.difference(&UNOWNED);
     if gained.is_empty() {
         return;

@@ -98,12 +98,15 @@ impl Store {
             .pragma("cache_size", "-16384");
         let writers = SqlitePoolOptions::new()
             .max_connections(1)
+            .test_before_acquire(false)
             .connect_with(connect.clone())
             .await
             .map_err(refused)?;
         sqlx::raw_sql(LAYOUT).execute(&writers).await.map_err(refused)?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS_MAX)
+            // A file does not go away; the question whether it has costs as much as a read.
+            .test_before_acquire(false)
             .connect_with(connect)
             .await
             .map_err(refused)?;

@@ -226,3 +226,26 @@ async fn a_slow_reader_loses_its_place_and_nobody_waits_for_it() {
     assert_eq!(slow.ready().unwrap_err(), FeedError::Lagged);
     assert_eq!(store.committed(), last.rv);
 }
+
+#[tokio::test]
+async fn a_guard_never_holds_for_what_was_removed_since() {
+    let scratch = scratch(100).await;
+    let store = &scratch.store;
+    let child = |name: &str| Mutation {
+        key: ObjectKey::new("widgets", "ns", name),
+        intent: Intent::Create,
+        object: object(name, 0),
+        guards: vec![Guard::Live(ObjectKey::new("widgets", "ns", "parent"))],
+    };
+    let is_guarded = |outcome| matches!(outcome, Err(WriteError::Guarded(_)));
+    assert!(is_guarded(store.write(child("a")).await));
+    let parent = create(store, "parent").await;
+    store.write(child("a")).await.unwrap();
+    // Both are in the queue before the writer looks at either, so that they share a transaction.
+    let removal = write(store, "parent", Intent::Remove(parent), 1);
+    let (removed, orphan) = tokio::join!(removal, store.write(child("b")));
+    assert!(removed.is_ok() && is_guarded(orphan));
+    assert!(is_guarded(store.write(child("b")).await));
+    create(store, "parent").await;
+    store.write(child("b")).await.unwrap();
+}

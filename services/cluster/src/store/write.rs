@@ -2,11 +2,13 @@
 //! resource version and publishes what was committed. Knows optimistic concurrency and guards; refuses to know why
 //! an object changes.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
-use sqlx::{SqliteConnection, SqlitePool};
+use sqlx::pool::PoolConnection;
+use sqlx::{Connection, Sqlite, SqliteConnection, SqlitePool};
 use tokio::sync::{mpsc, oneshot};
 
 use super::hub::Hub;
@@ -96,6 +98,10 @@ impl Store {
 /// The state of the writing task.
 pub(super) struct Writer {
     pool: SqlitePool,
+    /// Kept from one transaction to the next: a pool looks after a connection whenever it is given back, which costs
+    /// a turn of SQLite's thread. Given back where a transaction fails.
+    connection: Option<PoolConnection<Sqlite>>,
+    alive: Alive,
     hub: Arc<Hub>,
     observer: Observer,
     history_max: u64,
@@ -105,6 +111,8 @@ impl Writer {
     pub(super) fn new(pool: SqlitePool, hub: Arc<Hub>, observer: Observer, history_max: u64) -> Self {
         Self {
             pool,
+            connection: None,
+            alive: Alive::default(),
             hub,
             observer,
             history_max,
@@ -112,7 +120,7 @@ impl Writer {
     }
 
     /// Serves the queue until every store handle is dropped.
-    pub(super) async fn run(self, mut jobs: mpsc::Receiver<Job>) {
+    pub(super) async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
         let mut waiting = Vec::with_capacity(BATCH_MAX);
         while jobs.recv_many(&mut waiting, BATCH_MAX).await > 0 {
             let (mutations, replies): (Vec<_>, Vec<_>) = waiting.drain(..).map(|job| (job.mutation, job.reply)).unzip();
@@ -122,10 +130,11 @@ impl Writer {
                 let _abandoned = reply.send(outcome);
             }
         }
+        drop(self.connection.take());
         self.pool.close().await;
     }
 
-    async fn commit(&self, mutations: Vec<Mutation>) -> Vec<Result<Arc<Revision>, WriteError>> {
+    async fn commit(&mut self, mutations: Vec<Mutation>) -> Vec<Result<Arc<Revision>, WriteError>> {
         let count = mutations.len();
         match self.transact(mutations).await {
             Ok(outcomes) => outcomes,
@@ -138,13 +147,46 @@ impl Writer {
         }
     }
 
-    async fn transact(&self, mutations: Vec<Mutation>) -> Result<Vec<Result<Arc<Revision>, WriteError>>, sqlx::Error> {
-        let mut transaction = self.pool.begin_with("BEGIN IMMEDIATE").await?;
+    async fn transact(
+        &mut self,
+        mutations: Vec<Mutation>,
+    ) -> Result<Vec<Result<Arc<Revision>, WriteError>>, sqlx::Error> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.pool.acquire().await?,
+        };
+        let (outcomes, newest) = match self.transact_on(&mut connection, mutations).await {
+            Ok(done) => done,
+            Err(error) => {
+                // What the transaction saw may have been its own work, which is undone.
+                self.alive = Alive::default();
+                return Err(error);
+            }
+        };
+        self.connection = Some(connection);
+        let committed: Vec<_> = outcomes
+            .iter()
+            .filter_map(|outcome| outcome.as_ref().ok().cloned())
+            .collect();
+        for revision in &committed {
+            (self.observer)(revision);
+        }
+        self.hub.publish(&committed, newest);
+        Ok(outcomes)
+    }
+
+    /// The outcomes, and the last resource version given out.
+    async fn transact_on(
+        &mut self,
+        connection: &mut SqliteConnection,
+        mutations: Vec<Mutation>,
+    ) -> Result<(Vec<Result<Arc<Revision>, WriteError>>, u64), sqlx::Error> {
+        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
         let (floor, start) = read::bounds(&mut transaction).await?;
         let mut newest = start;
         let mut outcomes = Vec::with_capacity(mutations.len());
         for mutation in mutations {
-            let outcome = apply(&mut transaction, mutation, newest + 1).await?;
+            let outcome = apply(&mut transaction, &mut self.alive, mutation, newest + 1).await?;
             newest += u64::from(outcome.is_ok());
             outcomes.push(outcome);
         }
@@ -158,21 +200,41 @@ impl Writer {
             compact::compact(&mut transaction, floor, newest, self.history_max).await?;
         }
         transaction.commit().await?;
-        let committed: Vec<_> = outcomes
-            .iter()
-            .filter_map(|outcome| outcome.as_ref().ok().cloned())
-            .collect();
-        for revision in &committed {
-            (self.observer)(revision);
+        Ok((outcomes, newest))
+    }
+}
+
+/// Objects that guards found alive: namespaces and definitions, which most creations ask for again.
+///
+/// # Guarantees
+/// What is in it is alive in the transaction under way: whoever removes an object takes it out first, and a
+/// transaction that fails takes out all.
+///
+/// # Assumptions
+/// Nobody but the one writer writes.
+#[derive(Default)]
+struct Alive(HashSet<ObjectKey>);
+
+impl Alive {
+    async fn holds(&mut self, connection: &mut SqliteConnection, guard: &Guard) -> Result<bool, sqlx::Error> {
+        let Guard::Live(key) = guard else {
+            return holds(connection, guard).await;
+        };
+        if self.0.contains(key) {
+            return Ok(true);
         }
-        self.hub.publish(&committed, newest);
-        Ok(outcomes)
+        let found = holds(connection, guard).await?;
+        if found {
+            self.0.insert(key.clone());
+        }
+        Ok(found)
     }
 }
 
 /// Applies one mutation inside the transaction. A refusal (the inner error) has written nothing.
 async fn apply(
     connection: &mut SqliteConnection,
+    alive: &mut Alive,
     mutation: Mutation,
     rv: u64,
 ) -> Result<Result<Arc<Revision>, WriteError>, sqlx::Error> {
@@ -183,7 +245,7 @@ async fn apply(
         guards,
     } = mutation;
     for guard in guards {
-        if !holds(connection, &guard).await? {
+        if !alive.holds(connection, &guard).await? {
             return Ok(Err(WriteError::Guarded(guard)));
         }
     }
@@ -193,31 +255,16 @@ async fn apply(
         Intent::Replace(before) => (Change::Modified, Some(before)),
         Intent::Remove(before) => (Change::Deleted, Some(before)),
     };
-    let moved = match (change, &before) {
-        (Change::Added, _) | (_, None) => insert_live(connection, &key, rv, uid(&object)).await?,
-        (Change::Modified, Some(before)) => move_live(connection, &key, before.rv, rv).await?,
-        (Change::Deleted, Some(before)) => remove_live(connection, &key, before.rv).await?,
-    };
-    if !moved {
-        return Ok(Err(if change == Change::Added {
-            WriteError::Exists
-        } else {
-            WriteError::Changed
+    if change == Change::Deleted {
+        alive.0.remove(&key);
+    }
+    let text = serde_json::to_string(&object).expect("a JSON value is JSON text");
+    if !record(connection, &key, rv, change, before.as_deref(), uid(&object), &text).await? {
+        return Ok(Err(match change {
+            Change::Added => WriteError::Exists,
+            Change::Modified | Change::Deleted => WriteError::Changed,
         }));
     }
-    let text = object.to_string();
-    sqlx::query(
-        "INSERT INTO revisions (rv, change, resource, namespace, name, previous, object) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )
-    .bind(rv.cast_signed())
-    .bind(change.code())
-    .bind(&*key.resource)
-    .bind(&key.namespace)
-    .bind(&key.name)
-    .bind(before.as_ref().map(|before| before.rv.cast_signed()))
-    .bind(&text)
-    .execute(&mut *connection)
-    .await?;
     let owned_before = before
         .as_ref()
         .and_then(|before| before.object().ok())
@@ -264,51 +311,47 @@ async fn holds(connection: &mut SqliteConnection, guard: &Guard) -> Result<bool,
     Ok(found)
 }
 
-async fn insert_live(
+/// What becomes of the live row, then the revision, where that happened. Two statements in one text, since each text
+/// is a turn of SQLite's thread: most of what a write costs.
+const ADD: &str = "INSERT INTO live (resource, namespace, name, rv, uid) VALUES (?1, ?2, ?3, ?4, ?8) \
+     ON CONFLICT DO NOTHING; \
+     INSERT INTO revisions (rv, change, resource, namespace, name, previous, object) \
+     SELECT ?4, ?5, ?1, ?2, ?3, ?6, ?7 WHERE changes() = 1";
+const MODIFY: &str = "UPDATE live SET rv = ?4 WHERE resource = ?1 AND namespace = ?2 AND name = ?3 AND rv = ?6; \
+     INSERT INTO revisions (rv, change, resource, namespace, name, previous, object) \
+     SELECT ?4, ?5, ?1, ?2, ?3, ?6, ?7 WHERE changes() = 1";
+const DELETE: &str = "DELETE FROM live WHERE resource = ?1 AND namespace = ?2 AND name = ?3 AND rv = ?6; \
+     INSERT INTO revisions (rv, change, resource, namespace, name, previous, object) \
+     SELECT ?4, ?5, ?1, ?2, ?3, ?6, ?7 WHERE changes() = 1";
+
+/// Writes a revision and what is live after it; nothing, and false, where the object is not as it was before.
+async fn record(
     connection: &mut SqliteConnection,
     key: &ObjectKey,
     rv: u64,
+    change: Change,
+    before: Option<&Revision>,
     uid: &str,
+    text: &str,
 ) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query(
-        "INSERT INTO live (resource, namespace, name, rv, uid) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
-    )
-    .bind(&*key.resource)
-    .bind(&key.namespace)
-    .bind(&key.name)
-    .bind(rv.cast_signed())
-    .bind(uid)
-    .execute(connection)
-    .await?;
-    Ok(done.rows_affected() == 1)
-}
-
-async fn move_live(
-    connection: &mut SqliteConnection,
-    key: &ObjectKey,
-    from: u64,
-    to: u64,
-) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query("UPDATE live SET rv = ?5 WHERE resource = ?1 AND namespace = ?2 AND name = ?3 AND rv = ?4")
+    let statement = match change {
+        Change::Added => ADD,
+        Change::Modified => MODIFY,
+        Change::Deleted => DELETE,
+    };
+    let done = sqlx::query(statement)
         .bind(&*key.resource)
         .bind(&key.namespace)
         .bind(&key.name)
-        .bind(from.cast_signed())
-        .bind(to.cast_signed())
+        .bind(rv.cast_signed())
+        .bind(change.code())
+        .bind(before.map(|before| before.rv.cast_signed()))
+        .bind(text)
+        .bind(uid)
         .execute(connection)
         .await?;
-    Ok(done.rows_affected() == 1)
-}
-
-async fn remove_live(connection: &mut SqliteConnection, key: &ObjectKey, from: u64) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query("DELETE FROM live WHERE resource = ?1 AND namespace = ?2 AND name = ?3 AND rv = ?4")
-        .bind(&*key.resource)
-        .bind(&key.namespace)
-        .bind(&key.name)
-        .bind(from.cast_signed())
-        .execute(connection)
-        .await?;
-    Ok(done.rows_affected() == 1)
+    // One row that is live, or no longer, and one revision.
+    Ok(done.rows_affected() == 2)
 }
 
 async fn replace_owners(

@@ -46,9 +46,9 @@ impl Comparison {
         if let Some(change) = inside(shape, before, after, &mut inner) {
             self.set(change).insert(element.clone());
         }
-        self.removed.put_below(element.clone(), inner.removed);
-        self.modified.put_below(element.clone(), inner.modified);
-        self.added.put_below(element.clone(), inner.added);
+        self.removed.put_below(element, inner.removed);
+        self.modified.put_below(element, inner.modified);
+        self.added.put_below(element, inner.added);
     }
 }
 

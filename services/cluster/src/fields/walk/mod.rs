@@ -29,13 +29,13 @@ pub(super) fn paths(shape: Shape<'_>, value: &Value) -> FieldSet {
                 if is_leaf || is_bare || !map.declares(name) {
                     set.insert(element.clone());
                 }
-                set.put_below(element, paths(map.field(name), inner));
+                set.put_below(&element, paths(map.field(name), inner));
             }
         }
         (Merging::List(list), Value::Array(items)) => {
             for (element, entries) in entries(list, items) {
                 if let [entry] = entries.as_slice() {
-                    set.put_below(element.clone(), paths(list.item(), entry));
+                    set.put_below(&element, paths(list.item(), entry));
                 }
                 set.insert(element);
             }

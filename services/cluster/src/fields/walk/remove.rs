@@ -50,7 +50,7 @@ pub(in super::super) fn with_named_fields(shape: Shape<'_>, set: &FieldSet) -> F
         {
             named.insert(element.clone());
         }
-        named.put_below(element.clone(), with_named_fields(shape.at(element), below));
+        named.put_below(element, with_named_fields(shape.at(element), below));
     }
     named
 }
