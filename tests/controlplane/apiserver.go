@@ -19,7 +19,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
-const etcdStartLimit = 30 * time.Second
+const etcdStartLimit = 4 * time.Minute
 
 // Starts etcd on a free port and returns the address of its clients. Nothing has to outlive the
 // process, so nothing waits for the disk.

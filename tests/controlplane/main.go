@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	readyLimit = time.Minute
+	readyLimit = 4 * time.Minute
 	readyPoll  = 50 * time.Millisecond
 	// How much of the log is shown when something fails.
 	logTail = 4000

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::thread;
 
 use crate::require::require;
 
@@ -42,12 +43,19 @@ impl ControlPlane {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
+        let mut complaints = child.stderr.take().expect("piped");
+        // Read as they come: a full pipe would hold the whole cluster up.
+        let complaining = thread::spawn(move || {
+            let mut why = Vec::new();
+            // What it said before it ended is worth showing in any case.
+            let _partly = complaints.read_to_end(&mut why);
+            String::from_utf8_lossy(&why).into_owned()
+        });
         let mut line = String::new();
         let said = BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line);
         let Some(kubeconfig) = said.ok().and_then(|_| line.trim_end().strip_prefix("ready ")) else {
-            let mut why = String::new();
-            // What it said before it ended is worth showing even where it is no text to its end.
-            let _partly = child.stderr.as_mut().expect("piped").read_to_string(&mut why);
+            drop(child.stdin.take());
+            let why = complaining.join().unwrap_or_default();
             panic!("the control plane did not start: {why}");
         };
         Self {

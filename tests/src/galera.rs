@@ -2,15 +2,21 @@
 //! back one by one. Knows nothing of schemas and stores.
 
 use std::path::Path;
+use std::thread;
+
+use sqlx::mysql::MySqlConnectOptions;
+use sqlx::{ConnectOptions as _, Row as _};
 
 use crate::mariadb::MariaDb;
+use crate::patience::wait_until;
 use crate::ports;
+use crate::sql_server::NotStarted;
 
 /// Where Debian's package puts the replication library.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 
 /// A node that crashes so often in a row does not come up.
-const CRASHES: usize = 3;
+const CRASHES: usize = 5;
 
 /// Servers that hold the same rows. A commit on one is on all of them.
 pub struct Galera {
@@ -56,10 +62,11 @@ impl Galera {
             let founding = number == 0;
             let first = galera.options(number, founding, options);
             let first: Vec<&str> = first.iter().map(String::as_str).collect();
-            let mut node = MariaDb::start(&first);
+            galera.nodes.push(MariaDb::prepare(&first));
+            galera.resume(number);
             // Whoever comes back joins, the founder too.
-            node.set_options(&galera.options(number, false, options));
-            galera.nodes.push(node);
+            let later = galera.options(number, false, options);
+            galera.nodes[number].set_options(&later);
         }
         galera
     }
@@ -99,6 +106,8 @@ impl Galera {
             format!("--wsrep-provider-options={}", provider.join(";")),
             "--binlog-format=ROW".to_owned(),
             "--innodb-autoinc-lock-mode=2".to_owned(),
+            // A killed process loses nothing by it, and a slow disk holds up no node.
+            "--innodb-flush-log-at-trx-commit=2".to_owned(),
         ];
         own.into_iter()
             .chain(more.iter().map(|&option| option.to_owned()))
@@ -122,12 +131,65 @@ impl Galera {
     /// When it does not come up.
     pub fn resume(&mut self, node: usize) {
         for _ in 0..CRASHES {
-            match self.nodes[node].try_resume() {
-                Ok(()) => return,
-                Err(ended) if ended.crashed() => eprintln!("node {node} crashed while it joined: {ended}"),
-                Err(ended) => panic!("node {node}: {ended}"),
+            let crashed = match self.nodes[node].try_resume() {
+                Ok(()) => self.crash_before_synced(node),
+                Err(ended) => Some(ended),
+            };
+            match crashed {
+                None => return,
+                Some(ended) if ended.crashed() => eprintln!("node {node} crashed while it joined: {ended}"),
+                Some(ended) => panic!("node {node}: {ended}"),
             }
         }
         panic!("node {node} crashed {CRASHES} times while it joined");
     }
+
+    /// Starts again what has crashed by itself, as MariaDB's own service unit does. Nodes that were
+    /// [killed](Self::kill) stay away.
+    ///
+    /// # Panics
+    /// When a node has ended in another way, or does not come up again.
+    pub fn tend(&mut self) {
+        for node in 0..self.nodes.len() {
+            match self.nodes[node].ended() {
+                None => {}
+                Some(ended) if ended.crashed() => {
+                    eprintln!("node {node} crashed: {ended}");
+                    self.resume(node);
+                }
+                Some(ended) => panic!("node {node}: {ended}"),
+            }
+        }
+    }
+
+    /// Waits until a node that takes users has all that the others have; how it ended where it crashes before.
+    fn crash_before_synced(&mut self, node: usize) -> Option<NotStarted> {
+        wait_until("a node in step with the others", || {
+            if let Some(ended) = self.nodes[node].ended() {
+                return Ok(Some(ended));
+            }
+            let state = state(self.nodes[node].port);
+            if state == "Synced" { Ok(None) } else { Err(state) }
+        })
+    }
+}
+
+/// What a node says of itself; why it cannot be asked, where it cannot.
+fn state(port: u16) -> String {
+    let options = MySqlConnectOptions::new().host("127.0.0.1").port(port).username("root");
+    let asked = async {
+        let mut connection = options.connect().await?;
+        let status = "SHOW STATUS LIKE 'wsrep_local_state_comment'";
+        let row = sqlx::query(status).fetch_one(&mut connection).await?;
+        row.try_get::<String, _>(1)
+    };
+    // On a thread of its own: the caller may be within a runtime.
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime").block_on(asked)
+        });
+        let answer = asking.join().expect("asking does not panic");
+        answer.unwrap_or_else(|error: sqlx::Error| error.to_string())
+    })
 }

@@ -3,7 +3,9 @@
 
 pub mod require;
 
-mod ports;
+pub mod patience;
+
+pub mod ports;
 
 pub mod sql_server;
 

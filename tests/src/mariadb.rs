@@ -23,6 +23,16 @@ impl MariaDb {
     /// # Panics
     /// When the server does not answer in time; the message holds its log.
     pub fn start(options: &[&str]) -> Self {
+        let mut server = Self::prepare(options);
+        server.resume();
+        server
+    }
+
+    /// Makes a data directory for a server that is [started](SqlServer::try_resume) later.
+    ///
+    /// # Panics
+    /// When the data directory cannot be made.
+    pub fn prepare(options: &[&str]) -> Self {
         let directory = SqlServer::directory_for("mariadb");
         let made = as_account(&found("mariadb-install-db"))
             .args(["--no-defaults", "--auth-root-authentication-method=normal"])
@@ -39,7 +49,7 @@ impl MariaDb {
             String::from_utf8_lossy(&made.stderr)
         );
         let server = found("mariadbd").display().to_string();
-        Self(SqlServer::start(
+        Self(SqlServer::prepare(
             directory,
             vec![server, "--no-defaults".to_owned()],
             options,

@@ -2,9 +2,11 @@
 //! that no connection takes one while its server is down, and each is held by one test process alone.
 
 use std::fs::{File, OpenOptions};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
+
+use tokio::net::TcpSocket;
 
 /// Above the ports of services, below the kernel's own (`net.ipv4.ip_local_port_range` begins at 32768).
 const PORTS: RangeInclusive<u16> = 12_000..=32_000;
@@ -21,7 +23,7 @@ static HELD: Mutex<Option<Held>> = Mutex::new(None);
 ///
 /// # Panics
 /// When all are taken, or the machine's temporary folder is not writable.
-pub(crate) fn reserve() -> u16 {
+pub fn reserve() -> u16 {
     let directory = std::env::temp_dir().join("kindex-ports");
     std::fs::create_dir_all(&directory).expect("the temporary folder is writable");
     let mut held = HELD.lock().expect("nobody panics while holding ports");
@@ -47,6 +49,49 @@ pub(crate) fn reserve() -> u16 {
     panic!("no port of {PORTS:?} is free");
 }
 
+/// A loopback port at which nobody listens, as long as this lives: whoever connects is refused.
+pub struct Closed {
+    _socket: TcpSocket,
+    /// Where nobody listens.
+    pub address: SocketAddr,
+}
+
+impl Closed {
+    /// Takes a free port and leaves it closed. Others cannot get it meanwhile, as they could a port that was only
+    /// free a moment ago.
+    ///
+    /// # Panics
+    /// When the machine has no free port.
+    pub fn take() -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket
+            .bind((Ipv4Addr::LOCALHOST, 0).into())
+            .expect("loopback has free ports");
+        let address = socket.local_addr().expect("bound");
+        Self {
+            _socket: socket,
+            address,
+        }
+    }
+}
+
 fn span() -> u16 {
     PORTS.end() - PORTS.start()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn who_connects_to_a_closed_port_is_refused() {
+        let closed = Closed::take();
+        let refused = TcpStream::connect(closed.address)
+            .map(drop)
+            .map_err(|error| error.kind());
+        assert_eq!(refused, Err(ErrorKind::ConnectionRefused));
+    }
 }

@@ -16,6 +16,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 
+use crate::ports;
+
 /// The largest piece that is passed on at once.
 const PIECE_BYTES: usize = 64 * 1024;
 /// Pieces on their way in one direction; a sender waits for more.
@@ -57,7 +59,8 @@ impl Proxy {
     /// # Panics
     /// When the machine gives it no port.
     pub fn start(server_port: u16) -> Self {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has free ports");
+        // While it refuses nobody listens there: nobody else may be given the port.
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, ports::reserve())).expect("it is free");
         listener.set_nonblocking(true).expect("a socket can be non-blocking");
         let address = listener.local_addr().expect("a bound socket has an address");
         Self::run(address.port(), server_port, move || {

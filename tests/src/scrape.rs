@@ -4,10 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
-/// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::patience::PATIENCE;
 
 /// Asks for a path; gives back the status code and the body.
 ///

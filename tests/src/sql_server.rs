@@ -15,10 +15,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::patience::PATIENCE;
 use crate::ports;
 
-/// How long a server may take to answer for the first time.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// The account of servers that refuse to run as root.
 const ACCOUNT: &str = "nobody";
 
@@ -88,15 +87,20 @@ impl SqlServer {
     /// # Panics
     /// When the server does not answer in time; the message holds its log.
     pub(crate) fn start(directory: TempDir, program: Vec<String>, options: &[&str]) -> Self {
-        let mut server = Self {
+        let mut server = Self::prepare(directory, program, options);
+        server.resume();
+        server
+    }
+
+    /// The same without a start, for servers whose start may fail.
+    pub(crate) fn prepare(directory: TempDir, program: Vec<String>, options: &[&str]) -> Self {
+        Self {
             directory,
             port: ports::reserve(),
             program,
             options: options.iter().map(|&option| option.to_owned()).collect(),
             process: None,
-        };
-        server.resume();
-        server
+        }
     }
 
     /// A directory that the server may read.
@@ -181,7 +185,7 @@ impl SqlServer {
     }
 
     fn wait_until_ready(&mut self) -> Result<(), NotStarted> {
-        let deadline = Instant::now() + START_TIMEOUT;
+        let deadline = Instant::now() + PATIENCE;
         while !self.greets() {
             let process = self.process.as_mut().expect("it was just started");
             let status = process.child.try_wait().expect("the child is ours");
@@ -191,6 +195,18 @@ impl SqlServer {
             thread::sleep(Duration::from_millis(10));
         }
         Ok(())
+    }
+
+    /// How the server ended by itself, once; `None` for one that runs, or was [killed](Self::kill).
+    ///
+    /// # Panics
+    /// When its state cannot be read.
+    pub fn ended(&mut self) -> Option<NotStarted> {
+        let process = self.process.as_mut()?;
+        let status = process.child.try_wait().expect("the child is ours")?;
+        let ended = self.not_started(Some(status));
+        self.process = None;
+        Some(ended)
     }
 
     /// With the end of what the server wrote; its log need not be text.

@@ -1,10 +1,11 @@
 //! The process under test: `kindex ingester`, started, killed, asked.
 
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use kindex_tests::ports;
 use kindex_tests::scrape::{self, Scrape};
 
 pub(crate) const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
@@ -25,12 +26,12 @@ pub(crate) struct Ingester {
 impl Ingester {
     /// One that has not been started.
     pub(crate) fn new(directory: &Path, config: PathBuf, kubeconfig: PathBuf) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
         Self {
             config,
             kubeconfig,
             log: directory.join("ingester.log"),
-            health: listener.local_addr().expect("bound"),
+            // It comes back there, life after life.
+            health: ([127, 0, 0, 1], ports::reserve()).into(),
             flags: Vec::new(),
             child: None,
             lost_before: 0.0,

@@ -5,12 +5,13 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 use kindex_runtime::store::{Life, Stored};
+use kindex_tests::patience::PATIENCE;
 use serde_json::Value;
 
 use super::database::Database;
 use super::ingester::KINDEX;
 use super::load::{End, Line};
-use super::stage::{PATIENCE, Stage};
+use super::stage::Stage;
 
 /// Ends the load and judges; how many objects were judged.
 pub(crate) fn judge(stage: &mut Stage) -> usize {
@@ -31,8 +32,7 @@ pub(crate) fn judge(stage: &mut Stage) -> usize {
     for line in &ledger {
         stage.eventually(&format!("the row of {line:?}"), |stage| {
             let row = stage.runtime.block_on(stage.storage.get_by_id(line.kind, &line.uid));
-            let row = row.expect("the database is well again");
-            row.is_some_and(|row| is_kept(line, &row))
+            matches!(row, Ok(Some(row)) if is_kept(line, &row))
         });
     }
     stage.wait_until_ready();

@@ -59,7 +59,7 @@ fn force_out(stage: &Stage, kind: &Kind) {
 #[test]
 fn a_row_that_somebody_deletes_is_found_by_verify() {
     let (mut stage, kind, uid) = with_one_object();
-    assert!(verify(&stage).status.success());
+    stage.eventually("equality", |stage| verify(stage).status.success());
     stage.ingester.kill();
     delete_row(&stage, kind, &uid);
     let found = verify(&stage);
@@ -87,5 +87,5 @@ fn an_object_that_is_forced_out_while_its_row_is_there_is_not_lost() {
     stage.ingester.start();
     stage.eventually("the row closed", |stage| life(stage, kind, &uid) == Some(Life::Deleted));
     assert_eq!(stage.ingester.lost(), 0.0);
-    assert!(verify(&stage).status.success());
+    stage.eventually("equality", |stage| verify(stage).status.success());
 }

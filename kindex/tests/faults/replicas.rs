@@ -80,11 +80,9 @@ fn replicas_come_and_go(name: &str, setting: &Setting) {
     assert!(judged > 0, "the load made objects");
     for other in &others {
         assert_eq!(other.lost(), 0.0, "nothing is counted as lost");
-        assert_eq!(
-            other.not_ready().as_deref(),
-            Some(""),
-            "a replica is ready, whatever it works on"
-        );
+        stage.eventually("a replica is ready, whatever it works on", |_| {
+            other.not_ready().as_deref() == Some("")
+        });
     }
 }
 

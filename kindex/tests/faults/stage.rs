@@ -13,6 +13,7 @@ use kindex_cluster::{Cluster, ClusterOptions, kubeconfig};
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::object::Uid;
 use kindex_runtime::store::MetadataStorage;
+use kindex_tests::patience::PATIENCE;
 use kindex_tests::proxy::Proxy;
 use kube::api::{DynamicObject, PostParams};
 use kube::{Api, Client, Config};
@@ -23,9 +24,6 @@ use tokio::runtime::Runtime;
 use super::database::Database;
 use super::ingester::Ingester;
 use super::load::{self, Load};
-
-/// Longest wait for anything that must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// How a scenario begins.
 pub(crate) struct Setting {
@@ -138,10 +136,16 @@ impl Stage {
     /// Creates an object and waits for its row: how long that takes from `since`, the end
     /// of a fault, is the time to recover.
     pub(crate) fn recovery(&mut self, since: Instant) -> Duration {
+        self.recovery_beside(since, || {})
+    }
+
+    /// The same, with something that is seen to meanwhile.
+    pub(crate) fn recovery_beside(&mut self, since: Instant, mut see_to: impl FnMut()) -> Duration {
         let kind = self.registry.kinds[0];
         let name = format!("marker-{}", self.markers.fetch_add(1, Ordering::Relaxed));
         let uid = self.create(kind, &load::guarded(kind, &name, 0));
         self.eventually("the row of a new object", |stage| {
+            see_to();
             let row = stage.runtime.block_on(stage.storage.get_by_id(kind, &uid));
             matches!(row, Ok(Some(_)))
         });

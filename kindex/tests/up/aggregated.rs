@@ -60,6 +60,10 @@ fn register(kubeconfig: &Path, server: SocketAddr) {
         let (content, said) = kubectl(kubeconfig, "admin", "get --raw /apis/archive.michelangelo.api/v2", "");
         content && said.contains("pipelineruns")
     });
+    // Which groups there are kube-apiserver tells from a copy that is renewed later.
+    wait_for("the group in the discovery", || {
+        kubectl(kubeconfig, "admin", &format!("get models.{GROUP} -A"), "").0
+    });
 }
 
 /// A kubeconfig of a user who has the emitted roles of the server, and no other rights.
@@ -81,6 +85,21 @@ fn of_the_server(kubeconfig: &Path, directory: &Path) -> PathBuf {
     let reader = "extension-apiserver-authentication-reader";
     let bind = format!("create rolebinding kindex-api -n kube-system --role={reader} --user=carol");
     done(kubeconfig, "admin", &bind, "");
+    // Rights are granted a moment after they are written down, and so is the front proxy named.
+    wait_for("the front proxy", || {
+        let map = "get configmap extension-apiserver-authentication -n kube-system -o yaml";
+        kubectl(kubeconfig, "carol", map, "")
+            .1
+            .contains("requestheader-client-ca-file")
+    });
+    for right in [
+        "create subjectaccessreviews.authorization.k8s.io",
+        "list models.michelangelo.api -A",
+    ] {
+        wait_for("the rights of the server", || {
+            kubectl(kubeconfig, "carol", &format!("auth can-i {right}"), "").0
+        });
+    }
     let text = std::fs::read_to_string(kubeconfig).expect("a file");
     let path = directory.join("server.kubeconfig");
     std::fs::write(&path, text.replace("current-context: admin", "current-context: carol")).expect("writable");
@@ -190,7 +209,7 @@ fn change(kubeconfig: &Path, model: &str) {
     });
     let (content, said) = kubectl(kubeconfig, "admin", "create --validate=false -f -", &create.to_string());
     assert!(!content && said.contains("does not allow this method"), "{said}");
-    let delete = format!("delete models.{GROUP} {model} --timeout=20s");
+    let delete = format!("delete models.{GROUP} {model} --timeout=240s");
     let said = done(kubeconfig, "admin", &delete, "");
     assert!(said.contains("deleted"), "{said}");
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
+use kindex_tests::patience::{PATIENCE, wait_until};
 use kindex_tests::scrape;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
@@ -15,7 +15,6 @@ use tempfile::TempDir;
 use super::site::Site;
 
 const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether kubectl is installed; its absence fails the test where it is required.
 pub(crate) fn kubectl_is_there() -> bool {
@@ -25,11 +24,11 @@ pub(crate) fn kubectl_is_there() -> bool {
 
 /// Polls until the condition holds; the condition's last words are in the panic.
 pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "{what} did not come within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until(what, || {
+        condition()
+            .then_some(())
+            .ok_or_else(|| "the condition does not hold".to_owned())
+    });
 }
 
 /// A process of ours with a directory of its own.
@@ -299,7 +298,11 @@ impl Running {
             }
             line.contains("kubectl")
         });
-        assert!(up, "kindex up ended early: {}", self.log());
+        if !up {
+            let child = self.child.as_mut().expect("it was started");
+            let ended = child.wait().expect("its output has ended");
+            panic!("kindex up ended early, {ended}: {}", self.log());
+        }
         (self.health, self.api) = (health, api);
         // Its later output must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));

@@ -2,8 +2,8 @@
 //! work is said, and taken back when it is over.
 
 use std::fs;
-use std::net::TcpListener;
 
+use kindex_tests::ports::Closed;
 use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
@@ -19,7 +19,7 @@ fn a_process_that_does_its_work_is_alive_and_ready(site: &Site) {
     let run = Running::start_on(site, &[]);
     assert_eq!(run.ask("/healthz"), (200, "ok\n".to_owned()));
     wait_for("readiness", || run.ask("/readyz") == (200, "ok\n".to_owned()));
-    assert!(run.ask("/metrics").1.contains("\nkindex_ready 1\n"));
+    wait_for("the figure", || run.ask("/metrics").1.contains("\nkindex_ready 1\n"));
 }
 
 fn a_closed_gate_is_a_reason_and_the_process_is_alive(site: &Site) {
@@ -38,7 +38,8 @@ fn a_closed_gate_is_a_reason_and_the_process_is_alive(site: &Site) {
 
 #[test]
 fn a_database_that_is_down_is_a_reason() {
-    let address = format!("mysql://root@127.0.0.1:{}/kindex", closed_port());
+    let closed = Closed::take();
+    let address = format!("mysql://root@{}/kindex", closed.address);
     let run = Running::start(&["--database", &address]);
     wait_for("the reason", || {
         let (status, reason) = run.ask("/readyz");
@@ -69,10 +70,4 @@ fn a_schema_of_another_version_is_a_reason() {
         let (status, reason) = run.ask("/readyz");
         status == 503 && reason.contains("schema") && reason.contains("1000000")
     });
-}
-
-/// A port that was free a moment ago.
-fn closed_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    listener.local_addr().expect("bound").port()
 }

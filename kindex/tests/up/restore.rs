@@ -57,6 +57,8 @@ impl Stage {
 fn walk(stage: &Stage) {
     let run = &stage.run;
     run.kubectl(&["apply", "-f", "-"], DEPLOYMENT);
+    // The ingester's own change may otherwise come between those that are looked at.
+    wait_for("the finalizer", || stage.shown()["metadata"]["finalizers"].is_array());
     let status = r#"{"status":{"message":"rolled out"}}"#;
     run.kubectl(
         &[
@@ -74,7 +76,9 @@ fn walk(stage: &Stage) {
     assert_eq!(first["status"], json!({"message": "rolled out"}));
     // The history has the versions that were stored, and this one is asked for below.
     wait_for("the row", || {
-        text_of(&stage.command(&["get", "deployment/fraud", "-o", "json"]).stdout).contains("rolled out")
+        let row = stage.command(&["get", "deployment/fraud", "-o", "json"]).stdout;
+        let row: Value = serde_json::from_slice(&row).unwrap_or_default();
+        row["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
     });
     run.kubectl(&["annotate", KIND, "fraud", "michelangelo/Immutable=true"], "");
     wait_for("the eviction", || stage.is_gone() && stage.row(&[]).contains("evicted"));
@@ -195,6 +199,15 @@ fn an_object_comes_back_to_its_owner_or_without_it_and_is_not_collected(site: &S
         object["metadata"]["ownerReferences"].clone()
     };
     let delete_both = || {
+        // What is guarded and in SQL cannot get lost: the collector does not wait for either.
+        wait_for("both rows", || {
+            let rows = [&["projects", "-o", "name"][..], &["models", "-o", "name"]].map(|args| run.get(args));
+            !rows[0].is_empty() && rows[1].contains("fraud")
+        });
+        wait_for("both finalizers", || {
+            let objects = run.kubectl(&["get", "projects,models", "-o", "json"], "");
+            objects.matches("\"michelangelo/Ingester\"").count() == 2
+        });
         run.kubectl(&["delete", "project", "p"], "");
         wait_for("the collection", || {
             run.kubectl(&["get", "models"], "").is_empty() && !run.get(&["models", "-o", "name"]).contains("fraud")

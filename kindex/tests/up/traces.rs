@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::thread;
 
+use kindex_tests::ports::Closed;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
@@ -58,7 +59,9 @@ fn receive(reader: &mut BufReader<TcpStream>) -> ExportTraceServiceRequest {
 
 /// Its answer, after which the connection ends.
 fn answer(stream: &mut TcpStream) {
-    let answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
+    // Said beforehand: a sender that takes the connection for open loses its next export.
+    let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/x-protobuf\r\n\
+        Content-Length: 0\r\n\r\n";
     stream.write_all(answer).expect("the sender listens");
 }
 
@@ -108,9 +111,8 @@ fn the_work_is_seen_as_spans_by_a_collector_that_the_environment_names(site: &Si
 
 #[test]
 fn a_collector_that_is_away_is_no_reason_to_stop() {
-    let closed = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    let endpoint = format!("http://{}", closed.local_addr().expect("bound"));
-    drop(closed);
+    let closed = Closed::take();
+    let endpoint = format!("http://{}", closed.address);
     let environment = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str())];
     let output = Running::once_on(&Site::Embedded, &environment, &["--samples", "--once"]).finish();
     let log = String::from_utf8_lossy(&output.stderr);

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use kindex_generated::registry;
 use kindex_runtime::kind::{ColumnType, Kind};
-use kindex_runtime::store::{self, MetadataStorage, PoolConfig};
+use kindex_runtime::store::{self, MetadataStorage};
 use kindex_tests::reference::{self, Row};
 use serde_json::{Map, Value, json};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
 
-use crate::harness::database::Database;
+use crate::harness::database::{Database, patient};
 use crate::harness::mariadb::{self, Flavour};
 use crate::harness::mysql;
 use crate::schema::server::Product;
@@ -61,7 +61,7 @@ impl Reference {
 
     /// This program on the database.
     pub(super) fn store(&self) -> Arc<dyn MetadataStorage> {
-        let store = store::open(&self.database.address(), registry(), &PoolConfig::default());
+        let store = store::open(&self.database.address(), registry(), &patient());
         store.expect("the address is right")
     }
 

@@ -71,7 +71,7 @@ async fn kubectl_takes_archived_objects_for_live_ones() {
         ("get models -l team=x -o name", "", "model.michelangelo.api/a"),
         ("edit model a", "", "edited"),
         ("get model a -o jsonpath={.spec.algorithm}", "", "edited"),
-        ("delete model a --timeout=20s", "", "deleted"),
+        ("delete model a --timeout=240s", "", "deleted"),
     ];
     for (line, input, expected) in live {
         let (content, said) = kubectl(&stage, line, input).await;
@@ -90,7 +90,7 @@ async fn kubectl_takes_archived_objects_for_live_ones() {
     assert!(!content && said.contains("NotFound"), "{said}");
     let (content, said) = kubectl(&stage, "create -f -", &model).await;
     assert!(content, "{said}");
-    let (content, said) = kubectl(&stage, "delete model a --timeout=20s", "").await;
+    let (content, said) = kubectl(&stage, "delete model a --timeout=240s", "").await;
     assert!(content && said.contains("deleted"), "{said}");
     stage.wait_until_deleted("a").await;
     stage.end().await;

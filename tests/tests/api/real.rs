@@ -23,6 +23,7 @@ pub(super) async fn grant(stage: &Stage, namespace: &str, user: &str, verbs: Val
     let mut binding = named("RoleBinding", user);
     binding["roleRef"] = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": user});
     binding["subjects"] = json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]);
+    let verbs = role["rules"][0]["verbs"].clone();
     for (path, object) in [
         ("/api/v1/namespaces".to_owned(), named("Namespace", namespace)),
         (format!("{rbac}/roles"), role),
@@ -31,6 +32,19 @@ pub(super) async fn grant(stage: &Stage, namespace: &str, user: &str, verbs: Val
         let (code, answer) = ask(&stage.cluster, "POST", &path, &object).await;
         assert!(matches!(code, 201 | 409), "{path}: {answer}");
     }
+    let right = json!({"namespace": namespace, "group": "michelangelo.api", "resource": "models", "verb": verbs[0]});
+    wait_for_right(stage, user, right).await;
+}
+
+/// Until kube-apiserver grants a right that was written down: it does so a moment later.
+async fn wait_for_right(stage: &Stage, user: &str, right: Value) {
+    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    let review = json!({"kind": "SubjectAccessReview", "spec": {"user": user, "resourceAttributes": right}});
+    eventually(&format!("{user} is granted {right}"), async || {
+        let (_, answer) = ask(&stage.cluster, "POST", path, &review).await;
+        answer["status"]["allowed"] == true
+    })
+    .await;
 }
 
 /// Somebody who may act as any user. A service account is none, whatever its user name says.
@@ -48,6 +62,7 @@ async fn grant_impersonation_of_users(stage: &Stage, user: &str) {
         let (code, answer) = ask(&stage.cluster, "POST", &path, &object).await;
         assert!(matches!(code, 201 | 409), "{path}: {answer}");
     }
+    wait_for_right(stage, user, json!({"resource": "users", "verb": "impersonate"})).await;
 }
 
 struct Users<'a> {
@@ -148,7 +163,7 @@ async fn users_of_kube_apiserver_have_their_own_rights_with_archived_objects_too
     users
         .done(
             "bob",
-            "delete model secret-model -n team-b --timeout=20s",
+            "delete model secret-model -n team-b --timeout=240s",
             "",
             "deleted",
         )

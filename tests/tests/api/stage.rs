@@ -17,8 +17,9 @@ use kindex_runtime::cluster::kube_cluster::KubeCluster;
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::ingester::{Division, Ingester};
 use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::store::{Address, Life, MetadataStorage, PoolConfig};
+use kindex_runtime::store::{Address, Life, MetadataStorage};
 use kindex_tests::controlplane::ControlPlane;
+use kindex_tests::patience::PATIENCE;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -28,11 +29,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::Guard;
+use crate::harness::database::patient;
 use crate::harness::mariadb::{self, Flavour};
 use crate::harness::require::require;
 
-/// How long a condition may take to hold.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Models keep their history, projects do not.
 static KINDS: &[&Kind] = &[&model::KIND, &project::KIND];
 /// Where models are.
@@ -162,7 +162,7 @@ impl Stage {
             kinds: ground.kinds,
             ..kindex_generated::registry()
         };
-        let store = kindex_runtime::store::open(address, registry, &PoolConfig::default()).unwrap();
+        let store = kindex_runtime::store::open(address, registry, &patient()).unwrap();
         store.prepare().await.unwrap();
         let client = Client::try_from(ground.config.clone()).unwrap();
         install(&client, ground.kinds).await;

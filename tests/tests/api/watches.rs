@@ -3,13 +3,13 @@
 use futures::{AsyncBufReadExt, StreamExt};
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, ask, ask_in, model};
+use super::stage::{FINAL, MODELS, Stage, ask, model};
 
 /// What a watch from a list's version tells until `last` is created, as `TYPE name` without repetitions.
 async fn told(stage: &Stage, query: &str, change: impl AsyncFnOnce()) -> Vec<String> {
     let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
     let version = list["metadata"]["resourceVersion"].as_str().unwrap();
-    let path = format!("{MODELS}?watch=true&timeoutSeconds=30&resourceVersion={version}&{query}");
+    let path = format!("{MODELS}?watch=true&timeoutSeconds=240&resourceVersion={version}&{query}");
     let request = http::Request::get(path).body(Vec::new()).unwrap();
     let mut lines = stage.api.request_stream(request).await.unwrap().lines();
     change().await;
@@ -67,13 +67,18 @@ async fn a_watch_tells_in_tables() {
         stage.create(name, json!({}), json!({"algorithm": name})).await;
     }
     let version = list["metadata"]["resourceVersion"].as_str().unwrap();
-    let path = format!("{MODELS}?watch=true&timeoutSeconds=1&resourceVersion={version}&allowWatchBookmarks=true");
-    let accept = [("accept", "application/json;as=Table;g=meta.k8s.io;v=v1")];
-    let (code, text) = ask_in(&stage.api, "GET", &path, &accept, String::new()).await;
-    assert_eq!(code, 200, "{text}");
-    let lines = text.as_str().unwrap().lines();
-    let events: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
-    let added: Vec<&Value> = events.iter().filter(|event| event["type"] == "ADDED").collect();
+    let path = format!("{MODELS}?watch=true&timeoutSeconds=240&resourceVersion={version}&allowWatchBookmarks=true");
+    let request = http::Request::get(path).header("accept", "application/json;as=Table;g=meta.k8s.io;v=v1");
+    let request = request.body(Vec::new()).unwrap();
+    let mut lines = stage.api.request_stream(request).await.unwrap().lines();
+    let mut added: Vec<Value> = Vec::new();
+    while added.len() < 2 {
+        let line = lines.next().await.expect("the watch goes on").unwrap();
+        let event: Value = serde_json::from_str(&line).unwrap();
+        if event["type"] == "ADDED" {
+            added.push(event);
+        }
+    }
     assert_eq!(added[0]["object"]["rows"][0]["cells"][1], "a");
     assert!(added[0]["object"]["columnDefinitions"].is_array());
     assert_eq!(added[1]["object"]["rows"][0]["cells"][1], "b");
@@ -81,6 +86,7 @@ async fn a_watch_tells_in_tables() {
         added[1]["object"]["columnDefinitions"].is_null(),
         "the columns are said once"
     );
+    drop(lines);
     stage.end().await;
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
+use kindex_tests::patience::PATIENCE;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -16,8 +17,6 @@ use tokio::process::Command;
 
 use super::script::{Request, words};
 
-/// How long a request may take, and how long what `@until` waits for may take to come.
-const PATIENCE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(50);
 
 /// What a server said.

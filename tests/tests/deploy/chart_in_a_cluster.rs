@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use kindex_tests::controlplane::ControlPlane;
 use kindex_tests::helm;
+use kindex_tests::patience::wait_until;
 use kindex_tests::require::{program, require};
 use serde_json::{Value, json};
 
@@ -66,7 +67,17 @@ impl Cluster {
         cluster.kubectl(&["create", "-f", "-"], SERVICE_MONITORS);
         let established = "--for=condition=established";
         let name = "crd/servicemonitors.monitoring.coreos.com";
-        cluster.kubectl(&["wait", established, "--timeout=30s", name], "");
+        cluster.kubectl(&["wait", established, "--timeout=240s", name], "");
+        // Which kinds there are kube-apiserver tells from a copy that is renewed later.
+        wait_until("the kind in the discovery", || {
+            let mut asked = Command::new("kubectl");
+            asked
+                .args(["get", "servicemonitors", "-A"])
+                .env("KUBECONFIG", cluster.kubeconfig());
+            let output = asked.env("HOME", "/nonexistent").output().expect("kubectl runs");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() { Ok(()) } else { Err(said) }
+        });
         Some(cluster)
     }
 

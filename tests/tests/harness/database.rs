@@ -4,8 +4,19 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use kindex_runtime::store::{Address, MySqlFields};
+use kindex_runtime::store::{Address, MySqlFields, PoolConfig};
+use kindex_tests::patience::PATIENCE;
 use kindex_tests::sql_server::SqlServer;
+
+/// Limits for tests that expect to be served: a machine that runs many tests at a time may need long for a connect,
+/// and for a statement.
+pub(crate) fn patient() -> PoolConfig {
+    PoolConfig {
+        acquire_timeout: PATIENCE,
+        call_timeout: PATIENCE,
+        ..PoolConfig::default()
+    }
+}
 
 /// One test's database.
 pub(crate) struct Database {

@@ -13,6 +13,7 @@ use kindex_runtime::store::Life;
 use kindex_sim::database::SimRow;
 use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{DELETING, PLATFORM, THING};
+use kindex_tests::patience::PATIENCE;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::fakes::FakeCluster;
@@ -110,7 +111,7 @@ impl Stage {
 
 /// Waits for something that must happen.
 async fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + PATIENCE;
     while !happened() {
         assert!(Instant::now() < deadline, "never: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -252,6 +253,9 @@ impl MakeWriter<'_> for Log {
 
 #[tokio::test]
 async fn the_log_uses_the_words_of_the_reference() {
+    // Where there is only one subscriber in a process, what another thread meets first is written off for all of them:
+    // <https://docs.rs/tracing-core/latest/tracing_core/callsite/>. With two, each is asked.
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_writer(log.clone())

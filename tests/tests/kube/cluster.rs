@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kindex_cluster::{Cluster, ClusterOptions};
+use kindex_tests::patience::PATIENCE;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config};
@@ -12,9 +13,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-
-/// How long a condition may take to hold.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The definition of the kind that the tests use.
 pub(super) const WIDGETS: &str = include_str!("widgets.yaml");

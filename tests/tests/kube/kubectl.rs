@@ -130,13 +130,13 @@ fn mask(text: &str, address: &str) -> String {
     lines.join("\n")
 }
 
-/// Ages stand at the end of a table's lines: `3s`.
+/// Ages stand at the end of a table's lines: `3s`, on a slow machine `2m5s`.
 fn mask_ages(line: &str) -> String {
     let Some((head, last)) = line.rsplit_once(' ') else {
         return line.to_owned();
     };
-    let is_age = last
-        .strip_suffix('s')
-        .is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()));
+    let is_age = last.starts_with(|c: char| c.is_ascii_digit())
+        && last.ends_with(['s', 'm'])
+        && last.chars().all(|c| c.is_ascii_digit() || matches!(c, 's' | 'm'));
     if is_age { format!("{head} AGE") } else { line.to_owned() }
 }

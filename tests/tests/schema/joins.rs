@@ -5,10 +5,11 @@ use futures::TryStreamExt;
 use kindex_generated::kinds::{pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_runtime::query::Narrowed;
-use kindex_runtime::store::{self, Address, Life, MetadataStorage, PoolConfig, SqlitePlace, StoreError, Stored};
+use kindex_runtime::store::{self, Address, Life, MetadataStorage, SqlitePlace, StoreError, Stored};
 use serde_json::json;
 
 use super::rows::{delete, put};
+use crate::harness::database::patient;
 use crate::harness::mariadb::{self, Flavour};
 use crate::harness::mysql;
 
@@ -32,7 +33,7 @@ async fn mysql_follows_references() {
 }
 
 async fn everything(address: &Address) {
-    let store = store::open(address, registry(), &PoolConfig::default()).expect("an address");
+    let store = store::open(address, registry(), &patient()).expect("an address");
     let store = &*store;
     store.prepare().await.expect("prepared");
     fill(store).await;

@@ -3,11 +3,12 @@
 
 use kindex_generated::kinds::{model, pipeline, pipeline_run, revision};
 use kindex_generated::registry;
-use kindex_runtime::store::{self, Address, Life, MetadataStorage, PoolConfig, SqlitePlace};
+use kindex_runtime::store::{self, Address, Life, MetadataStorage, SqlitePlace};
 use serde_json::json;
 
 use super::root;
 use super::rows::{delete, put, put_as};
+use crate::harness::database::patient;
 use crate::harness::mariadb::{self, Flavour};
 use crate::harness::mysql;
 use crate::store::backend::rows;
@@ -34,7 +35,7 @@ async fn every_statement_of_the_page_finds_something_on_mysql() {
 }
 
 async fn everything(address: &Address) {
-    let store = store::open(address, registry(), &PoolConfig::default()).expect("an address");
+    let store = store::open(address, registry(), &patient()).expect("an address");
     store.prepare().await.expect("prepared");
     fill(&*store).await;
     let statements = statements();

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use kindex_generated::registry;
 use kindex_runtime::kind::{Column, ColumnType, Kind};
 use kindex_runtime::query::{LabelSelector, Reach};
-use kindex_runtime::store::{self, Access, Address, Dialect, MetadataStorage, Plan, PoolConfig, Select, SqlitePlace};
+use kindex_runtime::store::{self, Access, Address, Dialect, MetadataStorage, Plan, Select, SqlitePlace};
 use kindex_runtime::value::Value;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
+use crate::harness::database::patient;
 use crate::harness::mariadb::{self, Flavour};
 use crate::harness::mysql;
 
@@ -43,7 +44,7 @@ async fn mysql_uses_the_keys_that_are_declared() {
 }
 
 async fn everything(address: &Address) {
-    let store = store::open(address, registry(), &PoolConfig::default()).expect("an address");
+    let store = store::open(address, registry(), &patient()).expect("an address");
     let store = &*store;
     store.prepare().await.expect("prepared");
     let script: String = registry()

@@ -2,19 +2,17 @@
 //! tests look at rows as any SQL client would.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use kindex_runtime::object::Uid;
-use kindex_runtime::store::{
-    self, Address, Life, MetadataStorage, PoolConfig, RowState, RowWrite, SqlitePlace, Written,
-};
+use kindex_runtime::store::{self, Address, Life, MetadataStorage, RowState, RowWrite, SqlitePlace, Written};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Row as _};
 use tempfile::TempDir;
 
 use super::widget::{REGISTRY, WIDGET};
+use crate::harness::database::patient;
 use crate::harness::mariadb::{self, Database, Flavour};
 use crate::harness::mysql;
 
@@ -50,12 +48,7 @@ impl Backend {
     }
 
     async fn prepared(address: Address, database: Option<Database>, directory: Option<TempDir>) -> Self {
-        // A machine that runs many tests at a time may need long for a connect.
-        let patient = PoolConfig {
-            acquire_timeout: Duration::from_secs(60),
-            ..PoolConfig::default()
-        };
-        let store = store::open(&address, REGISTRY, &patient);
+        let store = store::open(&address, REGISTRY, &patient());
         let store = store.expect("the address names a database");
         store.prepare().await.expect("an empty database is prepared");
         Self {

@@ -7,6 +7,7 @@ use kindex_runtime::store::{
     self, Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, StoreError, Written,
 };
 use kindex_tests::mariadb::MariaDb;
+use kindex_tests::patience::PATIENCE;
 use kindex_tests::proxy::Proxy;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -15,13 +16,15 @@ use std::sync::Arc;
 
 use super::backend::Backend;
 use super::widget::{REGISTRY, WIDGET, at, widget};
+use crate::harness::database::patient;
 use crate::harness::mariadb::{Database, Flavour, available, database};
 
-/// Short limits: a lock is waited for a quarter of the call's time.
+/// Short limits, for what must not succeed: a lock is waited for a quarter of the call's time. Long enough for a row
+/// that must be written, on a machine with much to do; tables are made by [`patient`] stores.
 fn impatient() -> PoolConfig {
     PoolConfig {
-        acquire_timeout: Duration::from_secs(5),
-        call_timeout: Duration::from_secs(4),
+        acquire_timeout: Duration::from_secs(15),
+        call_timeout: Duration::from_secs(12),
         ..PoolConfig::default()
     }
 }
@@ -52,6 +55,24 @@ async fn write(store: &Arc<dyn MetadataStorage>, uid: &str) -> Written {
     store.write(&WIDGET, &batch, at(2)).await.expect("written")[0]
 }
 
+/// Asks again as long as it is told to: until a server has seen the end of a connection, for one.
+async fn eventually(mut ask: impl AsyncFnMut() -> Result<(), StoreError>) {
+    let deadline = Instant::now() + PATIENCE;
+    while let Err(error) = ask().await {
+        assert!(error.is_retryable() && Instant::now() < deadline, "{error}");
+    }
+}
+
+async fn written_eventually(store: &Arc<dyn MetadataStorage>, uid: &str) {
+    let batch = [widget(uid, uid, 3).label("l", "1").live()];
+    eventually(async || {
+        let written = store.write(&WIDGET, &batch, at(2)).await?;
+        assert_eq!(written, [Written::Inserted]);
+        Ok(())
+    })
+    .await;
+}
+
 /// As after a failover: the address leads to another server, and open connections to one that only reads.
 #[tokio::test]
 async fn a_server_that_only_reads_is_left_for_the_one_behind_the_same_address() {
@@ -69,7 +90,7 @@ async fn a_server_that_only_reads_is_left_for_the_one_behind_the_same_address() 
     };
     let mut former = None;
     for server in servers.iter().rev() {
-        let store = open(&fields(server.port, "root"), &impatient()).await;
+        let store = open(&fields(server.port, "root"), &patient()).await;
         store.prepare().await.expect("prepared");
         let options = MySqlConnectOptions::new().host("127.0.0.1").port(server.port);
         let mut root = options.username("root").connect().await.expect("the server is up");
@@ -102,8 +123,8 @@ async fn a_killed_server_is_retryable_and_its_return_heals() {
         database: "k".to_owned(),
         ..MySqlFields::default()
     };
+    open(&fields, &patient()).await.prepare().await.expect("prepared");
     let store = open(&fields, &impatient()).await;
-    store.prepare().await.expect("prepared");
     // Several connections, all of which will be stale.
     let fill = (0..5).map(|_| store.count(&WIDGET));
     futures::future::join_all(fill).await;
@@ -141,25 +162,23 @@ async fn a_server_that_hangs_is_an_error_in_time() {
         ..PoolConfig::default()
     };
     // Creating all tables may take longer than one call may: that is not what hangs here.
-    let patient = open(&fields, &PoolConfig::default()).await;
-    patient.prepare().await.expect("prepared");
+    let lasting = open(&fields, &patient()).await;
+    lasting.prepare().await.expect("prepared");
+    assert_eq!(write(&lasting, "u0").await, Written::Inserted);
     let store = open(&fields, &pool).await;
-    assert_eq!(write(&store, "u0").await, Written::Inserted);
+    eventually(async || store.count(&WIDGET).await.map(drop)).await;
     server.pause(true);
     let begun = Instant::now();
     // The open connection gives no answer, or is still on its way back to the pool; a new one is never opened.
     for _ in 0..3 {
         assert!(["timeout", "pool_timeout"].contains(&cause(&store, "u1").await));
     }
-    assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     server.pause(false);
     // It first resets connections that gave up waiting; errors stay retryable until one succeeds.
-    let deadline = Instant::now() + Duration::from_secs(30);
     let batch = [widget("u1", "u1", 3).live()];
-    while let Err(error) = store.write(&WIDGET, &batch, at(2)).await {
-        assert!(error.is_retryable() && Instant::now() < deadline, "{error}");
-    }
-    assert_eq!(store.count(&WIDGET).await.expect("counted").live, 2);
+    eventually(async || store.write(&WIDGET, &batch, at(2)).await.map(drop)).await;
+    assert_eq!(lasting.count(&WIDGET).await.expect("counted").live, 2);
 }
 
 #[tokio::test]
@@ -167,8 +186,12 @@ async fn a_lock_held_by_another_is_waited_for_and_then_retryable() {
     let Some(database) = database(Flavour::Plain) else {
         return;
     };
+    open(&database.fields(), &patient())
+        .await
+        .prepare()
+        .await
+        .expect("prepared");
     let store = open(&database.fields(), &impatient()).await;
-    store.prepare().await.expect("prepared");
     write(&store, "u1").await;
     let mut other = raw(&database).await;
     other.execute("START TRANSACTION").await.expect("begun");
@@ -188,7 +211,7 @@ async fn a_deadlock_is_repeated_inside() {
     let Some(database) = database(Flavour::Plain) else {
         return;
     };
-    let store = open(&database.fields(), &PoolConfig::default()).await;
+    let store = open(&database.fields(), &patient()).await;
     store.prepare().await.expect("prepared");
     for uid in ["a1", "b1", "x1", "x2", "x3"] {
         write(&store, uid).await;
@@ -206,11 +229,16 @@ async fn a_deadlock_is_repeated_inside() {
         })
     };
     // Once the store waits for `b1` it holds `a1`.
-    let waiting = "SELECT COUNT(*) FROM information_schema.innodb_trx \
-                   WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%FOR UPDATE%'";
-    let deadline = Instant::now() + Duration::from_secs(20);
+    // Others wait for locks of their own on the same server.
+    let waiting = format!(
+        "SELECT COUNT(*) FROM information_schema.innodb_trx AS t \
+         JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id \
+         WHERE p.db = '{}' AND t.trx_state = 'LOCK WAIT' AND t.trx_query LIKE '%FOR UPDATE%'",
+        database.name
+    );
+    let deadline = Instant::now() + PATIENCE;
     loop {
-        let rows = super::backend::mysql_rows(&options(&database), waiting).await;
+        let rows = super::backend::mysql_rows(&options(&database), &waiting).await;
         if rows[0][0].as_deref() != Some("0") {
             break;
         }
@@ -248,7 +276,7 @@ async fn a_password_may_hold_any_character_and_a_limit_or_a_lock_of_the_server_i
         database: "k".to_owned(),
         ..MySqlFields::default()
     };
-    let admin = open(&fields, &PoolConfig::default()).await;
+    let admin = open(&fields, &patient()).await;
     admin.prepare().await.expect("prepared");
     let root = Address::mysql(&fields);
     let Address::MySql(root) = root else {
@@ -270,21 +298,15 @@ async fn a_password_may_hold_any_character_and_a_limit_or_a_lock_of_the_server_i
     };
     let app = open(&fields, &pool).await;
     // The only connection that the account may have is another one for as long as the server takes
-    // to see the first one's end.
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while let Err(error) = app.prepare().await {
-        assert!(
-            error.is_retryable() && Instant::now() < deadline,
-            "an account without CREATE finds all tables: {error}"
-        );
-    }
-    assert_eq!(write(&app, "u1").await, Written::Inserted);
+    // to see the first one's end. An account without CREATE finds all tables.
+    eventually(async || app.prepare().await).await;
+    written_eventually(&app, "u1").await;
 
     let mut connection = root.connect().await.expect("the server is up");
     connection.execute("SET GLOBAL read_only = ON").await.expect("set");
     assert_eq!(cause(&app, "u2").await, "read_only");
     connection.execute("SET GLOBAL read_only = OFF").await.expect("set");
-    assert_eq!(write(&app, "u2").await, Written::Inserted);
+    written_eventually(&app, "u2").await;
 
     let crowded = open(&fields, &pool).await;
     assert_eq!(cause(&crowded, "u3").await, "too_many_connections");
@@ -292,7 +314,7 @@ async fn a_password_may_hold_any_character_and_a_limit_or_a_lock_of_the_server_i
     assert_eq!(cause(&open(&fields, &pool).await, "u3").await, "access");
     app.close().await;
     assert_eq!(cause(&app, "u3").await, "closed");
-    assert_eq!(write(&crowded, "u3").await, Written::Inserted);
+    written_eventually(&crowded, "u3").await;
 }
 
 #[tokio::test]
@@ -322,7 +344,7 @@ async fn an_object_longer_than_a_packet_is_refused_by_the_store_itself() {
         database: "k".to_owned(),
         ..MySqlFields::default()
     };
-    let store = open(&fields, &PoolConfig::default()).await;
+    let store = open(&fields, &patient()).await;
     store.prepare().await.expect("prepared");
     let sized = |uid: &str, bytes: usize| widget(uid, uid, 1).annotation("n", &"x".repeat(bytes)).live();
     let error = store.write(&WIDGET, &[sized("u1", 600_000)], at(0)).await;

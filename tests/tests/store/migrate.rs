@@ -6,12 +6,13 @@ use std::sync::Arc;
 use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
 use kindex_runtime::progress::Untold;
 use kindex_runtime::store::{
-    self, Life, MetadataStorage, MigrateError, MigrateOptions, MigrationStanding as Standing, PoolConfig, StoreError,
+    self, Life, MetadataStorage, MigrateError, MigrateOptions, MigrationStanding as Standing, StoreError,
 };
 use serde_json::json;
 
 use super::backend::Backend;
 use super::widget::{PARTS, REGISTRY, at, widget};
+use crate::harness::database::patient;
 
 scenarios!(
     a_new_column_is_filled_in_every_row,
@@ -118,7 +119,7 @@ const OLD: &[Migration] = &[INITIAL];
 const NEW: &[Migration] = &[INITIAL, WIDER];
 
 fn open(backend: &Backend, registry: Registry) -> Arc<dyn MetadataStorage> {
-    store::open(&backend.address, registry, &PoolConfig::default()).expect("the address is right")
+    store::open(&backend.address, registry, &patient()).expect("the address is right")
 }
 
 /// A database of the old program with rows in every state; `None` where nobody else can open it.

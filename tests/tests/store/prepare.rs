@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use kindex_runtime::kind::{Column, ColumnType, Kind, Registry};
 use kindex_runtime::store::{self, Address, MetadataStorage, PoolConfig, StoreError};
+use kindex_tests::ports::Closed;
 
 use super::backend::Backend;
 use super::widget::{PARTS, REGISTRY, WIDGET, at, widget};
+use crate::harness::database::patient;
 
 scenarios!(
     preparing_twice_changes_nothing,
@@ -74,7 +76,7 @@ async fn a_table_without_a_column_is_refused_by_name(backend: Backend) {
 }
 
 fn open(address: &Address, registry: Registry) -> std::sync::Arc<dyn MetadataStorage> {
-    store::open(address, registry, &PoolConfig::default()).expect("the address is right")
+    store::open(address, registry, &patient()).expect("the address is right")
 }
 
 async fn another_text_with_the_same_tables_is_recorded(backend: Backend) {
@@ -117,7 +119,9 @@ async fn a_store_is_constructed_while_its_database_is_away() {
         acquire_timeout: Duration::from_millis(300),
         ..PoolConfig::default()
     };
-    for address in ["mysql://nobody@127.0.0.1:9/none", "sqlite:/no/such/directory/k.db"] {
+    let closed = Closed::take();
+    let nobody = format!("mysql://nobody@{}/none", closed.address);
+    for address in [nobody.as_str(), "sqlite:/no/such/directory/k.db"] {
         let store = store::connect(address, REGISTRY, &pool).expect("nothing is opened yet");
         let error = store.prepare().await.expect_err("there is no database");
         assert!(error.is_retryable(), "{error:?}");

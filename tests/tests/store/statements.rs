@@ -2,7 +2,6 @@
 //! sorts of change in a batch, never on its size.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kindex_runtime::kind::Kind;
 use kindex_runtime::store::{self, Address, Life, MetadataStorage, MySqlFields, PoolConfig, RowWrite};
@@ -12,6 +11,7 @@ use sqlx::mysql::MySqlConnectOptions;
 
 use super::backend::mysql_rows;
 use super::widget::{KEEPSAKE, REGISTRY, WIDGET, Widget, at, soft_delete, widget};
+use crate::harness::database::patient;
 use crate::harness::mariadb::available;
 
 /// The account of the store: what others ask the server is not counted.
@@ -96,12 +96,13 @@ impl Logged {
         let root = account.as_ref().clone().username("root").database("mysql");
         let granted = format!("GRANT ALL ON *.* TO {ACCOUNT}@'127.0.0.1' IDENTIFIED BY ''");
         mysql_rows(&root, &granted).await;
-        // A machine that runs many tests at a time may need long for a connect.
-        let patient = PoolConfig {
-            acquire_timeout: Duration::from_secs(60),
-            ..PoolConfig::default()
+        // One connection: another one would be opened, and would ask what each asks once, while the first is on its
+        // way back to the pool.
+        let pool = PoolConfig {
+            max_open: 1,
+            ..patient()
         };
-        let store = store::open(&address, REGISTRY, &patient).expect("an address");
+        let store = store::open(&address, REGISTRY, &pool).expect("an address");
         warm_up(&*store).await;
         Some(Self {
             _server: server,

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use kindex_runtime::kind::Kind;
 use kindex_tests::controlplane::ControlPlane;
 use kindex_tests::helm;
 use kindex_tests::mariadb::MariaDb;
+use kindex_tests::patience::wait_until;
 use kindex_tests::require::require;
 use kindex_tests::witness::{Deed, Witness};
 use serde_json::{Value, json};
@@ -25,8 +25,6 @@ use tokio::runtime::Runtime;
 use super::process::{kubectl_is_there, wait_for};
 use pod::{Container, Pod, Volumes};
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Where the samples are.
 const SAMPLES: &str = "ingester-test";
 /// With what care is needed for in files and on command lines.
@@ -36,7 +34,7 @@ const STATUS: [&str; 6] = [
     "status",
     "--wait",
     "--timeout",
-    "60",
+    "240",
     "--config",
     "/etc/kindex/config/config.yaml",
 ];
@@ -109,7 +107,48 @@ impl Release {
             "{}",
             String::from_utf8_lossy(&installed.stderr)
         );
+        release.wait_for_rights();
         Some(release)
+    }
+
+    /// Rights are granted a moment after they are written down.
+    fn wait_for_rights(&self) {
+        let models = "models.michelangelo.api";
+        for (who, right) in [
+            (
+                "system:serviceaccount:kindex:kindex-ingester",
+                ["list", models, "--namespace", SAMPLES],
+            ),
+            (
+                "system:serviceaccount:kindex:kindex-ingester",
+                ["create", "leases", "--namespace", helm::RELEASE],
+            ),
+            (
+                "system:serviceaccount:kindex:kindex-api",
+                ["list", models, "--namespace", SAMPLES],
+            ),
+            ("alice", ["list", models, "--namespace", SAMPLES]),
+            ("alice", ["create", models, "--namespace", SAMPLES]),
+        ] {
+            wait_until(&format!("{right:?} of {who}"), || {
+                let mut asked = Command::new("kubectl");
+                asked.args([
+                    "auth",
+                    "can-i",
+                    "--as",
+                    who,
+                    "--kubeconfig",
+                    shown(self.plane.kubeconfig()),
+                ]);
+                let output = asked
+                    .args(right)
+                    .env("HOME", "/nonexistent")
+                    .output()
+                    .expect("kubectl runs");
+                let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+                if output.status.success() { Ok(()) } else { Err(said) }
+            });
+        }
     }
 
     /// What is there before the chart: kinds, namespaces, Secrets, and somebody who works with the objects.
@@ -117,7 +156,7 @@ impl Release {
         let root = root();
         self.kubectl(&["apply", "--server-side", "-f", shown(&root.join("schema/crds"))], "");
         self.kubectl(
-            &["wait", "--for=condition=established", "--timeout=30s", "crd", "--all"],
+            &["wait", "--for=condition=established", "--timeout=240s", "crd", "--all"],
             "",
         );
         self.kubectl(&["apply", "-f", shown(&root.join("samples/00-namespace.yaml"))], "");
@@ -326,12 +365,14 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
     assert!(settled && said.matches("settled").count() == kinds().len(), "{said}");
     let at_work = [&first, &second, &api];
     doubt_every_row(&release, &at_work);
-    alice.kubectl(&["delete", "--timeout=60s", "-f", "-"], &kindex_samples());
+    alice.kubectl(&["delete", "--timeout=240s", "-f", "-"], &kindex_samples());
     alice.apply_samples();
     clear_every_kind(&release, &alice, &at_work);
     tell_of_an_object_that_does_not_fit(&release, &alice);
-    let (clean, said) = shell.exec(&["verify", "--config", "/etc/kindex/config/config.yaml"], &release);
-    assert!(clean, "{said}");
+    wait_until("equality", || {
+        let (clean, said) = shell.exec(&["verify", "--config", "/etc/kindex/config/config.yaml"], &release);
+        if clean { Ok(()) } else { Err(said) }
+    });
     first.stop();
     second.stop();
 
@@ -351,16 +392,15 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
 
 /// Waits for something in SQL; the end of each log is in the panic.
 fn wait_for_sql(release: &Release, at_work: &[&Container], statement: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    while release.sql(statement) != [0] {
+    wait_until(&format!("0 from {statement}"), || {
         let logs = || at_work.iter().map(|container| container.log()).collect::<Vec<_>>();
-        assert!(
-            Instant::now() < deadline,
-            "never 0: {statement}\n{}",
-            logs().join("\n\n")
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        let found = release.sql(statement);
+        if found == [0] {
+            Ok(())
+        } else {
+            Err(format!("{found:?}\n{}", logs().join("\n\n")))
+        }
+    });
 }
 
 /// Rows that say deleted of objects that live: the ingester asks the cluster for each before it believes either.

@@ -2,10 +2,11 @@
 //! environment are the manifest's to the letter, but for where files are mounted and which ports are free.
 
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use kindex_tests::ports;
 use kindex_tests::scrape;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -178,8 +179,7 @@ impl Pod {
                 let Some((flag, port)) = word.split_once("=0.0.0.0:") else {
                     return word;
                 };
-                let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-                let address = listener.local_addr().expect("bound");
+                let address = SocketAddr::from(([127, 0, 0, 1], ports::reserve()));
                 let mut named = list(&container["ports"]);
                 let name = named.find(|known| known["containerPort"].as_u64() == port.parse().ok());
                 addresses.push((text(&name.expect("a port that is named")["name"]).to_owned(), address));

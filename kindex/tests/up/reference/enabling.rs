@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::stage::{KINDS, Stage};
+use crate::process::wait_for;
 use crate::site::{Site, on_clusters};
 
 on_clusters!(enabling_on_a_running_cluster,);
@@ -18,12 +19,16 @@ fn enabling_on_a_running_cluster(site: &Site) {
 
     // Steps 2 to 4: both stanzas, a restart, 13 lines.
     stage.enable(&[]);
-    let log = stage.run.log();
-    let registered: Vec<&str> = log
-        .lines()
-        .filter(|line| line.contains("Ingester controller registered"))
-        .collect();
-    assert_eq!(registered.len(), 13, "{log}");
+    let lines = |log: &str| {
+        let lines = log
+            .lines()
+            .filter(|line| line.contains("Ingester controller registered"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    // What a ready process has written is read a moment later.
+    wait_for("the lines", || lines(&stage.run.log()).len() >= 13);
+    let registered = lines(&stage.run.log());
+    assert_eq!(registered.len(), 13, "{registered:?}");
     for kind in KINDS {
         let controller = format!("\"ingester_{}\"", kind.to_lowercase());
         let lines = registered
@@ -42,17 +47,19 @@ fn enabling_on_a_running_cluster(site: &Site) {
         assert_eq!((&status["objects"], &status["live"]), (&1.into(), &1.into()), "{kind}");
         assert_eq!(stage.live(&kind.to_lowercase()), 1, "{kind}");
     }
-    let (code, table, _) = stage.command(&["status"]);
+    let (code, table, _) = stage.command(&["status", "--wait"]);
     assert_eq!((code, table.lines().count()), (Some(0), 14), "{table}");
 
     // For programs, the same lines have the text and the fields apart.
     stage.enable(&["--log-format", "json"]);
-    let log = stage.run.log();
-    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let registered: Vec<Value> = lines
-        .filter(|line| line["fields"]["message"] == "Ingester controller registered")
-        .collect();
-    assert_eq!(registered.len(), 13, "{log}");
+    let lines = |log: &str| {
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let registered = lines.filter(|line| line["fields"]["message"] == "Ingester controller registered");
+        registered.collect::<Vec<_>>()
+    };
+    wait_for("the lines as JSON", || lines(&stage.run.log()).len() >= 13);
+    let registered = lines(&stage.run.log());
+    assert_eq!(registered.len(), 13, "{registered:?}");
     assert_eq!(registered[2]["fields"]["kind"], "Model");
     assert_eq!(registered[2]["level"], "INFO");
 }

@@ -23,6 +23,8 @@ fn handle_sync(site: &Site) {
     let team = stage.sql("SELECT CAST(value AS CHAR) FROM model_labels WHERE `key` = 'team'");
     assert_eq!(team.as_deref(), Some("risk"));
     assert_eq!(stage.report(&["status", "--wait"]).len(), 13);
+    // A row is counted after it was written.
+    wait_for("the count", || stage.written("Model", "inserted") > 0.0);
     assert_eq!(
         (
             stage.written("Model", "inserted"),

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use kindex_tests::mariadb::MariaDb;
+use kindex_tests::patience::wait_until;
 use kindex_tests::require::require;
 use kindex_tests::scrape::Scrape;
 use serde_json::Value;
@@ -81,7 +82,7 @@ impl Stage {
         self.wait_until_ready();
     }
 
-    fn wait_until_ready(&self) {
+    pub(super) fn wait_until_ready(&self) {
         wait_for("readiness", || self.run.ask("/readyz").0 == 200);
     }
 
@@ -180,12 +181,10 @@ impl Stage {
     }
 
     pub(super) fn wait_for_log(&self, text: &str) {
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while !self.run.log().contains(text) {
-            let waiting = std::time::Instant::now() < deadline;
-            assert!(waiting, "{text:?} is not in the log:\n{}", self.run.log());
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        wait_until(&format!("{text:?} in the log"), || {
+            let log = self.run.log();
+            if log.contains(text) { Ok(()) } else { Err(log) }
+        });
     }
 
     /// Rows that were written of a kind, by what became of them.

@@ -171,11 +171,13 @@ impl Watch {
     async fn listen(&mut self, lines: &mut Vec<u8>) -> Result<Phase, Status> {
         let mut waiting = VecDeque::new();
         tokio::select! {
+            // Where a machine was so busy that both are due, the last bookmark comes before the end.
+            biased;
             () = self.api.shutdown.cancelled() => return Ok(Phase::Ended),
-            () = tokio::time::sleep_until(self.ends_at) => return Ok(Phase::Ended),
             () = tokio::time::sleep_until(self.bookmark_at), if self.query.bookmarks => {
                 return self.bookmark(lines);
             }
+            () = tokio::time::sleep_until(self.ends_at) => return Ok(Phase::Ended),
             heard = self.feed.next() => match heard {
                 Ok(revision) => waiting.push_back(revision),
                 Err(FeedError::Lagged) => return Ok(Phase::CatchingUp),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes};
 use kindex_runtime::kind::Kind;
+use kindex_tests::patience::PATIENCE;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MethodDescriptor, SerializeOptions};
 use serde_json::Value;
@@ -15,9 +16,6 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::super::stage::CERTIFICATE;
-
-/// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 pub(super) struct Client {
