@@ -2,6 +2,7 @@
 //! ingester that was switched off.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
 use kindex_runtime::kind::Registry;
@@ -20,9 +21,12 @@ pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResul
     if args.objects_per_second.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
         return Err(CommandError::usage("--objects-per-second must be above 0"));
     }
+    let settle = Duration::try_from_secs_f64(args.settle)
+        .map_err(|error| CommandError::usage(format_args!("--settle {}: {error}", args.settle)))?;
     let options = Options {
         dry_run: args.dry_run,
         objects_per_second: args.objects_per_second,
+        settle,
         ..Options::default()
     };
     let place = place(registry, args).await?;

@@ -168,6 +168,10 @@ pub struct ReleaseArgs {
     #[arg(long, value_name = "NUMBER")]
     pub objects_per_second: Option<f64>,
 
+    /// How long an ingester that is at work may take to show it: the first object is released alone.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    pub settle: f64,
+
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
     pub output: Form,

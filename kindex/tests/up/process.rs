@@ -125,6 +125,9 @@ impl Running {
                 command.args([address, "127.0.0.1:0"]);
             }
         }
+        if self.flags.iter().any(|flag| flag == "--samples" || flag == "--once") {
+            command.args(["--timeout", "240"]);
+        }
         let child = command
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())

@@ -53,7 +53,7 @@ fn a_script_waits_until_what_it_applied_is_stored(site: &Site) {
     }
     let run = Running::start_on(site, &[]);
     run.kubectl(&["apply", "-f", "-"], super::MODEL);
-    let waited = run.command(&["status", "--wait"]);
+    let waited = run.command(&["status", "--wait", "--timeout", "240"]);
     assert!(waited.status.success(), "{}", text_of(&waited.stderr));
     assert!(run.get(&["models"]).contains("fraud"));
 }

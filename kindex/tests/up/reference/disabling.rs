@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{GUARDED, Stage};
+use super::stage::{GUARDED, STATUS, Stage};
 use crate::process::wait_for;
 use crate::site::{Site, on_clusters};
 
@@ -34,7 +34,7 @@ fn disabled_and_enabled_again_loses_nothing(site: &Site) {
         return;
     };
     stage.kubectl(&format!("apply -f {SAMPLES}"));
-    stage.report(&["status", "--wait"]);
+    stage.report(&STATUS);
     wait_for("the finalizers", || guarded(&stage) == 13);
     wait_for("the rows with them", || stage.command(&["verify"]).0 == Some(0));
 
@@ -64,7 +64,7 @@ fn disabled_and_enabled_again_loses_nothing(site: &Site) {
     stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
 
     stage.enable(&[]);
-    stage.report(&["status", "--wait"]);
+    stage.report(&STATUS);
     wait_for("a settled state", || stage.command(&["verify"]).0 == Some(0));
     assert_eq!(
         (stage.live("project"), stage.live("pipeline"), stage.live("model")),
@@ -88,8 +88,9 @@ fn nothing_is_released_beside_a_running_ingester(site: &Site) {
     };
     stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
     stage.wait_for_row();
-    let (code, _, stderr) = stage.command(&["release"]);
-    assert_eq!(code, Some(1));
+    // It ends as soon as the ingester shows itself, however busy that is.
+    let (code, _, stderr) = stage.command(&["release", "--settle", "240"]);
+    assert_eq!(code, Some(1), "{stderr}");
     assert!(
         stderr.contains("an ingester is at work") && stderr.contains("default/test-model"),
         "{stderr}"

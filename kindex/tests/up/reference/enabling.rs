@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::stage::{KINDS, Stage};
+use super::stage::{KINDS, STATUS, Stage};
 use crate::process::wait_for;
 use crate::site::{Site, on_clusters};
 
@@ -38,7 +38,7 @@ fn enabling_on_a_running_cluster(site: &Site) {
     }
 
     // Step 5: the loop over 13 tables is one command.
-    let kinds = stage.report(&["status", "--wait"]);
+    let kinds = stage.report(&STATUS);
     for (status, kind) in kinds.iter().zip(KINDS) {
         assert_eq!(
             (&status["kind"], &status["state"]),
@@ -47,7 +47,7 @@ fn enabling_on_a_running_cluster(site: &Site) {
         assert_eq!((&status["objects"], &status["live"]), (&1.into(), &1.into()), "{kind}");
         assert_eq!(stage.live(&kind.to_lowercase()), 1, "{kind}");
     }
-    let (code, table, _) = stage.command(&["status", "--wait"]);
+    let (code, table, _) = stage.command(&STATUS);
     assert_eq!((code, table.lines().count()), (Some(0), 14), "{table}");
 
     // For programs, the same lines have the text and the fields apart.

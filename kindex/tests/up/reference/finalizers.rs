@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::stage::{GUARDED, KINDS, Stage};
+use super::stage::{GUARDED, KINDS, STATUS, Stage};
 use crate::process::wait_for;
 use crate::site::{Site, on_clusters};
 
@@ -146,7 +146,7 @@ fn sandbox_validation(site: &Site) {
     let Some(stage) = Stage::start(site, "") else { return };
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../samples");
     stage.kubectl(&format!("apply -f {samples}"));
-    stage.report(&["status", "--wait"]);
+    stage.report(&STATUS);
     for kind in KINDS {
         let table = kind.to_lowercase();
         let query = format!("SELECT CAST(COUNT(*) AS CHAR) FROM {table} WHERE namespace = 'ingester-test'");

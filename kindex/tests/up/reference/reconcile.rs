@@ -1,6 +1,6 @@
 //! Section 6.1: the six scenarios of the reconciler, each under its name there.
 
-use super::stage::{GUARDED, Stage};
+use super::stage::{GUARDED, STATUS, Stage};
 use crate::process::wait_for;
 use crate::site::{Site, on_clusters};
 
@@ -22,7 +22,7 @@ fn handle_sync(site: &Site) {
     assert_eq!(stage.of_row("delete_time"), None);
     let team = stage.sql("SELECT CAST(value AS CHAR) FROM model_labels WHERE `key` = 'team'");
     assert_eq!(team.as_deref(), Some("risk"));
-    assert_eq!(stage.report(&["status", "--wait"]).len(), 13);
+    assert_eq!(stage.report(&STATUS).len(), 13);
     // A row is counted after it was written.
     wait_for("the count", || stage.written("Model", "inserted") > 0.0);
     assert_eq!(
@@ -81,7 +81,7 @@ fn object_not_found(site: &Site) {
     stage.run.kubectl(&["apply", "-f", "-"], &unguarded);
     stage.kubectl("delete model test-model");
     stage.enable(&[]);
-    stage.report(&["status", "--wait"]);
+    stage.report(&STATUS);
     assert_eq!(stage.of_row("uid"), None);
     let written: f64 = ["inserted", "updated", "unchanged", "superseded"]
         .map(|result| stage.written("Model", result))

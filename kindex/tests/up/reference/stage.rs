@@ -25,6 +25,9 @@ metadata: {name: test-model, namespace: default, labels: {team: risk}, finalizer
 spec: {algorithm: xgboost, trainingFramework: sklearn, owner: {name: ada}}
 "#;
 
+/// Waits for all that a machine with much to do still has to do.
+pub(super) const STATUS: [&str; 4] = ["status", "--wait", "--timeout", "240"];
+
 /// The 13 kinds.
 pub(super) const KINDS: [&str; 13] = [
     "Project",
