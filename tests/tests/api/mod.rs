@@ -14,3 +14,4 @@ mod rights;
 mod stage;
 mod stored;
 mod watches;
+mod windows;

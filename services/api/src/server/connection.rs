@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use axum::Router;
 use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::Limits;
+use super::streams::{Streams, paced};
 
 /// Requests under way at once on one connection of HTTP/2.
 const STREAMS_MAX: u32 = 256;
@@ -22,7 +23,7 @@ const ASK_EVERY: Duration = Duration::from_secs(30);
 const ASK_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Serves until the client leaves, until no new request has come for a while, or until told to stop; what is under
-/// way ends first.
+/// way ends first. Answers of which the client takes nothing end early.
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     router: Router,
@@ -34,9 +35,11 @@ pub(super) async fn serve(
     let service = TowerToHyperService::new(router);
     let service = service_fn(move |request| {
         counted.fetch_add(1, Ordering::Relaxed);
-        service.call(request)
+        let answer = service.call(request);
+        async move { answer.await.map(paced) }
     });
-    let mut builder = Builder::new(TokioExecutor::new());
+    let streams = Streams::new(limits.stalled);
+    let mut builder = Builder::new(streams.clone());
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -50,13 +53,13 @@ pub(super) async fn serve(
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = silent(&requests, limits.first) => return tracing::debug!("A client connects and asks nothing"),
-        () = forgotten(&requests, limits.idle) => {
+        () = asks_no_more(&requests, limits.idle, stop) => {
             connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            tokio::select! {
+                ended = connection => ended,
+                // What is left is what the client takes in no window.
+                () = streams.left_over(limits.stalled) => return tracing::debug!("A client takes no end of its answers"),
+            }
         }
     };
     if let Err(error) = ended {
@@ -69,6 +72,14 @@ async fn silent(requests: &AtomicU64, first: Duration) {
     tokio::time::sleep(first).await;
     if requests.load(Ordering::Relaxed) > 0 {
         std::future::pending().await
+    }
+}
+
+/// Until no new request is waited for.
+async fn asks_no_more(requests: &AtomicU64, idle: Duration, stop: &CancellationToken) {
+    tokio::select! {
+        () = forgotten(requests, idle) => {}
+        () = stop.cancelled() => {}
     }
 }
 

@@ -1,6 +1,8 @@
 //! Listening: connections within bounds, until told to stop.
 
 mod admission;
+mod streams;
+
 mod connection;
 mod front_proxy;
 mod tls;

@@ -1,0 +1,159 @@
+//! The streams of HTTP/2: one whose client takes nothing of its answer for a while is ended alone, whatever else goes
+//! on over its connection. Bytes that nobody takes fill no socket here, since the client's windows hold them back, so
+//! that the limit on writing to the socket never sees it.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Error;
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::rt::Executor;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+/// So much of an answer is handed over at once: a client that takes as much is not standing still.
+const PIECE_BYTES: usize = 16 * 1024;
+
+tokio::task_local! {
+    /// Of the stream whose request is answered in this task.
+    static PROGRESS: Progress;
+}
+
+/// Since when a piece of an answer waits for its client; `None` while the client waits for the answer.
+#[derive(Clone, Debug, Default)]
+struct Progress(Arc<Mutex<Option<Instant>>>);
+
+impl Progress {
+    fn set(&self, since: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    /// Until one piece has waited for so long.
+    async fn stands_still(&self, limit: Duration) {
+        loop {
+            let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let waited = since.map_or(Duration::ZERO, |since| since.elapsed());
+            if waited >= limit {
+                return;
+            }
+            tokio::time::sleep(limit - waited).await;
+        }
+    }
+}
+
+/// Runs the streams of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Streams {
+    stalled: Duration,
+    tasks: TaskTracker,
+    /// Whether there was a stream.
+    any: Arc<AtomicBool>,
+}
+
+impl Streams {
+    /// Each ends once its client has taken nothing for so long.
+    pub(super) fn new(stalled: Duration) -> Self {
+        Self {
+            stalled,
+            tasks: TaskTracker::new(),
+            any: Arc::default(),
+        }
+    }
+
+    /// Until so long after the last stream has handed over what it had, of a connection that takes no more requests;
+    /// never in HTTP/1.1, which has no streams.
+    pub(super) async fn left_over(&self, limit: Duration) {
+        if !self.any.load(Ordering::Relaxed) {
+            return std::future::pending().await;
+        }
+        self.tasks.close();
+        self.tasks.wait().await;
+        tokio::time::sleep(limit).await;
+    }
+}
+
+impl<F> Executor<F> for Streams
+where
+    F: Future + Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        let (progress, stalled) = (Progress::default(), self.stalled);
+        let watched = async move {
+            tokio::select! {
+                _ = PROGRESS.scope(progress.clone(), stream) => {}
+                // The stream goes with the future, and the client is told by a reset.
+                () = progress.stands_still(stalled) => tracing::debug!("A client takes nothing of its answer"),
+            }
+        };
+        self.any.store(true, Ordering::Relaxed);
+        self.tasks.spawn(watched);
+    }
+}
+
+/// An answer in pieces of which is known when they are taken; as it is in HTTP/1.1, where the socket tells.
+pub(super) fn paced(response: Response) -> Response {
+    match PROGRESS.try_with(Progress::clone) {
+        Err(_) => response,
+        Ok(progress) => response.map(|body| {
+            Body::new(Paced {
+                body,
+                rest: Bytes::new(),
+                progress,
+            })
+        }),
+    }
+}
+
+/// The body of an answer.
+struct Paced {
+    body: Body,
+    /// What was not handed over yet of a frame.
+    rest: Bytes,
+    progress: Progress,
+}
+
+impl HttpBody for Paced {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        // Whoever asks has taken what it got before.
+        self.progress.set(None);
+        if self.rest.is_empty() {
+            let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+            match frame.map(|frame| frame.map(Frame::into_data)) {
+                Some(Ok(Ok(data))) => self.rest = data,
+                Some(Ok(Err(other))) => return Poll::Ready(Some(Ok(other))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+        let length = self.rest.len().min(PIECE_BYTES);
+        let piece = self.rest.split_to(length);
+        self.progress.set(Some(Instant::now()));
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (held, hint) = (self.rest.len() as u64, self.body.size_hint());
+        let mut whole = SizeHint::new();
+        whole.set_lower(hint.lower() + held);
+        if let Some(upper) = hint.upper() {
+            whole.set_upper(upper + held);
+        }
+        whole
+    }
+}

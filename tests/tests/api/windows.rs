@@ -1,0 +1,189 @@
+//! Clients of HTTP/2 that grant no window: what they do not take is not kept for them, and what else they asked for
+//! over the same connection goes on.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::{MethodRouter, get};
+use bytes::Bytes;
+use futures::{Stream, StreamExt, stream};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{Builder, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use kindex_api::figures::Figures;
+use kindex_api::server::{self, Limits};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::stage::eventually;
+
+const STALLED: Duration = Duration::from_millis(300);
+const LARGE_BYTES: usize = 3 * 1024 * 1024;
+
+/// One more answer that is not done with, until it is dropped.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    fn one(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct Door {
+    address: SocketAddr,
+    figures: Figures,
+    /// Answers that are not done with.
+    open: Arc<AtomicUsize>,
+    /// `/quiet` says something once this is true.
+    news: watch::Sender<bool>,
+    stop: CancellationToken,
+}
+
+impl Door {
+    async fn open(limits: Limits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (news, heard) = watch::channel(false);
+        let door = Self {
+            address: listener.local_addr().unwrap(),
+            figures: Figures::default(),
+            open: Arc::default(),
+            news,
+            stop: CancellationToken::new(),
+        };
+        let piece = || Bytes::from_static(&[b'x'; 16_384]);
+        let quiet = move || {
+            let mut heard = heard.clone();
+            async move {
+                heard.wait_for(|is_said| *is_said).await.unwrap();
+                Bytes::from_static(b"news")
+            }
+        };
+        let router = Router::new()
+            .route("/", get(async || "hello"))
+            .route("/endless", counted(&door.open, move || stream::repeat_with(piece)))
+            .route(
+                "/large",
+                counted(&door.open, || stream::iter([Bytes::from(vec![b'x'; LARGE_BYTES])])),
+            )
+            .route("/quiet", counted(&door.open, move || stream::once(quiet())));
+        let (figures, stop) = (door.figures.clone(), door.stop.clone());
+        tokio::spawn(server::serve(listener, router, None, limits, figures, stop));
+        door
+    }
+
+    /// A client that grants each answer so many bytes until it reads.
+    async fn client(&self, window: u32) -> SendRequest<Empty<Bytes>> {
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let (sender, connection) = Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(window)
+            .initial_connection_window_size(1024 * 1024)
+            .handshake(TokioIo::new(stream))
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        sender
+    }
+
+    async fn ask(&self, client: &mut SendRequest<Empty<Bytes>>, path: &str) -> Incoming {
+        let request = http::Request::get(format!("http://{}{path}", self.address));
+        let response = client.send_request(request.body(Empty::new()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.into_body()
+    }
+
+    fn answers(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Answers with these pieces, and counts the answers that go on.
+fn counted<S>(count: &Arc<AtomicUsize>, pieces: impl Fn() -> S + Clone + Send + Sync + 'static) -> MethodRouter
+where
+    S: Stream<Item = Bytes> + Send + 'static,
+{
+    let count = count.clone();
+    get(move || {
+        let (open, pieces) = (Open::one(&count), pieces());
+        async move {
+            Body::from_stream(pieces.map(move |piece| {
+                let _until_the_end = &open;
+                Ok::<_, std::io::Error>(piece)
+            }))
+        }
+    })
+}
+
+fn limits() -> Limits {
+    Limits {
+        stalled: STALLED,
+        ..Limits::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_not_taken_ends_alone() {
+    let door = Door::open(limits()).await;
+    let mut client = door.client(65_535).await;
+    for path in ["/endless", "/large"] {
+        let body = door.ask(&mut client, path).await;
+        assert_eq!(door.answers(), 1, "{path}");
+        eventually("its end", async || door.answers() == 0).await;
+        let read = tokio::time::timeout(Duration::from_secs(30), body.collect()).await;
+        let broken = read.expect("an end").expect_err("not a whole answer");
+        assert!(
+            broken.to_string().contains("CANCEL") || format!("{broken:?}").contains("CANCEL"),
+            "{broken:?}"
+        );
+        let hello = door.ask(&mut client, "/").await.collect().await.unwrap().to_bytes();
+        assert_eq!(&hello[..], b"hello", "the connection goes on");
+        assert_eq!(door.figures.connections.get(), 1.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reads_slowly_and_who_waits_for_news_are_not_cut_off() {
+    let door = Door::open(limits()).await;
+    let mut client = door.client(65_535).await;
+    let quiet = door.ask(&mut client, "/quiet").await;
+    let mut slow = door.ask(&mut client, "/large").await;
+    let (mut ticks, mut read) = (tokio::time::interval(STALLED / 10), 0);
+    while let Some(frame) = slow.frame().await {
+        read += frame.expect("not cut off").into_data().unwrap().len();
+        ticks.tick().await;
+    }
+    assert_eq!(read, LARGE_BYTES);
+    door.news.send(true).unwrap();
+    let news = quiet.collect().await.unwrap().to_bytes();
+    assert_eq!(&news[..], b"news", "long after the limit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_whose_client_takes_no_end_of_its_answers_is_closed() {
+    let door = Door::open(Limits {
+        idle: STALLED,
+        ..limits()
+    })
+    .await;
+    let mut client = door.client(2).await;
+    let _not_read = door.ask(&mut client, "/").await;
+    eventually("its end", async || door.figures.connections.get() == 0.0).await;
+}
