@@ -10,7 +10,9 @@ use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, FrontProxy, Limits, Tls};
 use kindex_runtime::config::MetadataStorageChoice;
+use kindex_runtime::database_gauges::DatabaseGauges;
 use kindex_runtime::kind::Registry;
+use kindex_runtime::store::Calls;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -114,6 +116,7 @@ fn limits(args: &LimitArgs) -> Limits {
 /// Whether the role can answer, as it was found a moment ago.
 struct Readiness {
     reasons: RwLock<Vec<String>>,
+    store: Store,
     figures: prometheus::Registry,
 }
 
@@ -130,7 +133,10 @@ impl Readiness {
 
 impl Health for Readiness {
     fn not_ready(&self) -> Vec<String> {
-        self.reasons.read().unwrap_or_else(PoisonError::into_inner).clone()
+        let stalled = self.store.calls().and_then(Calls::stalled);
+        let found = self.reasons.read().unwrap_or_else(PoisonError::into_inner);
+        let stalled = stalled.map(|stalled| stalled.to_string());
+        stalled.into_iter().chain(found.iter().cloned()).collect()
     }
 
     fn figures(&self) -> prometheus::Registry {
@@ -165,6 +171,8 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
         None => client::from_environment().await?,
     };
     let figures = prometheus::Registry::new();
+    let shown = figures.register(Box::new(DatabaseGauges::new(store.clone())));
+    shown.expect("nothing is registered yet");
     let front_proxy = match (args.aggregated, args.listen.rights) {
         (false, _) => None,
         (true, Some(Whose::Server)) => {
@@ -190,6 +198,7 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
     let health = listener.local_addr().map_err(CommandError::failure)?;
     let readiness = Arc::new(Readiness {
         reasons: RwLock::new(vec!["cluster and database were not asked yet".to_owned()]),
+        store: store.clone(),
         figures,
     });
     let first = registry.kinds.first().map_or("KIND", |kind| kind.plural);

@@ -26,6 +26,8 @@ pub mod query;
 
 pub mod metrics;
 
+pub mod database_gauges;
+
 pub mod cluster;
 
 pub mod seen;

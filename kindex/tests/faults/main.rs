@@ -15,6 +15,7 @@ mod replicas;
 mod report;
 mod server;
 mod stage;
+mod stalls;
 
 /// How often a fault is made: this often where everything is wanted, else so often.
 fn times(full: usize, quick: usize) -> usize {

@@ -6,7 +6,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use kindex_tests::mariadb::MariaDb;
+use kindex_tests::require::require;
 use kindex_tests::scrape::{self, Scrape};
+use sqlx::Connection as _;
+use sqlx::mysql::MySqlConnection;
 
 use super::process::{Running, wait_for};
 
@@ -34,16 +38,20 @@ pub(crate) struct Role {
 impl Role {
     /// With the server's own rights, where the flags do not say `--rights`.
     pub(crate) fn start(run: &Running, kubeconfig: &Path, flags: &[&str]) -> Self {
+        let database = format!("sqlite:{}", run.data_dir().join("kindex.db").display());
+        Self::start_on(run, &database, kubeconfig, flags)
+    }
+
+    fn start_on(run: &Running, database: &str, kubeconfig: &Path, flags: &[&str]) -> Self {
         let rights: &[&str] = if flags.contains(&"--rights") {
             &[]
         } else {
             &["--rights", "server"]
         };
-        let database = format!("sqlite:{}", run.data_dir().join("kindex.db").display());
         let log = run.data_dir().join("api.log");
         let mut child = Command::new(env!("CARGO_BIN_EXE_kindex"))
             .args(["api", "--listen", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"])
-            .args(["--database", &database])
+            .args(["--database", database])
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .args(rights)
@@ -108,6 +116,37 @@ fn the_role_serves_a_cluster_and_a_database_of_others_and_says_how_it_goes() {
     });
     let (code, _) = scrape::get(role.health, "/healthz").expect("it lives");
     assert_eq!(code, 200, "a cluster that is away is no reason to be started again");
+}
+
+#[test]
+fn a_database_that_does_not_answer_is_a_reason_of_the_role() {
+    if !require("mariadb", MariaDb::installed()) {
+        return;
+    }
+    let server = MariaDb::start(&[]);
+    let database = format!("mysql://root@127.0.0.1:{}/kindex", server.port);
+    let run = Running::start(&["--database", &database]);
+    let role = Role::start_on(&run, &database, &run.data_dir().join("kubeconfig"), &[]);
+    wait_for("readiness", || role.is_ready().is_ok());
+    assert!(role.figures().sum("kindex_database_connections_max") > 0.0);
+
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let run_sql = async |connection: &mut MySqlConnection, text: &'static str| {
+        sqlx::query(text).execute(connection).await.expect("done");
+    };
+    let mut other = runtime.block_on(async {
+        let mut other = MySqlConnection::connect(&database).await.expect("connected");
+        run_sql(&mut other, "LOCK TABLES kindex_checkpoint WRITE").await;
+        other
+    });
+    wait_for("the reason", || {
+        let said = role.is_ready().err().unwrap_or_default();
+        said.contains("the database has not answered a read for 1")
+    });
+    assert!(role.figures().sum("kindex_database_oldest_call_seconds") > 9.0);
+    runtime.block_on(run_sql(&mut other, "UNLOCK TABLES"));
+    wait_for("readiness", || role.is_ready().is_ok());
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! The ingester's status as the gauges of a scrape: read at the moment when somebody
 //! asks. What is counted over time is in [`metrics`](crate::metrics).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
-use prometheus::{Gauge, GaugeVec, Opts};
+use prometheus::{Gauge, GaugeVec};
 use tokio::sync::watch;
 
 use super::status::KindStatus;
-use crate::store::MetadataStorage;
+use crate::database_gauges::{gauge, vector};
 
 /// A gauge that every kind has.
 struct OfKind {
@@ -77,33 +77,25 @@ fn age(since: Timestamp) -> f64 {
     Timestamp::now().duration_since(since).as_secs_f64().max(0.0)
 }
 
-/// Shows the status of all kinds, and of the database.
+/// Shows the status of all kinds, and whether the database was reached.
 pub(super) struct StatusGauges {
     kinds: Vec<watch::Receiver<KindStatus>>,
     database: watch::Receiver<Option<String>>,
-    storage: Arc<dyn MetadataStorage>,
     of_kinds: Vec<(&'static OfKind, GaugeVec)>,
     phase: GaugeVec,
     ready: Gauge,
-    connections: GaugeVec,
-    connections_max: Gauge,
     /// One scrape at a time: the series of a phase that is over are taken away.
     scraping: Mutex<()>,
 }
 
 impl StatusGauges {
-    pub(super) fn new(
-        kinds: Vec<watch::Receiver<KindStatus>>,
-        database: watch::Receiver<Option<String>>,
-        storage: Arc<dyn MetadataStorage>,
-    ) -> Self {
+    pub(super) fn new(kinds: Vec<watch::Receiver<KindStatus>>, database: watch::Receiver<Option<String>>) -> Self {
         let of_kinds = OF_KINDS
             .iter()
             .map(|gauge| (gauge, vector(gauge.name, gauge.help, &["kind"])));
         Self {
             kinds,
             database,
-            storage,
             of_kinds: of_kinds.collect(),
             phase: vector(
                 "kindex_ingester_phase",
@@ -114,19 +106,13 @@ impl StatusGauges {
                 "kindex_database_ready",
                 "1 once the database was reached and has the tables that are written.",
             ),
-            connections: vector(
-                "kindex_database_connections",
-                "Open connections to the database, idle or used.",
-                &["state"],
-            ),
-            connections_max: gauge("kindex_database_connections_max", "Most connections that are opened."),
             scraping: Mutex::default(),
         }
     }
 
     fn collectors(&self) -> impl Iterator<Item = &dyn Collector> {
         let of_kinds = self.of_kinds.iter().map(|(_, vector)| vector as &dyn Collector);
-        let others: [&dyn Collector; 4] = [&self.phase, &self.ready, &self.connections, &self.connections_max];
+        let others: [&dyn Collector; 2] = [&self.phase, &self.ready];
         of_kinds.chain(others)
     }
 
@@ -140,12 +126,6 @@ impl StatusGauges {
             self.phase.with_label_values(&[status.kind, status.phase]).set(1.0);
         }
         self.ready.set(f64::from(self.database.borrow().is_none()));
-        let Some(pool) = self.storage.pool() else { return };
-        let used = pool.open.saturating_sub(pool.idle);
-        for (state, connections) in [("used", used), ("idle", pool.idle)] {
-            self.connections.with_label_values(&[state]).set(connections.into());
-        }
-        self.connections_max.set(pool.max.into());
     }
 }
 
@@ -159,12 +139,4 @@ impl Collector for StatusGauges {
         self.update();
         self.collectors().flat_map(Collector::collect).collect()
     }
-}
-
-fn vector(name: &str, help: &str, labels: &[&str]) -> GaugeVec {
-    GaugeVec::new(Opts::new(name, help), labels).expect("names and labels are valid")
-}
-
-fn gauge(name: &str, help: &str) -> Gauge {
-    Gauge::with_opts(Opts::new(name, help)).expect("names are valid")
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::settings::OrphanGuard;
 use crate::object::{ResourceVersion, Uid};
+use crate::store::Stalled;
 
 /// Rows that were not closed, for they are too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +111,8 @@ impl KindStatus {
 pub struct IngesterStatus {
     /// Why the database is not ready, where it is not.
     pub database: Option<String>,
+    /// The call that the database has not answered for too long, where there is one.
+    pub stalled: Option<Stalled>,
     /// The kinds, in the order of the registry.
     pub kinds: Vec<KindStatus>,
 }
@@ -117,10 +120,12 @@ pub struct IngesterStatus {
 impl IngesterStatus {
     /// Every reason why the ingester is not ready; empty where it is.
     pub fn not_ready(&self) -> Vec<String> {
-        match &self.database {
-            Some(reason) => vec![format!("database: {reason}")],
-            None => self.kinds.iter().filter_map(KindStatus::not_ready).collect(),
+        if let Some(reason) = &self.database {
+            return vec![format!("database: {reason}")];
         }
+        let stalled = self.stalled.as_ref().map(Stalled::to_string);
+        let kinds = self.kinds.iter().filter_map(KindStatus::not_ready);
+        stalled.into_iter().chain(kinds).collect()
     }
 
     /// Whether everything that was received is stored, and nothing is missing for good.

@@ -86,7 +86,8 @@ pub struct PoolConfig {
     pub max_lifetime: Duration,
     /// How long a call waits for a connection, a connect included.
     pub acquire_timeout: Duration,
-    /// How long a call may take once it has a connection: a server that hangs is an error.
+    /// How long a call may take once it has a connection: a server that hangs is an error. After a sixth of it the
+    /// database is said not to answer.
     pub call_timeout: Duration,
 }
 
@@ -103,6 +104,11 @@ impl Default for PoolConfig {
 }
 
 impl PoolConfig {
+    /// How long a call may go unanswered until the database is said not to answer.
+    pub(super) fn patience(call_timeout: Duration) -> Duration {
+        call_timeout / 6
+    }
+
     /// How long a statement waits for a lock: short enough that the database, which knows why,
     /// reports it before the call's time is over.
     pub(super) fn lock_wait(&self) -> Duration {

@@ -2,8 +2,8 @@
 //! touched, and the query is asked once more under their locks. Knows no dialect.
 
 use jiff::Timestamp;
-use tokio::time::timeout;
 
+use super::calls::Step;
 use super::connections::{CONFLICTS_MAX, failure, pause};
 use super::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use super::rows::{param, res_version};
@@ -151,8 +151,9 @@ async fn delete_evicted<D: Driver>(
     loop {
         let attempt = async {
             let mut connection = driver.acquire(Purpose::Write).await?;
+            let under_way = store.connections.calls.begin(Step::Write, work.kind.name);
             let call = delete_evicted_on::<D>(store, &mut connection, work, select, &uids);
-            let answer = timeout(driver.call_timeout(), call).await;
+            let answer = under_way.bound(driver.call_timeout(), call).await;
             store.connections.settle(connection, answer)
         };
         match attempt.await {

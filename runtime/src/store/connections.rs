@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use tokio::time::{error::Elapsed, timeout};
+use tokio::time::error::Elapsed;
 
+use super::calls::{Call, Calls, Step};
 use super::driver::{Driver, Fault, Param, Pooled, Purpose, Raw, Statement, begin};
 use super::write::{Batch, Work};
-use super::{RowWrite, StoreError, Written};
+use super::{PoolConfig, RowWrite, StoreError, Written};
 
 /// How often a transaction is repeated that lost against another writer.
 pub(super) const CONFLICTS_MAX: u32 = 10;
@@ -15,9 +16,15 @@ pub(super) const CONFLICTS_MAX: u32 = 10;
 /// The connections of one driver.
 pub(super) struct Connections<D> {
     pub(super) driver: D,
+    pub(super) calls: Calls,
 }
 
 impl<D: Driver> Connections<D> {
+    pub(super) fn new(driver: D) -> Self {
+        let calls = Calls::new(PoolConfig::patience(driver.call_timeout()));
+        Self { driver, calls }
+    }
+
     /// Keeps an answer, and never again uses a connection that is broken, gave none in time or
     /// leads to a server that cannot serve.
     pub(super) fn settle<T>(
@@ -49,7 +56,11 @@ impl<D: Driver> Connections<D> {
         loop {
             let mut connection = self.driver.acquire(Purpose::Read).await?;
             let call = D::query(&mut connection, statement.clone(), params);
-            let answer = timeout(self.driver.call_timeout(), call).await;
+            let answer = self
+                .calls
+                .begin(Step::Read, "")
+                .bound(self.driver.call_timeout(), call)
+                .await;
             match self.settle(connection, answer) {
                 Err(error) if self.is_stale(&error, stale) => stale += 1,
                 answer => return answer,
@@ -63,7 +74,11 @@ impl<D: Driver> Connections<D> {
         loop {
             let mut connection = self.driver.acquire(Purpose::Write).await?;
             let call = D::execute(&mut connection, statement.clone(), params);
-            let answer = timeout(self.driver.call_timeout(), call).await;
+            let answer = self
+                .calls
+                .begin(Step::Write, "")
+                .bound(self.driver.call_timeout(), call)
+                .await;
             match self.settle(connection, answer) {
                 Err(error) if self.is_stale(&error, stale) => stale += 1,
                 answer => return answer,
@@ -95,8 +110,9 @@ impl<D: Driver> Connections<D> {
         loop {
             let mut connection = self.driver.acquire(Purpose::Write).await?;
             let mut begun = false;
-            let call = self.write_on(&mut connection, &mut begun, work, writes);
-            let answer = timeout(self.driver.call_timeout(), call).await;
+            let under_way = self.calls.begin(Step::Write, work.kind.name);
+            let call = self.write_on(&mut connection, &mut begun, &under_way, work, writes);
+            let answer = under_way.bound(self.driver.call_timeout(), call).await;
             match self.settle(connection, answer) {
                 // Later than at the beginning the outcome may be unknown: the caller decides anew.
                 Err(error) if !begun && self.is_stale(&error, stale) => stale += 1,
@@ -109,6 +125,7 @@ impl<D: Driver> Connections<D> {
         &self,
         connection: &mut Raw<D>,
         begun: &mut bool,
+        under_way: &Call<'_>,
         work: &Work<'_>,
         writes: &[RowWrite],
     ) -> Result<Vec<Written>, sqlx::Error> {
@@ -122,6 +139,7 @@ impl<D: Driver> Connections<D> {
         };
         match batch.apply(writes).await {
             Ok(written) => {
+                under_way.commits();
                 transaction.commit().await?;
                 Ok(written)
             }

@@ -5,8 +5,8 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::Deserialize;
-use tokio::time::timeout;
 
+use super::calls::Step;
 use super::collection::{self, Collected, DeleteCollection};
 use super::connections::{CONFLICTS_MAX, failure, pause};
 use super::driver::{Driver, Fault, Param, Purpose, Raw, begin};
@@ -210,7 +210,9 @@ impl<D: Driver> SqlStore<D> {
     ) -> Result<Result<bool, StoreError>, sqlx::Error> {
         let driver = &self.connections.driver;
         let mut connection = driver.acquire(Purpose::Write).await?;
-        let answer = timeout(driver.call_timeout(), self.change_row_on(&mut connection, work, change)).await;
+        let under_way = self.connections.calls.begin(Step::Write, work.kind.name);
+        let call = self.change_row_on(&mut connection, work, change);
+        let answer = under_way.bound(driver.call_timeout(), call).await;
         self.connections.settle(connection, answer)
     }
 

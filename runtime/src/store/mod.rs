@@ -15,6 +15,8 @@ mod row;
 
 mod driver;
 
+mod calls;
+
 mod sql;
 
 mod template;
@@ -73,6 +75,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
+pub use calls::{Calls, Stalled};
 pub use catalogue::{LiveColumn, LiveKey, LiveTable};
 pub use collection::{Collected, DeleteCollection, Found};
 pub use dialect::Dialect;
@@ -282,6 +285,11 @@ pub trait MetadataStorage: Maintenance + History + Migrations + Queries + Direct
 
     /// How many connections are open now, for a store that has any.
     fn pool(&self) -> Option<PoolUse> {
+        None
+    }
+
+    /// The calls that wait for the database now, for a store that has one.
+    fn calls(&self) -> Option<&Calls> {
         None
     }
 }

@@ -17,7 +17,7 @@ use super::select::Select;
 use super::sql::{self, KindSql, LIST_MAX, ListFilter};
 use super::write::{Work, padded_list};
 use super::{
-    Arrival, Counts, Dialect, ListQuery, MetadataStorage, Page, PoolUse, QuarantineRecord, RowState, RowWrite,
+    Arrival, Calls, Counts, Dialect, ListQuery, MetadataStorage, Page, PoolUse, QuarantineRecord, RowState, RowWrite,
     StoreError, Stored, Written, bookkeeping, page, schema,
 };
 use crate::kind::{Kind, Registry};
@@ -39,7 +39,7 @@ pub(super) struct SqlStore<D> {
 impl<D: Driver> SqlStore<D> {
     pub(super) fn new(driver: D, registry: Registry, schema: &'static str) -> Self {
         Self {
-            connections: Connections { driver },
+            connections: Connections::new(driver),
             registry,
             schema,
             texts: Mutex::default(),
@@ -346,6 +346,10 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
 
     fn pool(&self) -> Option<PoolUse> {
         Some(self.connections.driver.pool())
+    }
+
+    fn calls(&self) -> Option<&Calls> {
+        Some(&self.connections.calls)
     }
 }
 

@@ -70,6 +70,7 @@ mod questions;
 mod reads;
 mod restore;
 mod selectors;
+mod stalls;
 mod statements;
 mod unchanged;
 mod verify;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use prometheus::core::Collector;
 use rand::RngExt;
 use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
@@ -16,9 +17,10 @@ use super::gauges::StatusGauges;
 use super::settings::Settings;
 use super::status::{IngesterStatus, KindStatus};
 use crate::cluster::ClusterApi;
+use crate::database_gauges::DatabaseGauges;
 use crate::kind::{Kind, Registry};
 use crate::metrics::KindMetrics;
-use crate::store::MetadataStorage;
+use crate::store::{Calls, MetadataStorage};
 
 pub mod execute;
 
@@ -52,6 +54,7 @@ pub struct Ingester {
     figures: prometheus::Registry,
     /// Why the database is not ready, while it is not.
     database: watch::Receiver<Option<String>>,
+    storage: Arc<dyn MetadataStorage>,
     stop: watch::Sender<bool>,
     supervisor: Mutex<Option<JoinHandle<()>>>,
 }
@@ -129,12 +132,13 @@ impl Ingester {
             });
         }
         show_status(&figures, &kinds, &database, &storage);
-        let supervisor = tokio::spawn(supervise_all(storage, database_state, supervised, stopped));
+        let supervisor = tokio::spawn(supervise_all(storage.clone(), database_state, supervised, stopped));
         Self {
             division,
             kinds,
             figures,
             database,
+            storage,
             stop,
             supervisor: Mutex::new(Some(supervisor)),
         }
@@ -175,6 +179,7 @@ impl Ingester {
     pub fn status(&self) -> IngesterStatus {
         IngesterStatus {
             database: self.database.borrow().clone(),
+            stalled: self.storage.calls().and_then(Calls::stalled),
             kinds: self.kinds.iter().map(|kind| kind.status.borrow().clone()).collect(),
         }
     }
@@ -210,9 +215,12 @@ fn show_status(
     storage: &Arc<dyn MetadataStorage>,
 ) {
     let statuses = kinds.iter().map(|kind| kind.status.clone()).collect();
-    let gauges = StatusGauges::new(statuses, database.clone(), storage.clone());
-    let registered = figures.register(Box::new(gauges));
-    registered.expect("the names of gauges are not those of counters");
+    let gauges = StatusGauges::new(statuses, database.clone());
+    let gauges: [Box<dyn Collector>; 2] = [Box::new(gauges), Box::new(DatabaseGauges::new(storage.clone()))];
+    for gauges in gauges {
+        let registered = figures.register(gauges);
+        registered.expect("the names of gauges are not those of counters");
+    }
 }
 
 async fn supervise_all(

@@ -1,10 +1,7 @@
 //! Rows of objects that are no longer in the cluster: finding them, and removing them
 //! with all their parts. A live row is out of reach of everything in this file.
 
-use std::time::Duration;
-
-use tokio::time::timeout;
-
+use super::super::calls::Step;
 use super::super::connections::{CONFLICTS_MAX, Connections, failure, pause};
 use super::super::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use super::super::rows::res_version;
@@ -128,8 +125,9 @@ async fn remove_once<D: Driver>(
 ) -> Result<Vec<Uid>, sqlx::Error> {
     let mut connection = connections.driver.acquire(Purpose::Write).await?;
     let sql = gone.sql(connections, kind);
-    let limit: Duration = connections.driver.call_timeout();
-    let answer = timeout(limit, remove_on::<D>(&mut connection, kind, &sql, gone, uids)).await;
+    let under_way = connections.calls.begin(Step::Write, kind.name);
+    let call = remove_on::<D>(&mut connection, kind, &sql, gone, uids);
+    let answer = under_way.bound(connections.driver.call_timeout(), call).await;
     connections.settle(connection, answer)
 }
 

@@ -1,0 +1,52 @@
+//! A database that takes what it is sent and answers nothing: the ingester says so long before its calls fail, and goes
+//! on where it was.
+
+use std::time::{Duration, Instant};
+
+use kindex_tests::proxy::{Mode, Proxy};
+
+use super::database::{Database, mariadb};
+use super::judge::judge;
+use super::stage::{Setting, Stage};
+
+/// A sixth of the time after which a call fails.
+const PATIENCE: Duration = Duration::from_secs(10);
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_database_that_does_not_answer_is_a_reason_before_it_is_a_failure() {
+    let Some(server) = mariadb(&[]) else { return };
+    let network = Proxy::start(server.port);
+    let mut stage = Stage::begin(&Setting::on(Database::Server {
+        told: network.port,
+        direct: server.port,
+    }));
+    stage.begin_load();
+    stage.ingester.start();
+    stage.wait_until_ready();
+    stage.run_for(Duration::from_millis(500));
+
+    network.set(Mode::Stall);
+    let stalled = Instant::now();
+    stage.eventually("a call that waits", |stage| {
+        let reasons = stage.ingester.not_ready().unwrap_or_default();
+        reasons.contains("the database has not answered a ")
+    });
+    let waited = stalled.elapsed();
+    assert!(
+        PATIENCE - Duration::from_secs(1) < waited && waited < CALL_TIMEOUT / 2,
+        "{waited:?}"
+    );
+    let metrics = stage.ingester.metrics().expect("it answers");
+    assert!(metrics.sum("kindex_database_oldest_call_seconds") >= PATIENCE.as_secs_f64() - 1.0);
+    assert_eq!(metrics.sum("kindex_ready"), 0.0);
+    let log = stage.ingester.last_words();
+    assert_eq!(log.matches("The database does not answer").count(), 1, "{log}");
+
+    network.set(Mode::Pass);
+    stage.wait_until_ready();
+    stage.eventually("the answer is told", |stage| {
+        stage.ingester.last_words().contains("The database answers again")
+    });
+    judge(&mut stage);
+}

@@ -1,0 +1,289 @@
+//! The calls of the database that are under way: since when each of them waits for its answer, and which of them wait
+//! longer than a database that is well lets them. Knows no statement and no table.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::error::Elapsed;
+use tokio::time::{Instant, timeout};
+
+/// How far a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Read,
+    Write,
+    Commit,
+}
+
+/// A call without its number.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    step: Step,
+    /// The name of a kind, where the call is of one.
+    kind: &'static str,
+    since: Instant,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    /// By number, so that the oldest is the first.
+    under_way: BTreeMap<u64, UnderWay>,
+    /// When the database last answered a read.
+    read_answered: Option<Instant>,
+    /// How many calls were told to be late, and are still under way.
+    late: usize,
+}
+
+/// All calls of a store that are under way.
+#[derive(Debug)]
+pub struct Calls {
+    patience: Duration,
+    state: Mutex<State>,
+}
+
+/// A call that waits too long.
+#[derive(Clone, Copy, Debug)]
+pub struct Stalled {
+    what: UnderWay,
+    /// So long.
+    pub waits: Duration,
+}
+
+impl fmt::Display for Stalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.waits.as_secs();
+        write!(f, "the database has not answered {} for {seconds} s", self.what)
+    }
+}
+
+impl fmt::Display for UnderWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.step {
+            Step::Read => "a read",
+            Step::Write => "a write",
+            Step::Commit => "a commit",
+        })?;
+        match self.kind {
+            "" => Ok(()),
+            kind => write!(f, " of {kind}"),
+        }
+    }
+}
+
+impl Calls {
+    /// None yet; each may wait so long until it counts as stalled.
+    pub(super) fn new(patience: Duration) -> Self {
+        Self {
+            patience,
+            state: Mutex::default(),
+        }
+    }
+
+    /// How long the oldest call has waited; zero where none is under way.
+    pub fn oldest(&self) -> Duration {
+        self.oldest_at(Instant::now())
+    }
+
+    fn oldest_at(&self, now: Instant) -> Duration {
+        let state = self.state();
+        let oldest = state.under_way.first_key_value();
+        oldest.map_or(Duration::ZERO, |(_, call)| now - call.since)
+    }
+
+    /// The oldest of the calls that wait too long.
+    pub fn stalled(&self) -> Option<Stalled> {
+        self.stalled_at(Instant::now())
+    }
+
+    fn stalled_at(&self, now: Instant) -> Option<Stalled> {
+        let state = self.state();
+        let late = state.under_way.values().find(|call| self.is_late(&state, call, now));
+        late.map(|&what| Stalled {
+            what,
+            waits: now - what.since,
+        })
+    }
+
+    /// Begins a call, `kind` being empty where it is of none. It ends when it is dropped.
+    pub(super) fn begin(&self, step: Step, kind: &'static str) -> Call<'_> {
+        self.begin_at(step, kind, Instant::now())
+    }
+
+    fn begin_at(&self, step: Step, kind: &'static str, since: Instant) -> Call<'_> {
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.under_way.insert(number, UnderWay { step, kind, since });
+        Call { calls: self, number }
+    }
+
+    /// A write that waits has a lock, a disk or other servers to wait for. A read may have much to do: it counts where
+    /// no other read was answered meanwhile either.
+    fn is_late(&self, state: &State, call: &UnderWay, now: Instant) -> bool {
+        let is_old = |since: Instant| now - since >= self.patience;
+        is_old(call.since)
+            && match call.step {
+                Step::Write | Step::Commit => true,
+                Step::Read => state.read_answered.is_none_or(is_old),
+            }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One call under way.
+pub(super) struct Call<'a> {
+    calls: &'a Calls,
+    number: u64,
+}
+
+impl Call<'_> {
+    /// From now on it waits for a commit.
+    pub(super) fn commits(&self) {
+        if let Some(call) = self.calls.state().under_way.get_mut(&self.number) {
+            call.step = Step::Commit;
+        }
+    }
+
+    /// Waits for the answer, and no longer than `limit`. The first of all calls that is late is told in the log, and
+    /// so is the last one's answer.
+    pub(super) async fn bound<T>(&self, limit: Duration, answer: impl Future<Output = T>) -> Result<T, Elapsed> {
+        let mut answer = pin!(answer);
+        let patience = self.calls.patience.min(limit);
+        if let Ok(answer) = timeout(patience, &mut answer).await {
+            self.answered(false, Instant::now());
+            return Ok(answer);
+        }
+        let told = self.tell_late();
+        let _counted = told.then(|| Late(self.calls));
+        let answer = timeout(limit.saturating_sub(patience), answer).await;
+        if answer.is_ok() {
+            self.answered(told, Instant::now());
+        }
+        answer
+    }
+
+    fn answered(&self, was_late: bool, now: Instant) {
+        let mut state = self.calls.state();
+        let Some(call) = state.under_way.get(&self.number).copied() else {
+            return;
+        };
+        if call.step == Step::Read {
+            state.read_answered = Some(now);
+        }
+        if was_late && state.late == 1 {
+            let seconds = (now - call.since).as_secs();
+            tracing::info!(%call, seconds, "The database answers again");
+        }
+    }
+
+    /// Whether the call is late, which is told where it is the first.
+    fn tell_late(&self) -> bool {
+        let mut state = self.calls.state();
+        let (now, call) = (Instant::now(), state.under_way.get(&self.number).copied());
+        let Some(call) = call.filter(|call| self.calls.is_late(&state, call, now)) else {
+            return false;
+        };
+        state.late += 1;
+        if state.late == 1 {
+            let seconds = (now - call.since).as_secs();
+            tracing::warn!(%call, seconds, "The database does not answer");
+        }
+        true
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.calls.state().under_way.remove(&self.number);
+    }
+}
+
+/// One of the late calls, until it ends in whatever way.
+struct Late<'a>(&'a Calls);
+
+impl Drop for Late<'_> {
+    fn drop(&mut self) {
+        self.0.state().late -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// So many seconds after `start`.
+    fn after(start: Instant, seconds: u64) -> Instant {
+        start + Duration::from_secs(seconds)
+    }
+
+    fn said(calls: &Calls, now: Instant) -> Option<String> {
+        calls.stalled_at(now).map(|stalled| stalled.to_string())
+    }
+
+    #[test]
+    fn the_oldest_call_is_known_until_it_ends() {
+        let (calls, start) = (Calls::new(PATIENCE), Instant::now());
+        assert_eq!(calls.oldest_at(start), Duration::ZERO);
+        let first = calls.begin_at(Step::Write, "Model", start);
+        let second = calls.begin_at(Step::Read, "", after(start, 3));
+        assert_eq!(calls.oldest_at(after(start, 7)), Duration::from_secs(7));
+        drop(first);
+        assert_eq!(calls.oldest_at(after(start, 7)), Duration::from_secs(4));
+        drop(second);
+        assert_eq!(calls.oldest_at(after(start, 7)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_write_that_waits_is_named_with_its_kind_and_its_step() {
+        let (calls, start) = (Calls::new(PATIENCE), Instant::now());
+        let call = calls.begin_at(Step::Write, "Model", start);
+        assert_eq!(said(&calls, after(start, 9)), None);
+        let write = "the database has not answered a write of Model for 12 s";
+        assert_eq!(said(&calls, after(start, 12)).as_deref(), Some(write));
+        call.commits();
+        let commit = "the database has not answered a commit of Model for 13 s";
+        assert_eq!(said(&calls, after(start, 13)).as_deref(), Some(commit));
+    }
+
+    #[test]
+    fn a_long_read_beside_reads_that_are_answered_is_no_stall() {
+        let (calls, start) = (Calls::new(PATIENCE), Instant::now());
+        let long = calls.begin_at(Step::Read, "", start);
+        let short = calls.begin_at(Step::Read, "", after(start, 8));
+        short.answered(false, after(start, 9));
+        drop(short);
+        assert_eq!(said(&calls, after(start, 18)), None);
+        let read = "the database has not answered a read for 19 s";
+        assert_eq!(said(&calls, after(start, 19)).as_deref(), Some(read));
+        drop(long);
+    }
+
+    #[tokio::test]
+    async fn a_late_call_counts_until_it_ends_whether_it_was_answered_or_not() {
+        const LIMIT: Duration = Duration::from_millis(200);
+        let calls = Calls::new(Duration::from_millis(20));
+        let (answer, answered) = tokio::sync::oneshot::channel::<()>();
+        let [first, second] = [1, 2].map(|_| calls.begin(Step::Write, "Model"));
+        let watch = async {
+            while calls.state().late < 2 {
+                tokio::task::yield_now().await;
+            }
+            answer.send(()).expect("it waits");
+        };
+        let never = second.bound(LIMIT, std::future::pending::<()>());
+        let (answered, never, ()) = tokio::join!(first.bound(60 * LIMIT, answered), never, watch);
+        assert!(answered.is_ok() && never.is_err());
+        assert_eq!(calls.state().late, 0);
+        drop((first, second));
+        assert!(calls.stalled().is_none() && calls.oldest().is_zero());
+    }
+}

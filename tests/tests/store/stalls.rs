@@ -1,0 +1,97 @@
+//! A database that takes a call and does not answer: which call waits and for how long is known before it fails, and no
+//! longer once it is answered.
+
+use std::time::{Duration, Instant};
+
+use kindex_runtime::store::{self, Address, MetadataStorage, MySqlFields, PoolConfig};
+use kindex_tests::mariadb::MariaDb;
+use sqlx::mysql::MySqlConnection;
+use sqlx::{ConnectOptions as _, Executor as _};
+
+use super::widget::{REGISTRY, WIDGET, at, widget};
+use crate::harness::mariadb::available;
+
+/// Calls count as stalled after two seconds, and waits for locks end after three.
+const POOL: PoolConfig = PoolConfig {
+    max_open: 4,
+    max_idle: 4,
+    max_lifetime: Duration::ZERO,
+    acquire_timeout: Duration::from_secs(10),
+    call_timeout: Duration::from_secs(12),
+};
+
+async fn admin(fields: &MySqlFields) -> MySqlConnection {
+    let Address::MySql(options) = Address::mysql(fields) else {
+        unreachable!("the fields are a server's");
+    };
+    options.connect().await.expect("the server is up")
+}
+
+fn stalled(store: &dyn MetadataStorage) -> Option<String> {
+    let stalled = store.calls().expect("a database").stalled();
+    stalled.map(|stalled| stalled.to_string())
+}
+
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_waits_is_said_before_it_fails_and_not_after_it_was_answered() {
+    if !available() {
+        return;
+    }
+    let server = MariaDb::start(&[]);
+    let fields = MySqlFields {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        database: "k".to_owned(),
+        ..MySqlFields::default()
+    };
+    let patient = store::open(&Address::mysql(&fields), REGISTRY, &PoolConfig::default()).expect("an address");
+    patient.prepare().await.expect("prepared");
+    let store = store::open(&Address::mysql(&fields), REGISTRY, &POOL).expect("an address");
+    let write = |uid: &'static str| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let batch = [widget(uid, uid, 1).live()];
+            store.write(&WIDGET, &batch, at(1)).await
+        })
+    };
+    write("u1").await.expect("no panic").expect("written");
+    assert_eq!(stalled(&*store), None);
+
+    // As a full disk does it: everything is taken but the commit.
+    let mut admin = admin(&fields).await;
+    admin.execute("BACKUP STAGE START").await.expect("begun");
+    admin.execute("BACKUP STAGE BLOCK_COMMIT").await.expect("blocked");
+    let waiting = write("u2");
+    until("a commit that waits", || stalled(&*store).is_some()).await;
+    let said = stalled(&*store).expect("still");
+    assert!(
+        said.starts_with("the database has not answered a commit of Widget for 2 s"),
+        "{said}"
+    );
+    assert!(store.calls().expect("a database").oldest() >= Duration::from_secs(2));
+    admin.execute("BACKUP STAGE END").await.expect("ended");
+    waiting.await.expect("no panic").expect("written");
+    assert_eq!(stalled(&*store), None);
+
+    // A table that somebody holds: nobody reads it.
+    admin.execute("LOCK TABLES widget WRITE").await.expect("locked");
+    let reading = {
+        let store = store.clone();
+        tokio::spawn(async move { store.count(&WIDGET).await.map(drop) })
+    };
+    until("a read that waits", || {
+        stalled(&*store).is_some_and(|said| said.starts_with("the database has not answered a read"))
+    })
+    .await;
+    admin.execute("UNLOCK TABLES").await.expect("unlocked");
+    reading.await.expect("no panic").expect("counted");
+    assert_eq!(store.calls().expect("a database").oldest(), Duration::ZERO);
+}
