@@ -173,15 +173,18 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
     let figures = prometheus::Registry::new();
     let shown = figures.register(Box::new(DatabaseGauges::new(store.clone())));
     shown.expect("nothing is registered yet");
-    let front_proxy = match (args.aggregated, args.listen.rights) {
-        (false, _) => None,
+    let (front_proxy, source) = match (args.aggregated, args.listen.rights) {
+        (false, _) => (None, None),
         (true, Some(Whose::Server)) => {
             return Err(
                 CommandError::usage("--aggregated with --rights server: whoever asks would be somebody else")
                     .hint("leave out --rights server"),
             );
         }
-        (true, _) => Some(front_proxy::read(&access.client).await?),
+        (true, _) => {
+            let (front_proxy, source) = front_proxy::read(&access.client).await?;
+            (Some(front_proxy), Some(source))
+        }
     };
     let usual = Whose::Caller;
     let api = Api::bind(
@@ -208,6 +211,10 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
     let probe = readiness.clone().follow(api.operations.clone());
     tasks.spawn(stop.clone().run_until_cancelled_owned(probe));
     tasks.spawn(health::serve(listener, readiness, stop.clone()));
+    if let (Some(source), Some(tls)) = (source, api.tls.clone()) {
+        let followed = source.follow(front_proxy::LOOK_EVERY, move |next| tls.take_front_proxy(next));
+        tasks.spawn(stop.clone().run_until_cancelled_owned(followed));
+    }
     api.start(&tasks, &stop);
     interrupt::wait().await;
     stop.cancel();

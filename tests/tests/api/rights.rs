@@ -3,13 +3,15 @@
 use std::sync::atomic::Ordering;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use kindex_api::server::FrontProxy;
 use kindex_runtime::store::Life;
+use kube::client::Body;
 use kube::{Client, Config};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
-use super::stage::{CERTIFICATE, FINAL, KEY, MODELS, Stage, ask_in, manifest, model, names};
+use super::stage::{CERTIFICATE, FINAL, KEY, MODELS, Stage, ask_in, eventually, manifest, model, names};
 
 /// One request with a token, and more headers.
 async fn ask_as(
@@ -195,16 +197,45 @@ async fn who_may_act_as_another_has_the_others_rights() {
     stage.end().await;
 }
 
-/// A client over TLS, with the front proxy's certificate or without one.
-fn secure(stage: &Stage, is_front_proxy: bool) -> Client {
+/// A client over TLS that shows this certificate, or none.
+fn secure(stage: &Stage, shown: Option<[&str; 2]>) -> Client {
     let mut config = Config::new(format!("https://{}", stage.secure).parse().unwrap());
     let root = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
     config.root_cert = Some(vec![root.to_vec()]);
-    if is_front_proxy {
-        config.auth_info.client_certificate_data = Some(BASE64_STANDARD.encode(CERTIFICATE));
-        config.auth_info.client_key_data = Some(BASE64_STANDARD.encode(KEY).into());
+    config.default_retry = false;
+    if let Some([certificate, key]) = shown {
+        config.auth_info.client_certificate_data = Some(BASE64_STANDARD.encode(certificate));
+        config.auth_info.client_key_data = Some(BASE64_STANDARD.encode(key).into());
     }
     Client::try_from(config).unwrap()
+}
+
+/// Those of the front proxy, and of the one that follows it.
+const FIRST: [&str; 2] = [CERTIFICATE, KEY];
+const SECOND: [&str; 2] = [include_str!("tls/second.crt"), include_str!("tls/second.key")];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_front_proxy_is_believed_without_a_restart_and_the_former_no_longer() {
+    let stage = Stage::with_rights().await;
+    create(&stage, "root", "default", "a", json!({})).await;
+    let aggregated = MODELS.replace("/apis/", "/apis/archive.");
+    // 0 where there is no connection.
+    let code = async |client: &Client| {
+        let request = http::Request::get(&aggregated).header("x-remote-user", "jane");
+        let sent = client.send(request.body(Body::empty()).unwrap()).await;
+        sent.map_or(0, |response| response.status().as_u16())
+    };
+    let proxy = secure(&stage, Some(FIRST));
+    assert_eq!(code(&proxy).await, 200);
+    assert_ne!(code(&secure(&stage, Some(SECOND))).await, 200);
+    let next = FrontProxy::new(SECOND[0], vec!["kindex second".to_owned()]).unwrap();
+    stage.tls.take_front_proxy(next).unwrap();
+    assert_eq!(code(&secure(&stage, Some(SECOND))).await, 200);
+    // Over the connection that it had as over a new one.
+    eventually("the end of its connection", async || code(&proxy).await != 200).await;
+    assert_ne!(code(&secure(&stage, Some(FIRST))).await, 200);
+    assert_eq!(code(&secure(&stage, None)).await, 401, "who shows none is somebody");
+    stage.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,7 +247,7 @@ async fn headers_that_say_who_asks_count_from_the_front_proxy_alone() {
         let headers = [("x-remote-user", user), ("x-remote-group", "system:authenticated")];
         ask_in(client, "GET", path, &headers, String::new()).await
     };
-    let (proxy, stranger) = (secure(&stage, true), secure(&stage, false));
+    let (proxy, stranger) = (secure(&stage, Some(FIRST)), secure(&stage, None));
     let (code, list) = get(&proxy, &aggregated, "jane").await;
     assert_eq!((code, names(&list)), (200, vec!["a"]), "{list}");
     let (code, refused) = get(&proxy, &aggregated, "nobody").await;

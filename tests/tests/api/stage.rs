@@ -114,6 +114,7 @@ pub(super) struct Stage {
     pub(super) address: SocketAddr,
     /// The same with TLS.
     pub(super) secure: SocketAddr,
+    pub(super) tls: Tls,
     pub(super) store: Arc<dyn MetadataStorage>,
     pub(super) ground: Ground,
     ingester: Ingester,
@@ -176,7 +177,8 @@ impl Stage {
             Operations::new(registry, config, store.clone(), rights).unwrap()
         };
         let address = serve(operations(), None, &ground.stop).await;
-        let secure = serve(operations(), Some(keys(&ground.directory)), &ground.stop).await;
+        let tls = keys(&ground.directory);
+        let secure = serve(operations(), Some(tls.clone()), &ground.stop).await;
         let later = operations().with_clock(|| Timestamp::now() + SignedDuration::from_hours(1));
         let later = serve(later, None, &ground.stop).await;
         Self {
@@ -185,6 +187,7 @@ impl Stage {
             later: client_of(later),
             address,
             secure,
+            tls,
             store,
             ground,
             ingester,

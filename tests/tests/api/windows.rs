@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -161,16 +161,22 @@ async fn an_answer_that_is_not_taken_ends_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_reads_slowly_and_who_waits_for_news_are_not_cut_off() {
-    let door = Door::open(limits()).await;
+    let stalled = Duration::from_secs(2);
+    let limits = Limits {
+        stalled,
+        ..Limits::default()
+    };
+    let (door, begun) = (Door::open(limits).await, Instant::now());
     let mut client = door.client(65_535).await;
     let quiet = door.ask(&mut client, "/quiet").await;
     let mut slow = door.ask(&mut client, "/large").await;
-    let (mut ticks, mut read) = (tokio::time::interval(STALLED / 10), 0);
+    let (mut ticks, mut read) = (tokio::time::interval(stalled / 80), 0);
     while let Some(frame) = slow.frame().await {
         read += frame.expect("not cut off").into_data().unwrap().len();
         ticks.tick().await;
     }
     assert_eq!(read, LARGE_BYTES);
+    assert!(begun.elapsed() > stalled, "{:?}", begun.elapsed());
     door.news.send(true).unwrap();
     let news = quiet.collect().await.unwrap().to_bytes();
     assert_eq!(&news[..], b"news", "long after the limit");

@@ -4,24 +4,32 @@
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
 use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::clock::{Clock, DefaultClock};
+use governor::middleware::NoOpMiddleware;
+use governor::{Quota, RateLimiter};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
 use super::Limits;
+use super::clients::Clients;
 use crate::figures::{Deed, Figures, TurnedAway};
 use crate::grpc;
 use crate::operations::{Reason, Refusal};
 use crate::rest::{Peer, refused};
 
-/// Clients that are remembered before those that have been quiet are forgotten.
+/// Clients of the last second that are told apart; those beyond share counters.
 const CLIENTS_MAX: usize = 10_000;
+/// A burst of one second's requests is allowed: older ones do not matter.
+const MEMORY: Duration = Duration::from_secs(1);
+
+type Rate =
+    RateLimiter<Client, Clients<Client, DefaultClock>, DefaultClock, NoOpMiddleware<<DefaultClock as Clock>::Instant>>;
 
 /// Whose requests are counted together.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -49,14 +57,17 @@ impl Client {
 pub(super) struct Admission {
     reads: Semaphore,
     changes: Semaphore,
-    rate: Option<DefaultKeyedRateLimiter<Client>>,
+    rate: Option<Rate>,
     figures: Figures,
 }
 
 impl Admission {
     pub(super) fn new(limits: &Limits, figures: Figures) -> Self {
-        // A burst of one second's requests.
-        let rate = |second: NonZeroU32| RateLimiter::keyed(Quota::per_second(second));
+        let rate = |second: NonZeroU32| {
+            let clock = DefaultClock::default();
+            let clients = Clients::new(clock.clone(), MEMORY, CLIENTS_MAX);
+            RateLimiter::new(Quota::per_second(second), clients, clock)
+        };
         Self {
             reads: Semaphore::new(limits.reads),
             changes: Semaphore::new(limits.changes),
@@ -67,9 +78,6 @@ impl Admission {
 
     fn is_within_rate(&self, request: &Request) -> bool {
         let Some(rate) = &self.rate else { return true };
-        if rate.len() > CLIENTS_MAX {
-            rate.retain_recent();
-        }
         rate.check_key(&Client::of(request)).is_ok()
     }
 

@@ -9,6 +9,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
+use tokio_util::sync::CancellationToken;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::der::asn1::{PrintableStringRef, Utf8StringRef};
@@ -34,6 +35,8 @@ pub struct FrontProxy {
     pub(super) verifier: Arc<dyn ClientCertVerifier>,
     /// Common names; empty allows all that the authority has signed.
     names: Arc<[String]>,
+    /// Cancelled once its word counts no longer.
+    pub(super) replaced: CancellationToken,
 }
 
 impl FrontProxy {
@@ -57,11 +60,17 @@ impl FrontProxy {
         Ok(Self {
             verifier,
             names: names.into(),
+            replaced: CancellationToken::new(),
         })
     }
 
-    /// Whether a certificate that the authority has signed is of an allowed name.
-    pub(super) fn allows(&self, certificate: &CertificateDer<'_>) -> bool {
+    /// Whether these certificates of a client, whose first one the authority has signed, are of an allowed name.
+    pub(super) fn is_shown(&self, certificates: Option<&[CertificateDer<'_>]>) -> bool {
+        let first = certificates.and_then(<[_]>::first);
+        first.is_some_and(|first| self.allows(first))
+    }
+
+    fn allows(&self, certificate: &CertificateDer<'_>) -> bool {
         self.names.is_empty() || common_names(certificate).iter().any(|name| self.names.contains(name))
     }
 }

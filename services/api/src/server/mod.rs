@@ -1,7 +1,9 @@
 //! Listening: connections within bounds, until told to stop.
 
-mod admission;
+mod clients;
 mod streams;
+
+mod admission;
 
 mod connection;
 mod front_proxy;
@@ -137,35 +139,44 @@ impl Host {
         stream.set_write_timeout(Some(self.limits.stalled));
         let stream = Box::pin(stream);
         let Some(tls) = &self.tls else {
-            return self
-                .converse(
-                    stream,
-                    Peer {
-                        address,
-                        is_front_proxy: false,
-                    },
-                )
-                .await;
+            return self.converse(stream, address, None).await;
         };
-        match tokio::time::timeout(HANDSHAKE, tls.acceptor().accept(stream)).await {
+        let (acceptor, front_proxy) = tls.acceptor();
+        match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => {
-                let is_front_proxy = tls.is_front_proxy(stream.get_ref().1.peer_certificates());
-                self.converse(
-                    stream,
-                    Peer {
-                        address,
-                        is_front_proxy,
-                    },
-                )
-                .await;
+                let certificates = stream.get_ref().1.peer_certificates();
+                let front_proxy = front_proxy.filter(|front_proxy| front_proxy.is_shown(certificates));
+                self.converse(stream, address, front_proxy).await;
             }
             Ok(Err(error)) => tracing::debug!(%error, "A client does not agree on keys"),
             Err(_) => tracing::debug!("A client takes too long to agree on keys"),
         }
     }
 
-    async fn converse(&self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, peer: Peer) {
-        let router = self.router.clone().layer(Extension(peer));
-        connection::serve(stream, router, &self.limits, &self.stop).await;
+    /// Serves a connection, of the front proxy for as long as its word counts.
+    async fn converse(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        address: IpAddr,
+        front_proxy: Option<FrontProxy>,
+    ) {
+        let is_front_proxy = front_proxy.is_some();
+        let router = self.router.clone().layer(Extension(Peer {
+            address,
+            is_front_proxy,
+        }));
+        let stop = self.stop.child_token();
+        let replaced = async {
+            if let Some(front_proxy) = front_proxy {
+                front_proxy.replaced.cancelled().await;
+                stop.cancel();
+            }
+        };
+        let served = connection::serve(stream, router, &self.limits, &stop);
+        let mut served = std::pin::pin!(served);
+        tokio::select! {
+            () = &mut served => {}
+            () = replaced => served.await,
+        }
     }
 }

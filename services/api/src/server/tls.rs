@@ -1,4 +1,5 @@
-//! The server's certificate and key, read again when their files change: who renews a certificate restarts nothing.
+//! The server's certificate and key, read again when their files change, and whose word about users counts: who renews
+//! one of them restarts nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -52,13 +53,19 @@ pub enum TlsError {
 #[derive(Clone)]
 pub struct Tls {
     files: Arc<Files>,
-    current: Arc<RwLock<Arc<ServerConfig>>>,
+    current: Arc<RwLock<Current>>,
 }
 
 struct Files {
     certificate: PathBuf,
     key: PathBuf,
+}
+
+/// What new connections are served with.
+struct Current {
+    texts: Texts,
     front_proxy: Option<FrontProxy>,
+    config: Arc<ServerConfig>,
 }
 
 /// What the files held.
@@ -77,12 +84,16 @@ impl Tls {
         let files = Files {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
+        };
+        let texts = files.texts()?;
+        let current = Current {
+            config: files.config(&texts, front_proxy.as_ref())?,
+            texts,
             front_proxy,
         };
-        let config = files.config(&files.texts()?)?;
         Ok(Self {
             files: Arc::new(files),
-            current: Arc::new(RwLock::new(config)),
+            current: Arc::new(RwLock::new(current)),
         })
     }
 
@@ -90,20 +101,14 @@ impl Tls {
     /// Connections that stand stay as they are. A pair that makes no server changes nothing: the files may be on
     /// their way.
     pub async fn follow(self, every: Duration, stop: CancellationToken) {
-        let mut known = self.files.texts().ok();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(every) => {}
             }
-            let found = self.files.texts();
-            if matches!((&found, &known), (Ok(found), Some(known)) if found == known) {
-                continue;
-            }
-            match found.and_then(|texts| Ok((self.files.config(&texts)?, texts))) {
-                Ok((config, texts)) => {
-                    *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;
-                    known = Some(texts);
+            match self.files.texts().and_then(|texts| self.take_texts(texts)) {
+                Ok(false) => {}
+                Ok(true) => {
                     tracing::info!(certificate = %self.files.certificate.display(), "A new certificate is in use");
                 }
                 Err(error) => tracing::warn!(%error, "The certificate in use stays: the new one cannot be used"),
@@ -111,19 +116,35 @@ impl Tls {
         }
     }
 
-    /// Whether these certificates of a client, whose first one was verified, are the front proxy's.
-    pub(super) fn is_front_proxy(&self, certificates: Option<&[CertificateDer<'_>]>) -> bool {
-        let first = certificates.and_then(<[_]>::first);
-        let front_proxy = self.files.front_proxy.as_ref();
-        first
-            .zip(front_proxy)
-            .is_some_and(|(first, front_proxy)| front_proxy.allows(first))
+    /// Whether these are others than before, which new connections get from now on.
+    fn take_texts(&self, texts: Texts) -> Result<bool, TlsError> {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        if current.texts == texts {
+            return Ok(false);
+        }
+        current.config = self.files.config(&texts, current.front_proxy.as_ref())?;
+        current.texts = texts;
+        Ok(true)
     }
 
-    /// For the next connection.
-    pub(super) fn acceptor(&self) -> TlsAcceptor {
+    /// Believes this front proxy from now on, and the one before no longer: its connections end, once what is under way
+    /// on them has been answered.
+    ///
+    /// # Errors
+    /// An authority that makes no server. The front proxy stays as it was.
+    pub fn take_front_proxy(&self, front_proxy: FrontProxy) -> Result<(), TlsError> {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        current.config = self.files.config(&current.texts, Some(&front_proxy))?;
+        if let Some(former) = current.front_proxy.replace(front_proxy) {
+            former.replaced.cancel();
+        }
+        Ok(())
+    }
+
+    /// For the next connection, with whose word about users counts on it.
+    pub(super) fn acceptor(&self) -> (TlsAcceptor, Option<FrontProxy>) {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        TlsAcceptor::from(current.clone())
+        (TlsAcceptor::from(current.config.clone()), current.front_proxy.clone())
     }
 }
 
@@ -141,7 +162,7 @@ impl Files {
         })
     }
 
-    fn config(&self, texts: &Texts) -> Result<Arc<ServerConfig>, TlsError> {
+    fn config(&self, texts: &Texts, front_proxy: Option<&FrontProxy>) -> Result<Arc<ServerConfig>, TlsError> {
         let content = |path: &Path, what, message: String| TlsError::Content {
             path: path.to_owned(),
             what,
@@ -160,7 +181,7 @@ impl Files {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(pair)?;
-        let builder = match &self.front_proxy {
+        let builder = match front_proxy {
             Some(front_proxy) => builder.with_client_cert_verifier(front_proxy.verifier.clone()),
             None => builder.with_no_client_auth(),
         };
