@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt as _;
-use kindex_benches::child::{Kindex, become_kindex};
+use kindex_benches::child::{Kindex, become_kindex, usage};
 use kindex_benches::clients::{all, ask, client, get, post};
 use kindex_benches::controlplane::ControlPlane;
 use kindex_benches::figures::{percentile, print_table, setting};
@@ -46,7 +46,7 @@ struct Bed {
     cluster: Config,
     health: Config,
     _plane: Option<ControlPlane>,
-    _database: MariaDb,
+    database: MariaDb,
     _directory: tempfile::TempDir,
 }
 
@@ -73,7 +73,7 @@ impl Bed {
             },
             health: at(&health),
             _plane: plane,
-            _database: database,
+            database,
             _directory: directory,
         };
         bed.wait("the API server", async |bed| {
@@ -107,6 +107,12 @@ impl Bed {
         lines
             .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
             .sum()
+    }
+
+    /// Time of processors so far: of `kindex`, of MariaDB and of the load program.
+    fn processors(&self) -> [Duration; 3] {
+        let processes = [self.kindex.id(), self.database.id(), std::process::id()];
+        processes.map(|process| usage(process).unwrap_or_default().processor)
     }
 
     fn plain(path: &str) -> http::Request<Vec<u8>> {
@@ -195,6 +201,7 @@ async fn creations(bed: &mut Bed, objects: usize) {
             bed.within("+Inf").await,
         ];
         let path = models(namespace);
+        let used = bed.processors();
         let (took, times) = all(&config, CLIENTS, objects, move |number| {
             post(&path, object(number, false))
         })
@@ -203,16 +210,30 @@ async fn creations(bed: &mut Bed, objects: usize) {
         bed.wait("all rows", async |bed| bed.within("+Inf").await >= expected)
             .await;
         let caught_up = took_more(bed, before).await;
+        bed.wait("rest", async |bed| {
+            bed.figure("kindex_ingester_unsettled_seconds", "").await == 0.0
+        })
+        .await;
+        let now = bed.processors();
+        let used = [0, 1, 2].map(|at| (now[at] - used[at]).as_micros() / objects as u128);
         rows.push(vec![
             what.to_owned(),
             format!("{:.0}", objects as f64 / took.as_secs_f64()),
             format!("{:.1?}", percentile(&times, 50)),
             format!("{:.1?}", percentile(&times, 99)),
             caught_up,
+            used.map(|us| us.to_string()).join(" / "),
         ]);
     }
     print_table(
-        &["", "requests/s", "p50", "p99", "rows within 50 ms / 1 s of their event"],
+        &[
+            "",
+            "requests/s",
+            "p50",
+            "p99",
+            "rows within 50 ms / 1 s of their event",
+            "µs of processors an object: kindex / MariaDB / load",
+        ],
         &rows,
     );
 }

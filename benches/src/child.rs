@@ -1,14 +1,16 @@
 //! The `kindex` command as a child of a load program, so that memory and processor time are
 //! measured where a user would: in a process of its own. The load program's own binary is the
-//! child: it becomes `kindex` where an environment variable says so.
+//! child: it becomes `kindex` where an environment variable says so. `KINDEX_BENCH_PROGRAM` names
+//! another build of the load program whose `kindex` is to be measured, to compare the two.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use kindex::Platform;
 
 const ROLE: &str = "KINDEX_BENCH_CHILD";
+const PROGRAM: &str = "KINDEX_BENCH_PROGRAM";
 
 /// To be called first in `main`: in a child, runs the command and gives its exit code.
 pub fn become_kindex() -> Option<ExitCode> {
@@ -40,7 +42,8 @@ impl Kindex {
     /// # Panics
     /// When the program cannot be started.
     pub fn start(arguments: &[&str]) -> Self {
-        let program = std::env::current_exe().expect("a program knows where it is");
+        let named = std::env::var_os(PROGRAM).map(PathBuf::from);
+        let program = named.unwrap_or_else(|| std::env::current_exe().expect("a program knows where it is"));
         let child = Command::new(program)
             .args(arguments)
             .env(ROLE, "1")
@@ -61,6 +64,11 @@ impl Kindex {
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.usage = usage(self.child.id()).unwrap_or(self.usage);
         self.child.try_wait().expect("the child is ours")
+    }
+
+    /// Its number among processes.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// What it used, as of the last look.

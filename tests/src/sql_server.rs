@@ -174,13 +174,19 @@ impl SqlServer {
         }
     }
 
+    /// The number of its process.
+    ///
+    /// # Panics
+    /// When the server was killed.
+    pub fn id(&self) -> u32 {
+        let process = self.process.as_ref();
+        process.expect("the server is running").child.id()
+    }
+
     /// Halts the server, so that it neither answers nor refuses, or lets it go on.
     pub fn pause(&self, halted: bool) {
-        let process = self.process.as_ref().expect("the server is running");
         let signal = if halted { "-STOP" } else { "-CONT" };
-        let sent = Command::new("kill")
-            .args([signal, &process.child.id().to_string()])
-            .status();
+        let sent = Command::new("kill").args([signal, &self.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()), "kill {signal}");
     }
 

@@ -2,6 +2,7 @@
 //! Same order of methods as `sqlite`. Knows no table and no statement.
 
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -28,6 +29,10 @@ const SESSION: &str = "SET SESSION time_zone = '+00:00', \
      innodb_lock_wait_timeout = ?";
 /// Repeatable read would take gap locks, which deadlock batches.
 const ISOLATION: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+
+/// How long connections beyond those to be kept may be idle. Closed as soon as they are given back, they would have to
+/// be opened again for the next of many calls at once, which costs more than the call.
+const SPARE_FOR: Duration = Duration::from_secs(2);
 
 pub(super) struct MySqlDriver {
     pool: Arc<MySqlPool>,
@@ -79,6 +84,7 @@ impl MySqlDriver {
 
 fn lazy_pool(options: &MySqlConnectOptions, config: &PoolConfig, itself: Weak<MySqlPool>) -> MySqlPool {
     let max_idle = config.max_idle as usize;
+    let is_trimming = Arc::new(AtomicBool::new(false));
     let lock_wait_s = i64::try_from(config.lock_wait().as_secs().max(1)).unwrap_or(i64::MAX);
     MySqlPoolOptions::new()
         .max_connections(config.max_open.max(1))
@@ -95,10 +101,26 @@ fn lazy_pool(options: &MySqlConnectOptions, config: &PoolConfig, itself: Weak<My
             })
         })
         .after_release(move |_, _| {
-            let idle = itself.upgrade().map_or(0, |pool| pool.num_idle());
-            Box::pin(async move { Ok(idle < max_idle) })
+            // The one that is given back is not among them yet.
+            let is_spare = itself.upgrade().is_some_and(|pool| pool.num_idle() >= max_idle);
+            if is_spare && !is_trimming.swap(true, Ordering::AcqRel) {
+                tokio::spawn(trim(itself.clone(), max_idle, is_trimming.clone()));
+            }
+            Box::pin(async { Ok(true) })
         })
         .connect_lazy_with(options.clone())
+}
+
+/// Closes what is idle beyond `max_idle`, after a while.
+async fn trim(pool: Weak<MySqlPool>, max_idle: usize, is_trimming: Arc<AtomicBool>) {
+    tokio::time::sleep(SPARE_FOR).await;
+    is_trimming.store(false, Ordering::Release);
+    let Some(pool) = pool.upgrade() else { return };
+    while pool.num_idle() > max_idle {
+        let Some(spare) = pool.try_acquire() else { return };
+        // Nobody waits for it, and a server that has gone away needs no goodbye.
+        spare.detach().close().await.ok();
+    }
 }
 
 impl Driver for MySqlDriver {

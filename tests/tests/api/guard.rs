@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Default)]
 pub(super) struct Guard {
     pub(super) reviews: Arc<AtomicUsize>,
+    requests: Arc<AtomicUsize>,
     /// User and method of what came with a token and was let through.
     pub(super) passed: Arc<Mutex<Vec<String>>>,
 }
@@ -38,6 +39,11 @@ fn allows(user: &str, verb: &str, namespace: &str) -> bool {
 }
 
 impl Guard {
+    /// How many have come by, reviews included.
+    pub(super) fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+
     /// Stands before a cluster; the configuration for who comes by.
     pub(super) async fn stand_before(&self, cluster: Config, stop: &CancellationToken) -> Config {
         let post = Post {
@@ -54,6 +60,7 @@ impl Guard {
 }
 
 async fn answer(State(post): State<Post>, request: Request) -> Response {
+    post.guard.requests.fetch_add(1, Ordering::SeqCst);
     let (mut parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap();
     let path = parts.uri.path().to_owned();

@@ -232,3 +232,68 @@ async fn an_object_that_somebody_holds_in_the_cluster_is_listed_once() {
     }
     stage.end().await;
 }
+
+/// Evicts live models while a list is under way, and waits until they are gone.
+async fn evict(stage: &Stage, names: &[String]) {
+    let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
+    for name in names {
+        let (code, _) = ask(&stage.api, "PATCH", &model(name), &patch).await;
+        assert_eq!(code, 200);
+    }
+    for name in names {
+        stage.wait_until_evicted(name).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_left_the_cluster_just_now_is_looked_for_in_one_list_of_it() {
+    let stage = Stage::behind_a_guard().await;
+    for number in 0..30 {
+        let labels = json!({"team": if number % 3 == 0 { "a" } else { "b" }});
+        stage.create(&format!("live-{number:02}"), labels, json!({})).await;
+    }
+    let gone: Vec<String> = (5..30).map(|number| format!("live-{number:02}")).collect();
+    evict(&stage, &gone).await;
+    // The second asks as another server would that has not seen the pages of the cluster.
+    for (query, items, requests_max) in [("", 30, 1), ("labelSelector=team%3Db", 20, 2), ("", 30, 1)] {
+        let before = stage.ground.guard.requests();
+        let (code, list) = ask(&stage.api, "GET", &format!("{MODELS}?{query}"), &Value::Null).await;
+        assert_eq!((code, names(&list).len()), (200, items), "{query}: {list}");
+        let requests = stage.ground.guard.requests() - before;
+        assert!(requests <= requests_max, "{query}: {requests} requests to the cluster");
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_objects_that_leave_while_a_list_is_read_are_on_one_page_each() {
+    let stage = Stage::on_sqlite().await;
+    let all: BTreeSet<String> = (0..40).map(|number| format!("live-{number:02}")).collect();
+    for name in &all {
+        stage.create(name, json!({"team": "a"}), json!({})).await;
+    }
+    let leaving: Vec<String> = all.iter().cloned().collect();
+    // Some leave before the first page, some after it: of those before and behind it. Then the list goes on with the
+    // server that has seen its pages, or with another one, which has to ask the cluster.
+    evict(&stage, &leaving[30..]).await;
+    for (part, query) in ["", "labelSelector=team%3Da"].iter().enumerate() {
+        let first = format!("{MODELS}?limit=12&{query}");
+        let (_, page) = ask(&stage.api, "GET", &first, &Value::Null).await;
+        let leaving: Vec<String> = leaving[part * 15..part * 15 + 15].to_vec();
+        evict(&stage, &leaving).await;
+        for server in [&stage.later, &stage.api] {
+            let mut found: Vec<String> = names(&page).into_iter().map(str::to_owned).collect();
+            let mut token = page["metadata"]["continue"].as_str().map(str::to_owned);
+            while let Some(next) = token {
+                let path = format!("{first}&continue={next}");
+                let (code, page) = ask(server, "GET", &path, &Value::Null).await;
+                assert_eq!(code, 200, "{page}");
+                found.extend(names(&page).into_iter().map(str::to_owned));
+                token = page["metadata"]["continue"].as_str().map(str::to_owned);
+            }
+            assert_eq!(found.len(), all.len(), "{query}: {found:?}");
+            assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), all, "{query}");
+        }
+    }
+    stage.end().await;
+}

@@ -144,6 +144,14 @@ impl Stage {
         Self::on(ground, &address, None, RightsOf::Caller).await
     }
 
+    /// On SQLite, behind a guard who counts requests and lets everybody by.
+    pub(super) async fn behind_a_guard() -> Self {
+        let mut ground = Ground::embedded().await;
+        ground.seen_by_the_server = ground.guard.stand_before(ground.config.clone(), &ground.stop).await;
+        let address = ground.sqlite();
+        Self::on(ground, &address, None, RightsOf::Server).await
+    }
+
     /// On MariaDB; nothing where it is absent and not required.
     pub(super) async fn on_mariadb() -> Option<Self> {
         let database = mariadb::database(Flavour::Plain)?;

@@ -1,10 +1,16 @@
-//! Many writers at once: no error reaches the caller, and no key occurs twice.
+//! Many writers at once: no error reaches the caller, and no key occurs twice. Many calls at once: connections are
+//! opened once.
+
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use kindex_runtime::store::RowWrite;
+use kindex_runtime::object::Uid;
+use kindex_runtime::store::{self, Address, MySqlFields, PoolConfig, RowWrite};
+use kindex_tests::mariadb::MariaDb;
 
-use super::backend::Backend;
-use super::widget::{WIDGET, Widget, at, widget};
+use super::backend::{Backend, mysql_rows};
+use super::widget::{REGISTRY, WIDGET, Widget, at, widget};
+use crate::harness::mariadb::available;
 
 scenarios!(
     sixteen_writers_of_new_objects_meet_no_error,
@@ -90,4 +96,53 @@ async fn writers_of_the_same_objects_leave_the_newest_versions(backend: Backend)
     if let Some(found) = backend.rows(&stale).await {
         assert_eq!(found[0][0].as_deref(), Some("0"));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_calls_at_once_open_each_connection_once_and_leave_few_behind() {
+    if !available() {
+        return;
+    }
+    let server = MariaDb::start(&[]);
+    let address = Address::mysql(&MySqlFields {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        database: "k".to_owned(),
+        ..MySqlFields::default()
+    });
+    let pool = PoolConfig {
+        max_open: WRITERS as u32,
+        max_idle: 2,
+        acquire_timeout: Duration::from_secs(60),
+        ..PoolConfig::default()
+    };
+    let store = store::open(&address, REGISTRY, &pool).expect("an address");
+    store.prepare().await.expect("prepared");
+    let Address::MySql(options) = &address else {
+        unreachable!("the address is a server's");
+    };
+    let opened = async || -> u64 {
+        let rows = mysql_rows(options, "SHOW GLOBAL STATUS LIKE 'Connections'").await;
+        rows[0][1]
+            .as_deref()
+            .and_then(|text| text.parse().ok())
+            .expect("a number")
+    };
+    let before = opened().await;
+    for _ in 0..30 {
+        let uids = [Uid::from("u1")];
+        let calls = (0..WRITERS).map(|_| store.row_states(&WIDGET, &uids));
+        for answer in join_all(calls).await {
+            answer.expect("read");
+        }
+    }
+    // The one that asks is new itself.
+    let more = opened().await - before - 1;
+    assert!(more <= u64::from(pool.max_open), "{more} connections for 480 calls");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while store.pool().expect("a server's").open > pool.max_idle {
+        assert!(Instant::now() < deadline, "{:?}", store.pool());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    store.close().await;
 }

@@ -1,6 +1,9 @@
 //! Lists over the cluster and SQL: first what the cluster has, at one version, then what SQL alone has. Pages are
 //! bounded, and no object is on two of them because it moved from one to the other in between.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use kindex_runtime::kind::Kind;
@@ -13,6 +16,7 @@ use serde_json::value::RawValue;
 use super::cluster::Call;
 use super::objects::Head;
 use super::rights::Wanted;
+use super::snapshot::{Moment, UIDS_MAX};
 use super::token::{Next, Token};
 use super::{Answer, Caller, Operations, Refusal, collection, refusal, stored};
 
@@ -23,7 +27,7 @@ const PAGE_MAX: u32 = 2000;
 /// What left the cluster less than this before a list began is looked for in the list's own version of the cluster:
 /// clocks differ, and a commit takes its time.
 const MARGIN: SignedDuration = SignedDuration::from_mins(1);
-/// How many are looked for at once.
+/// How many are looked for one by one, at once. For more of them in a page the cluster's list is read as a whole.
 const LOOKUPS: usize = 8;
 
 /// Which objects are listed.
@@ -75,11 +79,26 @@ pub(super) struct PageMetadata {
     resource_version: String,
     #[serde(default, rename = "continue")]
     pub(super) continue_token: Option<String>,
+    /// How many objects follow, where the cluster says it.
+    #[serde(default)]
+    remaining_item_count: Option<usize>,
 }
 
 impl Page {
     pub(super) fn read(answer: &Answer) -> Result<Self, Refusal> {
         serde_json::from_slice(&answer.text).map_err(|error| Refusal::unreachable(&error))
+    }
+
+    /// The token of the next page, where there is one.
+    fn next(&self) -> Option<&str> {
+        let token = self.metadata.continue_token.as_deref();
+        token.filter(|token| !token.is_empty())
+    }
+
+    fn uids(&self) -> Vec<Uid> {
+        let items = self.items.iter().flatten();
+        let heads = items.map(|item| Head::read(item.get().as_bytes()));
+        heads.map(|head| Uid::from(head.metadata.uid.as_str())).collect()
     }
 }
 
@@ -186,8 +205,8 @@ impl Walk<'_> {
     async fn cluster_page(&mut self, token: Option<String>) -> Result<Option<Next>, Refusal> {
         let mut query = selectors(self.options);
         query.push(("limit", self.limit.to_string()));
-        match token {
-            Some(token) => query.push(("continue", token)),
+        match &token {
+            Some(token) => query.push(("continue", token.clone())),
             None => {
                 for (name, value) in [
                     ("resourceVersion", &self.options.resource_version),
@@ -202,38 +221,51 @@ impl Walk<'_> {
         let path = collection(self.kind, self.options.namespace.as_deref());
         let page = self.read(Call::get(path, query)).await?;
         if self.version.is_empty() {
-            self.version = page.metadata.resource_version;
+            self.version.clone_from(&page.metadata.resource_version);
         }
-        let items = page.items.unwrap_or_default();
-        let hidden = self.shown_by_sql(&items).await?;
-        let texts = items.into_iter().zip(hidden).filter(|(_, hidden)| !hidden);
+        let uids = page.uids();
+        if self.options.labels.is_empty() && self.options.fields.is_empty() {
+            self.note(&page, token.as_deref(), &uids);
+        }
+        let next = page.next().map(str::to_owned);
+        let hidden = self.shown_by_sql(&uids).await?;
+        let items = page.items.into_iter().flatten().zip(uids);
+        let shown = items.filter(|(_, uid)| !hidden.contains(uid));
         self.items
-            .extend(texts.map(|(item, _)| String::from(Box::<str>::from(item))));
-        let token = page.metadata.continue_token.filter(|token| !token.is_empty());
-        Ok(Some(token.map_or(Next::Stored, Next::Cluster)))
+            .extend(shown.map(|(item, _)| String::from(Box::<str>::from(item))));
+        Ok(Some(next.map_or(Next::Stored, Next::Cluster)))
     }
 
     async fn read(&self, call: Call<'_>) -> Result<Page, Refusal> {
         Page::read(&self.operations.upstream.call(self.caller, call).await?)
     }
 
-    /// For each of these objects whether SQL alone will show it: it was on its way out before the list began.
-    async fn shown_by_sql(&self, items: &[Box<RawValue>]) -> Result<Vec<bool>, Refusal> {
-        let uids: Vec<Uid> = items
-            .iter()
-            .map(|item| Uid::from(Head::read(item.get().as_bytes()).metadata.uid.as_str()))
-            .collect();
+    /// Remembers a page of the cluster's list without selectors.
+    fn note(&self, page: &Page, token: Option<&str>, uids: &[Uid]) {
+        // A cluster that has forgotten the version may go on with a newer one.
+        if page.metadata.resource_version == self.version {
+            let snapshots = &self.operations.snapshots;
+            snapshots.note(&self.moment(), token, uids, page.next());
+        }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment::new(self.kind, self.options.namespace.as_deref(), &self.version)
+    }
+
+    /// Those of these objects that SQL alone will show: they were on their way out before the list began.
+    async fn shown_by_sql(&self, uids: &[Uid]) -> Result<HashSet<Uid>, Refusal> {
         let store = &self.operations.store;
         let failed = |error| refusal::of_query(&error);
-        let states = store.row_states(self.kind, &uids).await.map_err(failed)?;
-        let mut gone = Vec::new();
-        for state in states.iter().filter(|state| self.is_listed(state.life)) {
+        let states = store.row_states(self.kind, uids).await.map_err(failed)?;
+        let mut gone = HashSet::new();
+        for state in states.into_iter().filter(|state| self.is_listed(state.life)) {
             let row = store.get_by_id(self.kind, &state.uid).await.map_err(failed)?;
             if row.is_some_and(|row| self.is_listed(row.life) && !self.is_recent(&row)) {
-                gone.push(state.uid.clone());
+                gone.insert(state.uid);
             }
         }
-        Ok(uids.iter().map(|uid| gone.contains(uid)).collect())
+        Ok(gone)
     }
 
     /// Whether objects in this state of life are taken from SQL.
@@ -263,10 +295,16 @@ impl Walk<'_> {
             let next = token.map_or(Next::Stored, Next::StoredAfter);
             return Ok((!page.items.is_empty()).then_some(next));
         }
-        let this = &*self;
+        let recent = page.items.iter().filter(|row| self.is_recent(row)).count();
+        let snapshot = self.snapshot(recent).await?;
+        let (this, snapshot) = (&*self, &snapshot);
         let kept: Vec<Option<String>> = stream::iter(page.items)
             .map(|row| async move {
-                let is_elsewhere = this.is_recent(&row) && this.is_in_the_cluster(&row).await?;
+                let is_elsewhere = this.is_recent(&row)
+                    && match snapshot {
+                        Some(uids) => uids.contains(&row.object.metadata.uid),
+                        None => this.is_in_the_cluster(&row).await?,
+                    };
                 Ok::<_, Refusal>((!is_elsewhere).then(|| stored::shown(&row)))
             })
             .buffered(LOOKUPS)
@@ -276,14 +314,51 @@ impl Walk<'_> {
         Ok(page.continue_token.map(Next::StoredAfter))
     }
 
+    /// All that the cluster had at the version of the list, where so many objects are to be looked for in it that this
+    /// pays; nothing where it is too much to remember.
+    async fn snapshot(&self, wanted: usize) -> Result<Option<Arc<HashSet<Uid>>>, Refusal> {
+        let moment = self.moment();
+        let known = self.operations.snapshots.whole(&moment);
+        if known.is_some() || wanted <= LOOKUPS {
+            return Ok(known);
+        }
+        let path = collection(self.kind, self.options.namespace.as_deref());
+        let server = self.caller.on_behalf();
+        let (mut token, mut count): (Option<String>, usize) = (None, 0);
+        loop {
+            let mut query = vec![("limit", PAGE_MAX.to_string())];
+            match &token {
+                Some(token) => query.push(("continue", token.clone())),
+                None => query.extend(self.exactly()),
+            }
+            let call = Call::get(path.clone(), query);
+            let page = Page::read(&self.operations.upstream.call(&server, call).await?)?;
+            let uids = page.uids();
+            count += uids.len();
+            if count + page.metadata.remaining_item_count.unwrap_or_default() > UIDS_MAX {
+                return Ok(None);
+            }
+            self.note(&page, token.as_deref(), &uids);
+            token = page.next().map(str::to_owned);
+            if token.is_none() {
+                return Ok(self.operations.snapshots.whole(&moment));
+            }
+        }
+    }
+
+    /// Parameters of a request about the version of the list.
+    fn exactly(&self) -> [(&'static str, String); 2] {
+        [
+            ("resourceVersion", self.version.clone()),
+            ("resourceVersionMatch", "Exact".to_owned()),
+        ]
+    }
+
     /// Whether the cluster had an object at the version of the list, so that it was shown already.
     async fn is_in_the_cluster(&self, row: &Stored) -> Result<bool, Refusal> {
         let metadata = &row.object.metadata;
-        let query = vec![
-            ("fieldSelector", format!("metadata.name={}", metadata.name)),
-            ("resourceVersion", self.version.clone()),
-            ("resourceVersionMatch", "Exact".to_owned()),
-        ];
+        let mut query = vec![("fieldSelector", format!("metadata.name={}", metadata.name))];
+        query.extend(self.exactly());
         let path = collection(self.kind, Some(&metadata.namespace));
         let server = self.caller.on_behalf();
         let call = Call::get(path, query);

@@ -13,6 +13,7 @@ mod refusal;
 mod remove;
 mod rights;
 mod search;
+mod snapshot;
 mod stored;
 mod token;
 mod update;
@@ -27,6 +28,7 @@ use kindex_runtime::store::MetadataStorage;
 
 use cluster::{Call, Upstream};
 use rights::{Rights, Wanted};
+use snapshot::Snapshots;
 
 use crate::figures::Figures;
 
@@ -86,6 +88,7 @@ pub struct Operations {
     store: Arc<dyn MetadataStorage>,
     clock: fn() -> Timestamp,
     figures: Figures,
+    snapshots: Snapshots,
 }
 
 impl Operations {
@@ -106,6 +109,7 @@ impl Operations {
             store,
             clock: Timestamp::now,
             figures: Figures::default(),
+            snapshots: Snapshots::default(),
         })
     }
 

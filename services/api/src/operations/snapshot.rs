@@ -1,0 +1,140 @@
+//! What the cluster had at the version of a list, by uid: remembered from the pages of lists as they pass, so that
+//! nobody has to ask the cluster for each object that left it lately. Refuses to know rows and selectors.
+//!
+//! # Why this is enough
+//! An object is to be taken from the cluster's part of a list or from SQL's, and from one of them. Whoever left the
+//! cluster well before the list began is SQL's, wherever it may still hang about. Of whoever left it lately clocks
+//! cannot tell on which side of the list's version that was; the cluster's own list at that version can, since it is
+//! what was shown. So an object that left lately is SQL's if, and only if, the cluster's list of that version without
+//! selectors does not have its uid. That list never changes once its version is past: it is read at most once, and
+//! then it may be remembered for as long as one likes.
+//!
+//! What is remembered is a whole list or none. Pages count where each continues the one before by its token and is of
+//! the same version; a chain that breaks, because another server read a page or the cluster went on at a newer
+//! version, never becomes whole.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::Uid;
+
+/// Lists that are remembered at once.
+const LISTS_MAX: usize = 16;
+/// Objects that are remembered at once, of all lists: about 10 MB. A longer list is not remembered.
+pub(super) const UIDS_MAX: usize = 100_000;
+
+/// A collection of the cluster at one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    table: &'static str,
+    namespace: Option<String>,
+    version: String,
+}
+
+impl Moment {
+    pub(super) fn new(kind: &Kind, namespace: Option<&str>, version: &str) -> Self {
+        Self {
+            table: kind.table,
+            namespace: namespace.map(str::to_owned),
+            version: version.to_owned(),
+        }
+    }
+}
+
+struct Snapshot {
+    of: Moment,
+    uids: Arc<HashSet<Uid>>,
+    /// The token of the page that is missing next; none where the list is whole.
+    next: Option<String>,
+}
+
+/// The lists that are remembered, those that were begun last at the end.
+#[derive(Default)]
+pub(super) struct Snapshots(Mutex<VecDeque<Snapshot>>);
+
+impl Snapshots {
+    /// Takes note of a page: that after `token`, or the first, and which one follows.
+    pub(super) fn note(&self, of: &Moment, token: Option<&str>, uids: &[Uid], next: Option<&str>) {
+        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lists.iter().position(|list| list.of == *of);
+        let mut list = match (known, token) {
+            (Some(at), None) if lists[at].next.is_none() => return,
+            (known, None) => {
+                let _begun = known.and_then(|at| lists.remove(at));
+                Snapshot {
+                    of: of.clone(),
+                    uids: Arc::default(),
+                    next: None,
+                }
+            }
+            (Some(at), Some(_)) if lists[at].next.as_deref() == token => match lists.remove(at) {
+                Some(list) => list,
+                None => return,
+            },
+            (_, Some(_)) => return,
+        };
+        Arc::make_mut(&mut list.uids).extend(uids.iter().cloned());
+        list.next = next.map(str::to_owned);
+        lists.push_back(list);
+        let count = |lists: &VecDeque<Snapshot>| lists.iter().map(|list| list.uids.len()).sum::<usize>();
+        while lists.len() > LISTS_MAX || count(&lists) > UIDS_MAX {
+            lists.pop_front();
+        }
+    }
+
+    /// All that the cluster had then, where it is known.
+    pub(super) fn whole(&self, of: &Moment) -> Option<Arc<HashSet<Uid>>> {
+        let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut whole = lists.iter().filter(|list| list.next.is_none());
+        whole.find(|list| list.of == *of).map(|list| list.uids.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(version: &str) -> Moment {
+        Moment {
+            table: "model",
+            namespace: None,
+            version: version.to_owned(),
+        }
+    }
+
+    fn uids(numbers: std::ops::Range<usize>) -> Vec<Uid> {
+        numbers.map(|number| Uid::from(number.to_string().as_str())).collect()
+    }
+
+    #[test]
+    fn only_an_unbroken_chain_of_pages_is_whole() {
+        let (lists, of) = (Snapshots::default(), moment("7"));
+        lists.note(&of, None, &uids(0..2), Some("a"));
+        assert!(lists.whole(&of).is_none(), "a page is missing");
+        lists.note(&of, Some("b"), &uids(4..6), None);
+        assert!(lists.whole(&of).is_none(), "the page between is missing");
+        lists.note(&moment("8"), Some("a"), &uids(2..4), None);
+        assert!(lists.whole(&moment("8")).is_none() && lists.whole(&of).is_none());
+        lists.note(&of, Some("a"), &uids(2..4), Some("b"));
+        lists.note(&of, Some("b"), &uids(4..6), None);
+        let whole = lists.whole(&of).expect("all pages have passed");
+        assert_eq!(whole.len(), 6);
+        lists.note(&of, None, &uids(0..2), Some("a"));
+        assert!(lists.whole(&of).is_some(), "what is whole stays so");
+    }
+
+    #[test]
+    fn a_list_that_begins_anew_begins_empty_and_the_oldest_are_forgotten() {
+        let (lists, of) = (Snapshots::default(), moment("7"));
+        lists.note(&of, None, &uids(0..5), Some("a"));
+        lists.note(&of, None, &uids(0..2), None);
+        assert_eq!(lists.whole(&of).expect("whole").len(), 2);
+        for version in 0..LISTS_MAX {
+            lists.note(&moment(&format!("later-{version}")), None, &[], None);
+        }
+        assert!(lists.whole(&of).is_none());
+        lists.note(&of, None, &uids(0..UIDS_MAX + 1), None);
+        assert!(lists.whole(&of).is_none(), "too long");
+    }
+}
