@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Mutex;
 
 use tokio::net::TcpSocket;
@@ -24,7 +25,9 @@ static HELD: Mutex<Option<Held>> = Mutex::new(None);
 /// # Panics
 /// When all are taken, or the machine's temporary folder is not writable.
 pub fn reserve() -> u16 {
-    let directory = std::env::temp_dir().join("kindex-ports");
+    // Each user's own: nobody can lock what another one has made.
+    let user = std::fs::metadata("/proc/self").expect("Linux").uid();
+    let directory = std::env::temp_dir().join(format!("kindex-ports-{user}"));
     std::fs::create_dir_all(&directory).expect("the temporary folder is writable");
     let mut held = HELD.lock().expect("nobody panics while holding ports");
     let held = held.get_or_insert_with(|| Held {
