@@ -3,6 +3,8 @@
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
+use tempfile::TempDir;
+
 use crate::require::program;
 use crate::sql_server::{SqlServer, as_account};
 
@@ -33,7 +35,28 @@ impl MariaDb {
     /// # Panics
     /// When the data directory cannot be made.
     pub fn prepare(options: &[&str]) -> Self {
+        Self::prepare_in(SqlServer::directory_for("mariadb"), options)
+    }
+
+    /// Starts a server with this certificate and its key, both as PEM, for clients that speak TLS and no others.
+    ///
+    /// # Panics
+    /// As [`MariaDb::start`].
+    pub fn start_encrypted(certificate: &str, key: &str) -> Self {
         let directory = SqlServer::directory_for("mariadb");
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).expect("the directory is writable");
+            path.display().to_string()
+        };
+        let certificate = format!("--ssl-cert={}", file("server.crt", certificate));
+        let key = format!("--ssl-key={}", file("server.key", key));
+        let mut server = Self::prepare_in(directory, &[&certificate, &key, "--require-secure-transport=ON"]);
+        server.resume();
+        server
+    }
+
+    fn prepare_in(directory: TempDir, options: &[&str]) -> Self {
         let made = as_account(&found("mariadb-install-db"))
             .args(["--no-defaults", "--auth-root-authentication-method=normal"])
             .args(["--skip-test-db", "--skip-name-resolve"])

@@ -10,7 +10,7 @@ use serde_saphyr::Spanned;
 
 use crate::ingester::settings::{OrphanGuard, Settings};
 use crate::kind::{Kind, Registry};
-use crate::store::{Address, MySqlFields, PoolConfig, SqlitePlace};
+use crate::store::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
 
 mod credentials;
 mod duration;
@@ -273,6 +273,7 @@ fn read_mysql(reader: &mut Reader<'_>, mut stanza: Stanza) -> MySqlConfig {
     reader.one_of(stanza, "password", "passwordFile");
     let pool = PoolConfig::default();
     let port = reader.number(stanza, "port", 1, u16::MAX.into());
+    let tls = read_tls(reader, stanza);
     let config = MySqlConfig {
         enabled: reader.flag(stanza, "enabled").unwrap_or_default(),
         fields: MySqlFields {
@@ -281,7 +282,7 @@ fn read_mysql(reader: &mut Reader<'_>, mut stanza: Stanza) -> MySqlConfig {
             user: reader.text(stanza, "user").unwrap_or_default(),
             password: reader.text(stanza, "password").unwrap_or_default(),
             database: reader.text(stanza, "database").unwrap_or_default(),
-            ..MySqlFields::default()
+            tls,
         },
         user_file: reader.text(stanza, "userFile").map(PathBuf::from),
         password_file: reader.text(stanza, "passwordFile").map(PathBuf::from),
@@ -298,6 +299,35 @@ fn read_mysql(reader: &mut Reader<'_>, mut stanza: Stanza) -> MySqlConfig {
     };
     reader.finish(std::mem::take(stanza));
     config
+}
+
+fn read_tls(reader: &mut Reader<'_>, stanza: &mut Stanza) -> Tls {
+    const MODES: [(&str, TlsMode); 5] = [
+        ("disabled", TlsMode::Disabled),
+        ("preferred", TlsMode::Preferred),
+        ("required", TlsMode::Required),
+        ("verify-ca", TlsMode::VerifyCa),
+        ("verify-identity", TlsMode::VerifyIdentity),
+    ];
+    let has = |key: &str| stanza.has(key);
+    let (has_cert, has_key) = (has("tlsCertFile"), has("tlsKeyFile"));
+    let mode = reader.choice(stanza, "tlsMode", &MODES).unwrap_or_default();
+    if !matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyIdentity) {
+        let help = "set tlsMode to verify-ca or verify-identity";
+        reader.needless(stanza, "tlsCaFile", "is given, and nothing is compared with it", help);
+    }
+    if has_cert != has_key {
+        let help = "give tlsCertFile and tlsKeyFile, or neither";
+        reader.needless(stanza, "tlsCertFile", "is given without its key", help);
+        reader.needless(stanza, "tlsKeyFile", "is given without its certificate", help);
+    }
+    let mut file = |key| reader.text(stanza, key).map(PathBuf::from);
+    Tls {
+        mode,
+        ca: file("tlsCaFile"),
+        cert: file("tlsCertFile"),
+        key: file("tlsKeyFile"),
+    }
 }
 
 fn read_ingester(reader: &mut Reader<'_>, mut stanza: Stanza, registry: &Registry) -> IngesterConfig {

@@ -147,6 +147,32 @@ impl Reader<'_> {
         None
     }
 
+    /// One of these words.
+    pub(super) fn choice<T: Copy>(&mut self, stanza: &mut Stanza, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        let value = stanza.take(key)?;
+        let chosen = match &value.value {
+            Node::Absent => return None,
+            Node::Scalar(Scalar::Text(text)) => words.iter().find(|(word, _)| word == text),
+            Node::Scalar(_) | Node::Map(_) | Node::List => None,
+        };
+        if chosen.is_none() {
+            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            self.mistake(
+                place(&value),
+                format!("{key} must be one of {}", words.join(", ")),
+                None,
+            );
+        }
+        chosen.map(|(_, choice)| *choice)
+    }
+
+    /// Reports a key that does nothing without something else.
+    pub(super) fn needless(&mut self, stanza: &Stanza, key: &'static str, why: &str, help: &str) {
+        if let Some((found, _)) = stanza.entries.iter().find(|(found, _)| found.value == key) {
+            self.mistake(place(found), format!("{key} {why}"), Some(help.to_owned()));
+        }
+    }
+
     pub(super) fn number(&mut self, stanza: &mut Stanza, key: &'static str, least: u32, most: u32) -> Option<u32> {
         let value = stanza.take(key)?;
         self.number_of(key, &value, least, most)
@@ -223,6 +249,11 @@ impl Reader<'_> {
 
 impl Stanza {
     /// Takes out a key's value and remembers that the key is known.
+    /// Whether a key is given, and not taken yet.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|(found, _)| found.value == key)
+    }
+
     pub(super) fn take(&mut self, key: &'static str) -> Option<Spanned<Node>> {
         self.known.push(key);
         let index = self.entries.iter().position(|(name, _)| name.value == key)?;

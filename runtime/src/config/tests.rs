@@ -139,6 +139,36 @@ fn credentials_stand_in_the_file_or_in_files_of_their_own() {
 }
 
 #[test]
+fn the_encryption_of_a_database_is_read_and_what_has_no_effect_is_a_mistake() {
+    let mysql = |keys: &str| format!("mysql: {{host: h, {keys}}}\n");
+    let tls = |keys: &str| parse(&mysql(keys)).mysql.fields.tls;
+    assert_eq!(parse("mysql: {host: h}").mysql.fields.tls.mode, TlsMode::Preferred);
+    assert_eq!(tls("tlsMode: disabled").mode, TlsMode::Disabled);
+    let all = tls("tlsMode: verify-identity, tlsCaFile: /ca, tlsCertFile: /cert, tlsKeyFile: /key");
+    assert_eq!(all.mode, TlsMode::VerifyIdentity);
+    assert_eq!(
+        [all.ca, all.cert, all.key],
+        ["/ca", "/cert", "/key"].map(|path| Some(path.into()))
+    );
+    for (keys, said) in [
+        (
+            "tlsMode: verify",
+            "tlsMode must be one of disabled, preferred, required, verify-ca",
+        ),
+        ("tlsCaFile: /ca", "tlsCaFile is given, and nothing is compared with it"),
+        (
+            "tlsMode: required, tlsCaFile: /ca",
+            "set tlsMode to verify-ca or verify-identity",
+        ),
+        ("tlsCertFile: /cert", "tlsCertFile is given without its key"),
+        ("tlsKeyFile: /key", "tlsKeyFile is given without its certificate"),
+    ] {
+        let refused = refused(&mysql(keys));
+        assert!(refused.contains(said), "{refused}");
+    }
+}
+
+#[test]
 fn the_orphan_guard_is_set_for_all_kinds_and_for_single_ones() {
     let guard = |text: &str, kind| parse(text).settings(kind, false).orphan_guard;
     let unset = OrphanGuard {

@@ -2,6 +2,7 @@
 //! values that cannot work are refused in words.
 
 use kindex_runtime::config::{Config, MetadataStorageChoice};
+use kindex_runtime::store::TlsMode;
 use kindex_tests::helm;
 use kindex_tests::require::require;
 use serde_json::{Value, json};
@@ -15,6 +16,9 @@ pub(super) const EVERYTHING: &[&str] = &[
     "--set=api.tls.secretName=kindex-tls",
     "--set=serviceMonitor.enabled=true",
     "--set=schema.bundledSql.enabled=true",
+    "--set=database.tls.mode=verify-identity",
+    "--set=database.tls.caSecret=kindex-mysql-ca",
+    "--set=database.tls.clientSecret=kindex-mysql-client",
     "--set=ingester.mode=shards",
     "--set=ingester.nodeSelector.disk=fast",
     "--set=ingester.priorityClassName=system-cluster-critical",
@@ -91,6 +95,22 @@ fn the_config_maps_hold_the_configuration_that_the_program_reads() {
         assert!(address.to_string().ends_with("@mysql:3306/michelangelo"), "{address}");
         assert_eq!(config.mysql.password_file, Some("/etc/kindex/mysql/password".into()));
     }
+}
+
+#[test]
+fn the_encryption_of_the_database_is_what_the_values_say() {
+    if !helm_is_there() {
+        return;
+    }
+    let config = |values: &[&str]| configuration(&rendered(values), "kindex").mysql.fields.tls;
+    assert_eq!(config(&[]).mode, TlsMode::Preferred);
+    let tls = config(EVERYTHING);
+    assert_eq!(tls.mode, TlsMode::VerifyIdentity);
+    let files = ["ca.crt", "tls.crt", "tls.key"].map(|file| Some(format!("/etc/kindex/mysql/{file}").into()));
+    assert_eq!([tls.ca, tls.cert, tls.key], files);
+    let said = refused(&["--set=database.tls.caSecret=a", "--set=config.mysql.tlsMode=required"]);
+    assert!(said.contains("Take mode verify-ca or verify-identity"), "{said}");
+    assert!(said.contains("Say it in database.tls instead"), "{said}");
 }
 
 /// Disabling as operators know it: the stanza goes, and rows stay.

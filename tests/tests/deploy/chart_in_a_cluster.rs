@@ -165,9 +165,9 @@ fn helm_installs_changes_and_removes_a_release() {
     let config = || cluster.get(&["configmap", "kindex"])["data"]["config.yaml"].to_string();
     let with = |values: &[&str]| cluster.helm(&[&upgrade[..], values].concat());
     with(&["--set=config.mysql.host=db"]);
-    let before = config();
     assert_eq!(replicas(), 2);
     with(EVERYTHING);
+    let before = config();
     let monitors = cluster.get(&["servicemonitors"]);
     assert_eq!(monitors["items"].as_array().map(Vec::len), Some(1));
     // As the page on the chart has it.

@@ -51,6 +51,7 @@ mod collection;
 mod concurrent;
 mod conditions;
 mod direct;
+mod encrypted;
 mod expressions;
 mod extremes;
 mod faults;

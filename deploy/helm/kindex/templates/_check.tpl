@@ -9,6 +9,14 @@
 {{- if or .userFile .passwordFile -}}
 {{- $mistakes = append $mistakes "config.mysql.userFile and passwordFile: the chart sets them. Name the Secret and its keys in database instead" -}}
 {{- end -}}
+{{- if or .tlsMode .tlsCaFile .tlsCertFile .tlsKeyFile -}}
+{{- $mistakes = append $mistakes "config.mysql.tlsMode and its files: the chart sets them. Say it in database.tls instead" -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.database.tls -}}
+{{- if and .caSecret (not (hasPrefix "verify-" .mode)) -}}
+{{- $mistakes = append $mistakes (printf "database.tls.caSecret with mode %s: nothing is compared with it. Take mode verify-ca or verify-identity" .mode) -}}
+{{- end -}}
 {{- end -}}
 {{- if .Values.config.sqlite -}}
 {{- $mistakes = append $mistakes "config.sqlite: pods share no file. Name a MySQL or MariaDB server in config.mysql" -}}

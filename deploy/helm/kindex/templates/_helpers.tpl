@@ -56,6 +56,16 @@ true
 {{- $_ := set $config.mysql "userFile" "/etc/kindex/mysql/user" -}}
 {{- end -}}
 {{- $_ := set $config.mysql "passwordFile" "/etc/kindex/mysql/password" -}}
+{{- with .Values.database.tls -}}
+{{- $_ := set $config.mysql "tlsMode" .mode -}}
+{{- if .caSecret -}}
+{{- $_ := set $config.mysql "tlsCaFile" "/etc/kindex/mysql/ca.crt" -}}
+{{- end -}}
+{{- if .clientSecret -}}
+{{- $_ := set $config.mysql "tlsCertFile" "/etc/kindex/mysql/tls.crt" -}}
+{{- $_ := set $config.mysql "tlsKeyFile" "/etc/kindex/mysql/tls.key" -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- toYaml $config -}}
 {{- end }}
@@ -79,17 +89,37 @@ capabilities:
 {{- /* The volume of the credentials; "" where there is no database. */}}
 {{- define "kindex.credentials" -}}
 - name: mysql
-  secret:
-    secretName: {{ .Values.database.existingSecret }}
+  projected:
     {{- /* 0440, which YAML 1.2 reads as another number. */}}
     defaultMode: 288
-    items:
-      {{- if not .Values.config.mysql.user }}
-      - key: {{ .Values.database.userKey }}
-        path: user
+    sources:
+      - secret:
+          name: {{ .Values.database.existingSecret }}
+          items:
+            {{- if not .Values.config.mysql.user }}
+            - key: {{ .Values.database.userKey }}
+              path: user
+            {{- end }}
+            - key: {{ .Values.database.passwordKey }}
+              path: password
+      {{- with .Values.database.tls }}
+      {{- if .caSecret }}
+      - secret:
+          name: {{ .caSecret }}
+          items:
+            - key: {{ .caKey }}
+              path: ca.crt
       {{- end }}
-      - key: {{ .Values.database.passwordKey }}
-        path: password
+      {{- if .clientSecret }}
+      - secret:
+          name: {{ .clientSecret }}
+          items:
+            - key: tls.crt
+              path: tls.crt
+            - key: tls.key
+              path: tls.key
+      {{- end }}
+      {{- end }}
 {{- end }}
 
 {{- define "kindex.environment" -}}

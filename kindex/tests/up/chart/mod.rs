@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::process::{kubectl_is_there, wait_for};
-use pod::{Container, Pod, Volumes};
+use pod::{Container, Pod, Volumes, tls};
 
 /// Where the samples are.
 const SAMPLES: &str = "ingester-test";
@@ -65,7 +65,7 @@ impl Release {
         }
         let mut release = Self {
             plane: ControlPlane::start(),
-            database: MariaDb::start(&[]),
+            database: MariaDb::start_encrypted(&tls("first.crt"), &tls("first.key")),
             runtime: Runtime::new().expect("a runtime"),
             directory: tempfile::tempdir().expect("a temporary directory"),
             manifests: Vec::new(),
@@ -89,6 +89,8 @@ impl Release {
             "--set=ingester.leaseSeconds=3",
             "--set=api.enabled=true",
             "--set=api.tls.secretName=kindex-tls",
+            "--set=database.tls.mode=verify-identity",
+            "--set=database.tls.caSecret=kindex-mysql",
             "--set=schema.bundledSql.enabled=true",
         ];
         release.manifests = helm::template(&values).expect("rendered");
@@ -167,11 +169,10 @@ impl Release {
                 "stringData": data});
             self.kubectl(&["create", "-f", "-"], &secret.to_string());
         };
-        let tls = |name: &str| std::fs::read_to_string(root.join("tests/tests/api/tls").join(name)).expect("a file");
         keys(
             "Opaque",
             "kindex-mysql",
-            json!({"user": "kindex", "password": PASSWORD}),
+            json!({"user": "kindex", "password": PASSWORD, "ca.crt": tls("first.crt")}),
         );
         let pair = json!({"tls.crt": tls("first.crt"), "tls.key": tls("first.key")});
         keys("kubernetes.io/tls", "kindex-tls", pair);

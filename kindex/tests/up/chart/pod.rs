@@ -21,6 +21,12 @@ pub(super) trait Volumes {
     fn secret(&self, name: &str, key: &str) -> String;
 }
 
+/// Of the certificates of the tests, which name 127.0.0.1.
+pub(super) fn tls(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/tests/api/tls");
+    fs::read_to_string(folder.join(name)).expect("a file")
+}
+
 /// A pod with its files in a directory.
 pub(super) struct Pod {
     spec: Value,
@@ -77,6 +83,15 @@ impl Pod {
                     text
                 };
                 write(&file, &text);
+            }
+        }
+        for source in list(&volume["projected"]["sources"]) {
+            let secret = &source["secret"];
+            for item in list(&secret["items"]) {
+                write(
+                    text(&item["path"]),
+                    &volumes.secret(text(&secret["name"]), text(&item["key"])),
+                );
             }
         }
         let secret = &volume["secret"];
