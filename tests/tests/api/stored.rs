@@ -144,3 +144,33 @@ async fn a_collection_is_deleted_in_both_places_by_its_selectors_alone() {
     assert_eq!(left, ["gone-y", "live-y"]);
     stage.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_creations_at_once_those_of_archived_names_alone_are_refused() {
+    let stage = Stage::on_sqlite().await;
+    for number in [0, 7, 20] {
+        stage
+            .create_evicted(&format!("m-{number:02}"), json!({}), json!({}))
+            .await;
+    }
+    let creations = (0..40).map(|number| {
+        let (client, object) = (
+            &stage.api,
+            manifest(json!({"name": format!("m-{number:02}")}), json!({})),
+        );
+        async move { ask(client, "POST", MODELS, &object).await.0 }
+    });
+    for (number, code) in futures::future::join_all(creations).await.into_iter().enumerate() {
+        let expected = if [0, 7, 20].contains(&number) { 409 } else { 201 };
+        assert_eq!(code, expected, "m-{number:02}");
+    }
+    // A name is free again once its object is deleted, wherever it lived.
+    for name in ["m-07", "m-08"] {
+        let (code, _) = ask(&stage.api, "DELETE", &model(name), &Value::Null).await;
+        assert_eq!(code, 200);
+        stage.wait_until_deleted(name).await;
+        let again = manifest(json!({"name": name}), json!({}));
+        assert_eq!(ask(&stage.api, "POST", MODELS, &again).await.0, 201, "{name}");
+    }
+    stage.end().await;
+}

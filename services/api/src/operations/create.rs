@@ -60,7 +60,8 @@ impl Operations {
         let name = head.metadata.name.as_str();
         if !name.is_empty() {
             let place = Place { kind, namespace, name };
-            if self.stored_only(&place).await?.is_some() {
+            let is_free = self.names.is_free(&self.store, &place).await?;
+            if !is_free && self.stored_only(&place).await?.is_some() {
                 return Err(Refusal::already_exists(&place));
             }
         }

@@ -8,6 +8,7 @@ mod create;
 mod edit;
 mod get;
 mod list;
+mod names;
 mod objects;
 mod refusal;
 mod remove;
@@ -27,6 +28,7 @@ use kindex_runtime::kind::{Kind, Registry, Scope};
 use kindex_runtime::store::MetadataStorage;
 
 use cluster::{Call, Upstream};
+use names::Names;
 use rights::{Rights, Wanted};
 use snapshot::Snapshots;
 
@@ -89,6 +91,7 @@ pub struct Operations {
     clock: fn() -> Timestamp,
     figures: Figures,
     snapshots: Snapshots,
+    names: Names,
 }
 
 impl Operations {
@@ -110,6 +113,7 @@ impl Operations {
             clock: Timestamp::now,
             figures: Figures::default(),
             snapshots: Snapshots::default(),
+            names: Names::default(),
         })
     }
 

@@ -1,0 +1,105 @@
+//! Which names are free in SQL: asked one after the other, for all who wait by then in one statement, because each
+//! creation has to know and most names are new. Refuses to know what is done with a name.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kindex_runtime::kind::Kind;
+use kindex_runtime::store::{Life, MetadataStorage, StoreError, Stored};
+use tokio::sync::oneshot;
+
+use super::{Place, Reason, Refusal, refusal};
+
+/// Names that are asked for in one statement at most.
+const TOGETHER_MAX: usize = 200;
+
+/// Namespace and name.
+type Name = (String, String);
+/// Where it is said whether a name is free.
+type Answer = oneshot::Sender<Result<bool, Refusal>>;
+
+/// Who waits for the next statement of a kind.
+#[derive(Default)]
+struct Line {
+    waiting: Vec<(Name, Answer)>,
+    /// Whether a statement is under way; the next one begins when it ends.
+    is_moving: bool,
+}
+
+/// The lines, by the tables of the kinds.
+#[derive(Clone, Default)]
+pub(super) struct Names(Arc<Mutex<HashMap<&'static str, Line>>>);
+
+impl Names {
+    /// Whether nothing that is not deleted has a name in SQL.
+    ///
+    /// # Guarantees
+    /// The statement that answers begins after the question.
+    pub(super) async fn is_free(&self, store: &Arc<dyn MetadataStorage>, place: &Place<'_>) -> Result<bool, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        let (kind, name) = (place.kind, (place.namespace.to_owned(), place.name.to_owned()));
+        if self.join(kind, name, answer) {
+            let (names, store) = (self.clone(), store.clone());
+            // A task of its own: the client that came first may leave, and others wait behind it.
+            tokio::spawn(async move { names.ask(kind, &*store).await });
+        }
+        let stopped = |_| Refusal::try_again(Reason::ServiceUnavailable, "the server is shutting down; try again");
+        answered.await.map_err(stopped)?
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<&'static str, Line>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Joins a line; whether it stood still, so that it has to be moved now.
+    fn join(&self, kind: &Kind, name: Name, answer: Answer) -> bool {
+        let mut lines = self.lock();
+        let line = lines.entry(kind.table).or_default();
+        line.waiting.push((name, answer));
+        !std::mem::replace(&mut line.is_moving, true)
+    }
+
+    /// Those at the head of a line. Where nobody waits, it stands still.
+    fn leave(&self, kind: &Kind) -> Vec<(Name, Answer)> {
+        let mut lines = self.lock();
+        let line = lines.entry(kind.table).or_default();
+        let behind = line.waiting.split_off(line.waiting.len().min(TOGETHER_MAX));
+        let ahead = std::mem::replace(&mut line.waiting, behind);
+        line.is_moving = !ahead.is_empty();
+        ahead
+    }
+
+    async fn ask(&self, kind: &'static Kind, store: &dyn MetadataStorage) {
+        loop {
+            let (names, answers): (Vec<_>, Vec<_>) = self.leave(kind).into_iter().unzip();
+            if names.is_empty() {
+                return;
+            }
+            let taken = taken(kind, store, &names).await;
+            let taken = taken.map_err(|error| refusal::of_query(&error));
+            for (name, answer) in names.iter().zip(answers) {
+                let is_free = taken
+                    .as_ref()
+                    .map(|taken| !taken.contains(name))
+                    .map_err(Refusal::clone);
+                // Whoever has left meanwhile needs no answer.
+                let _gone = answer.send(is_free);
+            }
+        }
+    }
+}
+
+/// Those of these names that something has that is not deleted.
+async fn taken(kind: &Kind, store: &dyn MetadataStorage, names: &[Name]) -> Result<HashSet<Name>, StoreError> {
+    let found = match names {
+        // Quicker for one.
+        [(namespace, name)] => store.get_by_name(kind, namespace, name).await?.into_iter().collect(),
+        _ => store.newest_by_names(kind, names).await?,
+    };
+    let open = found.into_iter().filter(|row| row.life != Life::Deleted);
+    let name = |row: Stored| {
+        let metadata = &row.object.metadata;
+        (metadata.namespace.clone(), metadata.name.clone())
+    };
+    Ok(open.map(name).collect())
+}
