@@ -5,8 +5,11 @@
 #[path = "../../tests/src/require.rs"]
 pub mod require;
 
+#[path = "../../tests/src/patience.rs"]
+pub mod patience;
+
 #[path = "../../tests/src/ports.rs"]
-mod ports;
+pub mod ports;
 
 #[path = "../../tests/src/sql_server.rs"]
 pub mod sql_server;
