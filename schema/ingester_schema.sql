@@ -2,7 +2,7 @@
 --
 -- Creates Kindex's database and its tables on MySQL and MariaDB. May be run again at any time.
 --
--- 13 kinds, 39 tables of theirs, 7 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 9 of Kindex's own.
 
 CREATE DATABASE IF NOT EXISTS `michelangelo`;
 USE `michelangelo`;
@@ -678,7 +678,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, and the state of work that goes on for longer than a process.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, and the last changes of objects that live in SQL alone, for those who watch.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -727,4 +727,20 @@ CREATE TABLE IF NOT EXISTS `kindex_state` (
     `value` MEDIUMTEXT NOT NULL,
     `update_time` DATETIME(6) NOT NULL,
     PRIMARY KEY (`kind`, `name`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_feed` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    PRIMARY KEY (`kind`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_changes` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `labels` MEDIUMTEXT,
+    `cluster_version` BIGINT UNSIGNED,
+    `change_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -2,7 +2,7 @@
 --
 -- Kindex's tables on MySQL and MariaDB, in the database that the connection is in.
 --
--- 13 kinds, 39 tables of theirs, 7 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 9 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -675,7 +675,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, and the state of work that goes on for longer than a process.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, and the last changes of objects that live in SQL alone, for those who watch.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -724,4 +724,20 @@ CREATE TABLE IF NOT EXISTS `kindex_state` (
     `value` MEDIUMTEXT NOT NULL,
     `update_time` DATETIME(6) NOT NULL,
     PRIMARY KEY (`kind`, `name`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_feed` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    PRIMARY KEY (`kind`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_changes` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `labels` MEDIUMTEXT,
+    `cluster_version` BIGINT UNSIGNED,
+    `change_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -3,7 +3,7 @@
 -- Kindex's tables on SQLite.
 -- Times are text in UTC with six digits of a second, such as 2026-01-31T12:00:00.000000Z.
 --
--- 13 kinds, 39 tables of theirs, 7 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 9 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -637,7 +637,7 @@ CREATE INDEX IF NOT EXISTS `sparkjob_annotations_uid` ON `sparkjob_annotations` 
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, and the state of work that goes on for longer than a process.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, and the last changes of objects that live in SQL alone, for those who watch.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -686,4 +686,20 @@ CREATE TABLE IF NOT EXISTS `kindex_state` (
     `value` TEXT NOT NULL,
     `update_time` TEXT NOT NULL,
     PRIMARY KEY (`kind`, `name`)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS `kindex_feed` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    PRIMARY KEY (`kind`)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS `kindex_changes` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `uid` TEXT NOT NULL,
+    `labels` TEXT,
+    `cluster_version` INTEGER,
+    `change_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
 ) STRICT;

@@ -4,12 +4,13 @@ use super::{NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, TableColu
 use crate::model::{SqlType, TableName};
 
 /// Kindex's own tables: which schema this is and which migrations led to it, how far each kind is stored, what the
-/// database refused, and what work was under way.
+/// database refused, what work was under way, and what changed in SQL alone.
 pub(super) fn section() -> Section {
     Section {
         heading: "Kindex".to_owned(),
         doc: "What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused \
-              objects, and the state of work that goes on for longer than a process."
+              objects, the state of work that goes on for longer than a process, and the last changes of objects that live \
+              in SQL alone, for those who watch."
             .to_owned(),
         tables: vec![
             schema_table(),
@@ -17,6 +18,8 @@ pub(super) fn section() -> Section {
             checkpoint_table(),
             quarantine_table(),
             state_table(),
+            feed_table(),
+            changes_table(),
         ],
     }
 }
@@ -91,6 +94,36 @@ fn state_table() -> Table {
             ("name", NAME, true),
             ("value", StorageType::Sql(SqlType::MediumText), true),
             ("update_time", TIME, true),
+        ],
+    )
+}
+
+/// How many changes of a kind there were. Whoever adds some holds its row until the commit: positions are committed
+/// in their order.
+fn feed_table() -> Table {
+    own_table(
+        "kindex_feed",
+        &["kind"],
+        &[
+            ("kind", NAME, true),
+            ("position", StorageType::Sql(SqlType::BigInt), true),
+        ],
+    )
+}
+
+fn changes_table() -> Table {
+    own_table(
+        "kindex_changes",
+        &["kind", "position"],
+        &[
+            ("kind", NAME, true),
+            ("position", StorageType::Sql(SqlType::BigInt), true),
+            ("uid", UID, true),
+            // Those before an update; a deletion leaves the row's own as they are.
+            ("labels", StorageType::Sql(SqlType::MediumText), false),
+            // A version that the cluster had when all changes up to this one were well known.
+            ("cluster_version", RESOURCE_VERSION, false),
+            ("change_time", TIME, true),
         ],
     )
 }

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use super::calls::Step;
+use super::changes::Told;
 use super::connections::{CONFLICTS_MAX, failure, pause};
 use super::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use super::rows::{param, res_version};
@@ -191,6 +192,8 @@ async fn delete_evicted_on<D: Driver>(
     let names = names::<D>(&rows)?;
     let found: Vec<&str> = names.evicted.iter().map(|found| &*found.uid.0).collect();
     batch.soft_delete(&found).await?;
+    let told: Vec<Told<'_>> = found.into_iter().map(Told::deletion).collect();
+    batch.tell(&told).await?;
     transaction.commit().await?;
     Ok(names)
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::calls::Step;
+use super::changes::Told;
 use super::collection::{self, Collected, DeleteCollection};
 use super::connections::{CONFLICTS_MAX, failure, pause};
 use super::driver::{Driver, Fault, Param, Purpose, Raw, begin};
@@ -256,16 +257,21 @@ impl<D: Driver> Batch<'_, D> {
         if let Err(error) = guard(&row, &held, change.read()) {
             return refused(error);
         }
-        match change {
-            Change::Delete { uid, .. } => self.soft_delete(&[&uid.0]).await?,
+        let told = match change {
+            Change::Delete { uid, .. } => {
+                self.soft_delete(&[&uid.0]).await?;
+                Told::deletion(&uid.0)
+            }
             Change::Update { wanted, .. } if wanted.text() == held.text() => return Ok(Ok(false)),
             Change::Update { wanted, version } => {
                 if let Err(error) = keeps_identity(kind, &held, wanted) {
                     return refused(error);
                 }
                 self.replace(replacement(version, &row)).await?;
+                Told::update(&uid.0, &held.metadata.labels)
             }
-        }
+        };
+        self.tell(&[told]).await?;
         Ok(Ok(true))
     }
 }
@@ -319,7 +325,8 @@ fn keeps_identity(kind: &Kind, held: &Object, wanted: &Object) -> Result<(), Dir
         (
             "metadata.deletionTimestamp",
             time(old.deletion_timestamp),
-            time(new.deletion_timestamp),
+            // An object may have left the cluster by a deletion, which is over and need not be said again.
+            time(new.deletion_timestamp.or(old.deletion_timestamp)),
         ),
     ];
     match fields.into_iter().find(|(_, stored, given)| stored != given) {

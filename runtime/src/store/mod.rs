@@ -61,6 +61,8 @@ mod lead;
 
 mod queries;
 
+mod changes;
+
 mod collection;
 
 mod direct;
@@ -77,6 +79,7 @@ use jiff::Timestamp;
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
 pub use calls::{Calls, Stalled};
 pub use catalogue::{LiveColumn, LiveKey, LiveTable};
+pub use changes::{CHANGES_KEPT, Change, Changes, Position};
 pub use collection::{Collected, DeleteCollection, Found};
 pub use dialect::Dialect;
 pub use direct::{Direct, DirectError};
@@ -206,7 +209,7 @@ impl StoreError {
 /// and the version that a row held before the history began. Where a row is written anew under the
 /// version that it has, the cluster lost what it told before: that goes to a branch of its own.
 #[async_trait]
-pub trait MetadataStorage: Maintenance + History + Migrations + Queries + Direct {
+pub trait MetadataStorage: Maintenance + History + Migrations + Queries + Direct + Changes {
     /// Creates the database and the tables where they are missing, and checks that all columns that
     /// this program writes are there. Idempotent; nothing else creates anything.
     async fn prepare(&self) -> Result<(), StoreError>;

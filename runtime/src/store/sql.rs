@@ -104,6 +104,10 @@ impl KindSql {
         }
     }
 
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// Parameters: [`padded`] uids.
     pub(super) fn states(&self, uids: usize, lock: bool) -> Statement {
         let lock = if lock { self.dialect.lock() } else { "" };

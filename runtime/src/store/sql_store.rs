@@ -26,7 +26,7 @@ use crate::object::{Object, ResourceVersion, Uid};
 /// Rows a page of a list where the caller does not say.
 const PAGE_ROWS: u32 = 500;
 /// What errors of the bookkeeping tables name as their kind.
-const BOOKKEEPING: &str = "kindex";
+pub(super) const BOOKKEEPING: &str = "kindex";
 
 pub(super) struct SqlStore<D> {
     pub(super) connections: Connections<D>,

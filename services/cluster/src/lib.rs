@@ -2,8 +2,8 @@
 //! cannot tell it from a real one for custom resources. It knows nothing of Kindex's kinds: they arrive as
 //! CustomResourceDefinitions, over HTTP, like everything else.
 //!
-//! How requests are read and how tables are written (`request`, `table`) is of use to any server of this API, and
-//! public.
+//! How requests are read, what selectors find and how tables are written (`request`, `selector`, `table`) is of use to
+//! any server of this API, and public.
 //!
 //! The modules below are in reading order; each imports only those above it.
 
@@ -21,7 +21,7 @@ mod decode;
 mod meta;
 mod names;
 
-mod selector;
+pub mod selector;
 
 mod store;
 

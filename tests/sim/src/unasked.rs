@@ -1,6 +1,6 @@
 //! What the ingester never asks of its database: the simulated one has no answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -8,9 +8,9 @@ use kindex_runtime::kind::{ColumnType, Kind};
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::progress::Progress;
 use kindex_runtime::store::{
-    AdoptOptions, Adopted, Arrival, AsOf, Collected, DeleteCollection, Direct, Gone, GoneRow, History, ListAt,
-    LiveTable, Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations, Page, Past,
-    PendingStep, Plan, Quarantined, Queries, RowImage, Select, StoreError, Stored,
+    AdoptOptions, Adopted, Arrival, AsOf, Change, Changes, Collected, DeleteCollection, Direct, Gone, GoneRow, History,
+    ListAt, LiveTable, Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations, Page, Past,
+    PendingStep, Plan, Position, Quarantined, Queries, RowImage, Select, StoreError, Stored,
 };
 use kindex_runtime::value::Value;
 
@@ -123,6 +123,25 @@ impl Direct for SimStorage {
         _: Timestamp,
     ) -> Result<Collected, StoreError> {
         unreachable!("the ingester writes what the cluster shows")
+    }
+}
+
+#[async_trait]
+impl Changes for SimStorage {
+    async fn positions(&self) -> Result<HashMap<String, Position>, StoreError> {
+        unreachable!("the ingester follows the cluster")
+    }
+
+    async fn changes(&self, _: &Kind, _: Position, _: u32) -> Result<Option<Vec<Change>>, StoreError> {
+        unreachable!("the ingester follows the cluster")
+    }
+
+    async fn mark(&self, _: &Kind, _: Position, _: ResourceVersion) -> Result<(), StoreError> {
+        unreachable!("the ingester follows the cluster")
+    }
+
+    async fn marked_before(&self, _: &Kind, _: ResourceVersion) -> Result<Option<Position>, StoreError> {
+        unreachable!("the ingester follows the cluster")
     }
 }
 

@@ -14,4 +14,5 @@ mod rights;
 mod stage;
 mod stored;
 mod watches;
+mod watches_of_sql;
 mod windows;

@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use jiff::{SignedDuration, Timestamp};
 use kindex_api::figures::Figures;
 use kindex_api::grpc;
-use kindex_api::operations::{Operations, RightsOf};
+use kindex_api::operations::{Operations, Pace, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, FrontProxy, Limits, Tls};
 use kindex_cluster::{Cluster, ClusterOptions};
@@ -33,6 +33,12 @@ use crate::harness::database::patient;
 use crate::harness::mariadb::{self, Flavour};
 use crate::harness::require::require;
 
+/// Changes in SQL count as seen by everybody before a test is at its end.
+const PACE: Pace = Pace {
+    every: Duration::from_millis(50),
+    fresh: Duration::from_millis(200),
+    settled: Duration::from_millis(600),
+};
 /// Models keep their history, projects do not.
 static KINDS: &[&Kind] = &[&model::KIND, &project::KIND];
 /// Where models are.
@@ -182,7 +188,8 @@ impl Stage {
         });
         let operations = || {
             let config = ground.seen_by_the_server.clone();
-            Operations::new(registry, config, store.clone(), rights).unwrap()
+            let operations = Operations::new(registry, config, store.clone(), rights).unwrap();
+            operations.with_pace(PACE)
         };
         let address = serve(operations(), None, &ground.stop).await;
         let tls = keys(&ground.directory);

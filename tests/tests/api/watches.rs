@@ -89,12 +89,3 @@ async fn a_watch_tells_in_tables() {
     drop(lines);
     stage.end().await;
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_wants_the_state_as_events_is_sent_to_the_list() {
-    let stage = Stage::on_sqlite().await;
-    let path = format!("{MODELS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
-    let (code, refused) = ask(&stage.api, "GET", &path, &Value::Null).await;
-    assert_eq!((code, &refused["reason"]), (422, &json!("Invalid")), "{refused}");
-    stage.end().await;
-}

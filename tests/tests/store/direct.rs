@@ -233,6 +233,16 @@ async fn what_belongs_to_the_object_for_life_stays(backend: Backend) {
     );
     assert_eq!(stored(&backend, &WIDGET, "u1").await.object.text(), object.text());
 
+    // The deletion by which an object left the cluster is over.
+    let left = Widget {
+        deletion: Some("2026-01-01T00:00:00Z".to_owned()),
+        ..evicted("u3")
+    };
+    evict(&backend, &left).await;
+    let wanted = read(&evicted("u3").label("a", "b"), ResourceVersion(10));
+    update(&backend, &wanted, at(1)).await.expect("it may be left out");
+    expect_whole(&backend, "u3").await;
+
     let large = Widget {
         version: 1 << 44,
         ..evicted("u2")

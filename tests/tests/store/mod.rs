@@ -47,6 +47,7 @@ macro_rules! scenarios {
 
 mod agreement;
 mod backfill;
+mod changes;
 mod collection;
 mod concurrent;
 mod conditions;

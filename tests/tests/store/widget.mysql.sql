@@ -136,3 +136,17 @@ CREATE TABLE IF NOT EXISTS `kindex_state` (
     `update_time` DATETIME(6) NOT NULL,
     PRIMARY KEY (`kind`, `name`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_feed` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    PRIMARY KEY (`kind`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_changes` (
+    `kind` VARCHAR(255) NOT NULL,
+    `position` BIGINT NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `labels` MEDIUMTEXT,
+    `cluster_version` BIGINT UNSIGNED,
+    `change_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,6 +1,7 @@
 //! Watching: the events of `operations` as messages, one at the client's pace.
 
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -22,7 +23,7 @@ use crate::operations::{Caller, Event, Operations, Refusal, WatchOptions};
 pub(super) type Messages = BoxStream<'static, Result<Vec<u8>, Status>>;
 
 pub(super) async fn watch(
-    operations: &Operations,
+    operations: &Arc<Operations>,
     caller: &Caller,
     kind: &'static Kind,
     request: Bytes,
@@ -34,7 +35,7 @@ pub(super) async fn watch(
     let timeout = asked.timeout_seconds.map(u64::try_from).transpose();
     let options = WatchOptions {
         bookmarks: asked.allow_watch_bookmarks,
-        initial_events: asked.send_initial_events.unwrap_or_default(),
+        initial_events: asked.send_initial_events,
         timeout_seconds: timeout.map_err(|_| invalid(&[Violation::new("timeoutSeconds", "is less than 0")]))?,
     };
     let domain = operations.registry().platform.group;

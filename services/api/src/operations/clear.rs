@@ -64,6 +64,7 @@ impl Operations {
                 .delete_collection(&request, token.as_deref(), self.now())
                 .await;
             token = done.map_err(|error| refusal::of_query(&error))?.continue_token;
+            self.feed.nudge();
             if token.is_none() {
                 break;
             }

@@ -122,6 +122,7 @@ impl Operations {
         }
         let written = self.store.update_direct(place.kind, &object, self.now()).await;
         let written = written.map_err(|error| refusal::of_store(place, error))?;
+        self.feed.nudge();
         Ok(Answer::found(written.text().to_owned()))
     }
 

@@ -5,7 +5,7 @@ use kindex_runtime::store::{AsOf, Life};
 
 use super::cluster::Call;
 use super::rights::Wanted;
-use super::{Answer, Caller, Operations, Place, Refusal, refusal, stored};
+use super::{Answer, Caller, Operations, Place, Refusal, refusal, stored, version_of_cluster};
 
 /// Which state of an object is wanted.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ impl Operations {
         if let Some(time) = options.at {
             return self.get_past(place, time).await;
         }
-        let query = match options.resource_version.as_str() {
+        let query = match version_of_cluster(&options.resource_version) {
             "" => Vec::new(),
             version => vec![("resourceVersion", version.to_owned())],
         };

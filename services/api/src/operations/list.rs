@@ -18,7 +18,7 @@ use super::objects::Head;
 use super::rights::Wanted;
 use super::snapshot::{Moment, UIDS_MAX};
 use super::token::{Next, Token};
-use super::{Answer, Caller, Operations, Refusal, collection, refusal, stored};
+use super::{Answer, Caller, Operations, Refusal, collection, refusal, stored, version_of_cluster};
 
 /// Objects a page where the caller does not say.
 const PAGE: u32 = 500;
@@ -76,7 +76,7 @@ pub(super) struct Page {
 #[serde(rename_all = "camelCase")]
 pub(super) struct PageMetadata {
     #[serde(default)]
-    resource_version: String,
+    pub(super) resource_version: String,
     #[serde(default, rename = "continue")]
     pub(super) continue_token: Option<String>,
     /// How many objects follow, where the cluster says it.
@@ -207,16 +207,7 @@ impl Walk<'_> {
         query.push(("limit", self.limit.to_string()));
         match &token {
             Some(token) => query.push(("continue", token.clone())),
-            None => {
-                for (name, value) in [
-                    ("resourceVersion", &self.options.resource_version),
-                    ("resourceVersionMatch", &self.options.resource_version_match),
-                ] {
-                    if !value.is_empty() {
-                        query.push((name, value.clone()));
-                    }
-                }
-            }
+            None => query.extend(self.as_of()),
         }
         let path = collection(self.kind, self.options.namespace.as_deref());
         let page = self.read(Call::get(path, query)).await?;
@@ -234,6 +225,17 @@ impl Walk<'_> {
         self.items
             .extend(shown.map(|(item, _)| String::from(Box::<str>::from(item))));
         Ok(Some(next.map_or(Next::Stored, Next::Cluster)))
+    }
+
+    /// How old the cluster's part may be.
+    fn as_of(&self) -> Vec<(&'static str, String)> {
+        let (version, matches) = (&self.options.resource_version, &self.options.resource_version_match);
+        let parameters = match (version_of_cluster(version), matches.as_str()) {
+            ("", "NotOlderThan") if !version.is_empty() => Vec::new(),
+            (version, matches) => vec![("resourceVersion", version), ("resourceVersionMatch", matches)],
+        };
+        let given = parameters.into_iter().filter(|(_, value)| !value.is_empty());
+        given.map(|(name, value)| (name, value.to_owned())).collect()
     }
 
     async fn read(&self, call: Call<'_>) -> Result<Page, Refusal> {

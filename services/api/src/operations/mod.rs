@@ -25,12 +25,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 use kindex_runtime::kind::{Kind, Registry, Scope};
+use kindex_runtime::object::ResourceVersion;
 use kindex_runtime::store::MetadataStorage;
 
 use cluster::{Call, Upstream};
 use names::Names;
 use rights::{Rights, Wanted};
 use snapshot::Snapshots;
+use watch::Feed;
 
 use crate::figures::Figures;
 
@@ -44,7 +46,7 @@ pub use remove::{DeleteOptions, Preconditions};
 pub use rights::RightsOf;
 pub use search::Search;
 pub use update::{Part, PatchType};
-pub use watch::{Event, Events, WatchOptions};
+pub use watch::{Event, Events, Pace, WatchOptions};
 
 /// Where an object is, or is to be.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +87,8 @@ impl Answer {
 /// twice, or is missing, because it moved from the cluster to SQL. What the cluster refuses is refused in its words.
 pub struct Operations {
     registry: Registry,
-    upstream: Upstream,
+    upstream: Arc<Upstream>,
+    feed: Arc<Feed>,
     rights: Rights,
     store: Arc<dyn MetadataStorage>,
     clock: fn() -> Timestamp,
@@ -95,7 +98,11 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Over the cluster of this configuration and this database, with these rights.
+    /// Over the cluster of this configuration and this database, with these rights. Follows what changes in the
+    /// database until it is dropped.
+    ///
+    /// # Assumptions
+    /// Runs inside a Tokio runtime.
     ///
     /// # Errors
     /// A configuration of which no client can be made.
@@ -105,9 +112,11 @@ impl Operations {
         store: Arc<dyn MetadataStorage>,
         rights: RightsOf,
     ) -> Result<Self, kube::Error> {
+        let upstream = Arc::new(Upstream::new(config, rights)?);
         Ok(Self {
             registry,
-            upstream: Upstream::new(config, rights)?,
+            feed: Feed::start(store.clone(), upstream.clone(), registry.kinds, Pace::default()),
+            upstream,
             rights: Rights::new(rights),
             store,
             clock: Timestamp::now,
@@ -121,6 +130,14 @@ impl Operations {
     #[must_use]
     pub fn with_clock(mut self, clock: fn() -> Timestamp) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// The same, following what changes in SQL at another pace.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        let (store, upstream) = (self.store.clone(), self.upstream.clone());
+        self.feed = Feed::start(store, upstream, self.registry.kinds, pace);
         self
     }
 
@@ -139,8 +156,8 @@ impl Operations {
         );
         let (cluster, database) = tokio::join!(
             self.upstream.call(&ourselves, asked),
-            // One row of a small table: whether there is a database, and whether it has the tables.
-            self.store.checkpoint(self.registry.kinds[0]),
+            // A few rows of a small table: whether there is a database, and whether it has the tables.
+            self.store.positions(),
         );
         let cluster = cluster.err().map(|refusal| refusal.to_string());
         let database = database
@@ -178,6 +195,14 @@ impl Operations {
 
     fn now(&self) -> Timestamp {
         (self.clock)()
+    }
+}
+
+/// A version as the cluster takes it. One that SQL gave is none of the cluster's, whose newest state is not older.
+fn version_of_cluster(version: &str) -> &str {
+    match version.parse().map(ResourceVersion) {
+        Ok(version) if version.is_direct() => "",
+        _ => version,
     }
 }
 

@@ -144,6 +144,14 @@ impl Refusal {
         })
     }
 
+    /// 410: what happened after this version is not known any more.
+    pub(super) fn too_old(version: &str) -> Self {
+        Self::new(
+            Reason::Expired,
+            format!("too old resource version: {version}; list again"),
+        )
+    }
+
     /// What the cluster said instead of an answer.
     pub(crate) fn from_status(code: u16, body: &[u8]) -> Self {
         let status: Value = serde_json::from_slice(body).unwrap_or(Value::Null);

@@ -176,6 +176,7 @@ impl Operations {
                 .delete_direct(place.kind, uid, Some(version), self.now())
                 .await;
             deleted.map_err(|error| refusal::of_store(place, error))?;
+            self.feed.nudge();
         }
         Ok(Answer::found(stored::shown(&found)))
     }

@@ -82,11 +82,11 @@ fn fingerprint(kind: &Kind, options: &ListOptions) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use kindex_runtime::kind::{Encoded, Scope};
 
-    static KIND: Kind = Kind {
+    pub(in super::super) static KIND: Kind = Kind {
         name: "Run",
         group: "g",
         version: "v1",

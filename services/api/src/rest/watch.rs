@@ -20,7 +20,10 @@ pub(super) async fn watch(rest: &Rest, asked: &Asked) -> Result<Response, Refusa
     let timeout = asked.query.get("timeoutSeconds").map(str::parse).transpose();
     let options = WatchOptions {
         bookmarks: asked.query.is_on("allowWatchBookmarks"),
-        initial_events: asked.query.is_on("sendInitialEvents"),
+        initial_events: asked
+            .query
+            .get("sendInitialEvents")
+            .map(|_| asked.query.is_on("sendInitialEvents")),
         timeout_seconds: timeout.map_err(|error| Refusal::bad_request(format!("timeoutSeconds: {error}")))?,
     };
     let events = rest

@@ -11,13 +11,13 @@ struct Requirement {
 
 /// All of its requirements must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct FieldSelector {
+pub struct FieldSelector {
     requirements: Vec<Requirement>,
 }
 
 impl FieldSelector {
     /// Parses the value of `fieldSelector`.
-    pub(crate) fn parse(text: &str) -> Result<Self, SelectorError> {
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut requirements = Vec::new();
         for term in split_terms(text) {
             if term.is_empty() {
@@ -36,24 +36,24 @@ impl FieldSelector {
     }
 
     /// Whether it asks for anything.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
     /// The one name that it selects, if it does.
-    pub(crate) fn name(&self) -> Option<&str> {
+    pub fn name(&self) -> Option<&str> {
         let mut named = self.requirements.iter();
         let found = named.find(|requirement| requirement.equal && requirement.field == "metadata.name")?;
         Some(&found.value)
     }
 
     /// The fields it looks at.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.requirements.iter().map(|requirement| requirement.field.as_str())
     }
 
     /// Whether an object is selected whose fields `lookup` gives (the empty string for an absent one).
-    pub(crate) fn matches(&self, lookup: impl Fn(&str) -> String) -> bool {
+    pub fn matches(&self, lookup: impl Fn(&str) -> String) -> bool {
         self.requirements
             .iter()
             .all(|requirement| (lookup(&requirement.field) == requirement.value) == requirement.equal)

@@ -18,13 +18,13 @@ enum Test {
 
 /// All of its requirements must hold; without any it matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct LabelSelector {
+pub struct LabelSelector {
     requirements: Vec<(String, Test)>,
 }
 
 impl LabelSelector {
     /// Parses the value of `labelSelector`.
-    pub(crate) fn parse(text: &str) -> Result<Self, SelectorError> {
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let mut tokens = Tokens { rest: text }.peekable();
         let mut requirements = Vec::new();
         while tokens.peek().is_some() {
@@ -43,12 +43,12 @@ impl LabelSelector {
     }
 
     /// Whether it asks for anything.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
     /// Whether an object with these labels (a map of strings, or null) is selected.
-    pub(crate) fn matches(&self, labels: &Value) -> bool {
+    pub fn matches(&self, labels: &Value) -> bool {
         self.requirements.iter().all(|(key, test)| {
             let value = labels.get(key).and_then(Value::as_str);
             match test {

@@ -4,12 +4,12 @@
 mod fields;
 mod labels;
 
-pub(crate) use fields::FieldSelector;
-pub(crate) use labels::LabelSelector;
+pub use fields::FieldSelector;
+pub use labels::LabelSelector;
 
 /// Why a selector cannot be parsed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum SelectorError {
+pub enum SelectorError {
     /// A label selector outside the grammar.
     #[error("unable to parse requirement: {0}")]
     Labels(String),

@@ -1,0 +1,336 @@
+//! What changes in SQL alone, followed for all watches of a server together: one small question to the database a
+//! moment, whoever listens. And the marks by which a watch that begins at a version of the cluster knows what its
+//! client has seen of SQL.
+//!
+//! A mark says which version the cluster had [`Pace::settled`] after a change was seen. No watch tells an event of the
+//! cluster while what it knows of SQL is older than [`Pace::fresh`], and none before the changes that it knows of:
+//! whoever was told of a version after the mark's was told of the change before. The difference of the two is for
+//! databases of several servers, of which one may know of a commit later than another.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::ResourceVersion;
+use kindex_runtime::store::{MetadataStorage, Position};
+use tokio::sync::{Mutex, Notify, watch};
+use tokio::time::timeout;
+
+use super::super::cluster::Upstream;
+use super::super::{Caller, Reason, Refusal, refusal};
+use super::moved::{self, Chunk};
+
+/// How long a watch waits for a database that does not answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long one that begins does.
+const PATIENCE_AT_FIRST: Duration = Duration::from_secs(5);
+/// Longest wait for the cluster's version; there will be a next time.
+const MARK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How closely changes in SQL are followed.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// How often the database is asked where nobody says that there is something new.
+    pub every: Duration,
+    /// For how long its answer counts.
+    pub fresh: Duration,
+    /// After so long everybody has seen a change. Longer than `fresh`, by more than one server of a database may be
+    /// behind another.
+    pub settled: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            every: Duration::from_millis(500),
+            fresh: Duration::from_secs(2),
+            settled: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What is known of the changes, for all watches.
+pub(in super::super) struct Feed {
+    store: Arc<dyn MetadataStorage>,
+    upstream: Arc<Upstream>,
+    known: watch::Receiver<Known>,
+    nudge: Arc<Notify>,
+    pace: Pace,
+    /// The last that was read of each kind: most watches are at the same place.
+    chunks: HashMap<&'static str, Mutex<Option<Arc<Chunk>>>>,
+}
+
+/// How far the kinds have come.
+#[derive(Clone, Default)]
+struct Known {
+    /// When that was asked.
+    at: Option<Instant>,
+    positions: HashMap<String, Position>,
+}
+
+impl Known {
+    fn of(&self, kind: &Kind) -> Position {
+        self.positions.get(kind.name).copied().unwrap_or_default()
+    }
+
+    fn is_younger_than(&self, age: Duration) -> bool {
+        self.at.is_some_and(|at| at.elapsed() < age)
+    }
+}
+
+impl Feed {
+    /// Follows the database until nobody has the feed any more.
+    ///
+    /// # Assumptions
+    /// Runs inside a Tokio runtime.
+    pub(in super::super) fn start(
+        store: Arc<dyn MetadataStorage>,
+        upstream: Arc<Upstream>,
+        kinds: &'static [&'static Kind],
+        pace: Pace,
+    ) -> Arc<Self> {
+        let (to, known) = watch::channel(Known::default());
+        let nudge = Arc::new(Notify::new());
+        let poll = Poll {
+            store: store.clone(),
+            upstream: upstream.clone(),
+            kinds,
+            pace,
+            marks: Marks::default(),
+        };
+        tokio::spawn(poll.run(to, nudge.clone()));
+        Arc::new(Self {
+            store,
+            upstream,
+            known,
+            nudge,
+            pace,
+            chunks: kinds.iter().map(|kind| (kind.name, Mutex::default())).collect(),
+        })
+    }
+
+    /// There is something new: nobody has to wait for the next question.
+    pub(in super::super) fn nudge(&self) {
+        self.nudge.notify_one();
+    }
+
+    /// For a client that has seen all that there is at this moment.
+    pub(super) async fn from_now(self: &Arc<Self>, kind: &'static Kind) -> Result<Follower, Refusal> {
+        let mut follower = Follower {
+            feed: self.clone(),
+            kind,
+            cursor: Position::default(),
+            last: Position::default(),
+            known: self.known.clone(),
+        };
+        let position = follower.fresh(PATIENCE_AT_FIRST).await;
+        follower.cursor = position.map_err(|error| {
+            let message = format!("the database of stored objects cannot answer now: {error}; try again");
+            Refusal::try_again(Reason::ServiceUnavailable, message)
+        })?;
+        Ok(follower)
+    }
+
+    /// For a client that has seen what the cluster had at this version.
+    pub(super) async fn since(
+        self: &Arc<Self>,
+        kind: &'static Kind,
+        version: ResourceVersion,
+    ) -> Result<Follower, Refusal> {
+        let mut follower = self.from_now(kind).await?;
+        let last = follower.cursor;
+        if last == Position::default() {
+            return Ok(follower);
+        }
+        let failed = |error| refusal::of_query(&error);
+        let seen = self.store.marked_before(kind, version).await.map_err(failed)?;
+        follower.cursor = seen.unwrap_or_default();
+        let are_kept = self
+            .store
+            .changes(kind, follower.cursor, 1)
+            .await
+            .map_err(failed)?
+            .is_some();
+        match are_kept {
+            true => Ok(follower),
+            false => Err(Refusal::too_old(&version.to_string())),
+        }
+    }
+
+    /// What comes after a position, as it was at `since` or later.
+    async fn chunk(&self, kind: &'static Kind, after: Position, since: Instant) -> io::Result<Arc<Chunk>> {
+        let mut last = self.chunks[kind.name].lock().await;
+        if let Some(chunk) = last
+            .as_ref()
+            .filter(|chunk| chunk.after == after && chunk.began >= since)
+        {
+            return Ok(chunk.clone());
+        }
+        let chunk = Arc::new(moved::read(&*self.store, &self.upstream, kind, after).await?);
+        *last = Some(chunk.clone());
+        Ok(chunk)
+    }
+}
+
+/// One watch's place among the changes of its kind.
+pub(super) struct Follower {
+    feed: Arc<Feed>,
+    kind: &'static Kind,
+    /// Up to here all is told.
+    cursor: Position,
+    /// Up to here there was something, when that was asked.
+    last: Position,
+    known: watch::Receiver<Known>,
+}
+
+impl Follower {
+    /// Waits until there are changes that were not told.
+    pub(super) async fn moved(&mut self) -> io::Result<()> {
+        let (kind, cursor) = (self.kind, self.cursor);
+        let moved = self.known.wait_for(|known| known.of(kind) > cursor).await;
+        moved.map(drop).map_err(io::Error::other)
+    }
+
+    /// Whether there are any, as it was a moment ago.
+    pub(super) async fn is_behind(&mut self) -> io::Result<bool> {
+        Ok(self.fresh(PATIENCE).await? > self.cursor)
+    }
+
+    /// The next of them. Nothing else may be told until these are: it is known of each that the cluster has no object
+    /// of its name.
+    pub(super) async fn next(&mut self) -> io::Result<Arc<Chunk>> {
+        let chunk = self.feed.chunk(self.kind, self.cursor, Instant::now()).await?;
+        self.cursor = chunk.upto;
+        Ok(chunk)
+    }
+
+    async fn fresh(&mut self, patience: Duration) -> io::Result<Position> {
+        let (kind, fresh) = (self.kind, self.feed.pace.fresh);
+        let known = timeout(patience, self.known.wait_for(|known| known.is_younger_than(fresh))).await;
+        let late = || {
+            io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("no answer within {} s", patience.as_secs()),
+            )
+        };
+        let known = known.map_err(|_| late())?.map_err(io::Error::other)?.of(kind);
+        if known < self.last {
+            return Err(io::Error::other("the database remembers fewer changes than before"));
+        }
+        self.last = known;
+        Ok(known)
+    }
+}
+
+/// Asks the database.
+struct Poll {
+    store: Arc<dyn MetadataStorage>,
+    upstream: Arc<Upstream>,
+    kinds: &'static [&'static Kind],
+    pace: Pace,
+    marks: Marks,
+}
+
+impl Poll {
+    async fn run(mut self, to: watch::Sender<Known>, nudge: Arc<Notify>) {
+        loop {
+            let began = Instant::now();
+            match self.store.positions().await {
+                Ok(positions) => {
+                    for (kind, position) in self.marks.settled(self.kinds, &positions, began, self.pace.settled) {
+                        match timeout(MARK_TIMEOUT, self.mark(kind, position)).await {
+                            Ok(Ok(())) => self.marks.said(kind, position),
+                            Ok(Err(error)) => tracing::debug!(%error, kind = kind.name, "A change is not marked yet"),
+                            Err(_) => tracing::debug!(kind = kind.name, "A change is not marked yet"),
+                        }
+                    }
+                    to.send_replace(Known {
+                        at: Some(began),
+                        positions,
+                    });
+                }
+                Err(error) => tracing::debug!(%error, "The database does not say what changed"),
+            }
+            tokio::select! {
+                () = to.closed() => return,
+                () = nudge.notified() => {}
+                () = tokio::time::sleep(self.pace.every) => {}
+            }
+        }
+    }
+
+    async fn mark(&self, kind: &'static Kind, position: Position) -> Result<(), Refusal> {
+        let version = moved::version(&self.upstream, &Caller::default().on_behalf(), kind).await?;
+        let marked = self.store.mark(kind, position, version).await;
+        marked.map_err(|error| refusal::of_query(&error))
+    }
+}
+
+/// Which changes are to be marked.
+#[derive(Default)]
+struct Marks {
+    said: HashMap<&'static str, Position>,
+    /// The last change of a moment, and the moment.
+    pending: HashMap<&'static str, (Position, Instant)>,
+}
+
+impl Marks {
+    /// The changes that everybody has seen by now, and that are not marked.
+    fn settled(
+        &mut self,
+        kinds: &[&'static Kind],
+        positions: &HashMap<String, Position>,
+        now: Instant,
+        after: Duration,
+    ) -> Vec<(&'static Kind, Position)> {
+        let mut settled = Vec::new();
+        for kind in kinds.iter().copied() {
+            let said = self.said.get(kind.name).copied().unwrap_or_default();
+            if let Some(last) = positions.get(kind.name).filter(|last| **last > said) {
+                let (position, seen) = *self.pending.entry(kind.name).or_insert((*last, now));
+                if now.duration_since(seen) >= after {
+                    settled.push((kind, position));
+                }
+            }
+        }
+        settled
+    }
+
+    fn said(&mut self, kind: &Kind, position: Position) {
+        self.said.insert(kind.name, position);
+        self.pending.remove(kind.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::token::tests::KIND;
+    use super::*;
+
+    #[test]
+    fn a_change_is_marked_once_everybody_has_seen_it_and_until_it_is() {
+        let mut marks = Marks::default();
+        let (began, after) = (Instant::now(), Duration::from_secs(10));
+        let mut at = |second, position, said: bool| {
+            let positions = HashMap::from([(KIND.name.to_owned(), Position(position))]);
+            let now = began + Duration::from_secs(second);
+            let settled = marks.settled(&[&KIND], &positions, now, after);
+            let settled = settled.first().map(|(_, position)| *position);
+            if let Some(position) = settled.filter(|_| said) {
+                marks.said(&KIND, position);
+            }
+            settled.map(|position| position.0)
+        };
+        assert_eq!(at(0, 0, true), None);
+        assert_eq!(at(1, 3, true), None);
+        assert_eq!(at(9, 5, true), None, "the later ones wait for the next mark");
+        assert_eq!(at(11, 5, false), Some(3));
+        assert_eq!(at(12, 5, true), Some(3), "it was not said");
+        assert_eq!(at(13, 5, true), None);
+        assert_eq!(at(22, 5, true), None);
+        assert_eq!(at(23, 5, true), Some(5));
+        assert_eq!(at(60, 5, true), None);
+    }
+}

@@ -1,0 +1,196 @@
+//! Watching: the cluster's events, without those that tell of an object's move to SQL, and the changes of what lives in
+//! SQL alone. An object that moves is not gone, and a watcher that was told so would believe it.
+
+mod feed;
+mod moved;
+mod outlet;
+mod pump;
+
+use std::sync::Arc;
+
+use futures::stream::BoxStream;
+use kindex_runtime::kind::Kind;
+use kindex_runtime::object::ResourceVersion;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::rights::Wanted;
+use super::{Caller, ListOptions, Operations, Reason, Refusal};
+use moved::Filter;
+use pump::Pump;
+
+pub(super) use feed::Feed;
+pub use feed::Pace;
+
+/// How a watch goes.
+#[derive(Clone, Debug, Default)]
+pub struct WatchOptions {
+    /// Whether it is told from time to time how far it has come.
+    pub bookmarks: bool,
+    /// Whether the state comes first, as events, with a bookmark at its end; `None` where the version says it.
+    pub initial_events: Option<bool>,
+    /// When it ends.
+    pub timeout_seconds: Option<u64>,
+}
+
+/// One event.
+#[derive(Debug, Deserialize)]
+pub struct Event {
+    /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`.
+    pub r#type: String,
+    /// JSON text.
+    pub object: Box<RawValue>,
+}
+
+/// Events as they come.
+pub type Events = BoxStream<'static, std::io::Result<Event>>;
+
+/// Where a watch begins.
+enum Beginning {
+    /// With the state as it is.
+    State,
+    /// With the state as it is, which the client has.
+    Now,
+    /// After a version of the cluster.
+    After(String),
+}
+
+impl Beginning {
+    /// As Kubernetes reads the parameters.
+    /// <https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-watch>
+    fn of(which: &ListOptions, options: &WatchOptions) -> Result<Self, Refusal> {
+        let version = which.resource_version.as_str();
+        let is_any = matches!(version, "" | "0");
+        match (options.initial_events, which.resource_version_match.as_str()) {
+            (None, "") if is_any => Ok(Self::State),
+            (None, "") => Ok(Self::After(version.to_owned())),
+            (None, _) => Err(forbidden(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )),
+            (Some(true), "NotOlderThan") => Ok(Self::State),
+            (Some(false), "NotOlderThan") if is_any => Ok(Self::Now),
+            (Some(false), "NotOlderThan") => Ok(Self::After(version.to_owned())),
+            (Some(_), _) => Err(forbidden(
+                "resourceVersionMatch",
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            )),
+        }
+    }
+}
+
+fn forbidden(field: &str, rule: &str) -> Refusal {
+    let message = format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: Forbidden: {rule}");
+    Refusal::new(Reason::Invalid, message)
+}
+
+impl Operations {
+    /// The events of a kind after the version that the options name; after the state, where they name none.
+    ///
+    /// # Errors
+    /// 410 for a version that is forgotten, and for one of an object that lives in SQL alone: it is none of the
+    /// cluster's. The client lists again.
+    pub async fn watch(
+        self: &Arc<Self>,
+        caller: &Caller,
+        kind: &'static Kind,
+        which: &ListOptions,
+        options: &WatchOptions,
+    ) -> Result<Events, Refusal> {
+        self.allow(caller, Wanted::of("watch", kind, which.namespace.as_deref()))
+            .await?;
+        if which.at.is_some() || which.include_deleted {
+            return Err(Refusal::bad_request(
+                "the past does not change: leave out at and includeDeleted",
+            ));
+        }
+        let beginning = Beginning::of(which, options)?;
+        let filter = Filter::of(which).map_err(|error| Refusal::bad_request(error.to_string()))?;
+        let stream = pump::Stream {
+            operations: self.clone(),
+            caller: caller.clone(),
+            kind,
+            which: which.clone(),
+            options: options.clone(),
+        };
+        let figures = &self.figures;
+        match beginning {
+            Beginning::After(version) => {
+                if version.parse().is_ok_and(|number| ResourceVersion(number).is_direct()) {
+                    return Err(Refusal::too_old(&version));
+                }
+                let events = stream.open(&version).await?;
+                // What is no number the cluster has refused.
+                let number = version.parse().map(ResourceVersion).unwrap_or_default();
+                let follower = self.feed.since(kind, number).await?;
+                let pump = Pump::new(stream, filter, follower, version);
+                Ok(outlet::fed(figures, outlet::STALLED, |outlet| {
+                    pump.live(outlet, events)
+                }))
+            }
+            Beginning::Now => {
+                let follower = self.feed.from_now(kind).await?;
+                let version = moved::version(&self.upstream, &caller.on_behalf(), kind)
+                    .await?
+                    .to_string();
+                let events = stream.open(&version).await?;
+                let pump = Pump::new(stream, filter, follower, version);
+                Ok(outlet::fed(figures, outlet::STALLED, |outlet| {
+                    pump.live(outlet, events)
+                }))
+            }
+            Beginning::State => {
+                let follower = self.feed.from_now(kind).await?;
+                let first = stream.page("").await?;
+                let pump = Pump::new(stream, filter, follower, first.resource_version.clone());
+                Ok(outlet::fed(figures, outlet::STALLED, |outlet| {
+                    pump.state_first(outlet, first)
+                }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameters_say_where_a_watch_begins() {
+        let begin = |version: &str, matches: &str, initial_events| {
+            let which = ListOptions {
+                resource_version: version.to_owned(),
+                resource_version_match: matches.to_owned(),
+                ..ListOptions::default()
+            };
+            let options = WatchOptions {
+                initial_events,
+                ..WatchOptions::default()
+            };
+            match Beginning::of(&which, &options) {
+                Ok(Beginning::State) => "the state".to_owned(),
+                Ok(Beginning::Now) => "now".to_owned(),
+                Ok(Beginning::After(version)) => version,
+                Err(refusal) => refusal.code.to_string(),
+            }
+        };
+        for (version, matches, initial_events, expected) in [
+            ("", "", None, "the state"),
+            ("0", "", None, "the state"),
+            ("7", "", None, "7"),
+            ("7", "NotOlderThan", None, "422"),
+            ("", "NotOlderThan", Some(true), "the state"),
+            ("7", "NotOlderThan", Some(true), "the state"),
+            ("", "NotOlderThan", Some(false), "now"),
+            ("7", "NotOlderThan", Some(false), "7"),
+            ("", "", Some(true), "422"),
+            ("7", "Exact", Some(false), "422"),
+        ] {
+            assert_eq!(
+                begin(version, matches, initial_events),
+                expected,
+                "{version} {matches} {initial_events:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Where a watch's events go: to its client, at the client's pace, so that memory holds two of them.
+
+use std::io;
+use std::time::Duration;
+
+use futures::StreamExt;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::{Event, Events};
+use crate::figures::{Figures, OneMore};
+
+/// A watcher that takes no event for so long, while there is one, is left alone. It loses nothing: who asks again from
+/// the last version that it saw misses no event.
+pub(super) const STALLED: Duration = Duration::from_secs(30);
+
+/// The way to one watcher.
+pub(super) struct Outlet {
+    to: mpsc::Sender<io::Result<Event>>,
+    stalled: Duration,
+}
+
+/// Why a watch ends.
+#[derive(Debug)]
+pub(super) enum End {
+    /// Nobody takes its events.
+    Left,
+    /// Its client has to ask again.
+    Broken(io::Error),
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl Outlet {
+    pub(super) async fn send(&self, event: Event) -> Result<(), End> {
+        let sent = self.to.send_timeout(Ok(event), self.stalled).await;
+        sent.map_err(|_| End::Left)
+    }
+
+    /// Until nobody is there.
+    pub(super) async fn closed(&self) {
+        self.to.closed().await;
+    }
+}
+
+/// The events that `feed` sends, until it ends.
+pub(super) fn fed<F>(figures: &Figures, stalled: Duration, feed: impl FnOnce(Outlet) -> F) -> Events
+where
+    F: Future<Output = Result<(), End>> + Send + 'static,
+{
+    let (to, from) = mpsc::channel(1);
+    let last = to.clone();
+    let feeding = feed(Outlet { to, stalled });
+    let one = OneMore::of(&figures.watches);
+    tokio::spawn(async move {
+        let _until_the_end = one;
+        match feeding.await {
+            Ok(()) => {}
+            Err(End::Left) => tracing::debug!("A watcher takes no events; its watch has ended"),
+            Err(End::Broken(error)) => {
+                tracing::debug!(%error, "A watch breaks off");
+                // Whoever does not take it is gone.
+                let _gone = last.send_timeout(Err(error), stalled).await;
+            }
+        }
+    });
+    ReceiverStream::new(from).boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    fn event() -> Event {
+        Event {
+            r#type: "ADDED".to_owned(),
+            object: RawValue::from_string("{}".to_owned()).expect("JSON"),
+        }
+    }
+
+    async fn ends(figures: &Figures) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while figures.watches.get() > 0.0 {
+            assert!(Instant::now() < deadline, "the watch goes on");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watch_ends_when_nobody_takes_its_events_and_when_nobody_is_there() {
+        let figures = Figures::default();
+        let patience = Duration::from_millis(50);
+        let mut stalled = fed(&figures, patience, |outlet| async move {
+            loop {
+                outlet.send(event()).await?;
+            }
+        });
+        assert_eq!(figures.watches.get(), 1.0);
+        ends(&figures).await;
+        let last = [stalled.next().await.is_some(), stalled.next().await.is_some()];
+        assert_eq!(last, [true, false], "what was under way, and a clean end");
+
+        let mut quiet = fed(&figures, patience, |outlet| async move {
+            outlet.closed().await;
+            Ok(())
+        });
+        assert!(tokio::time::timeout(2 * patience, quiet.next()).await.is_err());
+        assert_eq!(
+            figures.watches.get(),
+            1.0,
+            "that nothing happens is no fault of the watcher"
+        );
+        drop(quiet);
+        ends(&figures).await;
+    }
+
+    #[tokio::test]
+    async fn what_breaks_a_watch_is_the_last_that_is_told() {
+        let figures = Figures::default();
+        let events = fed(&figures, STALLED, |outlet| async move {
+            outlet.send(event()).await?;
+            Err(io::Error::other("broken").into())
+        });
+        let told: Vec<bool> = events.map(|event| event.is_ok()).collect().await;
+        assert_eq!(told, [true, false]);
+    }
+}

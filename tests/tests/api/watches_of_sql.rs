@@ -1,0 +1,410 @@
+//! Watches of what lives in SQL alone: whoever watches, from whichever version and through whichever server, ends up
+//! with what a list shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
+use kindex_api::operations::RightsOf;
+use kindex_generated::kinds::model;
+use kindex_runtime::object::ResourceVersion;
+use kube::Client;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+
+use super::stage::{FINAL, MODELS, Stage, ask, eventually, manifest, model};
+
+/// How long an event may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Every scenario on an embedded cluster with SQLite, with MariaDB, and on a kube-apiserver.
+macro_rules! scenarios {
+    ($($name:ident),* $(,)?) => {
+        $(mod $name {
+            use super::*;
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn sqlite() {
+                super::$name(Stage::on_sqlite().await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn mariadb() {
+                if let Some(stage) = Stage::on_mariadb().await {
+                    super::$name(stage).await;
+                }
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn kube_apiserver() {
+                if let Some(stage) = Stage::on_control_plane(RightsOf::Server).await {
+                    super::$name(stage).await;
+                }
+            }
+        })*
+    };
+}
+
+scenarios!(
+    every_server_tells_it_as_selectors_have_it,
+    who_was_away_is_told_what_happened,
+    the_state_comes_first_where_no_version_is_given,
+    a_name_that_is_taken_again_stays,
+    whoever_follows_has_what_a_list_shows,
+);
+
+/// A watch under way.
+struct Watch {
+    lines: futures::io::Lines<Pin<Box<dyn AsyncBufRead + Send>>>,
+}
+
+impl Watch {
+    async fn begin(client: &Client, query: &str) -> Self {
+        let path = format!("{MODELS}?watch=true&timeoutSeconds=120&{query}");
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let body: Pin<Box<dyn AsyncBufRead + Send>> = Box::pin(client.request_stream(request).await.unwrap());
+        Self { lines: body.lines() }
+    }
+
+    /// Type and object of the next event.
+    async fn next(&mut self) -> (String, Value) {
+        let line = tokio::time::timeout(PATIENCE, self.lines.next()).await;
+        let line = line.expect("an event in time").expect("the watch goes on").unwrap();
+        let mut event: Value = serde_json::from_str(&line).unwrap();
+        (event["type"].as_str().unwrap().to_owned(), event["object"].take())
+    }
+
+    /// The next that is no bookmark, as `TYPE name`.
+    async fn told(&mut self) -> String {
+        loop {
+            match self.next().await {
+                (kind, _) if kind == "BOOKMARK" => {}
+                (kind, object) => return format!("{kind} {}", name(&object)),
+            }
+        }
+    }
+
+    /// What is told up to this, and this.
+    async fn told_until(&mut self, last: &str) -> Vec<String> {
+        let mut told = vec![self.told().await];
+        while told.last().unwrap() != last {
+            told.push(self.told().await);
+        }
+        told
+    }
+}
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+fn version(object: &Value) -> &str {
+    object["metadata"]["resourceVersion"].as_str().unwrap()
+}
+
+fn is_direct(version: &str) -> bool {
+    ResourceVersion(version.parse().unwrap()).is_direct()
+}
+
+async fn list_version(client: &Client) -> String {
+    let (code, list) = ask(client, "GET", &format!("{MODELS}?limit=1"), &Value::Null).await;
+    assert_eq!(code, 200, "{list}");
+    version(&list).to_owned()
+}
+
+async fn label(client: &Client, name: &str, labels: Value) -> Value {
+    let patch = json!({"metadata": {"labels": labels}});
+    let (code, answer) = ask(client, "PATCH", &model(name), &patch).await;
+    assert_eq!(code, 200, "{answer}");
+    answer
+}
+
+async fn delete(client: &Client, name: &str) {
+    let (code, answer) = ask(client, "DELETE", &model(name), &Value::Null).await;
+    assert_eq!(code, 200, "{answer}");
+}
+
+async fn every_server_tells_it_as_selectors_have_it(stage: Stage) {
+    for name in ["a", "b", "c"] {
+        stage.create_evicted(name, json!({"team": "x"}), json!({})).await;
+    }
+    let from = format!("resourceVersion={}", list_version(&stage.api).await);
+    let mut all = Watch::begin(&stage.api, &format!("{from}&allowWatchBookmarks=true")).await;
+    let mut of_team = Watch::begin(&stage.later, &format!("{from}&labelSelector=team%3Dx")).await;
+    let mut of_name = Watch::begin(&stage.later, &format!("{from}&fieldSelector=metadata.name%3Dc")).await;
+
+    label(&stage.api, "a", json!({"team": "y"})).await;
+    let (kind, object) = all.next().await;
+    assert_eq!(
+        (kind.as_str(), &object["metadata"]["labels"]),
+        ("MODIFIED", &json!({"team": "y"}))
+    );
+    assert!(is_direct(version(&object)));
+    let (kind, object) = all.next().await;
+    assert_eq!((kind.as_str(), &object["kind"]), ("BOOKMARK", &json!("Model")));
+    assert!(!is_direct(version(&object)), "a version to go on from: {object}");
+    assert_eq!(of_team.told().await, "DELETED a");
+
+    label(&stage.later, "a", json!({"team": "x"})).await;
+    assert_eq!(all.told().await, "MODIFIED a");
+    assert_eq!(of_team.told().await, "ADDED a");
+    delete(&stage.later, "b").await;
+    for watch in [&mut all, &mut of_team] {
+        let (kind, object) = loop {
+            let event = watch.next().await;
+            if event.0 != "BOOKMARK" {
+                break event;
+            }
+        };
+        assert_eq!((kind.as_str(), name(&object)), ("DELETED", "b"));
+        assert!(object["metadata"]["deletionTimestamp"].is_string(), "{object}");
+    }
+    let collection = format!("{MODELS}?labelSelector=team%3Dx");
+    let (code, answer) = ask(&stage.api, "DELETE", &collection, &Value::Null).await;
+    assert_eq!(code, 200, "{answer}");
+    for watch in [&mut all, &mut of_team] {
+        let told = BTreeSet::from([watch.told().await, watch.told().await]);
+        assert_eq!(told, ["DELETED a", "DELETED c"].map(str::to_owned).into());
+    }
+    assert_eq!(of_name.told().await, "DELETED c", "and nothing of the others");
+    stage.end().await;
+}
+
+async fn who_was_away_is_told_what_happened(stage: Stage) {
+    for name in ["a", "b"] {
+        stage.create_evicted(name, json!({}), json!({})).await;
+    }
+    let from = list_version(&stage.api).await;
+    let mut watch = Watch::begin(&stage.api, &format!("resourceVersion={from}&allowWatchBookmarks=true")).await;
+    let direct = label(&stage.api, "a", json!({"n": "1"})).await;
+    assert_eq!(watch.next().await.0, "MODIFIED");
+    let (_, bookmark) = watch.next().await;
+    drop(watch);
+
+    label(&stage.api, "a", json!({"n": "2"})).await;
+    delete(&stage.api, "b").await;
+    let mut watch = Watch::begin(&stage.later, &format!("resourceVersion={}", version(&bookmark))).await;
+    let told = watch.told_until("DELETED b").await;
+    assert_eq!(told, ["MODIFIED a", "DELETED b"]);
+
+    // A client that knows no bookmarks goes on from what it saw last. That is no version of the cluster.
+    let path = format!("{MODELS}?watch=true&resourceVersion={}", version(&direct));
+    let (code, refused) = ask(&stage.api, "GET", &path, &Value::Null).await;
+    assert_eq!((code, &refused["reason"]), (410, &json!("Expired")), "{refused}");
+    for query in ["", "&resourceVersionMatch=NotOlderThan"] {
+        let path = format!("{MODELS}?resourceVersion={}{query}", version(&direct));
+        let (code, list) = ask(&stage.api, "GET", &path, &Value::Null).await;
+        assert_eq!(code, 200, "{list}");
+    }
+
+    // Once everybody has seen it, nobody is told again.
+    eventually("the changes are marked", async || {
+        let marked = stage
+            .store
+            .marked_before(&model::KIND, ResourceVersion(u64::MAX >> 2))
+            .await
+            .unwrap();
+        let last = stage.store.positions().await.unwrap()[model::KIND.name];
+        marked == Some(last)
+    })
+    .await;
+    stage.create("moves-the-version", json!({}), json!({})).await;
+    let from = list_version(&stage.api).await;
+    let mut watch = Watch::begin(&stage.api, &format!("resourceVersion={from}")).await;
+    stage.create("last", json!({}), json!({})).await;
+    let told = watch.told_until("ADDED last").await;
+    assert!(
+        told.iter()
+            .all(|event| !event.ends_with(" a") && !event.ends_with(" b")),
+        "{told:?}"
+    );
+    stage.end().await;
+}
+
+async fn the_state_comes_first_where_no_version_is_given(stage: Stage) {
+    stage.create("live", json!({}), json!({})).await;
+    for name in ["a", "b"] {
+        stage.create_evicted(name, json!({}), json!({})).await;
+    }
+    for query in ["", "resourceVersion=0", "limit=1"] {
+        let mut watch = Watch::begin(&stage.api, query).await;
+        let told = BTreeSet::from([watch.told().await, watch.told().await, watch.told().await]);
+        assert_eq!(
+            told,
+            ["ADDED a", "ADDED b", "ADDED live"].map(str::to_owned).into(),
+            "{query}"
+        );
+        label(&stage.api, "a", json!({"asked": query.len().to_string()})).await;
+        assert_eq!(watch.told().await, "MODIFIED a", "{query}");
+    }
+
+    let list = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    let mut watch = Watch::begin(&stage.api, list).await;
+    let told = BTreeSet::from([watch.told().await, watch.told().await, watch.told().await]);
+    assert_eq!(told.len(), 3, "{told:?}");
+    let (kind, bookmark) = watch.next().await;
+    assert_eq!(kind, "BOOKMARK");
+    assert_eq!(
+        bookmark["metadata"]["annotations"],
+        json!({"k8s.io/initial-events-end": "true"})
+    );
+    delete(&stage.api, "a").await;
+    assert_eq!(watch.told().await, "DELETED a");
+
+    let now = "sendInitialEvents=false&resourceVersionMatch=NotOlderThan";
+    let mut watch = Watch::begin(&stage.api, now).await;
+    delete(&stage.api, "b").await;
+    assert_eq!(watch.told().await, "DELETED b", "and not what was there");
+    for query in ["sendInitialEvents=true", "resourceVersionMatch=NotOlderThan"] {
+        let (code, refused) = ask(&stage.api, "GET", &format!("{MODELS}?watch=true&{query}"), &Value::Null).await;
+        assert_eq!((code, &refused["reason"]), (422, &json!("Invalid")), "{refused}");
+    }
+    stage.end().await;
+}
+
+/// Deleted in SQL, created in the cluster at once: what is told last is what is there.
+async fn a_name_that_is_taken_again_stays(stage: Stage) {
+    const NAMES: usize = 12;
+    let names: Vec<String> = (0..NAMES).map(|number| format!("n{number}")).collect();
+    for name in names.iter().map(String::as_str).chain(["mark"]) {
+        stage.create_evicted(name, json!({}), json!({})).await;
+    }
+    let from = list_version(&stage.api).await;
+    // Of two servers one hears of the deletion at once, the other a little later.
+    let mut watches = Vec::new();
+    for client in [&stage.api, &stage.later] {
+        watches.push(Watch::begin(client, &format!("resourceVersion={from}")).await);
+    }
+    for name in &names {
+        delete(&stage.api, name).await;
+        let object = manifest(json!({"name": name}), json!({}));
+        let (code, answer) = ask(&stage.cluster, "POST", MODELS, &object).await;
+        assert_eq!(code, 201, "{answer}");
+    }
+    label(&stage.api, "mark", json!({"n": "1"})).await;
+    for watch in &mut watches {
+        let (mut there, mut marked) = (BTreeSet::new(), false);
+        while !marked || there.len() < NAMES {
+            let (kind, object) = watch.next().await;
+            match kind.as_str() {
+                "DELETED" => there.remove(name(&object)),
+                _ if name(&object) == "mark" => std::mem::replace(&mut marked, true),
+                _ => there.insert(name(&object).to_owned()),
+            };
+        }
+    }
+    stage.end().await;
+}
+
+/// What a client that lists once and then watches believes to be there, with one label of each.
+type Cache = BTreeMap<String, String>;
+
+fn believed(object: &Value) -> (String, String) {
+    let label = object["metadata"]["labels"]["n"].as_str().unwrap_or_default();
+    (name(object).to_owned(), label.to_owned())
+}
+
+async fn listed(client: &Client) -> (Cache, String) {
+    let (mut cache, mut token, mut first) = (Cache::new(), String::new(), None);
+    loop {
+        let path = format!("{MODELS}?limit=5&continue={token}");
+        let (code, page) = ask(client, "GET", &path, &Value::Null).await;
+        assert_eq!(code, 200, "{page}");
+        first.get_or_insert_with(|| version(&page).to_owned());
+        cache.extend(page["items"].as_array().unwrap().iter().map(believed));
+        match page["metadata"]["continue"].as_str() {
+            Some(next) => token = next.to_owned(),
+            None => return (cache, first.unwrap()),
+        }
+    }
+}
+
+/// Follows until the end is told, and never lists again; its connection breaks all the time.
+async fn follow(client: &Client, mut random: SmallRng) -> (Cache, usize) {
+    let (mut cache, mut seen) = listed(client).await;
+    let mut breaks = 0;
+    while cache.get("end").is_none_or(|label| label != "2") || !cache.contains_key("last") {
+        let query = format!("resourceVersion={seen}&allowWatchBookmarks=true");
+        let mut watch = Watch::begin(client, &query).await;
+        for _ in 0..random.random_range(1..12) {
+            let patience = Duration::from_millis(random.random_range(1..200));
+            let Ok((kind, object)) = tokio::time::timeout(patience, watch.next()).await else {
+                break;
+            };
+            match kind.as_str() {
+                "ADDED" | "MODIFIED" => cache.extend([believed(&object)]),
+                "DELETED" => drop(cache.remove(name(&object))),
+                "BOOKMARK" => {}
+                other => panic!("{other}: {object}"),
+            }
+            if !is_direct(version(&object)) {
+                version(&object).clone_into(&mut seen);
+            }
+        }
+        breaks += 1;
+    }
+    (cache, breaks)
+}
+
+/// One thing that somebody does to some object, wherever it lives. What is refused because it moves is let be.
+async fn act(stage: &Stage, random: &mut SmallRng, step: usize) {
+    let name = format!("o{}", random.random_range(0..10));
+    let client = [&stage.api, &stage.later][random.random_range(0..2)];
+    let (code, answer) = match random.random_range(0..10) {
+        0..=4 => {
+            let patch = json!({"metadata": {"labels": {"n": step.to_string()}}});
+            ask(client, "PATCH", &model(&name), &patch).await
+        }
+        5 | 6 => {
+            let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
+            ask(client, "PATCH", &model(&name), &patch).await
+        }
+        7 => ask(client, "DELETE", &model(&name), &Value::Null).await,
+        _ => {
+            let object = manifest(json!({"name": name, "labels": {"n": step.to_string()}}), json!({}));
+            ask(client, "POST", MODELS, &object).await
+        }
+    };
+    assert!(matches!(code, 200 | 201 | 404 | 409), "{answer}");
+}
+
+async fn whoever_follows_has_what_a_list_shows(stage: Stage) {
+    const STEPS: usize = 150;
+    stage.create_evicted("end", json!({}), json!({})).await;
+    let seed: u64 = rand::rng().random();
+    println!("seed {seed}");
+    let random = |number: u64| SmallRng::seed_from_u64(seed ^ number);
+    let acting = async {
+        let (mut random, mut pace) = (random(0), tokio::time::interval(Duration::from_millis(20)));
+        for step in 0..STEPS {
+            pace.tick().await;
+            act(&stage, &mut random, step).await;
+        }
+        // Nothing is under way any more.
+        eventually("all that was asked for is done", async || {
+            let (_, list) = ask(&stage.cluster, "GET", MODELS, &Value::Null).await;
+            let items = list["items"].as_array().unwrap();
+            items.iter().all(|item| {
+                let metadata = &item["metadata"];
+                metadata["deletionTimestamp"].is_null()
+                    && metadata["annotations"].as_object().is_none_or(|annotations| {
+                        !annotations.contains_key(FINAL) && !annotations.contains_key("michelangelo/Deleting")
+                    })
+            })
+        })
+        .await;
+        for number in ["1", "2"] {
+            label(&stage.api, "end", json!({"n": number})).await;
+        }
+        stage.create("last", json!({}), json!({})).await;
+    };
+    let (_, here, there) = futures::join!(acting, follow(&stage.api, random(1)), follow(&stage.later, random(2)));
+    let (expected, _) = listed(&stage.api).await;
+    for (cache, breaks) in [here, there] {
+        assert_eq!(cache, expected);
+        assert!(breaks > 5, "{breaks}");
+    }
+    stage.end().await;
+}

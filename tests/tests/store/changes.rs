@@ -1,0 +1,198 @@
+//! What changed in SQL alone is told once, in the order of its commits, and remembered for as long as it is promised.
+
+use std::collections::BTreeMap;
+
+use futures::future::join_all;
+use kindex_runtime::object::{ResourceVersion, Uid};
+use kindex_runtime::query::LabelSelector;
+use kindex_runtime::store::{CHANGES_KEPT, Change, DeleteCollection, Life, Position, RowWrite, Select};
+
+use super::backend::Backend;
+use super::direct::{evict, evicted, read, update};
+use super::widget::{WIDGET, at, soft_delete};
+
+scenarios!(
+    each_change_is_told_with_what_it_replaced,
+    what_changes_nothing_or_is_refused_is_not_told,
+    who_follows_many_writers_misses_nothing,
+    the_first_mark_counts,
+    the_oldest_are_dropped_and_missed,
+);
+
+async fn position(backend: &Backend) -> Position {
+    let positions = backend.store.positions().await.expect("readable");
+    positions.get(WIDGET.name).copied().unwrap_or_default()
+}
+
+async fn changes(backend: &Backend, after: u64, limit: u32) -> Option<Vec<Change>> {
+    let found = backend.store.changes(&WIDGET, Position(after), limit).await;
+    found.expect("readable")
+}
+
+fn change(position: u64, uid: &str, labels: Option<&[(&str, &str)]>) -> Change {
+    let labels = labels.map(|labels| {
+        let owned = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        owned.collect::<BTreeMap<_, _>>()
+    });
+    Change {
+        position: Position(position),
+        uid: Uid::from(uid),
+        labels,
+    }
+}
+
+async fn delete(backend: &Backend, uid: &str) {
+    let deleted = backend.store.delete_direct(&WIDGET, &Uid::from(uid), None, at(2)).await;
+    deleted.expect("deleted");
+}
+
+async fn each_change_is_told_with_what_it_replaced(backend: Backend) {
+    for uid in ["u1", "u2", "u3", "u4"] {
+        evict(&backend, &evicted(uid)).await;
+    }
+    assert_eq!(position(&backend).await, Position(0), "the cluster told of these");
+    assert_eq!(changes(&backend, 0, 10).await, Some(Vec::new()));
+
+    let wanted = evicted("u1").label("team", "risk");
+    let updated = update(&backend, &read(&wanted, ResourceVersion(10)), at(1)).await;
+    let version = updated.expect("updated").metadata.resource_version;
+    update(&backend, &read(&wanted.label("tier", "gold"), version), at(1))
+        .await
+        .expect("updated");
+    delete(&backend, "u2").await;
+    let mut select = Select::all(&WIDGET);
+    select.filter_by_labels(&LabelSelector::parse("team=fraud").expect("a selector"));
+    let request = DeleteCollection {
+        select,
+        everything: false,
+        rows: 100,
+    };
+    let collected = backend.store.delete_collection(&request, None, at(3)).await;
+    assert_eq!(collected.expect("deleted").deleted.len(), 2);
+
+    let expected = [
+        change(1, "u1", Some(&[("team", "fraud")])),
+        change(2, "u1", Some(&[("team", "risk")])),
+        change(3, "u2", None),
+        change(4, "u3", None),
+        change(5, "u4", None),
+    ];
+    assert_eq!(position(&backend).await, Position(5));
+    assert_eq!(changes(&backend, 0, 10).await.as_deref(), Some(&expected[..]));
+    assert_eq!(changes(&backend, 1, 2).await.as_deref(), Some(&expected[1..3]));
+    assert_eq!(changes(&backend, 5, 2).await, Some(Vec::new()));
+}
+
+async fn what_changes_nothing_or_is_refused_is_not_told(backend: Backend) {
+    let object = evicted("u1");
+    evict(&backend, &object).await;
+    update(&backend, &read(&object, ResourceVersion(10)), at(1))
+        .await
+        .expect("the same");
+    let other = read(&object.clone().label("team", "risk"), ResourceVersion(9));
+    update(&backend, &other, at(1)).await.expect_err("a stale version");
+    backend.write(evicted("u2").live(), at(1)).await;
+    let live = read(&evicted("u2").label("team", "risk"), ResourceVersion(10));
+    update(&backend, &live, at(1)).await.expect_err("the cluster has it");
+    let writes: [RowWrite; 2] = [evicted("u2").store(Life::Evicted, false), soft_delete("u1")];
+    backend.write_all(&writes, at(2)).await;
+    assert_eq!(position(&backend).await, Position(0));
+}
+
+/// The one who follows reads as the writers write: what it sees of the positions is all there.
+async fn who_follows_many_writers_misses_nothing(backend: Backend) {
+    const WRITERS: usize = 6;
+    const CHANGES: usize = 8;
+    let writer = async |number: usize| {
+        let uid = format!("w{number}");
+        let mut object = evicted(&uid);
+        evict(&backend, &object).await;
+        let mut version = ResourceVersion(10);
+        for change in 0..CHANGES {
+            object = object.label("change", &change.to_string());
+            let updated = update(&backend, &read(&object, version), at(1)).await;
+            version = updated.expect("nobody else changes it").metadata.resource_version;
+        }
+        delete(&backend, &uid).await;
+    };
+    let all = WRITERS * (CHANGES + 1);
+    let follow = async {
+        let mut seen: Vec<Change> = Vec::new();
+        while seen.len() < all {
+            let known = position(&backend).await;
+            let found = changes(&backend, seen.len() as u64, 7)
+                .await
+                .expect("nothing is dropped");
+            let upto = seen.len() + found.len();
+            assert!(
+                upto as u64 >= known.0.min(seen.len() as u64 + 7),
+                "{known:?}: {found:?}"
+            );
+            for (change, place) in found.iter().zip(seen.len() as u64 + 1..) {
+                assert_eq!(change.position, Position(place), "no gap, and none out of turn");
+            }
+            seen.extend(found);
+            tokio::task::yield_now().await;
+        }
+        seen
+    };
+    let (_, seen) = futures::join!(join_all((0..WRITERS).map(writer)), follow);
+    for number in 0..WRITERS {
+        let uid = Uid::from(format!("w{number}").as_str());
+        let own: Vec<Option<&str>> = seen
+            .iter()
+            .filter(|change| change.uid == uid)
+            .map(|change| change.labels.as_ref().and_then(|labels| labels.get("change")))
+            .map(|label| label.map(String::as_str))
+            .collect();
+        let replaced = ["0", "1", "2", "3", "4", "5", "6"].map(Some);
+        assert_eq!(own, [&[None], &replaced[..], &[None]].concat());
+    }
+    assert_eq!(position(&backend).await, Position(all as u64));
+}
+
+async fn the_first_mark_counts(backend: Backend) {
+    for uid in ["u1", "u2", "u3"] {
+        evict(&backend, &evicted(uid)).await;
+        delete(&backend, uid).await;
+    }
+    let before = async |version| {
+        let found = backend.store.marked_before(&WIDGET, ResourceVersion(version)).await;
+        found.expect("readable").map(|position| position.0)
+    };
+    assert_eq!(before(u64::MAX >> 2).await, None);
+    for (position, version) in [(1, 100), (3, 200), (3, 150), (9, 300)] {
+        let marked = backend
+            .store
+            .mark(&WIDGET, Position(position), ResourceVersion(version));
+        marked.await.expect("marked");
+    }
+    let found = [
+        before(100).await,
+        before(101).await,
+        before(200).await,
+        before(201).await,
+    ];
+    assert_eq!(found, [None, Some(1), Some(1), Some(3)]);
+}
+
+async fn the_oldest_are_dropped_and_missed(backend: Backend) {
+    for uid in ["u1", "u2"] {
+        evict(&backend, &evicted(uid)).await;
+    }
+    delete(&backend, "u1").await;
+    let last = 2 * CHANGES_KEPT;
+    let jump = format!("UPDATE kindex_feed SET position = {}", last - 1);
+    if backend.rows(&jump).await.is_none() {
+        return;
+    }
+    delete(&backend, "u2").await;
+    assert_eq!(position(&backend).await, Position(last));
+    assert_eq!(changes(&backend, 0, 10).await, None, "the first is gone");
+    let newest = changes(&backend, last - 1, 10).await;
+    assert_eq!(newest, Some(vec![change(last, "u2", None)]));
+    let left = backend.rows("SELECT position FROM kindex_changes").await;
+    assert_eq!(left.map(|rows| rows.len()), Some(1));
+}
