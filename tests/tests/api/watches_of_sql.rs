@@ -50,6 +50,7 @@ macro_rules! scenarios {
 scenarios!(
     every_server_tells_it_as_selectors_have_it,
     who_was_away_is_told_what_happened,
+    what_the_cluster_tells_late_is_not_told_after_what_sql_told,
     the_state_comes_first_where_no_version_is_given,
     a_name_that_is_taken_again_stays,
     whoever_follows_has_what_a_list_shows,
@@ -220,6 +221,37 @@ async fn who_was_away_is_told_what_happened(stage: Stage) {
             .all(|event| !event.ends_with(" a") && !event.ends_with(" b")),
         "{told:?}"
     );
+    stage.end().await;
+}
+
+/// The cluster tells of the object as it was before it moved, SQL of what became of it then.
+async fn what_the_cluster_tells_late_is_not_told_after_what_sql_told(stage: Stage) {
+    for name in ["kept", "deleted"] {
+        stage.create(name, json!({"n": "0"}), json!({})).await;
+    }
+    let from = list_version(&stage.api).await;
+    let evict = json!({"metadata": {"annotations": {FINAL: "true"}}});
+    for name in ["kept", "deleted"] {
+        label(&stage.api, name, json!({"n": "1"})).await;
+        ask(&stage.api, "PATCH", &model(name), &evict).await;
+        stage.wait_until_evicted(name).await;
+        label(&stage.api, name, json!({"n": "2"})).await;
+    }
+    delete(&stage.api, "deleted").await;
+    stage.create("last", json!({}), json!({})).await;
+    for client in [&stage.api, &stage.later] {
+        let mut watch = Watch::begin(client, &format!("resourceVersion={from}")).await;
+        let mut cache = Cache::from(["kept", "deleted"].map(|name| (name.to_owned(), "0".to_owned())));
+        while !cache.contains_key("last") {
+            let (kind, object) = watch.next().await;
+            match kind.as_str() {
+                "DELETED" => drop(cache.remove(name(&object))),
+                _ => cache.extend([believed(&object)]),
+            }
+        }
+        assert_eq!(cache.get("kept").map(String::as_str), Some("2"));
+        assert_eq!(cache.get("deleted"), None);
+    }
     stage.end().await;
 }
 
