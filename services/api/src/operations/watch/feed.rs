@@ -201,7 +201,8 @@ impl Follower {
     /// The next of them. Nothing else may be told until these are: it is known of each that the cluster has no object
     /// of its name.
     pub(super) async fn next(&mut self) -> io::Result<Arc<Chunk>> {
-        let chunk = self.feed.chunk(self.kind, self.cursor, Instant::now()).await?;
+        // On the heap while it lasts: a watch at rest has no room for it.
+        let chunk = Box::pin(self.feed.chunk(self.kind, self.cursor, Instant::now())).await?;
         self.cursor = chunk.upto;
         Ok(chunk)
     }

@@ -123,7 +123,8 @@ impl Pump {
             if page.continue_token.is_empty() {
                 break;
             }
-            page = match self.stream.page(&page.continue_token).await {
+            // On the heap while it lasts, as all that a watch at rest has no room for.
+            page = match Box::pin(self.stream.page(&page.continue_token)).await {
                 Ok(page) => page,
                 Err(refusal) => return refused(&outlet, &refusal).await,
             };
@@ -132,7 +133,7 @@ impl Pump {
         if options.bookmarks && options.initial_events == Some(true) {
             outlet.send(self.stream.bookmark(&self.version, true)?).await?;
         }
-        match self.stream.open(&self.version).await {
+        match Box::pin(self.stream.open(&self.version)).await {
             Ok(events) => self.live(outlet, events).await,
             Err(refusal) => refused(&outlet, &refusal).await,
         }
