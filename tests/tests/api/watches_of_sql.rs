@@ -353,15 +353,16 @@ async fn listed(client: &Client) -> (Cache, String) {
     }
 }
 
-/// Follows until the end is told, and never lists again; its connection breaks all the time.
+/// Follows until the end is told, and never lists again; its connection breaks all the time, and a little later each
+/// time: who begins again from the same version is told the same again first.
 async fn follow(client: &Client, mut random: SmallRng) -> (Cache, usize) {
     let (mut cache, mut seen) = listed(client).await;
     let mut breaks = 0;
     while cache.get("end").is_none_or(|label| label != "2") || !cache.contains_key("last") {
         let query = format!("resourceVersion={seen}&allowWatchBookmarks=true");
         let mut watch = Watch::begin(client, &query).await;
-        for _ in 0..random.random_range(1..12) {
-            let patience = Duration::from_millis(random.random_range(1..200));
+        for _ in 0..random.random_range(1..12 + breaks) {
+            let patience = Duration::from_millis(random.random_range(1..200 + 10 * breaks as u64));
             let Ok((kind, object)) = tokio::time::timeout(patience, watch.next()).await else {
                 break;
             };
