@@ -137,7 +137,8 @@ fn a_database_that_does_not_answer_is_a_reason_of_the_role() {
     };
     let mut other = runtime.block_on(async {
         let mut other = MySqlConnection::connect(&database).await.expect("connected");
-        run_sql(&mut other, "LOCK TABLES kindex_checkpoint WRITE").await;
+        // The table that the role reads all the time.
+        run_sql(&mut other, "LOCK TABLES kindex_feed WRITE").await;
         other
     });
     wait_for("the reason", || {
