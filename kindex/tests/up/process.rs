@@ -112,6 +112,7 @@ impl Running {
     }
 
     fn begin(&mut self) {
+        self.end();
         let mut command = Command::new(&self.binary);
         command
             .args(["up", "--data-dir"])
@@ -312,12 +313,19 @@ impl Running {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
+impl Running {
+    /// Whatever runs: a process that another one replaces would outlive the test.
+    fn end(&mut self) {
         if let Some(mut child) = self.child.take() {
             // It may have ended by itself.
             let _ended = child.kill();
             let _reaped = child.wait();
         }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
     }
 }

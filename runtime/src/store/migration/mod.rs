@@ -187,22 +187,18 @@ impl<D: Driver> Migrations for SqlStore<D> {
         let created = self.connections.driver.create_database().await;
         created.map_err(|error| failure::<D>(BOOKKEEPING, error))?;
         let mut lock = run::Lock::take(self, progress).await?;
-        let migrated = match self.standing().await? {
+        match self.standing().await? {
             MigrationStanding::Untracked => {
                 self.refuse_foreign().await?;
-                Vec::new()
+                self.prepare().await.map(|()| Vec::new()).map_err(MigrateError::from)
             }
-            MigrationStanding::Behind { first } => run::run(self, &mut lock, first, options, progress).await?,
-            MigrationStanding::Current if options.refill => run::refill(self, options, progress).await?,
+            MigrationStanding::Behind { first } => run::run(self, &mut lock, first, options, progress).await,
+            MigrationStanding::Current if options.refill => run::refill(self, options, progress).await,
             standing => match standing.refusal(self.registry.migrations) {
-                None => Vec::new(),
-                Some(why) => return Err(MigrateError::Refused(why)),
+                None => Ok(Vec::new()),
+                Some(why) => Err(MigrateError::Refused(why)),
             },
-        };
-        // Kindex's own tables, which no migration names, and a note of what the tables are now: programs whose account
-        // may only read and write find all that they need.
-        self.prepare().await?;
-        Ok(migrated)
+        }
     }
 
     async fn adoption(&self) -> Result<Vec<PendingStep>, MigrateError> {
