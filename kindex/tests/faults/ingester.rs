@@ -107,9 +107,14 @@ impl Ingester {
         self.lost_before + now.unwrap_or(0.0)
     }
 
-    /// The end of what it logged.
+    /// All that it logged, in all lives. A load soon puts hundreds of lines after any one.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The end of what it logged, for people.
     pub(crate) fn last_words(&self) -> String {
-        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(40)..].join("\n")
     }
