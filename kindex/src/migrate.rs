@@ -2,7 +2,7 @@
 
 use kindex_runtime::kind::Registry;
 use kindex_runtime::store::{
-    AdoptOptions, Adopted, MigrateError, MigrateOptions, Migrated, MigrationStanding, PendingStep,
+    AdoptOptions, Adopted, MigrateError, MigrateOptions, Migrated, MigrationStanding, PendingStep, StoreError,
 };
 
 use crate::cli::{Form, MigrateArgs};
@@ -61,7 +61,15 @@ pub(crate) async fn embedded(registry: &Registry, data_dir: &DataDir) -> Command
     let store = database::open(registry, &data_dir.default_database())?;
     let migrated = store.migrate(&MigrateOptions::default(), &Bar::new()).await;
     store.close().await;
-    for it in migrated.map_err(|error| failure(&error))? {
+    let migrated = match migrated {
+        // A reason for not being ready, which the roles say for as long as it lasts.
+        Err(MigrateError::Store(error @ StoreError::Schema(_))) => {
+            tracing::warn!("The database is not migrated: {error}");
+            return Ok(());
+        }
+        migrated => migrated.map_err(|error| failure(&error))?,
+    };
+    for it in migrated {
         let (number, name, rows) = (it.number, it.name, it.rows_filled);
         tracing::info!("Migrated the database to schema {number:04}_{name}, {rows} rows filled");
     }
@@ -71,11 +79,11 @@ pub(crate) async fn embedded(registry: &Registry, data_dir: &DataDir) -> Command
 fn failure(error: &MigrateError) -> CommandError {
     let said = CommandError::failure(chain(error));
     match error {
+        MigrateError::Store(StoreError::Schema(_)) | MigrateError::Script { .. } | MigrateError::Refused(_) => said,
         MigrateError::Store(_) | MigrateError::Step { .. } | MigrateError::LockLost => {
             said.hint("what ran stays; once the cause is gone, the same command goes on from there")
         }
         MigrateError::Unfit(_) => said.hint("mend what is named, and run the same command again"),
-        MigrateError::Script { .. } | MigrateError::Refused(_) => said,
     }
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use kindex_runtime::kind::{Column, ColumnType, Kind, Registry};
-use kindex_runtime::store::{self, Address, MetadataStorage, PoolConfig, StoreError};
+use kindex_runtime::progress::Untold;
+use kindex_runtime::store::{self, Address, MetadataStorage, MigrateOptions, PoolConfig, Position, StoreError};
 use kindex_tests::ports::Closed;
 
 use super::backend::Backend;
@@ -15,6 +16,7 @@ scenarios!(
     another_schema_version_is_refused_with_advice,
     a_table_without_a_column_is_refused_by_name,
     another_text_with_the_same_tables_is_recorded,
+    what_a_program_adds_of_its_own_is_made_by_a_migration,
     a_missing_table_is_a_schema_error,
 );
 
@@ -98,6 +100,26 @@ async fn another_text_with_the_same_tables_is_recorded(backend: Backend) {
     assert_eq!(after.len(), 1);
     assert_eq!(after[0][0], before[0][0]);
     assert_ne!(after[0][1], before[0][1]);
+}
+
+/// So that a program whose account may only read and write finds it all.
+async fn what_a_program_adds_of_its_own_is_made_by_a_migration(backend: Backend) {
+    let read = "SELECT version, checksum FROM kindex_schema";
+    let Some(before) = backend.rows(read).await else {
+        return;
+    };
+    for older in ["DROP TABLE kindex_changes", "DROP TABLE kindex_feed"] {
+        backend.rows(older).await;
+    }
+    backend
+        .rows("UPDATE kindex_schema SET checksum = 'of a program before'")
+        .await;
+    let migrated = backend.store.migrate(&MigrateOptions::default(), &Untold).await;
+    assert!(migrated.expect("migrated").is_empty(), "no migration names them");
+    assert_eq!(backend.rows(read).await, Some(before));
+    assert!(backend.store.positions().await.expect("a table").is_empty());
+    let changes = backend.store.changes(&WIDGET, Position(0), 1).await;
+    assert_eq!(changes.expect("a table"), Some(Vec::new()));
 }
 
 async fn a_missing_table_is_a_schema_error(backend: Backend) {

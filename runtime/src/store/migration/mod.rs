@@ -122,7 +122,8 @@ pub trait Migrations: Send + Sync {
     /// begin at once one runs, and the others find nothing left to do.
     ///
     /// # Errors
-    /// See [`MigrateError`].
+    /// See [`MigrateError`]. Tables that are not those of this program although no migration is lacking are a
+    /// [`StoreError::Schema`].
     async fn migrate(&self, options: &MigrateOptions, progress: &dyn Progress) -> Result<Vec<Migrated>, MigrateError>;
 
     /// What [`adopt`](Self::adopt) would do, in order; nothing is changed.
@@ -187,18 +188,23 @@ impl<D: Driver> Migrations for SqlStore<D> {
         let created = self.connections.driver.create_database().await;
         created.map_err(|error| failure::<D>(BOOKKEEPING, error))?;
         let mut lock = run::Lock::take(self, progress).await?;
-        match self.standing().await? {
+        let migrated = match self.standing().await? {
             MigrationStanding::Untracked => {
                 self.refuse_foreign().await?;
-                self.prepare().await.map(|()| Vec::new()).map_err(MigrateError::from)
+                Vec::new()
             }
-            MigrationStanding::Behind { first } => run::run(self, &mut lock, first, options, progress).await,
-            MigrationStanding::Current if options.refill => run::refill(self, options, progress).await,
-            standing => match standing.refusal(self.registry.migrations) {
-                None => Ok(Vec::new()),
-                Some(why) => Err(MigrateError::Refused(why)),
-            },
-        }
+            MigrationStanding::Behind { first } => run::run(self, &mut lock, first, options, progress).await?,
+            MigrationStanding::Current if options.refill => run::refill(self, options, progress).await?,
+            MigrationStanding::Current => Vec::new(),
+            standing => {
+                let refusal = standing.refusal(self.registry.migrations);
+                return refusal.map_or(Ok(Vec::new()), |why| Err(MigrateError::Refused(why)));
+            }
+        };
+        // Kindex's own tables, which no migration names, and a note of what the tables are now: programs whose account
+        // may only read and write find all that they need.
+        self.prepare().await?;
+        Ok(migrated)
     }
 
     async fn adoption(&self) -> Result<Vec<PendingStep>, MigrateError> {
