@@ -1,5 +1,6 @@
 //! The API server under load, beside the cluster behind it as the baseline of the same run: creations by 16 clients
 //! with the lag of the rows meanwhile, a list of which half is archived, `get` of archived objects, memory of watches.
+//! Creations and `get` over gRPC as well.
 //!
 //! `KINDEX_BENCH_OBJECTS` (10000) sets the size, `KINDEX_BENCH_WATCHES` (1000) the number of watches. The cluster is
 //! the embedded one, or with `KINDEX_BENCH_CONTROLPLANE=1` the kube-apiserver that `tests/controlplane/build` made.
@@ -11,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt as _;
 use kindex_benches::child::{Kindex, become_kindex, usage};
-use kindex_benches::clients::{all, ask, client, get, post};
+use kindex_benches::clients::{all, ask, at_once, client, get, post};
 use kindex_benches::controlplane::ControlPlane;
 use kindex_benches::figures::{percentile, print_table, setting};
+use kindex_benches::grpc::{self, Caller};
 use kindex_benches::mariadb::MariaDb;
 use kindex_benches::require::require;
 use kindex_generated::kinds::pipeline_run::KIND;
@@ -149,8 +151,12 @@ fn models(namespace: &str) -> String {
     format!("/apis/{}/namespaces/{namespace}/{}", KIND.api_version(), KIND.plural)
 }
 
+fn name(number: usize) -> String {
+    format!("run-{number:08}")
+}
+
 /// About 2.5 KiB with all that the server adds.
-fn object(number: usize, is_final: bool) -> String {
+fn object(namespace: &str, number: usize, is_final: bool) -> String {
     let mut annotations = json!({"example.org/note": "x".repeat(1_500)});
     if is_final {
         annotations["michelangelo/Immutable"] = json!("true");
@@ -159,7 +165,8 @@ fn object(number: usize, is_final: bool) -> String {
         "apiVersion": KIND.api_version(),
         "kind": KIND.name,
         "metadata": {
-            "name": format!("run-{number:08}"),
+            "name": name(number),
+            "namespace": namespace,
             "labels": {"team": format!("team-{}", number % 50), "pipeline": format!("pipeline-{}", number % 500)},
             "annotations": annotations,
         },
@@ -174,7 +181,7 @@ fn object(number: usize, is_final: bool) -> String {
 async fn measure() {
     let objects = setting("KINDEX_BENCH_OBJECTS", 10_000);
     let mut bed = Bed::make().await;
-    for namespace in ["direct", "a", "archived"] {
+    for namespace in ["direct", "a", "called", "archived"] {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         ask(&client(&bed.cluster), post("/api/v1/namespaces", body.to_string())).await;
     }
@@ -185,11 +192,38 @@ async fn measure() {
     reads(&mut bed, objects).await;
 }
 
+/// What is asked to create objects, and how.
+enum Server {
+    Rest(Config),
+    Grpc(Config),
+}
+
+impl Server {
+    async fn create(self, namespace: &'static str, objects: usize) -> (Duration, Vec<Duration>) {
+        match self {
+            Self::Rest(config) => {
+                let path = models(namespace);
+                let request = move |number| post(&path, object(namespace, number, false));
+                all(&config, CLIENTS, objects, request).await
+            }
+            Self::Grpc(config) => {
+                let method = grpc::method(&KIND, "Create");
+                let send = move |caller: Caller, number| {
+                    let (path, object) = (method.clone(), object(namespace, number, false));
+                    async move { caller.ask(path, grpc::Create::new(&KIND, &object)).await }
+                };
+                at_once(CLIENTS, objects, || Caller::new(&config), send).await
+            }
+        }
+    }
+}
+
 async fn creations(bed: &mut Bed, objects: usize) {
     let mut rows = Vec::new();
-    for (what, config, namespace) in [
-        ("create, cluster alone", bed.cluster.clone(), "direct"),
-        ("create, API server", bed.api.clone(), "a"),
+    for (what, server, namespace) in [
+        ("create, cluster alone", Server::Rest(bed.cluster.clone()), "direct"),
+        ("create, API server", Server::Rest(bed.api.clone()), "a"),
+        ("create, API server, gRPC", Server::Grpc(bed.api.clone()), "called"),
     ] {
         bed.wait("rest", async |bed| {
             bed.figure("kindex_ingester_unsettled_seconds", "").await == 0.0
@@ -200,12 +234,8 @@ async fn creations(bed: &mut Bed, objects: usize) {
             bed.within("1").await,
             bed.within("+Inf").await,
         ];
-        let path = models(namespace);
         let used = bed.processors();
-        let (took, times) = all(&config, CLIENTS, objects, move |number| {
-            post(&path, object(number, false))
-        })
-        .await;
+        let (took, times) = server.create(namespace, objects).await;
         let expected = objects as f64 + before[2];
         bed.wait("all rows", async |bed| bed.within("+Inf").await >= expected)
             .await;
@@ -252,7 +282,7 @@ async fn reads(bed: &mut Bed, objects: usize) {
     let path = models("archived");
     let half = objects / 2;
     all(&bed.api, CLIENTS, objects, move |number| {
-        post(&path, object(number, number < half))
+        post(&path, object("archived", number, number < half))
     })
     .await;
     let cluster = client(&bed.cluster);
@@ -269,7 +299,7 @@ async fn reads(bed: &mut Bed, objects: usize) {
         let path = models(namespace);
         let config = config.clone();
         async move {
-            all(&config, 1, GETS, move |number| get(&format!("{path}/run-{number:08}")))
+            all(&config, 1, GETS, move |number| get(&format!("{path}/{}", name(number))))
                 .await
                 .1
         }
@@ -277,6 +307,15 @@ async fn reads(bed: &mut Bed, objects: usize) {
     let archived = get_at(&bed.api, "archived").await;
     let direct = get_at(&bed.cluster, "direct").await;
     let through = get_at(&bed.api, "direct").await;
+    let call = |namespace: &'static str| {
+        let (config, method) = (bed.api.clone(), grpc::method(&KIND, "Get"));
+        let send = move |caller: Caller, number| {
+            let (path, name, namespace) = (method.clone(), name(number), namespace.to_owned());
+            async move { caller.ask(path, grpc::Get { name, namespace }).await }
+        };
+        async move { at_once(1, GETS, || Caller::new(&config), send).await.1 }
+    };
+    let [called_archived, called] = [call("archived").await, call("direct").await];
     let line = |what: &str, times: &[Duration]| {
         let shown = [50, 99].map(|at| format!("{:.2?}", percentile(times, at)));
         [vec![what.to_owned(), times.len().to_string()], shown.to_vec()].concat()
@@ -291,6 +330,8 @@ async fn reads(bed: &mut Bed, objects: usize) {
             line("get, cluster alone", &direct),
             line("get, live", &through),
             line("get, archived", &archived),
+            line("get, live, gRPC", &called),
+            line("get, archived, gRPC", &called_archived),
         ],
     );
     let ratio = percentile(&whole, 50).as_secs_f64() / percentile(&live, 50).as_secs_f64();

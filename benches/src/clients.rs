@@ -59,11 +59,34 @@ pub async fn all(
     count: usize,
     request: impl Fn(usize) -> Request<Body> + Send + Sync + 'static,
 ) -> (Duration, Vec<Duration>) {
-    let (next, request) = (Arc::new(AtomicUsize::new(0)), Arc::new(request));
+    let request = Arc::new(request);
+    let send = move |client: Client, number| {
+        let request = request.clone();
+        async move { ask(&client, request(number)).await.0 }
+    };
+    at_once(clients, count, || client(config), send).await
+}
+
+/// Does things 0 to `count`, as fast as so many clients, each with a connection of its own, get them done; how long
+/// all took, and each.
+///
+/// # Panics
+/// When one of them panics.
+pub async fn at_once<C, F>(
+    clients: usize,
+    count: usize,
+    connect: impl Fn() -> C,
+    send: impl Fn(C, usize) -> F + Send + Sync + 'static,
+) -> (Duration, Vec<Duration>)
+where
+    C: Clone + Send + Sync + 'static,
+    F: Future<Output = Duration> + Send,
+{
+    let (next, send) = (Arc::new(AtomicUsize::new(0)), Arc::new(send));
     let begun = Instant::now();
     let tasks: Vec<_> = (0..clients)
         .map(|_| {
-            let (client, next, request) = (client(config), next.clone(), request.clone());
+            let (client, next, send) = (connect(), next.clone(), send.clone());
             tokio::spawn(async move {
                 let mut times = Vec::new();
                 loop {
@@ -71,7 +94,7 @@ pub async fn all(
                     if number >= count {
                         return times;
                     }
-                    times.push(ask(&client, request(number)).await.0);
+                    times.push(send(client.clone(), number).await);
                 }
             })
         })

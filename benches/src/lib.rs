@@ -41,3 +41,5 @@ pub mod load_server;
 pub mod child;
 
 pub mod clients;
+
+pub mod grpc;
