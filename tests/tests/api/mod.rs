@@ -15,4 +15,5 @@ mod stage;
 mod stored;
 mod watches;
 mod watches_of_sql;
+mod watches_with_selectors;
 mod windows;

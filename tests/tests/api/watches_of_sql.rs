@@ -47,6 +47,7 @@ macro_rules! scenarios {
     };
 }
 
+pub(super) use scenarios;
 scenarios!(
     every_server_tells_it_as_selectors_have_it,
     who_was_away_is_told_what_happened,
@@ -57,12 +58,12 @@ scenarios!(
 );
 
 /// A watch under way.
-struct Watch {
+pub(super) struct Watch {
     lines: futures::io::Lines<Pin<Box<dyn AsyncBufRead + Send>>>,
 }
 
 impl Watch {
-    async fn begin(client: &Client, query: &str) -> Self {
+    pub(super) async fn begin(client: &Client, query: &str) -> Self {
         let path = format!("{MODELS}?watch=true&timeoutSeconds=120&{query}");
         let request = http::Request::get(path).body(Vec::new()).unwrap();
         let body: Pin<Box<dyn AsyncBufRead + Send>> = Box::pin(client.request_stream(request).await.unwrap());
@@ -70,7 +71,7 @@ impl Watch {
     }
 
     /// Type and object of the next event.
-    async fn next(&mut self) -> (String, Value) {
+    pub(super) async fn next(&mut self) -> (String, Value) {
         let line = tokio::time::timeout(PATIENCE, self.lines.next()).await;
         let line = line.expect("an event in time").expect("the watch goes on").unwrap();
         let mut event: Value = serde_json::from_str(&line).unwrap();
@@ -78,7 +79,7 @@ impl Watch {
     }
 
     /// The next that is no bookmark, as `TYPE name`.
-    async fn told(&mut self) -> String {
+    pub(super) async fn told(&mut self) -> String {
         loop {
             match self.next().await {
                 (kind, _) if kind == "BOOKMARK" => {}
@@ -88,7 +89,7 @@ impl Watch {
     }
 
     /// What is told up to this, and this.
-    async fn told_until(&mut self, last: &str) -> Vec<String> {
+    pub(super) async fn told_until(&mut self, last: &str) -> Vec<String> {
         let mut told = vec![self.told().await];
         while told.last().unwrap() != last {
             told.push(self.told().await);
@@ -109,20 +110,20 @@ fn is_direct(version: &str) -> bool {
     ResourceVersion(version.parse().unwrap()).is_direct()
 }
 
-async fn list_version(client: &Client) -> String {
+pub(super) async fn list_version(client: &Client) -> String {
     let (code, list) = ask(client, "GET", &format!("{MODELS}?limit=1"), &Value::Null).await;
     assert_eq!(code, 200, "{list}");
     version(&list).to_owned()
 }
 
-async fn label(client: &Client, name: &str, labels: Value) -> Value {
+pub(super) async fn label(client: &Client, name: &str, labels: Value) -> Value {
     let patch = json!({"metadata": {"labels": labels}});
     let (code, answer) = ask(client, "PATCH", &model(name), &patch).await;
     assert_eq!(code, 200, "{answer}");
     answer
 }
 
-async fn delete(client: &Client, name: &str) {
+pub(super) async fn delete(client: &Client, name: &str) {
     let (code, answer) = ask(client, "DELETE", &model(name), &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
 }

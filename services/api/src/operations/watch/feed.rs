@@ -12,9 +12,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::ResourceVersion;
-use kindex_runtime::store::{MetadataStorage, Position};
+use kindex_runtime::store::{MetadataStorage, Position, StoreError};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::timeout;
 
@@ -237,20 +238,14 @@ struct Poll {
 impl Poll {
     async fn run(mut self, to: watch::Sender<Known>, nudge: Arc<Notify>) {
         loop {
-            let began = Instant::now();
-            match self.store.positions().await {
-                Ok(positions) => {
-                    for (kind, position) in self.marks.settled(self.kinds, &positions, began, self.pace.settled) {
-                        match timeout(MARK_TIMEOUT, self.mark(kind, position)).await {
-                            Ok(Ok(())) => self.marks.said(kind, position),
-                            Ok(Err(error)) => tracing::debug!(%error, kind = kind.name, "A change is not marked yet"),
-                            Err(_) => tracing::debug!(kind = kind.name, "A change is not marked yet"),
-                        }
-                    }
+            match self.ask().await {
+                Ok(answer) => {
+                    let settled = self.marks.settled(self.kinds, &answer, self.pace.settled);
                     to.send_replace(Known {
-                        at: Some(began),
-                        positions,
+                        at: Some(answer.asked),
+                        positions: answer.positions,
                     });
+                    self.mark_all(settled).await;
                 }
                 Err(error) => tracing::debug!(%error, "The database does not say what changed"),
             }
@@ -262,11 +257,43 @@ impl Poll {
         }
     }
 
+    async fn ask(&self) -> Result<Answer, StoreError> {
+        let asked = Instant::now();
+        let positions = self.store.positions().await?;
+        Ok(Answer {
+            asked,
+            heard: Instant::now(),
+            positions,
+        })
+    }
+
+    /// All at once: nothing new is heard meanwhile.
+    async fn mark_all(&mut self, settled: Vec<(&'static Kind, Position)>) {
+        let marks = settled.iter().map(|(kind, position)| self.mark(kind, *position));
+        let marked = join_all(marks.map(|mark| timeout(MARK_TIMEOUT, mark))).await;
+        for ((kind, position), marked) in settled.into_iter().zip(marked) {
+            match marked {
+                Ok(Ok(())) => self.marks.said(kind, position),
+                Ok(Err(error)) => tracing::debug!(%error, kind = kind.name, "A change is not marked yet"),
+                Err(_) => tracing::debug!(kind = kind.name, "A change is not marked yet"),
+            }
+        }
+    }
+
     async fn mark(&self, kind: &'static Kind, position: Position) -> Result<(), Refusal> {
         let version = moved::version(&self.upstream, &Caller::default().on_behalf(), kind).await?;
         let marked = self.store.mark(kind, position, version).await;
         marked.map_err(|error| refusal::of_query(&error))
     }
+}
+
+/// What the database said.
+struct Answer {
+    /// What was committed before is in it.
+    asked: Instant,
+    /// What is in it was committed before.
+    heard: Instant,
+    positions: HashMap<String, Position>,
 }
 
 /// Which changes are to be marked.
@@ -279,19 +306,13 @@ struct Marks {
 
 impl Marks {
     /// The changes that everybody has seen by now, and that are not marked.
-    fn settled(
-        &mut self,
-        kinds: &[&'static Kind],
-        positions: &HashMap<String, Position>,
-        now: Instant,
-        after: Duration,
-    ) -> Vec<(&'static Kind, Position)> {
+    fn settled(&mut self, kinds: &[&'static Kind], answer: &Answer, after: Duration) -> Vec<(&'static Kind, Position)> {
         let mut settled = Vec::new();
         for kind in kinds.iter().copied() {
             let said = self.said.get(kind.name).copied().unwrap_or_default();
-            if let Some(last) = positions.get(kind.name).filter(|last| **last > said) {
-                let (position, seen) = *self.pending.entry(kind.name).or_insert((*last, now));
-                if now.duration_since(seen) >= after {
+            if let Some(last) = answer.positions.get(kind.name).filter(|last| **last > said) {
+                let (position, seen) = *self.pending.entry(kind.name).or_insert((*last, answer.heard));
+                if answer.heard.duration_since(seen) >= after {
                     settled.push((kind, position));
                 }
             }
@@ -310,14 +331,30 @@ mod tests {
     use super::super::super::token::tests::KIND;
     use super::*;
 
+    fn answer(began: Instant, seconds: [u64; 2], position: u64) -> Answer {
+        let [asked, heard] = seconds.map(|second| began + Duration::from_secs(second));
+        Answer {
+            asked,
+            heard,
+            positions: HashMap::from([(KIND.name.to_owned(), Position(position))]),
+        }
+    }
+
+    /// The change may be of the last moment before the answer came.
+    #[test]
+    fn an_answer_that_was_long_under_way_is_no_sooner_settled() {
+        let mut marks = Marks::default();
+        let (began, after) = (Instant::now(), Duration::from_secs(10));
+        let mut count = |seconds| marks.settled(&[&KIND], &answer(began, seconds, 3), after).len();
+        assert_eq!([[0, 9], [10, 11], [12, 18], [18, 19]].map(&mut count), [0, 0, 0, 1]);
+    }
+
     #[test]
     fn a_change_is_marked_once_everybody_has_seen_it_and_until_it_is() {
         let mut marks = Marks::default();
         let (began, after) = (Instant::now(), Duration::from_secs(10));
         let mut at = |second, position, said: bool| {
-            let positions = HashMap::from([(KIND.name.to_owned(), Position(position))]);
-            let now = began + Duration::from_secs(second);
-            let settled = marks.settled(&[&KIND], &positions, now, after);
+            let settled = marks.settled(&[&KIND], &answer(began, [second, second], position), after);
             let settled = settled.first().map(|(_, position)| *position);
             if let Some(position) = settled.filter(|_| said) {
                 marks.said(&KIND, position);

@@ -1,20 +1,21 @@
 //! The changes of objects that live in SQL alone as events: what each watch is told depends on what its selectors
 //! found before and find now.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::time::Instant;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use kindex_cluster::selector::{FieldSelector, LabelSelector, SelectorError};
 use kindex_runtime::kind::Kind;
-use kindex_runtime::object::ResourceVersion;
+use kindex_runtime::object::{ResourceVersion, Uid};
 use kindex_runtime::store::{Change, Life, MetadataStorage, Position, Stored};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::cluster::{Call, Upstream};
 use super::super::list::Page;
+use super::super::objects::Head;
 use super::super::{Caller, ListOptions, Place, Refusal, collection, stored};
 use super::Event;
 
@@ -36,15 +37,19 @@ pub(super) struct Chunk {
     pub(super) version: ResourceVersion,
 }
 
+type Labels = BTreeMap<String, String>;
+
 /// An object that lives in SQL alone, or was deleted there.
 pub(super) struct Move {
     pub(super) row: Stored,
-    /// Its labels before the first change that is told with it.
-    before: BTreeMap<String, String>,
+    /// Its labels before each of the changes that are told with it. A watch may have seen any of them: it may begin
+    /// later than what it is told.
+    before: Vec<Labels>,
+    /// The object that has its name by now. Who sees that one learns of it by other events.
+    successor: Option<Value>,
 }
 
-/// Reads what comes after a position. Nothing is told of objects whose name belongs to another one by now: the
-/// cluster's events say what became of it.
+/// Reads what comes after a position.
 pub(super) async fn read(
     store: &dyn MetadataStorage,
     upstream: &Upstream,
@@ -56,11 +61,8 @@ pub(super) async fn read(
     let changes = changes.ok_or_else(|| io::Error::other("it fell behind what is remembered of changes in SQL"))?;
     let upto = changes.last().map(|change| change.position);
     let upto = upto.ok_or_else(|| io::Error::other("the changes of the database are not those of before"))?;
-    let mut known = HashSet::new();
-    let first = changes.into_iter().filter(|change| known.insert(change.uid.clone()));
-    let first: Vec<Change> = first.collect();
-    let moves: Vec<Option<Move>> = stream::iter(first)
-        .map(|change| moved(store, upstream, kind, change))
+    let moves: Vec<Option<Move>> = stream::iter(of_objects(changes))
+        .map(|(uid, before)| moved(store, upstream, kind, uid, before))
         .buffered(LOOKUPS)
         .try_collect()
         .await?;
@@ -78,6 +80,20 @@ pub(super) async fn read(
         moves,
         version,
     })
+}
+
+/// What was replaced, object by object, in the order in which these changed first.
+fn of_objects(changes: Vec<Change>) -> Vec<(Uid, Vec<Option<Labels>>)> {
+    let mut places = HashMap::new();
+    let mut objects: Vec<(Uid, Vec<Option<Labels>>)> = Vec::new();
+    for change in changes {
+        let place = *places.entry(change.uid.clone()).or_insert(objects.len());
+        match objects.get_mut(place) {
+            Some((_, before)) => before.push(change.labels),
+            None => objects.push((change.uid, vec![change.labels])),
+        }
+    }
+    objects
 }
 
 /// The version that the cluster has now.
@@ -98,9 +114,10 @@ async fn moved(
     store: &dyn MetadataStorage,
     upstream: &Upstream,
     kind: &'static Kind,
-    change: Change,
+    uid: Uid,
+    before: Vec<Option<Labels>>,
 ) -> io::Result<Option<Move>> {
-    let row = store.get_by_id(kind, &change.uid).await.map_err(io::Error::other)?;
+    let row = store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
     let Some(row) = row.filter(|row| row.life != Life::Live) else {
         return Ok(None);
     };
@@ -111,21 +128,28 @@ async fn moved(
         name: &metadata.name,
     };
     let call = Call::get(place.path(), Vec::new());
-    match upstream.call(&Caller::default().on_behalf(), call).await {
-        Ok(_) => return Ok(None),
-        Err(refusal) if refusal.is_of_absent_object() => {}
+    let successor = match upstream.call(&Caller::default().on_behalf(), call).await {
+        Ok(found) => {
+            let head = Head::read(&found.text).metadata;
+            match (*head.uid == *uid.0, head.deletion_timestamp, row.life) {
+                (false, ..) => Some(serde_json::from_slice(&found.text)?),
+                // What it still goes through there is no event, and its last one neither.
+                (true, Some(_), Life::Evicted) => None,
+                (true, ..) => return Ok(None),
+            }
+        }
+        Err(refusal) if refusal.is_of_absent_object() => {
+            // Asked after the cluster: what left it before that is here.
+            let owner = store.get_by_name(kind, place.namespace, place.name).await;
+            let owner = owner.map_err(io::Error::other)?.map(|owner| owner.object);
+            let other = owner.filter(|owner| owner.metadata.uid != uid);
+            other.map(|other| serde_json::from_str(other.text())).transpose()?
+        }
         Err(refusal) => return Err(io::Error::other(refusal)),
-    }
-    // Asked after the cluster: what left it before that is here.
-    let owner = store
-        .get_by_name(kind, place.namespace, place.name)
-        .await
-        .map_err(io::Error::other)?;
-    if owner.is_some_and(|owner| owner.object.metadata.uid != metadata.uid) {
-        return Ok(None);
-    }
-    let before = change.labels.unwrap_or_else(|| metadata.labels.clone());
-    Ok(Some(Move { row, before }))
+    };
+    let replaced = |labels: Option<Labels>| labels.unwrap_or_else(|| metadata.labels.clone());
+    let before = before.into_iter().map(replaced).collect();
+    Ok(Some(Move { row, before, successor }))
 }
 
 /// What one watch wants to be told of.
@@ -144,22 +168,25 @@ impl Filter {
         })
     }
 
+    /// Whether the watch sees an object of its namespace.
+    pub(super) fn sees(&self, object: &Value) -> bool {
+        self.fields.matches(|field| text_at(object, field)) && self.labels.matches(&object["metadata"]["labels"])
+    }
+
     /// The event by which the watch learns of a change; none where it saw nothing of the object, and sees nothing.
     pub(super) fn event(&self, moved: &Move) -> io::Result<Option<Event>> {
         let metadata = &moved.row.object.metadata;
-        if self
-            .namespace
-            .as_ref()
-            .is_some_and(|wanted| *wanted != metadata.namespace)
+        let is_elsewhere = |wanted: &String| *wanted != metadata.namespace;
+        if self.namespace.as_ref().is_some_and(is_elsewhere) || moved.successor.as_ref().is_some_and(|it| self.sees(it))
         {
             return Ok(None);
         }
         let object: Value = serde_json::from_str(moved.row.object.text())?;
         // An object keeps the fields that a selector may name.
         let is_named = self.fields.matches(|field| text_at(&object, field));
-        let was_seen = is_named && self.labels.matches(&json!(moved.before));
-        let is_seen = is_named && moved.row.life == Life::Evicted && self.labels.matches(&json!(metadata.labels));
-        let r#type = match (was_seen, is_seen) {
+        let was_seen = is_named && moved.before.iter().any(|labels| self.labels.matches(&json!(labels)));
+        let is_there = moved.row.life == Life::Evicted && moved.successor.is_none();
+        let r#type = match (was_seen, is_there && self.sees(&object)) {
             (false, false) => return Ok(None),
             (false, true) => "ADDED",
             (true, true) => "MODIFIED",

@@ -8,7 +8,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Life, MetadataStorage};
+use kindex_runtime::store::Life;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -23,6 +23,9 @@ use super::{Event, WatchOptions};
 /// What says that the state is complete.
 /// <https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists>
 const COMPLETE: &str = "k8s.io/initial-events-end";
+
+/// The event that tells how far a watch has come.
+const BOOKMARK: &str = "BOOKMARK";
 
 /// What is asked for, and by whom.
 pub(super) struct Stream {
@@ -42,9 +45,8 @@ impl Stream {
         let mut query = list::selectors(&self.which);
         query.push(("watch", "true".to_owned()));
         query.push(("resourceVersion", version.to_owned()));
-        if self.options.bookmarks {
-            query.push(("allowWatchBookmarks", "true".to_owned()));
-        }
+        // Ours to know what has come, also where the client asks for none.
+        query.push(("allowWatchBookmarks", "true".to_owned()));
         if let Some(seconds) = self.options.timeout_seconds {
             query.push(("timeoutSeconds", seconds.to_string()));
         }
@@ -77,7 +79,7 @@ impl Stream {
             metadata["annotations"] = json!({COMPLETE: "true"});
         }
         let object = json!({"kind": self.kind.name, "apiVersion": self.kind.api_version(), "metadata": metadata});
-        event("BOOKMARK", object.to_string())
+        event(BOOKMARK, object.to_string())
     }
 }
 
@@ -95,10 +97,33 @@ pub(super) struct Pump {
     follower: Follower,
     /// The last of the cluster that its client has seen.
     version: String,
-    /// What SQL told of. What the cluster told of these objects is older, whenever it comes.
-    told: HashSet<Uid>,
+    told: Told,
+}
+
+/// What SQL told of. What the cluster told of these objects is older, whenever it comes.
+#[derive(Default)]
+struct Told {
+    uids: HashSet<Uid>,
     /// The cluster's version after which it tells nothing of them.
-    told_until: ResourceVersion,
+    until: ResourceVersion,
+}
+
+impl Told {
+    fn add(&mut self, uid: &Uid, until: ResourceVersion) {
+        self.uids.insert(uid.clone());
+        self.until = until;
+    }
+
+    /// Whether an event of the cluster comes after what SQL told of its object.
+    fn is_late(&mut self, event: &str, head: &HeadMetadata) -> bool {
+        let version = head.resource_version.parse().map(ResourceVersion);
+        // After a bookmark nothing comes of its own version.
+        let is_past = |version| version > self.until || (event == BOOKMARK && version == self.until);
+        if version.is_ok_and(is_past) {
+            self.uids = HashSet::new();
+        }
+        self.uids.contains(&Uid::from(head.uid.as_str()))
+    }
 }
 
 impl Pump {
@@ -108,8 +133,7 @@ impl Pump {
             filter,
             follower,
             version,
-            told: HashSet::new(),
-            told_until: ResourceVersion::default(),
+            told: Told::default(),
         }
     }
 
@@ -170,8 +194,7 @@ impl Pump {
         for moved in &chunk.moves {
             if let Some(event) = self.filter.event(moved)? {
                 outlet.send(event).await?;
-                self.told.insert(moved.row.object.metadata.uid.clone());
-                self.told_until = chunk.version;
+                self.told.add(&moved.row.object.metadata.uid, chunk.version);
                 were_told = true;
             }
         }
@@ -183,19 +206,46 @@ impl Pump {
 
     async fn pass_on(&mut self, outlet: &Outlet, event: Event) -> Result<(), End> {
         let head = Head::read(event.object.get().as_bytes()).metadata;
-        let version = head.resource_version.parse().map(ResourceVersion);
-        if version.is_ok_and(|version| version > self.told_until) {
-            self.told.clear();
-        }
-        let is_late = self.told.contains(&Uid::from(head.uid.as_str()));
-        let store = &self.stream.operations.store;
-        if !is_late && !tells_of_a_move(store, self.stream.kind, &event.r#type, &head).await? {
+        let is_wanted = event.r#type != BOOKMARK || self.stream.options.bookmarks;
+        let is_late = self.told.is_late(&event.r#type, &head);
+        if is_wanted && !is_late && !self.tells_of_a_move(&event.r#type, &head).await? {
             outlet.send(event).await?;
         }
         if !head.resource_version.is_empty() {
             self.version = head.resource_version;
         }
         Ok(())
+    }
+
+    /// Whether an event shows an object on its way out of the cluster that SQL keeps, where the watch sees it still.
+    async fn tells_of_a_move(&self, event: &str, head: &HeadMetadata) -> io::Result<bool> {
+        match event {
+            "DELETED" => {}
+            "MODIFIED" if head.deletion_timestamp.is_some() => {}
+            _ => return Ok(false),
+        }
+        let Stream {
+            operations,
+            kind,
+            which,
+            ..
+        } = &self.stream;
+        let uid = Uid::from(head.uid.as_str());
+        // Unknown is not the same as kept: the watch breaks off, and the client asks again.
+        let row = operations.store.row_states(kind, std::slice::from_ref(&uid)).await;
+        let is_kept = row
+            .map_err(io::Error::other)?
+            .iter()
+            .any(|row| row.life == Life::Evicted);
+        if !is_kept || event != "DELETED" || which.labels.is_empty() {
+            return Ok(is_kept);
+        }
+        // It may have left the selector, and not the cluster.
+        let row = operations.store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
+        let Some(row) = row.filter(|row| row.life == Life::Evicted) else {
+            return Ok(false);
+        };
+        Ok(self.filter.sees(&serde_json::from_str(row.object.text())?))
     }
 }
 
@@ -204,20 +254,29 @@ async fn refused(outlet: &Outlet, refusal: &Refusal) -> Result<(), End> {
     outlet.send(event("ERROR", refusal.status().to_string())?).await
 }
 
-/// Whether an event shows an object on its way out of the cluster that SQL keeps.
-async fn tells_of_a_move(
-    store: &Arc<dyn MetadataStorage>,
-    kind: &Kind,
-    event: &str,
-    head: &HeadMetadata,
-) -> io::Result<bool> {
-    match event {
-        "DELETED" => {}
-        "MODIFIED" if head.deletion_timestamp.is_some() => {}
-        _ => return Ok(false),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sql_told_is_forgotten_once_the_cluster_tells_nothing_older() {
+        let head = |version: u64| HeadMetadata {
+            uid: "u".to_owned(),
+            resource_version: version.to_string(),
+            ..HeadMetadata::default()
+        };
+        for (first, is_late) in [
+            (("MODIFIED", 6), true),
+            (("MODIFIED", 7), true),
+            (("BOOKMARK", 6), true),
+            (("BOOKMARK", 7), false),
+            (("MODIFIED", 8), false),
+        ] {
+            let mut told = Told::default();
+            told.add(&Uid::from("u"), ResourceVersion(7));
+            told.is_late(first.0, &head(first.1));
+            assert_eq!(told.is_late("MODIFIED", &head(7)), is_late, "{first:?}");
+            assert_eq!(told.uids.is_empty(), !is_late, "{first:?}");
+        }
     }
-    let row = store.row_states(kind, &[Uid::from(head.uid.as_str())]).await;
-    // Unknown is not the same as kept: the watch breaks off, and the client asks again.
-    let row = row.map_err(io::Error::other)?;
-    Ok(row.iter().any(|row| row.life == Life::Evicted))
 }

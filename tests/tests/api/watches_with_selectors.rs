@@ -1,0 +1,113 @@
+//! Watches with selectors of objects that move to SQL, change there and make room for others: whoever ceases to see an
+//! object is told so, whatever became of it.
+
+use jiff::Timestamp;
+use kindex_api::operations::RightsOf;
+use kindex_generated::kinds::model;
+use kindex_runtime::object::Object;
+use kindex_runtime::store::Life;
+use serde_json::{Value, json};
+
+use super::stage::{FINAL, MODELS, Stage, ask, eventually, manifest, model};
+use super::watches_of_sql::{Watch, delete, label, list_version, scenarios};
+
+scenarios!(
+    who_saw_it_in_between_is_told_that_it_left,
+    whose_name_went_to_an_object_that_nobody_there_sees_is_gone,
+    what_left_the_selector_before_it_left_the_cluster_is_gone,
+    what_hangs_about_in_the_cluster_is_told_of_as_sql_has_it,
+);
+
+async fn watch(stage: &Stage, from: &str, selector: &str) -> Watch {
+    Watch::begin(&stage.api, &format!("resourceVersion={from}&labelSelector={selector}")).await
+}
+
+/// What is told up to the creation of an object in the cluster.
+async fn told_until_created(stage: &Stage, watch: &mut Watch, name: &str, labels: Value) -> Vec<String> {
+    stage.create(name, labels, json!({})).await;
+    watch.told_until(&format!("ADDED {name}")).await
+}
+
+/// A watch that begins anew is told what it saw before; what it saw between two of these changes counts as well.
+async fn who_saw_it_in_between_is_told_that_it_left(stage: Stage) {
+    stage.create_evicted("a", json!({"team": "x"}), json!({})).await;
+    let from = list_version(&stage.api).await;
+    label(&stage.api, "a", json!({"team": "y"})).await;
+    let mut first = watch(&stage, &from, "team%3Dy").await;
+    assert_eq!(first.told().await, "ADDED a");
+    drop(first);
+    label(&stage.api, "a", json!({"team": "z"})).await;
+    let mut again = watch(&stage, &from, "team%3Dy").await;
+    assert_eq!(again.told_until("DELETED a").await.last().unwrap(), "DELETED a");
+    stage.end().await;
+}
+
+/// The cluster tells nobody of the new object who does not see it.
+async fn whose_name_went_to_an_object_that_nobody_there_sees_is_gone(stage: Stage) {
+    stage.create_evicted("a", json!({"team": "x"}), json!({})).await;
+    let from = list_version(&stage.api).await;
+    delete(&stage.api, "a").await;
+    stage.create("a", json!({"team": "y"}), json!({})).await;
+    let mut of_old = watch(&stage, &from, "team%3Dx").await;
+    assert_eq!(of_old.told().await, "DELETED a");
+    for selector in ["team%3Dy", "team"] {
+        let mut of_new = watch(&stage, &from, selector).await;
+        let last = format!("last-{}", selector.len());
+        let told = told_until_created(&stage, &mut of_new, &last, json!({"team": "y"})).await;
+        let of_a: Vec<&String> = told.iter().filter(|event| event.ends_with(" a")).collect();
+        assert_eq!(of_a.last().map(|event| event.as_str()), Some("ADDED a"), "{told:?}");
+    }
+    stage.end().await;
+}
+
+/// The cluster says of both that they are gone, and means the selector, and an eviction.
+async fn what_left_the_selector_before_it_left_the_cluster_is_gone(stage: Stage) {
+    for name in ["left", "evicted"] {
+        stage.create(name, json!({"team": "x"}), json!({})).await;
+    }
+    let from = list_version(&stage.api).await;
+    label(&stage.api, "left", json!({"team": "y"})).await;
+    for name in ["left", "evicted"] {
+        let evict = json!({"metadata": {"annotations": {FINAL: "true"}}});
+        let (code, answer) = ask(&stage.api, "PATCH", &model(name), &evict).await;
+        assert_eq!(code, 200, "{answer}");
+        stage.wait_until_evicted(name).await;
+    }
+    let mut watch = watch(&stage, &from, "team%3Dx").await;
+    let told = told_until_created(&stage, &mut watch, "last", json!({"team": "x"})).await;
+    assert!(told.contains(&"DELETED left".to_owned()), "{told:?}");
+    assert!(!told.contains(&"DELETED evicted".to_owned()), "{told:?}");
+    stage.end().await;
+}
+
+/// Another program changes the row, while somebody's finalizer keeps the object from going.
+async fn what_hangs_about_in_the_cluster_is_told_of_as_sql_has_it(stage: Stage) {
+    let metadata = json!({"name": "a", "labels": {"team": "x"}, "annotations": {FINAL: "true"},
+        "finalizers": ["example.com/hold"]});
+    let (code, answer) = ask(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+    assert_eq!(code, 201, "{answer}");
+    eventually("the object is on its way", async || {
+        let (_, object) = ask(&stage.cluster, "GET", &model("a"), &Value::Null).await;
+        object["metadata"]["deletionTimestamp"].is_string() && stage.life("a").await == Some(Life::Evicted)
+    })
+    .await;
+    let from = list_version(&stage.api).await;
+    let row = stage.store.get_by_name(&model::KIND, "default", "a").await.unwrap();
+    let mut object: Value = serde_json::from_str(row.unwrap().object.text()).unwrap();
+    object["metadata"]["labels"]["team"] = json!("y");
+    let object = Object::parse_str(&object.to_string()).unwrap();
+    let updated = stage.store.update_direct(&model::KIND, &object, Timestamp::now()).await;
+    updated.unwrap();
+
+    let mut of_old = watch(&stage, &from, "team%3Dx").await;
+    assert_eq!(of_old.told().await, "DELETED a");
+    let mut of_new = watch(&stage, &from, "team%3Dy").await;
+    assert_eq!(of_new.told().await, "ADDED a");
+    let release = json!({"metadata": {"finalizers": null}});
+    let (code, answer) = ask(&stage.cluster, "PATCH", &model("a"), &release).await;
+    assert_eq!(code, 200, "{answer}");
+    stage.wait_until_evicted("a").await;
+    let told = told_until_created(&stage, &mut of_new, "last", json!({"team": "y"})).await;
+    assert!(!told.contains(&"DELETED a".to_owned()), "{told:?}");
+    stage.end().await;
+}
