@@ -83,7 +83,7 @@ impl Default for ClusterOptions {
 /// # Assumptions
 /// One process opens a database at a time. There is no authentication: bind to a loopback address.
 pub struct Cluster {
-    api: Api,
+    pub(crate) api: Api,
     temporary: Option<PathBuf>,
 }
 

@@ -53,14 +53,14 @@ pub(super) async fn before_removal(api: &Api, key: &ObjectKey, object: &Value) -
         for dependent in dependents(api, uid).await? {
             forget_owners(api, &dependent, &[uid]).await?;
         }
-        release(api, key, ORPHAN_FINALIZER).await?;
+        release(api, key, uid, ORPHAN_FINALIZER).await?;
     } else if finalizers.contains(&FOREGROUND_FINALIZER) {
         let mut blocked = false;
         for dependent in dependents(api, uid).await? {
             blocked |= delete_blocking(api, &dependent, uid).await?;
         }
         if !blocked {
-            release(api, key, FOREGROUND_FINALIZER).await?;
+            release(api, key, uid, FOREGROUND_FINALIZER).await?;
         }
     }
     Ok(())
@@ -90,6 +90,10 @@ async fn lose_owners(api: &Api, key: &ObjectKey, gone: &[&str]) -> Result<(), St
     let Some((resource, object)) = load(api, key).await? else {
         return Ok(());
     };
+    // What was heard of it may be old: it has forgotten them since, or its name belongs to another object.
+    if !owners(&object).any(|reference| gone.contains(&owner_uid(reference))) {
+        return Ok(());
+    }
     let mut alive = false;
     for reference in owners(&object) {
         let uid = owner_uid(reference);
@@ -101,7 +105,8 @@ async fn lose_owners(api: &Api, key: &ObjectKey, gone: &[&str]) -> Result<(), St
     if meta::is_deleting(&object) {
         return Ok(());
     }
-    delete_exactly(api, &resource, key, &object).await
+    // Whoever changes it meanwhile has it looked at again.
+    unless_settled(delete_exactly(api, &resource, key, &object).await)
 }
 
 /// Deletes a dependent of an owner in foreground deletion; whether the owner must wait for it.
@@ -109,6 +114,9 @@ async fn delete_blocking(api: &Api, key: &ObjectKey, owner: &str) -> Result<bool
     let Some((resource, object)) = load(api, key).await? else {
         return Ok(false);
     };
+    if !owners(&object).any(|reference| owner_uid(reference) == owner) {
+        return Ok(false);
+    }
     let blocks =
         owners(&object).any(|reference| owner_uid(reference) == owner && reference["blockOwnerDeletion"] == true);
     let others = owners(&object)
@@ -130,13 +138,18 @@ async fn delete_blocking(api: &Api, key: &ObjectKey, owner: &str) -> Result<bool
             .is_some())
 }
 
-/// Deletes the very object that was looked at, not one that took its name.
+/// Deletes the very object that was looked at, as it was: not one that took its name, and not after somebody gave it
+/// another owner.
 async fn delete_exactly(api: &Api, resource: &Resource, key: &ObjectKey, object: &Value) -> Result<(), Status> {
     let options = DeleteOptions {
         uid: Some(meta::uid(object).to_owned()),
+        rv: Some(meta::resource_version(object).to_owned()),
         ..DeleteOptions::default()
     };
-    unless_settled(mutate::delete(api, resource, key, &options).await.map(drop))
+    match mutate::delete(api, resource, key, &options).await {
+        Err(status) if status.code == 404 => Ok(()),
+        done => done.map(drop),
+    }
 }
 
 async fn forget_owners(api: &Api, key: &ObjectKey, gone: &[&str]) -> Result<(), Status> {
@@ -152,8 +165,14 @@ async fn forget_owners(api: &Api, key: &ObjectKey, gone: &[&str]) -> Result<(), 
     .await
 }
 
-async fn release(api: &Api, key: &ObjectKey, finalizer: &str) -> Result<(), Status> {
-    edit(api, key, |object| meta::remove_finalizer(object, finalizer)).await
+/// Takes a finalizer from the very object that was looked at, not from one that took its name.
+async fn release(api: &Api, key: &ObjectKey, uid: &str, finalizer: &str) -> Result<(), Status> {
+    edit(api, key, |object| {
+        if meta::uid(object) == uid {
+            meta::remove_finalizer(object, finalizer);
+        }
+    })
+    .await
 }
 
 async fn edit(api: &Api, key: &ObjectKey, change: impl Fn(&mut Value)) -> Result<(), Status> {
@@ -199,5 +218,55 @@ fn unless_settled(done: Result<(), Status>) -> Result<(), Status> {
     match done {
         Err(status) if status.code == 404 || status.code == 409 => Ok(()),
         done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::Cluster;
+
+    /// A cluster without housekeeping, with an object whose owner is gone, and the object as it was created.
+    async fn dependent() -> (Cluster, ObjectKey, Value) {
+        let cluster = Cluster::ephemeral().await.expect("a cluster");
+        let catalog = cluster.api.registry.catalog();
+        let resource = catalog.find("", "v1", "configmaps").expect("built in");
+        let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "gone"});
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "kept", "ownerReferences": [owner]}});
+        let author = Author {
+            manager: "tests",
+            subresource: None,
+            applied: false,
+            now: cluster.api.now(),
+        };
+        let created = mutate::create(&cluster.api, resource, "default", object, &author, false).await;
+        created.expect("created");
+        let key = ObjectKey::new(resource.storage.clone(), "default", "kept");
+        let (_, object) = load(&cluster.api, &key).await.expect("read").expect("there");
+        (cluster, key, object)
+    }
+
+    async fn is_there(cluster: &Cluster, key: &ObjectKey) -> bool {
+        cluster.api.store.get(key).await.expect("the store answers").is_some()
+    }
+
+    #[tokio::test]
+    async fn what_lost_its_owner_goes() {
+        let (cluster, key, object) = dependent().await;
+        check_new(&cluster.api, &key, &object).await.expect("looked at");
+        assert!(!is_there(&cluster, &key).await);
+    }
+
+    /// The owner was deleted with its dependents orphaned, and only then it is heard that it had them.
+    #[tokio::test]
+    async fn what_forgot_its_owner_stays_whenever_that_is_heard() {
+        let (cluster, key, object) = dependent().await;
+        forget_owners(&cluster.api, &key, &["gone"]).await.expect("forgotten");
+        check_new(&cluster.api, &key, &object).await.expect("looked at");
+        let waits = delete_blocking(&cluster.api, &key, "gone").await.expect("looked at");
+        assert!(!waits && is_there(&cluster, &key).await);
     }
 }
