@@ -12,6 +12,7 @@ use crate::drift::{Difference, Drift, Statement};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::plan::needs_declaration;
+use crate::say;
 
 /// Where the database is when the flag does not say.
 const VARIABLE: &str = "KINDEX_DATABASE";
@@ -27,7 +28,7 @@ pub(crate) async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
         return Err(CommandError::usage(format_args!("no database at {}", path.display())));
     }
     let lowered = kindex_codegen::lower(&args.root).map_err(|mistakes| {
-        eprintln!("{mistakes}");
+        say::note(mistakes);
         CommandError::failure("nothing was compared")
     })?;
     let dialect = match parsed {
@@ -39,7 +40,7 @@ pub(crate) async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
     store.close().await;
     let live = live.map_err(|error| CommandError::failure(chain(&error)))?;
     let drift = Drift::between(&live, &lowered, dialect);
-    print!("{}", report(&drift, args, &parsed)?);
+    say::print(report(&drift, args, &parsed)?)?;
     if args.exit_code && !drift.differences.is_empty() {
         let message = format!("{parsed} differs from crds.toml in {} places", drift.differences.len());
         return Err(CommandError::pending(message).hint(

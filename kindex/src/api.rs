@@ -22,7 +22,7 @@ use crate::client::{self, Access};
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
-use crate::{database, front_proxy, ingester, interrupt};
+use crate::{database, front_proxy, ingester, interrupt, say};
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -205,8 +205,8 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
         figures,
     });
     let first = registry.kinds.first().map_or("KIND", |kind| kind.plural);
-    println!("kubectl --server {} get {first}", api.url()?);
-    println!("http://{health}/readyz and /metrics say how it goes");
+    say::line(format_args!("kubectl --server {} get {first}", api.url()?))?;
+    say::line(format_args!("http://{health}/readyz and /metrics say how it goes"))?;
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let probe = readiness.clone().follow(api.operations.clone());
     tasks.spawn(stop.clone().run_until_cancelled_owned(probe));

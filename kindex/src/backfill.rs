@@ -7,7 +7,7 @@ use crate::cli::{BackfillArgs, Form};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
-use crate::sides;
+use crate::{say, sides};
 
 /// Fills kind by kind and prints what was done.
 pub(crate) async fn run(registry: &Registry, args: &BackfillArgs) -> CommandResult {
@@ -29,7 +29,7 @@ pub(crate) async fn run(registry: &Registry, args: &BackfillArgs) -> CommandResu
         filled.push(backfill(&sides, kind, &options, &bar).await.map_err(interrupted)?);
     }
     sides.storage.close().await;
-    print!("{}", render(&filled, args.output)?);
+    say::print(render(&filled, args.output)?)?;
     judge(&filled)
 }
 

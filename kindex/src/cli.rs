@@ -119,11 +119,14 @@ pub struct DatabaseArg {
     pub database: Option<String>,
 }
 
+/// The data directory where none is named.
+pub(crate) const DATA_DIR: &str = ".kindex";
+
 /// Where a run keeps its files.
 #[derive(Clone, Debug, Args)]
 pub struct DataDirArg {
     /// Directory of kubeconfig, cluster.db and kindex.db; made when absent.
-    #[arg(long, env = "KINDEX_DATA_DIR", value_name = "DIR", default_value = ".kindex")]
+    #[arg(long, env = "KINDEX_DATA_DIR", value_name = "DIR", default_value = DATA_DIR)]
     pub data_dir: PathBuf,
 }
 

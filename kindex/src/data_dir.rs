@@ -1,5 +1,7 @@
 //! The directory in which a run keeps its files, and the names of those files.
 
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{CommandError, CommandResult};
@@ -24,6 +26,26 @@ impl DataDir {
     /// The directory as it is, present or not.
     pub(crate) fn at(path: &Path) -> Self {
         Self(path.to_owned())
+    }
+
+    /// Takes the directory for this process, until the file that comes back is dropped or the process ends, however.
+    ///
+    /// # Errors
+    /// Another process has it: two would write one cluster, and the second would give kubectl its own address.
+    pub(crate) fn claim(&self) -> CommandResult<File> {
+        let path = self.0.join("lock");
+        let failed = |error: &std::io::Error| CommandError::failure(format_args!("{}: {error}", path.display()));
+        let file = File::create(&path).map_err(|error| failed(&error))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(CommandError::failure(format_args!(
+                "another `kindex up` runs in the data directory {}",
+                self.0.display()
+            ))
+            .hint("stop it first, or choose a directory of its own with --data-dir")),
+            Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => Err(failed(&error)),
+            // A file system without locks has no way to tell.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+        }
     }
 
     /// For kubectl: how to reach the embedded cluster.

@@ -36,5 +36,32 @@ pub(crate) fn parse(address: &str) -> CommandResult<Address> {
 }
 
 fn unusable(error: &StoreError) -> CommandError {
-    CommandError::usage(chain(error)).hint("write it as sqlite:PATH or mysql://USER:PASSWORD@HOST:PORT/DATABASE")
+    CommandError::usage(chain(error)).hint(
+        "write it as sqlite:PATH or mysql://USER:PASSWORD@HOST:PORT/DATABASE, \
+         with special characters of the password as %3F for ?",
+    )
+}
+
+/// What a person is told whose question the database did not answer.
+pub(crate) fn unanswered(error: &StoreError) -> CommandError {
+    let hint = match error {
+        StoreError::Retryable { cause: "access", .. } => {
+            "has the user of --database or KINDEX_DATABASE this password, and rights on the database?"
+        }
+        StoreError::Retryable {
+            cause: "connection", ..
+        } => "does the database run, and is --database or KINDEX_DATABASE its address?",
+        StoreError::Retryable { cause: "corrupt", .. } => "is the file that --database names an SQLite database?",
+        StoreError::Retryable { .. }
+        | StoreError::Refused { .. }
+        | StoreError::Schema(_)
+        | StoreError::Corrupt { .. }
+        | StoreError::Address(_)
+        | StoreError::Continue(_)
+        | StoreError::Template(_)
+        | StoreError::NoHistory(_)
+        | StoreError::Direct { .. }
+        | StoreError::Everything(_) => "is this the right --database, and has `kindex up` run on it?",
+    };
+    CommandError::failure(chain(error)).hint(hint)
 }

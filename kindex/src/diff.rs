@@ -10,11 +10,13 @@ use similar::TextDiff;
 
 use crate::changes::{Change, between};
 use crate::cli::{DiffArgs, DiffForm, Form};
-use crate::error::{CommandError, CommandResult};
+use crate::database::unanswered;
+use crate::error::{CommandError, CommandResult, chain};
 use crate::get;
-use crate::history::{chosen, failed, incarnations, named, plain, standing};
+use crate::history::{chosen, incarnations, named, plain, standing};
 use crate::moment::Moment;
 use crate::output::document;
+use crate::say;
 use crate::target::Target;
 
 /// Lines around a change.
@@ -39,7 +41,7 @@ pub(crate) async fn run(registry: &Registry, args: &DiffArgs, store: &dyn Metada
         DiffForm::Json => document(&report(&from, &to, args.show_managed_fields)?, Form::Json)?,
         DiffForm::Yaml => document(&report(&from, &to, args.show_managed_fields)?, Form::Yaml)?,
     };
-    print!("{text}");
+    say::print(&text)?;
     Ok(())
 }
 
@@ -57,7 +59,7 @@ impl Sides<'_> {
             Moment::Version(version) => version,
             Moment::Time(time) => {
                 let found = store.version_at(target.kind, target.namespace, target.name, time).await;
-                let found = found.map_err(|error| failed(&error))?;
+                let found = found.map_err(|error| unanswered(&error))?;
                 // A deleted object is compared as it was last.
                 return match found {
                     AsOf::Deleted { last, .. } => Ok(standing(&last)),
@@ -66,7 +68,7 @@ impl Sides<'_> {
             }
         };
         let kept = store.version(target.kind, &row.object.metadata.uid, version).await;
-        let kept = kept.map_err(|error| failed(&error))?;
+        let kept = kept.map_err(|error| unanswered(&error))?;
         let is_standing = row.object.metadata.resource_version == version;
         kept.or_else(|| is_standing.then(|| standing(row))).ok_or_else(|| {
             CommandError::failure(format_args!("{target}: version {version} is not kept"))
@@ -77,7 +79,7 @@ impl Sides<'_> {
     async fn before(&self, to: &Past) -> CommandResult<Past> {
         let Self { target, store, .. } = self;
         let older = store.history(target.kind, &to.object.metadata.uid, Some(to), 1).await;
-        let mut older = older.map_err(|error| failed(&error))?;
+        let mut older = older.map_err(|error| unanswered(&error))?;
         older.pop().ok_or_else(|| {
             let version = to.object.metadata.resource_version;
             CommandError::failure(format_args!("{target}: no version before {version} is kept"))
@@ -116,7 +118,7 @@ fn report(from: &Past, to: &Past, managed_fields: bool) -> CommandResult<Report>
 fn as_lines(target: &Target<'_>, from: &Past, to: &Past, managed_fields: bool) -> CommandResult<String> {
     let yaml = |past: &Past| {
         let object = plain(past, managed_fields)?;
-        serde_saphyr::to_string(&object).map_err(|error| failed(&error))
+        serde_saphyr::to_string(&object).map_err(|error| CommandError::failure(chain(&error)))
     };
     let head = |past: &Past| format!("{target} @{} {}", past.object.metadata.resource_version, past.seen);
     let (old, new) = (yaml(from)?, yaml(to)?);

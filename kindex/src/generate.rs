@@ -5,6 +5,7 @@ use kindex_codegen::artifact::{self, Change, Difference, Mode};
 
 use crate::cli::GenerateArgs;
 use crate::error::{CommandError, CommandResult, chain};
+use crate::say;
 
 /// Writes what changed, or shows what would.
 pub(crate) fn run(args: &GenerateArgs) -> CommandResult {
@@ -17,31 +18,30 @@ pub(crate) fn run(args: &GenerateArgs) -> CommandResult {
     let Generated {
         artifacts, warnings, ..
     } = kindex_codegen::generate(&args.root).map_err(|mistakes| {
-        eprint!("{mistakes}");
+        say::note(mistakes.to_string().trim_end());
         CommandError::failure("nothing was emitted")
     })?;
     for warning in warnings {
-        eprintln!("warning: {warning}");
+        say::note(format_args!("warning: {warning}"));
     }
     let mode = if args.check { Mode::Check } else { Mode::Write };
     let differences =
         artifact::sync(&args.root, &artifacts, mode).map_err(|error| CommandError::failure(chain(&error)))?;
     if args.check && !differences.is_empty() {
-        print!("{}", artifact::explain(&differences, "kindex generate"));
+        say::print(artifact::explain(&differences, "kindex generate"))?;
         return Err(CommandError::failure("emitted files are not those of crds.toml"));
     }
-    report(&differences, artifacts.len());
-    Ok(())
+    report(&differences, artifacts.len())
 }
 
-fn report(differences: &[Difference], emitted: usize) {
+fn report(differences: &[Difference], emitted: usize) -> CommandResult {
     for difference in differences {
         let done = match difference.change {
             Change::Missing => "new",
             Change::Stale => "changed",
             Change::Orphaned => "removed",
         };
-        println!("{done:8} {}", difference.path);
+        say::line(format_args!("{done:8} {}", difference.path))?;
     }
-    println!("{emitted} files emitted, {} written", differences.len());
+    say::line(format_args!("{emitted} files emitted, {} written", differences.len()))
 }

@@ -9,6 +9,7 @@ use crate::cli::{AnswerArgs, GetArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::listing::{self, failed};
 use crate::moment::Time;
+use crate::say;
 use crate::show;
 use crate::target::{Target, kind_and_name, with_history};
 
@@ -40,7 +41,7 @@ pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn Metadat
     }
     let namespace = args.namespace.as_deref().unwrap_or("default");
     let row = one(&Target::new(kind, namespace, name), args, store).await?;
-    print!("{}", show::object(kind, &row, *output, Timestamp::now())?);
+    say::print(show::object(kind, &row, *output, Timestamp::now())?)?;
     Ok(())
 }
 

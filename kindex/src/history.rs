@@ -9,8 +9,10 @@ use serde_json::Value;
 
 use crate::changes::{self, between, without_noise};
 use crate::cli::{Form, HistoryArgs, ObjectArgs};
+use crate::database::unanswered;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
+use crate::say;
 use crate::target::{Target, kind_and_name, with_history};
 
 /// Reads the versions and prints them.
@@ -23,16 +25,16 @@ pub(crate) async fn run(registry: &Registry, args: &HistoryArgs, store: &dyn Met
     let versions = versions(&target, row, limit, store).await?;
     let report = report(&target, row, &versions, args.limit as usize)?;
     match args.output {
-        Form::Table => print!("{}", as_table(&report)),
-        Form::Json | Form::Yaml => print!("{}", document(&report, args.output)?),
+        Form::Table => say::print(as_table(&report))?,
+        Form::Json | Form::Yaml => say::print(document(&report, args.output)?)?,
     }
     if versions.len() > report.versions.len() {
-        eprintln!("There are older versions: --limit shows more.");
+        say::note(format_args!("There are older versions: --limit shows more."));
     }
     if incarnations.len() > 1 {
         let others = incarnations.iter().map(|row| &*row.object.metadata.uid.0);
         let others: Vec<&str> = others.filter(|uid| **uid != *report.uid).collect();
-        eprintln!("Others had the name before: --uid {}", others.join(", "));
+        say::note(format_args!("Others had the name before: --uid {}", others.join(", ")));
     }
     Ok(())
 }
@@ -51,7 +53,7 @@ pub(crate) fn named<'a>(registry: &Registry, args: &'a ObjectArgs) -> CommandRes
 /// All rows of a name.
 pub(crate) async fn incarnations(target: &Target<'_>, store: &dyn MetadataStorage) -> CommandResult<Vec<Stored>> {
     let rows = store.incarnations(target.kind, target.namespace, target.name).await;
-    rows.map_err(|error| failed(&error))
+    rows.map_err(|error| unanswered(&error))
 }
 
 /// The row that was asked for; the newest where none was.
@@ -63,10 +65,6 @@ pub(crate) fn chosen<'a>(target: &Target<'_>, rows: &'a [Stored], uid: Option<&s
     })
 }
 
-pub(crate) fn failed(error: &dyn std::error::Error) -> CommandError {
-    CommandError::failure(chain(error)).hint("is this the right --database, and has `kindex up` run on it?")
-}
-
 /// The newest versions. A row's own version is one of them, also where the history began after it was written.
 async fn versions(
     target: &Target<'_>,
@@ -76,7 +74,7 @@ async fn versions(
 ) -> CommandResult<Vec<Past>> {
     let uid: &Uid = &row.object.metadata.uid;
     let kept = store.history(target.kind, uid, None, limit).await;
-    let mut kept = kept.map_err(|error| failed(&error))?;
+    let mut kept = kept.map_err(|error| unanswered(&error))?;
     let newest = kept.first().filter(|past| past.branch == 0);
     let newest = newest.map(|past| past.object.metadata.resource_version);
     if newest < Some(row.object.metadata.resource_version) {
@@ -154,7 +152,7 @@ fn report(target: &Target<'_>, row: &Stored, versions: &[Past], shown: usize) ->
 
 /// A version's content, without what differs in every version.
 pub(crate) fn plain(past: &Past, managed_fields: bool) -> CommandResult<Value> {
-    let object = serde_json::from_str(past.object.text()).map_err(|error| failed(&error))?;
+    let object = serde_json::from_str(past.object.text()).map_err(|error| CommandError::failure(chain(&error)))?;
     Ok(without_noise(object, managed_fields))
 }
 

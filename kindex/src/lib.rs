@@ -1,6 +1,8 @@
 //! The `kindex` command, as a library: another workspace with its own crds.toml
 //! calls [`run`] with its own registry. Knows no kind.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod error;
 
 pub mod platform;
@@ -8,6 +10,8 @@ pub mod platform;
 pub mod moment;
 
 pub mod cli;
+
+mod say;
 
 mod output;
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::cli::{Form, LintArgs, LintForm};
 use crate::error::{CommandError, CommandResult};
-use crate::output;
+use crate::{output, say};
 
 /// Tells every finding; any is a failure.
 pub(crate) fn run(args: &LintArgs) -> CommandResult {
@@ -17,13 +17,13 @@ pub(crate) fn run(args: &LintArgs) -> CommandResult {
         );
     }
     let report = kindex_codegen::lint(&args.root).map_err(|mistakes| {
-        eprintln!("{mistakes}");
+        say::note(mistakes);
         CommandError::failure("nothing was looked at: first the mistakes")
     })?;
     if let Some(reminder) = &report.reminder {
-        eprintln!("warning: {reminder}");
+        say::note(format_args!("warning: {reminder}"));
     }
-    print!("{}", told(&report, args.output)?);
+    say::print(told(&report, args.output)?)?;
     match report.findings.len() {
         0 => Ok(()),
         1 => Err(CommandError::failure("1 finding")),

@@ -10,9 +10,11 @@ use kindex_runtime::query::Reach;
 use kindex_runtime::store::{MetadataStorage, Page, Plan, Select, StoreError};
 
 use crate::cli::{AnswerArgs, Output};
+use crate::database::unanswered;
 use crate::enums;
-use crate::error::{CommandError, CommandResult, chain};
+use crate::error::{CommandError, CommandResult};
 use crate::output::table;
+use crate::say;
 use crate::show::{cell, objects};
 
 /// Answers a query as the flags want it.
@@ -23,14 +25,14 @@ pub(crate) async fn answer(mut select: Select, args: &AnswerArgs, store: &dyn Me
         Reach::InOrder | Reach::Scan(_) | Reach::Alternatives | Reach::Sort(_) => select.allow_scan(),
     }
     if let Some(note) = note(&select, reach) {
-        eprintln!("{note}");
+        say::note(note);
     }
     for note in enums::notes(&select) {
-        eprintln!("{note}");
+        say::note(note);
     }
     if args.count {
         let rows = store.count_selected(&select).await.map_err(|error| failed(&error))?;
-        println!("{rows}");
+        say::line(rows)?;
         return Ok(());
     }
     if let Some(rows) = args.limit {
@@ -39,7 +41,7 @@ pub(crate) async fn answer(mut select: Select, args: &AnswerArgs, store: &dyn Me
     let token = args.continue_token.as_deref();
     if args.explain {
         let plan = store.explain(&select, token).await.map_err(|error| failed(&error))?;
-        print!("{}", explained(&plan));
+        say::print(explained(&plan))?;
         return Ok(());
     }
     let page = store.select(&select, token).await.map_err(|error| failed(&error))?;
@@ -50,12 +52,12 @@ pub(crate) async fn answer(mut select: Select, args: &AnswerArgs, store: &dyn Me
 pub(crate) fn print(kind: &Kind, page: &Page, output: Output) -> CommandResult {
     let next = page.continue_token.as_deref();
     let text = objects(kind, &page.items, next, output, Timestamp::now())?;
-    print!("{text}");
+    say::print(&text)?;
     if let Some(token) = next {
         match output {
             Output::Json if !std::io::stderr().is_terminal() => {}
             Output::Table | Output::Wide | Output::Yaml | Output::Name | Output::Json => {
-                eprintln!("more rows: --continue {token}");
+                say::note(format_args!("more rows: --continue {token}"));
             }
         }
     }
@@ -124,8 +126,6 @@ pub(crate) fn failed(error: &StoreError) -> CommandError {
         | StoreError::Address(_)
         | StoreError::NoHistory(_)
         | StoreError::Direct { .. }
-        | StoreError::Everything(_) => {
-            CommandError::failure(chain(error)).hint("is this the right --database, and has `kindex up` run on it?")
-        }
+        | StoreError::Everything(_) => unanswered(error),
     }
 }

@@ -11,7 +11,7 @@ use crate::database::{self, Store};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
-use crate::sides;
+use crate::{say, sides};
 
 /// Runs what the database lacks, or says what it is.
 pub(crate) async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResult {
@@ -31,11 +31,13 @@ pub(crate) async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResul
             rows_per_second: args.rows_per_second,
             refill: args.refill,
         };
+        // For the report alone: what is wrong, the migration says.
+        let was_untracked = matches!(store.standing().await, Ok(MigrationStanding::Untracked));
         let migrated = store.migrate(&options, &Bar::new()).await;
-        show_migrated(&migrated.map_err(|error| failure(&error))?, args.output)?
+        show_migrated(&migrated.map_err(|error| failure(&error))?, was_untracked, args.output)?
     };
     store.close().await;
-    print!("{text}");
+    say::print(&text)?;
     Ok(())
 }
 
@@ -132,12 +134,14 @@ fn show_adopted(adopted: &Adopted, form: Form) -> CommandResult<String> {
     Ok(text)
 }
 
-fn show_migrated(migrated: &[Migrated], form: Form) -> CommandResult<String> {
+fn show_migrated(migrated: &[Migrated], was_untracked: bool, form: Form) -> CommandResult<String> {
     if form != Form::Table {
         return document(&migrated, form);
     }
     if migrated.is_empty() {
-        return Ok("the database has the schema of this program\n".to_owned());
+        let made = "tables were made, or those that were there taken up: ";
+        let made = if was_untracked { made } else { "" };
+        return Ok(format!("{made}the database has the schema of this program\n"));
     }
     let rows = migrated.iter().map(|it| {
         let title = format!("{:04}_{}", it.number, it.name);

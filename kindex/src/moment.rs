@@ -42,7 +42,20 @@ impl FromStr for Moment {
     }
 }
 
+/// How far the clock that stamped a time may be ahead of ours.
+const AHEAD_MAX: SignedDuration = SignedDuration::from_mins(1);
+
 fn parse(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    let time = read(text, now)?;
+    if time.duration_since(now) > AHEAD_MAX {
+        return Err(format!(
+            "{time} is in the future; a time without a zone is UTC, and now is {now:.0}"
+        ));
+    }
+    Ok(time)
+}
+
+fn read(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
@@ -89,6 +102,17 @@ mod tests {
         for text in ["", "yesterday", "-2h", "2026-13-01", "12:00", "1month"] {
             assert!(parse(text, now).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_time_that_has_not_come_is_refused_unless_clocks_may_differ_as_much() {
+        let now = at("2026-11-03T12:00:00.25Z");
+        assert_eq!(parse("2026-11-03T12:00:50Z", now), Ok(at("2026-11-03T12:00:50Z")));
+        let refused = parse("2026-11-03 14:00", now).expect_err("two hours ahead");
+        assert_eq!(
+            refused,
+            "2026-11-03T14:00:00Z is in the future; a time without a zone is UTC, and now is 2026-11-03T12:00:00Z"
+        );
     }
 
     #[test]

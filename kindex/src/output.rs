@@ -1,6 +1,8 @@
 //! Tables for people, in kubectl's manner: upper-case heads, three blanks
 //! between columns, no frames; and documents for programs.
 
+use std::borrow::Cow;
+
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
@@ -24,12 +26,24 @@ pub(crate) fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>)
         .set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(heads.iter().map(|head| head.to_uppercase()));
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| visible(cell)));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 3));
     }
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// A text in one line, without anything that a terminal would obey: what users wrote into objects is shown to others.
+fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = text.chars().map(|letter| match letter {
+        control if control.is_control() => control.escape_debug().to_string(),
+        letter => letter.to_string(),
+    });
+    Cow::Owned(escaped.collect())
 }
 
 /// A time span as kubectl shows ages: `12s`, `5m`, `3h`, `2d`.
@@ -58,6 +72,12 @@ mod tests {
             ],
         );
         assert_eq!(text, "KIND          ROWS\nModel         1\nPipelineRun   12\n");
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_as_text() {
+        let text = table(&["name"], [vec!["\u{1b}[2Jred\nline\ttab \u{9b}1m größe".into()]]);
+        assert_eq!(text, "NAME\n\\u{1b}[2Jred\\nline\\ttab \\u{9b}1m größe\n");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::cli::{Form, PlanArgs};
 use crate::error::{CommandError, CommandResult, chain};
-use crate::output;
+use crate::{output, say};
 
 /// Plans, or takes the files as they are.
 pub(crate) fn run(args: &PlanArgs) -> CommandResult {
@@ -35,12 +35,12 @@ pub(crate) fn run(args: &PlanArgs) -> CommandResult {
     };
     let planned = kindex_codegen::plan(&args.root, &wishes).map_err(refused)?;
     for warning in &planned.warnings {
-        eprintln!("warning: {warning}");
+        say::note(format_args!("warning: {warning}"));
     }
     if !args.dry_run {
         write(&args.root, &planned.artifacts)?;
     }
-    print!("{}", report(planned.next.as_ref(), args)?);
+    say::print(report(planned.next.as_ref(), args)?)?;
     match planned.next {
         Some(next) if args.exit_code => Err(pending(&next, args.dry_run)),
         Some(_) | None => Ok(()),
@@ -77,16 +77,16 @@ fn rehash(args: &PlanArgs) -> CommandResult {
     let differences = artifact::sync(&args.root, &artifacts, mode);
     let differences = differences.map_err(|error| CommandError::failure(chain(&error)))?;
     for difference in &differences {
-        print!("{difference}");
+        say::print(difference)?;
     }
     if differences.is_empty() {
-        println!("every migration is as it was planned");
+        say::line("every migration is as it was planned")?;
     }
     Ok(())
 }
 
 fn refused(mistakes: Diagnostics) -> CommandError {
-    eprintln!("{mistakes}");
+    say::note(mistakes);
     CommandError::failure("nothing was written")
 }
 

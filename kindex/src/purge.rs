@@ -8,7 +8,7 @@ use crate::cli::{Form, PurgeArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
-use crate::sides;
+use crate::{say, sides};
 
 /// Goes through kind after kind and prints what went.
 pub(crate) async fn run(registry: &Registry, args: &PurgeArgs) -> CommandResult {
@@ -25,9 +25,11 @@ pub(crate) async fn run(registry: &Registry, args: &PurgeArgs) -> CommandResult 
         purged.push(gone.map_err(|error| interrupted(&error))?);
     }
     store.close().await;
-    print!("{}", render(&purged, args)?);
+    say::print(render(&purged, args)?)?;
     if purged.is_empty() {
-        eprintln!("No kind has a retention rule: [kinds.X.retention] in crds.toml makes one.");
+        say::note(format_args!(
+            "No kind has a retention rule: [kinds.X.retention] in crds.toml makes one."
+        ));
     }
     Ok(())
 }

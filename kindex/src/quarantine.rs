@@ -1,8 +1,6 @@
 //! `kindex quarantine`: objects that the database refused, listed, shown, tried again and
 //! dropped.
 
-use std::io::Write as _;
-
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::patience::{Patience, patiently};
 use kindex_runtime::quarantine::{Retried, retry};
@@ -13,7 +11,7 @@ use crate::cli::{DropArgs, Form, QuarantineCommand, RecordsArgs};
 use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
-use crate::sides;
+use crate::{say, sides};
 
 /// Records of a page.
 const PAGE_ROWS: u32 = 500;
@@ -120,7 +118,7 @@ async fn list(registry: &Registry, args: &RecordsArgs) -> CommandResult {
     let records = records(registry, args, store.as_ref()).await?;
     store.close().await;
     let lines: Vec<Line<'_>> = records.iter().map(Record::line).collect();
-    print!("{}", render(&lines, args.output)?);
+    say::print(render(&lines, args.output)?)?;
     Ok(())
 }
 
@@ -186,16 +184,16 @@ async fn show(registry: &Registry, args: &RecordsArgs) -> CommandResult {
     }
     store.close().await;
     if args.output != Form::Table {
-        print!("{}", document(&lines, args.output)?);
+        say::print(document(&lines, args.output)?)?;
         return Ok(());
     }
     for line in &lines {
-        eprintln!(
+        say::note(format_args!(
             "{} {}/{}, refused {} times: {}",
             line.kind, line.namespace, line.name, line.attempts, line.reason
-        );
+        ));
         let text = line.text.as_deref().unwrap_or_default();
-        writeln!(std::io::stdout(), "{text}").map_err(|error| failed(&error))?;
+        say::line(text)?;
     }
     Ok(())
 }
@@ -213,7 +211,7 @@ async fn retry_all(registry: &Registry, args: &RecordsArgs) -> CommandResult {
         });
     }
     sides.storage.close().await;
-    print!("{}", render(&lines, args.output)?);
+    say::print(render(&lines, args.output)?)?;
     let still = |line: &&Line<'_>| matches!(line.retried, Some(Retried::Refused { .. } | Retried::Left));
     match lines.iter().filter(still).count() {
         0 => Ok(()),
@@ -227,7 +225,7 @@ async fn drop_all(registry: &Registry, args: &DropArgs) -> CommandResult {
     let store = sides::store(registry, &args.records.sides.store)?;
     let records = chosen(registry, &args.records, store.as_ref()).await?;
     let lines: Vec<Line<'_>> = records.iter().map(Record::line).collect();
-    print!("{}", render(&lines, args.records.output)?);
+    say::print(render(&lines, args.records.output)?)?;
     if !args.yes && !lines.is_empty() {
         store.close().await;
         return Err(CommandError::failure("nothing was removed").hint(
@@ -241,6 +239,6 @@ async fn drop_all(registry: &Registry, args: &DropArgs) -> CommandResult {
         released.map_err(|error| failed(&error))?;
     }
     store.close().await;
-    eprintln!("{} records removed", records.len());
+    say::note(format_args!("{} records removed", records.len()));
     Ok(())
 }

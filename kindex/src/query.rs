@@ -10,12 +10,12 @@ use crate::cli::{AnswerArgs, Form, Output, QueryArgs};
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult};
 use crate::output::{document, table};
-use crate::{database, listing};
+use crate::{database, listing, say};
 
 /// Lists the queries, or asks one.
 pub(crate) async fn run(registry: &Registry, args: &QueryArgs) -> CommandResult {
     let Some(name) = &args.name else {
-        print!("{}", listed(registry, args.answer.output)?);
+        say::print(listed(registry, args.answer.output)?)?;
         return Ok(());
     };
     let query = registry.query(name);

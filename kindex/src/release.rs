@@ -13,7 +13,7 @@ use crate::cli::{Form, ReleaseArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
-use crate::sides;
+use crate::{say, sides};
 
 /// Releases kind by kind and prints what was done.
 pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResult {
@@ -40,7 +40,7 @@ pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResul
     if let Some(storage) = &place.storage {
         storage.close().await;
     }
-    print!("{}", render(&released, args.output)?);
+    say::print(render(&released, args.output)?)?;
     judge(&released)
 }
 

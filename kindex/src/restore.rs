@@ -13,11 +13,13 @@ use kindex_runtime::store::{Gone, Life, MetadataStorage, Stored};
 use serde::Serialize;
 
 use crate::cli::{Form, RestoreArgs};
+use crate::database::unanswered;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::get::stored_as_of;
 use crate::moment::{Moment, Time};
 use crate::output::{document, table};
 use crate::progress::Bar;
+use crate::say;
 use crate::sides;
 use crate::target::{Target, kind_and_name, with_history};
 
@@ -59,7 +61,7 @@ pub(crate) async fn run(registry: &Registry, args: &RestoreArgs) -> CommandResul
         vec![command.one(name).await?]
     };
     sides.storage.close().await;
-    print!("{}", render(&lines, args.output)?);
+    say::print(render(&lines, args.output)?)?;
     judge(&lines)
 }
 
@@ -82,10 +84,6 @@ struct Line {
     done: Done,
 }
 
-fn failed(error: &dyn std::error::Error) -> CommandError {
-    CommandError::failure(chain(error)).hint("is this the right --database, and has `kindex up` run on it?")
-}
-
 fn interrupted(error: &RestoreError) -> CommandError {
     CommandError::failure(chain(error)).hint("run the same command again: it completes what was begun")
 }
@@ -98,7 +96,7 @@ impl Command<'_> {
     async fn rows(&self, name: &ObjectName) -> CommandResult<Vec<Stored>> {
         let read = || self.store().incarnations(self.kind, &name.namespace, &name.name);
         let rows = patiently(self.restorer.patience, read).await;
-        rows.map_err(|error| failed(&error))
+        rows.map_err(|error| unanswered(&error))
     }
 
     fn choose<'r>(&self, rows: &'r [Stored], uid: Option<&Uid>) -> Choice<'r> {
@@ -116,7 +114,7 @@ impl Command<'_> {
                 .store()
                 .version_at(self.kind, target.namespace, target.name, time)
                 .await;
-            let stood = stored_as_of(&target, found.map_err(|error| failed(&error))?, time)?;
+            let stood = stored_as_of(&target, found.map_err(|error| unanswered(&error))?, time)?;
             uid = Some(stood.object.metadata.uid.clone());
             past = Some(stood.object);
         }
@@ -131,7 +129,7 @@ impl Command<'_> {
             Choice::Row(row) => {
                 if let Some(Moment::Version(version)) = self.args.at {
                     let kept = self.store().version(self.kind, &row.object.metadata.uid, version).await;
-                    let kept = kept.map_err(|error| failed(&error))?.map(|past| past.object);
+                    let kept = kept.map_err(|error| unanswered(&error))?.map(|past| past.object);
                     let standing = Some(&row.object).filter(|object| object.metadata.resource_version == version);
                     past = kept.or_else(|| standing.cloned());
                     if past.is_none() {
@@ -159,7 +157,7 @@ impl Command<'_> {
             }
             (None, Some(uid)) => {
                 let found = patiently(self.restorer.patience, || self.store().get_by_id(self.kind, uid)).await;
-                let found = found.map_err(|error| failed(&error))?;
+                let found = found.map_err(|error| unanswered(&error))?;
                 found.map(|row| ObjectName::of(&row.object)).ok_or_else(|| {
                     CommandError::failure(format_args!("{} with uid {uid}: never stored", self.kind.name))
                 })
@@ -189,7 +187,7 @@ impl Command<'_> {
         loop {
             let read = || self.store().gone_rows(self.kind, &gone, after, PAGE_ROWS);
             let page = patiently(self.restorer.patience, read).await;
-            let page = page.map_err(|error| failed(&error))?;
+            let page = page.map_err(|error| unanswered(&error))?;
             let Some(last) = page.last() else { break };
             after = Some(last.arrival);
             for found in page {

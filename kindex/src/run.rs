@@ -1,6 +1,5 @@
 //! From the command line to a command: telemetry, the async runtime, exit codes.
 
-use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -13,7 +12,7 @@ use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
     against, api, backfill, database, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine,
-    query, release, restore, status, up, verify,
+    query, release, restore, say, status, up, verify,
 };
 
 /// Runs the command that the process was started with.
@@ -23,7 +22,7 @@ pub fn run(platform: &Platform) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error}");
+            say::note(&error);
             error.exit_code()
         }
     }
@@ -37,8 +36,9 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Plan(args) => plan::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "kindex", &mut io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "kindex", &mut script);
+            say::print(String::from_utf8_lossy(&script))
         }
         Command::Up(args) => block_on(up::run(platform, &args)),
         Command::Ingester(args) => block_on(ingester::run(&platform.registry, &args)),

@@ -13,6 +13,7 @@ use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::database::{self, Store};
 use crate::error::{CommandError, CommandResult, chain};
+use crate::target::kind_of;
 
 /// Both sides. No connection is opened yet.
 pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult<Sides> {
@@ -72,13 +73,5 @@ pub(crate) fn kinds(registry: &Registry, names: &[String]) -> CommandResult<Vec<
     if names.is_empty() {
         return Ok(registry.kinds.to_vec());
     }
-    names.iter().map(|name| kind(registry, name)).collect()
-}
-
-/// The kind of a name, as people write it.
-pub(crate) fn kind(registry: &Registry, name: &str) -> CommandResult<&'static Kind> {
-    registry.find(name).ok_or_else(|| {
-        let known: Vec<_> = registry.kinds.iter().map(|kind| kind.plural).collect();
-        CommandError::usage(format_args!("unknown kind {name:?}")).hint(format_args!("one of: {}", known.join(", ")))
-    })
+    names.iter().map(|name| kind_of(registry, name)).collect()
 }

@@ -16,7 +16,7 @@ use crate::cli::{Form, StatusArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
-use crate::sides;
+use crate::{say, sides};
 
 /// How often the numbers are read while somebody waits.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -111,7 +111,7 @@ pub(crate) async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult
     };
     store.close().await;
     let statuses = statuses?;
-    print!("{}", render(&statuses, args.output)?);
+    say::print(render(&statuses, args.output)?)?;
     judge(&statuses)
 }
 

@@ -1,6 +1,7 @@
 //! What a person means by `model/fraud -n prod`: kind, namespace and name.
 
 use kindex_runtime::kind::{Kind, Registry, Scope};
+use kindex_runtime::spelling::nearest;
 
 use crate::error::{CommandError, CommandResult};
 
@@ -43,11 +44,29 @@ pub(crate) fn kind_and_name<'a>(
         Some((kind, name)) => (kind, Some(name)),
         None => (kind, name),
     };
-    let found = registry.find(kind).ok_or_else(|| {
+    let kind = kind_of(registry, kind)?;
+    if name == Some("") {
+        return Err(
+            CommandError::usage(format_args!("which {}?", kind.name)).hint(format_args!(
+                "write {}/NAME; for all of them, {}",
+                kind.singular, kind.plural
+            )),
+        );
+    }
+    Ok((kind, name))
+}
+
+/// The kind of a name, as people write it.
+pub(crate) fn kind_of(registry: &Registry, name: &str) -> CommandResult<&'static Kind> {
+    registry.find(name).ok_or_else(|| {
         let known: Vec<_> = registry.kinds.iter().map(|kind| kind.plural).collect();
-        CommandError::usage(format_args!("unknown kind {kind:?}")).hint(format_args!("one of: {}", known.join(", ")))
-    })?;
-    Ok((found, name))
+        let others = known.join(", ");
+        let hint = match nearest(name, known) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("one of: {others}"),
+        };
+        CommandError::usage(format_args!("unknown kind {name:?}")).hint(hint)
+    })
 }
 
 /// Refuses a kind that keeps no history.

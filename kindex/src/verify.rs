@@ -10,7 +10,7 @@ use crate::cli::{Form, VerifyArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
-use crate::sides;
+use crate::{say, sides};
 
 /// What is printed: what was counted, and the first of what was found.
 #[derive(Debug, Serialize)]
@@ -47,7 +47,7 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
         report.kinds.push(checked);
     }
     sides.storage.close().await;
-    print!("{}", render(&report, &findings, args.output)?);
+    say::print(render(&report, &findings, args.output)?)?;
     judge(&report, findings.len())
 }
 

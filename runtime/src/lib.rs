@@ -4,6 +4,8 @@
 
 pub mod kind;
 
+pub mod spelling;
+
 pub mod value;
 
 pub mod wire;

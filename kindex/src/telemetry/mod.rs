@@ -16,6 +16,7 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::cli::{Cli, LogFormat};
 use crate::error::{CommandError, CommandResult, chain};
+use crate::say;
 use sender::Sender;
 
 mod sender;
@@ -63,7 +64,7 @@ impl Drop for Telemetry {
         if let Some(traces) = &self.traces
             && let Err(error) = traces.shutdown()
         {
-            eprintln!("The last traces were not sent: {error}");
+            say::note(format_args!("The last traces were not sent: {error}"));
         }
     }
 }

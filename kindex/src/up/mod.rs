@@ -24,6 +24,7 @@ use crate::{install, interrupt, migrate, samples, settled};
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     let data_dir = DataDir::create(&args.data_dir.data_dir)?;
+    let _claim = uses(args).then(|| data_dir.claim()).transpose()?;
     let setup = ingester::Setup::for_up(&platform.registry, args, &data_dir)?;
     if args.database.database.is_none() && args.config.is_none() {
         migrate::embedded(&platform.registry, &data_dir).await?;
@@ -65,7 +66,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         None => None,
     };
     let url = api.as_ref().map(Api::url).transpose()?;
-    report::announce(platform, &place, &setup, health_addr, url.as_deref());
+    report::announce(platform, args, &place, &setup, health_addr, url.as_deref())?;
     if let Some(api) = api {
         api.start(&tasks, &stop);
     }
@@ -81,6 +82,11 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     done
 }
 
+/// Whether anything of this run is in its data directory.
+fn uses(args: &UpArgs) -> bool {
+    args.kubeconfig.is_none() || (args.database.database.is_none() && args.config.is_none())
+}
+
 async fn work(platform: &Platform, args: &UpArgs, place: &ClusterPlace, ingestion: &Ingestion) -> CommandResult {
     let patience = Duration::from_secs(args.timeout);
     if args.samples {
@@ -88,7 +94,7 @@ async fn work(platform: &Platform, args: &UpArgs, place: &ClusterPlace, ingestio
     }
     if args.samples || args.once {
         let settled = settled::wait(&platform.registry, &place.access.client, ingestion, patience).await?;
-        report::settled(&settled);
+        report::settled(&settled)?;
     }
     if args.once {
         Ok(())
@@ -126,7 +132,7 @@ impl ClusterPlace {
         let database = data_dir.cluster_db();
         let cluster = Cluster::open(&database).await.map_err(|error| {
             CommandError::failure(format_args!("{}: {}", database.display(), chain(&error)))
-                .hint("another kindex may be using it; choose a directory of its own with --data-dir")
+                .hint("is it a cluster of `kindex up`, and may you write to it? --data-dir names another directory")
         })?;
         let path = data_dir.kubeconfig();
         std::fs::write(&path, kubeconfig(address))

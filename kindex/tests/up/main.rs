@@ -8,6 +8,7 @@ mod api;
 mod backfill;
 mod chart;
 mod history;
+mod manners;
 mod metrics;
 mod orphans;
 mod plan;

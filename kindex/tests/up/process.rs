@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::site::Site;
 
-const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
+pub(crate) const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
 
 /// Whether kubectl is installed; its absence fails the test where it is required.
 pub(crate) fn kubectl_is_there() -> bool {

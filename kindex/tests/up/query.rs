@@ -85,7 +85,7 @@ impl Asked {
 }
 
 fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + second).expect("in range")
+    Timestamp::from_second(1_700_000_000 + second).expect("in range")
 }
 
 fn metadata(uid: &str, namespace: &str, name: &str, number: i64) -> Value {
@@ -185,7 +185,7 @@ fn selectors_and_conditions_narrow(asked: &Asked) {
             "--where",
             FAILED,
             "--where",
-            "create_time>=2027-01-15T08:00:06Z",
+            "create_time>=2023-11-14T22:13:26Z",
             "--sort",
             "name:desc"
         ]),

@@ -10,6 +10,7 @@ use serde_saphyr::Spanned;
 use super::duration;
 use super::tree::{Key, Node, Place, Scalar, place, raw};
 use crate::kind::Registry;
+use crate::spelling::nearest;
 
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +103,7 @@ impl Reader<'_> {
                 name => format!(" in {name}"),
             };
             let message = format!("unknown key {:?}{within}", key.value);
-            let help = nearest(&key.value, &stanza.known)
+            let help = nearest(&key.value, stanza.known.iter().copied())
                 .map(|near| format!("did you mean {near:?}?"))
                 .unwrap_or_else(|| format!("known keys: {}", stanza.known.join(", ")));
             self.mistake(place(key), message, Some(help));
@@ -232,7 +233,7 @@ impl Reader<'_> {
                 .find(|kind| kind.name.eq_ignore_ascii_case(&name.value));
             let Some(kind) = found else {
                 let names: Vec<&str> = registry.kinds.iter().map(|kind| kind.name).collect();
-                let help = nearest(&name.value, &names)
+                let help = nearest(&name.value, names.iter().copied())
                     .map(|near| format!("did you mean {near:?}?"))
                     .unwrap_or_else(|| format!("known kinds: {}", names.join(", ")));
                 let message = format!("unknown kind {:?} in {key}", name.value);
@@ -263,30 +264,4 @@ impl Stanza {
 
 fn quotes() -> Option<String> {
     Some("write it in quotes".to_owned())
-}
-
-/// The known word that is meant, where one is near enough.
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let lower = word.to_lowercase();
-    let distances = known
-        .iter()
-        .map(|known| (distance(&lower, &known.to_lowercase()), *known));
-    let (distance, near) = distances.min()?;
-    (distance <= word.chars().count() / 3 + 1).then_some(near)
-}
-
-/// Levenshtein's distance, one row at a time.
-fn distance(one: &str, two: &str) -> usize {
-    let two: Vec<char> = two.chars().collect();
-    let mut row: Vec<usize> = (0..=two.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in two.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[two.len()]
 }

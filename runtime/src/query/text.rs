@@ -3,6 +3,7 @@
 //! are bound, so that nothing typed ever becomes SQL. Knows no spelling of SQL.
 
 use crate::kind::{ColumnType, Kind};
+use crate::spelling::nearest;
 use crate::store::Select;
 use crate::store::select::{Condition, Direction, Order};
 use crate::value::{Unreadable, Value};
@@ -24,14 +25,14 @@ const TEXT: ColumnType = ColumnType::Text { chars: 255 };
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// Nothing of that name can be asked for.
-    #[error("{kind} has no column {column:?}: one of {known}")]
+    #[error("{kind} has no column {column:?}: {help}")]
     Column {
         /// The kind.
         kind: &'static str,
         /// As it was typed.
         column: String,
-        /// What there is.
-        known: String,
+        /// What is meant, or what there is.
+        help: String,
     },
     /// Not an order.
     #[error("order {order:?}: {message}")]
@@ -150,7 +151,10 @@ pub(super) fn resolve(kind: &'static Kind, text: &str) -> Result<(&'static str, 
         TextError::Column {
             kind: kind.name,
             column: text.to_owned(),
-            known: known.join(", "),
+            help: match nearest(text, known.iter().copied()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("one of {}", known.join(", ")),
+            },
         }
     })
 }

@@ -178,18 +178,28 @@ impl FromStr for Address {
 
 /// The driver passes over options it does not know; a misspelt `ssl-mode` must not go unnoticed.
 fn refuse_unknown_options(url: &str) -> Result<(), StoreError> {
+    let unescaped = |sign: &str, code: &str| {
+        let message = format!("a {sign} in a name or a password is written {code}");
+        Err(StoreError::Address(message))
+    };
+    if url.contains('#') {
+        return unescaped("#", "%23");
+    }
     const KNOWN: [&str; 5] = ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket"];
     let (_, query) = url.split_once('?').unwrap_or_default();
     let unknown = query
         .split('&')
         .map(|pair| pair.split('=').next().unwrap_or_default())
         .find(|key| !key.is_empty() && !KNOWN.contains(key));
-    unknown.map_or(Ok(()), |key| {
-        Err(StoreError::Address(format!(
+    match unknown {
+        None => Ok(()),
+        // Not an option, but the rest of a password: it is not repeated.
+        Some(_) if query.contains('@') => unescaped("?", "%3F"),
+        Some(key) => Err(StoreError::Address(format!(
             "unknown option {key:?}; known are {}",
             KNOWN.join(", ")
-        )))
-    })
+        ))),
+    }
 }
 
 impl From<TlsMode> for MySqlSslMode {
@@ -261,6 +271,15 @@ mod tests {
 
     #[test]
     fn a_password_is_never_shown() {
+        for text in [
+            "mysql://u:se?cret@h/d",
+            "mysql://u:se#cret@h/d",
+            "mysql://u:12#cret@h/d",
+            "mysql://u:se/cret@h/d",
+        ] {
+            let error = text.parse::<Address>().expect_err(text).to_string();
+            assert!(!error.contains("cret"), "{error}");
+        }
         let address = Address::mysql(&MySqlFields {
             password: "@:/?#%s3cret".to_owned(),
             database: "d".to_owned(),

@@ -1,0 +1,123 @@
+//! What every command does alike: with a reader that stops early, a disk that is full, words that are mistyped, and a
+//! directory that is taken.
+
+use std::fs::OpenOptions;
+use std::process::{Command, Output, Stdio};
+
+use super::process::{KINDEX, Running};
+use super::text_of;
+
+fn kindex(args: &[&str], stdout: impl Into<Stdio>, stderr: impl Into<Stdio>) -> Output {
+    let mut command = Command::new(KINDEX);
+    command.args(args).stdout(stdout).stderr(stderr);
+    let child = command.spawn().expect("kindex starts");
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_no_command_with_a_panic() {
+    let run = Running::samples_without_ingester();
+    let data_dir = run.data_dir();
+    let data_dir = data_dir.to_str().expect("a path of letters");
+    let of_the_run = ["--data-dir", data_dir];
+    for words in [&["completions", "bash"][..], &["query"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = kindex(words, writer, Stdio::piped());
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text_of(&output.stderr));
+    }
+    for words in [
+        &["get", "models", "-o", "json"][..],
+        &["verify"],
+        &["status"],
+        &["backfill"],
+    ] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = kindex(&[words, &of_the_run].concat(), writer, Stdio::piped());
+        assert_ne!(
+            output.status.code(),
+            Some(101),
+            "{words:?}: {}",
+            text_of(&output.stderr)
+        );
+        assert!(!text_of(&output.stderr).contains("panicked"), "{words:?}");
+    }
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = kindex(&["get", "nothing"], Stdio::null(), writer);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "the error has no reader, and the exit code says it"
+    );
+}
+
+#[test]
+fn a_full_disk_is_told_and_the_exit_code_says_it() {
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("a full disk");
+    let output = kindex(&["query"], full, Stdio::piped());
+    let told = text_of(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.starts_with("error: stdout: "), "{told}");
+}
+
+#[test]
+fn one_run_has_a_data_directory_and_a_second_one_is_turned_away() {
+    let mut run = Running::start(&[]);
+    let kubeconfig = run.data_dir().join("kubeconfig");
+    let before = std::fs::read(&kubeconfig).expect("a kubeconfig");
+    let flags = [
+        "--api-addr",
+        "127.0.0.1:0",
+        "--health-addr",
+        "127.0.0.1:0",
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    let output = run.command(&[&["up", "--once"][..], &flags].concat());
+    let told = text_of(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("another `kindex up` runs in the data directory"),
+        "{told}"
+    );
+    assert!(told.contains("--data-dir"), "{told}");
+    assert_eq!(std::fs::read(&kubeconfig).expect("a kubeconfig"), before);
+    // A process that was killed keeps nothing.
+    run.kill();
+    run.restart();
+}
+
+#[test]
+fn a_word_that_is_mistyped_is_told_with_the_one_that_is_meant() {
+    let data_dir = tempfile::tempdir().expect("a directory");
+    let database = format!("sqlite:{}", data_dir.path().join("none.db").display());
+    for (words, told) in [
+        (
+            &["get", "modles"][..],
+            "unknown kind \"modles\"\n  hint: did you mean \"models\"?",
+        ),
+        (&["get", "model/"], "which Model?\n  hint: write model/NAME"),
+        (
+            &["get", "models", "--where", "algoritm=x"],
+            "did you mean \"algorithm\"?",
+        ),
+        (&["get", "models", "--sort", "nmae"], "has no column \"nmae\": one of "),
+        (&["status", "--kind", "pipelinrun"], "did you mean \"pipelineruns\"?"),
+        (
+            &["get", "models", "--at", "2999-01-01"],
+            "2999-01-01T00:00:00Z is in the future",
+        ),
+        (&["diff", "model/x", "--from", "2999-01-01"], "is in the future"),
+    ] {
+        let output = kindex(
+            &[words, &["--database", &database]].concat(),
+            Stdio::piped(),
+            Stdio::piped(),
+        );
+        let stderr = text_of(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {stderr}");
+        assert!(stderr.contains(told), "{words:?}: {stderr}");
+    }
+}
