@@ -105,11 +105,18 @@ pub enum Command {
     /// Find what is right in migrations and crds.toml and yet may hurt.
     Lint(LintArgs),
     /// Print a completion script for a shell.
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
 }
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  source <(kindex completions bash)                                     in this bash; for all, in ~/.bashrc
+  kindex completions zsh > \"${fpath[1]}/_kindex\"                       where zsh looks, before compinit
+  kindex completions fish > ~/.config/fish/completions/kindex.fish";
 
 /// Where the database is.
 #[derive(Clone, Debug, Args)]

@@ -100,7 +100,11 @@ pub(crate) fn read(registry: &Registry, path: &Path) -> CommandResult<Config> {
         CommandError::usage(format_args!("{}: {}", path.display(), chain(error)))
             .hint("docs/src/reference/configuration.md lists every key")
     };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let unread = |error: &std::io::Error| {
+        CommandError::usage(format_args!("{}: {error}", path.display()))
+            .hint("--config or KINDEX_CONFIG names a file that can be read")
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| unread(&error))?;
     let mut config = Config::parse(&text, registry).map_err(|error| wrong(&error))?;
     config.read_credentials().map_err(|error| wrong(&error))?;
     Ok(config)

@@ -43,7 +43,7 @@ impl Progress for Bar {
     }
 
     fn note(&self, note: &str) {
-        self.0.set_message(note.to_owned());
+        self.0.set_message(note.lines().next().unwrap_or_default().to_owned());
     }
 
     fn end(&self) {

@@ -2,20 +2,26 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
 use kindex_runtime::config::MetadataStorageChoice;
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::verify::Sides;
+use tokio::time::timeout;
 
 use crate::cli::{SidesArgs, StoreArgs};
 use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::database::{self, Store};
 use crate::error::{CommandError, CommandResult, chain};
+use crate::say;
 use crate::target::kind_of;
 
-/// Both sides. No connection is opened yet.
+/// How long a cluster may take until it is said that it does not answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// Both sides.
 pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult<Sides> {
     open_to_create(registry, args).await.map(|(sides, _)| sides)
 }
@@ -24,6 +30,13 @@ pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult
 pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> CommandResult<(Sides, Arc<KubeCluster>)> {
     let storage = store(registry, &args.store)?;
     let access = cluster(args).await?;
+    if let Some(why) = silence(&access).await {
+        let url = &access.config.cluster_url;
+        say::note(format_args!(
+            "note: the cluster at {url} does not answer: {why}. It is asked for two minutes more"
+        ));
+        say::note("  hint: does it run, and is it the one of --kubeconfig?");
+    }
     let cluster = KubeCluster::new(access.config).map_err(|error| CommandError::usage(chain(&error)))?;
     let cluster = Arc::new(cluster);
     let sides = Sides {
@@ -32,6 +45,15 @@ pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> Com
         storage,
     };
     Ok((sides, cluster))
+}
+
+/// Why nothing comes from the cluster; a refusal is an answer.
+async fn silence(access: &Access) -> Option<String> {
+    match timeout(ANSWER_WITHIN, access.client.apiserver_version()).await {
+        Ok(Ok(_) | Err(kube::Error::Api(_))) => None,
+        Ok(Err(error)) => Some(chain(&error)),
+        Err(_) => Some(format!("nothing within {} s", ANSWER_WITHIN.as_secs())),
+    }
 }
 
 /// The database alone: `--database`, else the configuration file's, else the data directory's.

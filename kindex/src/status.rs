@@ -200,7 +200,10 @@ async fn objects(client: &Client, kind: &Kind) -> CommandResult<(u64, u64)> {
     let page = crate::client::all(client, kind)
         .list_metadata(&ListParams::default().limit(1))
         .await
-        .map_err(|error| CommandError::failure(format_args!("{}: {}", kind.plural, chain(&error))))?;
+        .map_err(|error| {
+            CommandError::failure(format_args!("{}: the cluster: {}", kind.plural, chain(&error)))
+                .hint("does the cluster run, is it the one of --kubeconfig, and may you list there?")
+        })?;
     let remaining = page.metadata.remaining_item_count.unwrap_or(0);
     let version = page.metadata.resource_version.unwrap_or_default();
     let objects = page.items.len() as u64 + remaining.unsigned_abs();

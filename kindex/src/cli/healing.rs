@@ -195,11 +195,19 @@ The way back: switch the ingester on again. With adoptFinalizers it gives the fi
 
 /// Flags of `kindex quarantine`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = QUARANTINE_EXAMPLES)]
 pub struct QuarantineArgs {
     /// What to do with the records.
     #[command(subcommand)]
     pub command: QuarantineCommand,
 }
+
+const QUARANTINE_EXAMPLES: &str = "\
+Examples:
+  kindex quarantine list --kind models      what is refused, and why
+  kindex quarantine show 6f1c… | jq .spec   the text of one
+  kindex quarantine retry --all             once the reason is gone
+  kindex quarantine drop 6f1c… --yes        for good";
 
 /// What can be done with objects that the database refused.
 #[derive(Clone, Debug, Subcommand)]

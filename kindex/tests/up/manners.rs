@@ -2,6 +2,8 @@
 //! directory that is taken.
 
 use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
 use super::process::{KINDEX, Running};
@@ -63,6 +65,20 @@ fn a_full_disk_is_told_and_the_exit_code_says_it() {
 }
 
 #[test]
+fn bash_completes_what_can_be_typed() {
+    let script = "
+        eval \"$(\"$0\" completions bash)\"
+        COMP_WORDS=(kindex sta); COMP_CWORD=1; _kindex kindex sta kindex; echo \"${COMPREPLY[@]}\"
+        COMP_WORDS=(kindex get models -o w); COMP_CWORD=4; _kindex kindex w -o; echo \"${COMPREPLY[@]}\"";
+    let output = Command::new("bash")
+        .args(["-c", script, KINDEX])
+        .output()
+        .expect("bash runs");
+    let told = text_of(&output.stderr);
+    assert_eq!(text_of(&output.stdout), "status\nwide\n", "{told}");
+}
+
+#[test]
 fn one_run_has_a_data_directory_and_a_second_one_is_turned_away() {
     let mut run = Running::start(&[]);
     let kubeconfig = run.data_dir().join("kubeconfig");
@@ -87,6 +103,40 @@ fn one_run_has_a_data_directory_and_a_second_one_is_turned_away() {
     // A process that was killed keeps nothing.
     run.kill();
     run.restart();
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_is_told_while_it_is_asked_again() {
+    // It takes connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("bound");
+    let directory = tempfile::tempdir().expect("a directory");
+    let kubeconfig = directory.path().join("kubeconfig");
+    let cluster = format!("{{name: it, cluster: {{server: 'http://{address}'}}}}");
+    let text = format!(
+        "{{apiVersion: v1, kind: Config, current-context: it, clusters: [{cluster}], users: [{{name: it, user: {{}}}}],
+          contexts: [{{name: it, context: {{cluster: it, user: it}}}}]}}"
+    );
+    std::fs::write(&kubeconfig, text).expect("writable");
+    let database = format!("sqlite:{}", directory.path().join("kindex.db").display());
+    let mut child = Command::new(KINDEX)
+        .args(["verify", "--database", &database, "--kubeconfig"])
+        .arg(&kubeconfig)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("kindex starts");
+    let stderr = BufReader::new(child.stderr.take().expect("piped"));
+    let told = stderr
+        .lines()
+        .map_while(Result::ok)
+        .find(|line| line.starts_with("note: "));
+    child.kill().expect("it asks for two minutes");
+    child.wait().expect("it was started");
+    let told = told.expect("a note");
+    assert!(
+        told.contains(&format!("the cluster at http://{address}/ does not answer")),
+        "{told}"
+    );
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn a_clean_run_exits_0_and_every_planted_class_is_found(site: &Site) {
 #[test]
 fn an_unknown_kind_is_a_usage_error_that_names_the_known_ones() {
     let run = Running::samples_without_ingester();
-    let output = run.command(&["verify", "--kind", "modles"]);
+    let output = run.command(&["verify", "--kind", "pods"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("modelfamilys"));
 }
