@@ -160,7 +160,8 @@ impl KindSql {
     pub(super) fn namesakes(&self, names: usize) -> Statement {
         let walk = self.names_key.map(|key| self.dialect.walk(key));
         kept(format!(
-            "SELECT `uid`, `namespace`, `name`, `res_version` FROM `{}`{} WHERE {} AND {}{}",
+            "SELECT `uid`, `namespace`, `name`, `res_version`, {} FROM `{}`{} WHERE {} AND {}{}",
+            self.dialect.time_text("evicted_time"),
             self.table,
             walk.unwrap_or_default(),
             self.dialect.pair_in("namespace", "name", names),

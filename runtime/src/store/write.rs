@@ -50,6 +50,14 @@ struct Sorted<'a> {
     arrived: Vec<&'a Version>,
 }
 
+/// One of the rows of a name; the younger ones are the larger ones.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Incarnation {
+    version: ResourceVersion,
+    uid: Uid,
+    is_evicted: bool,
+}
+
 impl<D: Driver> Batch<'_, D> {
     /// Applies all writes and says what became of each.
     pub(super) async fn apply(&mut self, writes: &[RowWrite]) -> Result<Vec<Written>, sqlx::Error> {
@@ -70,7 +78,8 @@ impl<D: Driver> Batch<'_, D> {
             let decision = plan(write, found.get(write.uid()), self.work.now);
             written[index] = sorted.add(decision);
         }
-        self.carry_out(&sorted).await?;
+        let replaced = self.carry_out(&sorted).await?;
+        self.tell_deletions(&replaced).await?;
         Ok(written)
     }
 
@@ -80,7 +89,7 @@ impl<D: Driver> Batch<'_, D> {
             updates: vec![row],
             ..Sorted::default()
         };
-        self.carry_out(&sorted).await
+        self.carry_out(&sorted).await.map(drop)
     }
 
     /// Marks rows deleted that are locked, in order of uid.
@@ -88,7 +97,8 @@ impl<D: Driver> Batch<'_, D> {
         self.relocate(Life::Deleted, uids).await
     }
 
-    async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<(), sqlx::Error> {
+    /// Gives back those that lived in SQL alone until others took their names: no cluster tells of their end.
+    async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Uid>, sqlx::Error> {
         if let Some(keeping) = &self.work.keeping {
             let mut replaced = Vec::with_capacity(sorted.updates.len());
             let mut anew = Vec::new();
@@ -101,9 +111,10 @@ impl<D: Driver> Batch<'_, D> {
             self.branch_off(keeping.sql, &anew).await?;
             self.write_history(keeping).await?;
         }
-        self.write_main(sorted).await?;
+        let replaced = self.write_main(sorted).await?;
         self.write_side(Side::Labels, sorted).await?;
-        self.write_side(Side::Annotations, sorted).await
+        self.write_side(Side::Annotations, sorted).await?;
+        Ok(replaced)
     }
 
     pub(super) async fn lock_rows(&mut self, uids: &[&str]) -> Result<HashMap<Uid, FoundRow>, sqlx::Error> {
@@ -119,16 +130,18 @@ impl<D: Driver> Batch<'_, D> {
         Ok(found)
     }
 
-    async fn write_main(&mut self, sorted: &Sorted<'_>) -> Result<(), sqlx::Error> {
+    async fn write_main(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Uid>, sqlx::Error> {
         self.write_rows(&sorted.inserts, KindSql::insert).await?;
         self.write_rows(&sorted.updates, KindSql::update).await?;
         self.relocate(Life::Live, &sorted.to_live).await?;
         self.relocate(Life::Evicted, &sorted.to_evicted).await?;
         let outlived = self.outlived(&sorted.arrived, &sorted.to_deleted).await?;
         let mut deleted = sorted.to_deleted.clone();
-        deleted.extend(outlived.iter().map(|uid| &*uid.0));
+        deleted.extend(outlived.iter().map(|row| &*row.uid.0));
         deleted.sort_unstable();
-        self.relocate(Life::Deleted, &deleted).await
+        self.relocate(Life::Deleted, &deleted).await?;
+        let evicted = outlived.into_iter().filter(|row| row.is_evicted);
+        Ok(evicted.map(|row| row.uid).collect())
     }
 
     async fn write_rows(
@@ -201,7 +214,7 @@ impl<D: Driver> Batch<'_, D> {
     /// Rows whose name a younger incarnation has, besides those that this batch deletes anyway:
     /// those outlive nobody. The read locks what it finds: of two writers that store two
     /// incarnations at once, one sees the other's.
-    async fn outlived(&mut self, arrived: &[&Version], deleted: &[&str]) -> Result<Vec<Uid>, sqlx::Error> {
+    async fn outlived(&mut self, arrived: &[&Version], deleted: &[&str]) -> Result<Vec<Incarnation>, sqlx::Error> {
         let mut names: Vec<(&str, &str)> = arrived
             .iter()
             .map(|version| {
@@ -211,14 +224,18 @@ impl<D: Driver> Batch<'_, D> {
             .collect();
         names.sort_unstable();
         names.dedup();
-        let mut incarnations: BTreeMap<(String, String), Vec<(ResourceVersion, Uid)>> = BTreeMap::new();
+        let mut incarnations: BTreeMap<(String, String), Vec<Incarnation>> = BTreeMap::new();
         for chunk in names.chunks(LIST_MAX) {
             let params = padded_pairs(chunk);
             let statement = self.work.sql.namesakes(params.len() / 2);
             for row in D::query(self.connection, statement, &params).await? {
-                // A version of SQL's own is no younger than the cluster's that it followed.
-                let incarnation = (res_version(&row, 3)?.of_cluster(), Uid::from(row.text(0)?.as_str()));
-                if deleted.binary_search(&&*incarnation.1.0).is_ok() {
+                let incarnation = Incarnation {
+                    // A version of SQL's own is no younger than the cluster's that it followed.
+                    version: res_version(&row, 3)?.of_cluster(),
+                    uid: Uid::from(row.text(0)?.as_str()),
+                    is_evicted: row.time(4)?.is_some(),
+                };
+                if deleted.binary_search(&&*incarnation.uid.0).is_ok() {
                     continue;
                 }
                 let name = (row.text(1)?, row.text(2)?);
@@ -228,7 +245,7 @@ impl<D: Driver> Batch<'_, D> {
         let outlived = incarnations.into_values().flat_map(|mut rows| {
             rows.sort_unstable();
             rows.pop();
-            rows.into_iter().map(|(_, uid)| uid)
+            rows
         });
         Ok(outlived.collect())
     }

@@ -14,6 +14,7 @@ use super::watches_of_sql::{Watch, delete, label, list_version, scenarios};
 scenarios!(
     who_saw_it_in_between_is_told_that_it_left,
     whose_name_went_to_an_object_that_nobody_there_sees_is_gone,
+    whose_name_was_taken_past_the_server_is_gone,
     what_left_the_selector_before_it_left_the_cluster_is_gone,
     what_hangs_about_in_the_cluster_is_told_of_as_sql_has_it,
 );
@@ -57,6 +58,18 @@ async fn whose_name_went_to_an_object_that_nobody_there_sees_is_gone(stage: Stag
         let of_a: Vec<&String> = told.iter().filter(|event| event.ends_with(" a")).collect();
         assert_eq!(of_a.last().map(|event| event.as_str()), Some("ADDED a"), "{told:?}");
     }
+    stage.end().await;
+}
+
+/// Nobody deleted it: it made room when the ingester saw the other one.
+async fn whose_name_was_taken_past_the_server_is_gone(stage: Stage) {
+    stage.create_evicted("a", json!({"team": "x"}), json!({})).await;
+    let from = list_version(&stage.api).await;
+    let mut of_old = watch(&stage, &from, "team%3Dx").await;
+    let other = manifest(json!({"name": "a", "labels": {"team": "y"}}), json!({}));
+    let (code, answer) = ask(&stage.cluster, "POST", MODELS, &other).await;
+    assert_eq!(code, 201, "{answer}");
+    assert_eq!(of_old.told().await, "DELETED a");
     stage.end().await;
 }
 

@@ -9,11 +9,12 @@ use kindex_runtime::store::{CHANGES_KEPT, Change, DeleteCollection, Life, Positi
 
 use super::backend::Backend;
 use super::direct::{evict, evicted, read, update};
-use super::widget::{WIDGET, at, soft_delete};
+use super::widget::{WIDGET, at, soft_delete, widget};
 
 scenarios!(
     each_change_is_told_with_what_it_replaced,
     what_changes_nothing_or_is_refused_is_not_told,
+    whose_name_another_object_takes_is_told_of_where_no_cluster_tells,
     who_follows_many_writers_misses_nothing,
     the_first_mark_counts,
     the_oldest_are_dropped_and_missed,
@@ -99,6 +100,21 @@ async fn what_changes_nothing_or_is_refused_is_not_told(backend: Backend) {
     let writes: [RowWrite; 2] = [evicted("u2").store(Life::Evicted, false), soft_delete("u1")];
     backend.write_all(&writes, at(2)).await;
     assert_eq!(position(&backend).await, Position(0));
+}
+
+async fn whose_name_another_object_takes_is_told_of_where_no_cluster_tells(backend: Backend) {
+    evict(&backend, &widget("evicted", "a", 10)).await;
+    backend.write(widget("lives", "b", 11).live(), at(0)).await;
+    backend.write(widget("lives-later", "b", 12).live(), at(1)).await;
+    assert_eq!(position(&backend).await, Position(0), "the cluster tells of its own");
+    let writes = [widget("next", "a", 13).live(), widget("other", "c", 14).live()];
+    backend.write_all(&writes, at(2)).await;
+    let told = Some(vec![change(1, "evicted", None)]);
+    assert_eq!(changes(&backend, 0, 10).await, told);
+    backend
+        .write(widget("evicted", "a", 10).store(Life::Evicted, false), at(3))
+        .await;
+    assert_eq!(changes(&backend, 0, 10).await, told, "once");
 }
 
 /// The one who follows reads as the writers write: what it sees of the positions is all there.
