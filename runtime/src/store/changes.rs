@@ -126,12 +126,6 @@ impl<'a> Told<'a> {
 }
 
 impl<D: Driver> Batch<'_, D> {
-    /// As [`Self::tell`], of objects that are deleted by now.
-    pub(super) async fn tell_deletions(&mut self, uids: &[Uid]) -> Result<(), sqlx::Error> {
-        let told: Vec<Told<'_>> = uids.iter().map(|uid| Told::deletion(&uid.0)).collect();
-        self.tell(&told).await
-    }
-
     /// Numbers these changes, as the last thing before the commit: others wait for the numbers.
     pub(super) async fn tell(&mut self, changes: &[Told<'_>]) -> Result<(), sqlx::Error> {
         let Some(count) = u64::try_from(changes.len()).ok().filter(|count| *count > 0) else {

@@ -80,6 +80,14 @@ pub(super) enum Plan<'a> {
     },
 }
 
+impl Plan<'_> {
+    /// Whether a row gets other content that was evicted and stays so.
+    pub(super) fn changes_evicted(&self, row: Option<&FoundRow>) -> bool {
+        let stays = |new: &NewRow<'_>| new.delete_time.is_none() && new.evicted_time.is_some();
+        matches!(self, Self::Update(new) if stays(new)) && row.is_some_and(|row| row.life() == Life::Evicted)
+    }
+}
+
 /// The content of a row.
 #[derive(Debug)]
 pub(super) struct NewRow<'a> {

@@ -180,6 +180,16 @@ impl KindSql {
         ))
     }
 
+    /// Parameters: [`padded`] uids. Rows: `obj_uid`, `key`, `value`.
+    pub(super) fn labels(&self, uids: usize) -> Statement {
+        let table = format!("{}_{}", self.table, Side::Labels.suffix());
+        kept(format!(
+            "SELECT `obj_uid`, `key`, `value` FROM `{table}`{} WHERE `obj_uid` IN ({})",
+            self.dialect.walk(&format!("{table}_uid")),
+            marks("?", uids),
+        ))
+    }
+
     /// Parameters: uid, key, value, a row after the other.
     pub(super) fn insert_side(&self, side: Side, rows: usize) -> Statement {
         let text = format!(

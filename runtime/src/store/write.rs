@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 
+use super::changes::Told;
 use super::driver::{Cells, Driver, Limits, Param, Raw, Statement};
 use super::history::Keeping;
 use super::plan::{FoundRow, NewRow, Plan, plan};
@@ -73,14 +74,39 @@ impl<D: Driver> Batch<'_, D> {
 
         let mut written = vec![Written::Unchanged; writes.len()];
         let mut sorted = Sorted::default();
+        let mut changed = Vec::new();
         for index in order {
             let write = &writes[index];
-            let decision = plan(write, found.get(write.uid()), self.work.now);
+            let row = found.get(write.uid());
+            let decision = plan(write, row, self.work.now);
+            if decision.changes_evicted(row) {
+                changed.push(&*write.uid().0);
+            }
             written[index] = sorted.add(decision);
         }
+        // Nobody is told what an object goes through in the cluster once SQL keeps it.
+        let before = self.labels(&changed).await?;
         let replaced = self.carry_out(&sorted).await?;
-        self.tell_deletions(&replaced).await?;
+        let updates = before.iter().map(|(uid, labels)| Told::update(uid, labels));
+        let deletions = replaced.iter().map(|uid| Told::deletion(&uid.0));
+        let told: Vec<Told<'_>> = updates.chain(deletions).collect();
+        self.tell(&told).await?;
         Ok(written)
+    }
+
+    /// The labels that rows have.
+    async fn labels<'u>(&mut self, uids: &[&'u str]) -> Result<Vec<(&'u str, BTreeMap<String, String>)>, sqlx::Error> {
+        let mut found: HashMap<String, BTreeMap<String, String>> = HashMap::new();
+        for chunk in uids.chunks(LIST_MAX) {
+            let params = padded_list(chunk);
+            let statement = self.work.sql.labels(params.len());
+            for row in D::query(self.connection, statement, &params).await? {
+                let labels = found.entry(row.text(0)?).or_default();
+                labels.insert(row.text(1)?, row.text(2)?);
+            }
+        }
+        let labels = |uid: &&'u str| (*uid, found.remove(*uid).unwrap_or_default());
+        Ok(uids.iter().map(labels).collect())
     }
 
     /// Gives one row that is locked another content.

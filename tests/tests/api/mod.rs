@@ -1,6 +1,7 @@
 //! The API server over an embedded cluster, a real ingester and real databases, asked over HTTP as any client asks.
 
 mod encrypted;
+mod following;
 mod grpc;
 mod guard;
 mod http2;

@@ -1,132 +1,30 @@
 //! Watches of what lives in SQL alone: whoever watches, from whichever version and through whichever server, ends up
 //! with what a list shows.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
 use kindex_api::operations::RightsOf;
 use kindex_generated::kinds::model;
 use kindex_runtime::object::ResourceVersion;
+use kindex_runtime::store::Life;
 use kube::Client;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
+use super::following::{Cache, Watch, believed, delete, is_direct, label, list_version, name, scenarios, version};
 use super::stage::{FINAL, MODELS, Stage, ask, eventually, manifest, model};
 
-/// How long an event may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Every scenario on an embedded cluster with SQLite, with MariaDB, and on a kube-apiserver.
-macro_rules! scenarios {
-    ($($name:ident),* $(,)?) => {
-        $(mod $name {
-            use super::*;
-
-            #[tokio::test(flavor = "multi_thread")]
-            async fn sqlite() {
-                super::$name(Stage::on_sqlite().await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread")]
-            async fn mariadb() {
-                if let Some(stage) = Stage::on_mariadb().await {
-                    super::$name(stage).await;
-                }
-            }
-
-            #[tokio::test(flavor = "multi_thread")]
-            async fn kube_apiserver() {
-                if let Some(stage) = Stage::on_control_plane(RightsOf::Server).await {
-                    super::$name(stage).await;
-                }
-            }
-        })*
-    };
-}
-
-pub(super) use scenarios;
 scenarios!(
     every_server_tells_it_as_selectors_have_it,
     who_was_away_is_told_what_happened,
     what_the_cluster_tells_late_is_not_told_after_what_sql_told,
     the_state_comes_first_where_no_version_is_given,
     a_name_that_is_taken_again_stays,
+    what_changes_on_its_way_out_is_told,
     whoever_follows_has_what_a_list_shows,
 );
-
-/// A watch under way.
-pub(super) struct Watch {
-    lines: futures::io::Lines<Pin<Box<dyn AsyncBufRead + Send>>>,
-}
-
-impl Watch {
-    pub(super) async fn begin(client: &Client, query: &str) -> Self {
-        let path = format!("{MODELS}?watch=true&timeoutSeconds=120&{query}");
-        let request = http::Request::get(path).body(Vec::new()).unwrap();
-        let body: Pin<Box<dyn AsyncBufRead + Send>> = Box::pin(client.request_stream(request).await.unwrap());
-        Self { lines: body.lines() }
-    }
-
-    /// Type and object of the next event.
-    pub(super) async fn next(&mut self) -> (String, Value) {
-        let line = tokio::time::timeout(PATIENCE, self.lines.next()).await;
-        let line = line.expect("an event in time").expect("the watch goes on").unwrap();
-        let mut event: Value = serde_json::from_str(&line).unwrap();
-        (event["type"].as_str().unwrap().to_owned(), event["object"].take())
-    }
-
-    /// The next that is no bookmark, as `TYPE name`.
-    pub(super) async fn told(&mut self) -> String {
-        loop {
-            match self.next().await {
-                (kind, _) if kind == "BOOKMARK" => {}
-                (kind, object) => return format!("{kind} {}", name(&object)),
-            }
-        }
-    }
-
-    /// What is told up to this, and this.
-    pub(super) async fn told_until(&mut self, last: &str) -> Vec<String> {
-        let mut told = vec![self.told().await];
-        while told.last().unwrap() != last {
-            told.push(self.told().await);
-        }
-        told
-    }
-}
-
-fn name(object: &Value) -> &str {
-    object["metadata"]["name"].as_str().unwrap_or_default()
-}
-
-fn version(object: &Value) -> &str {
-    object["metadata"]["resourceVersion"].as_str().unwrap()
-}
-
-fn is_direct(version: &str) -> bool {
-    ResourceVersion(version.parse().unwrap()).is_direct()
-}
-
-pub(super) async fn list_version(client: &Client) -> String {
-    let (code, list) = ask(client, "GET", &format!("{MODELS}?limit=1"), &Value::Null).await;
-    assert_eq!(code, 200, "{list}");
-    version(&list).to_owned()
-}
-
-pub(super) async fn label(client: &Client, name: &str, labels: Value) -> Value {
-    let patch = json!({"metadata": {"labels": labels}});
-    let (code, answer) = ask(client, "PATCH", &model(name), &patch).await;
-    assert_eq!(code, 200, "{answer}");
-    answer
-}
-
-pub(super) async fn delete(client: &Client, name: &str) {
-    let (code, answer) = ask(client, "DELETE", &model(name), &Value::Null).await;
-    assert_eq!(code, 200, "{answer}");
-}
 
 async fn every_server_tells_it_as_selectors_have_it(stage: Stage) {
     for name in ["a", "b", "c"] {
@@ -242,14 +140,8 @@ async fn what_the_cluster_tells_late_is_not_told_after_what_sql_told(stage: Stag
     stage.create("last", json!({}), json!({})).await;
     for client in [&stage.api, &stage.later] {
         let mut watch = Watch::begin(client, &format!("resourceVersion={from}")).await;
-        let mut cache = Cache::from(["kept", "deleted"].map(|name| (name.to_owned(), "0".to_owned())));
-        while !cache.contains_key("last") {
-            let (kind, object) = watch.next().await;
-            match kind.as_str() {
-                "DELETED" => drop(cache.remove(name(&object))),
-                _ => cache.extend([believed(&object)]),
-            }
-        }
+        let cache = Cache::from(["kept", "deleted"].map(|name| (name.to_owned(), "0".to_owned())));
+        let cache = watch.until(cache, |cache| cache.contains_key("last")).await;
         assert_eq!(cache.get("kept").map(String::as_str), Some("2"));
         assert_eq!(cache.get("deleted"), None);
     }
@@ -337,12 +229,66 @@ async fn a_name_that_is_taken_again_stays(stage: Stage) {
     stage.end().await;
 }
 
-/// What a client that lists once and then watches believes to be there, with one label of each.
-type Cache = BTreeMap<String, String>;
-
-fn believed(object: &Value) -> (String, String) {
-    let label = object["metadata"]["labels"]["n"].as_str().unwrap_or_default();
-    (name(object).to_owned(), label.to_owned())
+/// SQL has it already, and somebody's finalizer holds it in the cluster, where it changes once more.
+async fn what_changes_on_its_way_out_is_told(stage: Stage) {
+    let metadata = json!({"name": "a", "labels": {"n": "1"}, "annotations": {FINAL: "true"},
+        "finalizers": ["example.com/hold"]});
+    let (code, answer) = ask(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+    assert_eq!(code, 201, "{answer}");
+    eventually("the object is on its way", async || {
+        let (_, object) = ask(&stage.cluster, "GET", &model("a"), &Value::Null).await;
+        object["metadata"]["deletionTimestamp"].is_string() && stage.life("a").await == Some(Life::Evicted)
+    })
+    .await;
+    let from = list_version(&stage.api).await;
+    let mut watches = Vec::new();
+    for client in [&stage.api, &stage.later] {
+        let begin = async |selector| Watch::begin(client, &format!("resourceVersion={from}{selector}")).await;
+        let of = "&labelSelector=n%3D";
+        watches.push((
+            begin(format!("{of}1")).await,
+            begin(format!("{of}2")).await,
+            begin(String::new()).await,
+        ));
+    }
+    let change = json!({"metadata": {"labels": {"n": "2"}}});
+    let (code, answer) = ask(&stage.cluster, "PATCH", &model("a"), &change).await;
+    assert_eq!(code, 200, "{answer}");
+    eventually("SQL has the change", async || {
+        let row = stage.store.get_by_name(&model::KIND, "default", "a").await.unwrap();
+        row.unwrap().object.metadata.labels["n"] == "2"
+    })
+    .await;
+    let release = json!({"metadata": {"finalizers": null}});
+    let (code, answer) = ask(&stage.cluster, "PATCH", &model("a"), &release).await;
+    assert_eq!(code, 200, "{answer}");
+    stage.wait_until_evicted("a").await;
+    for number in ["1", "2"] {
+        stage
+            .create(&format!("last-{number}"), json!({"n": number}), json!({}))
+            .await;
+    }
+    let seen = |seen: &[(&str, &str)]| -> Cache {
+        let owned = seen
+            .iter()
+            .map(|(name, label)| ((*name).to_owned(), (*label).to_owned()));
+        owned.collect()
+    };
+    let before = seen(&[("a", "1")]);
+    for (mut old, mut new, mut all) in watches {
+        for (watch, before, after) in [
+            (&mut old, before.clone(), seen(&[("last-1", "1")])),
+            (&mut new, Cache::new(), seen(&[("a", "2"), ("last-2", "2")])),
+            (
+                &mut all,
+                before.clone(),
+                seen(&[("a", "2"), ("last-1", "1"), ("last-2", "2")]),
+            ),
+        ] {
+            watch.until(before, |cache| *cache == after).await;
+        }
+    }
+    stage.end().await;
 }
 
 async fn listed(client: &Client) -> (Cache, String) {

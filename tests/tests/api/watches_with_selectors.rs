@@ -8,8 +8,8 @@ use kindex_runtime::object::Object;
 use kindex_runtime::store::Life;
 use serde_json::{Value, json};
 
+use super::following::{Watch, delete, label, list_version, scenarios};
 use super::stage::{FINAL, MODELS, Stage, ask, eventually, manifest, model};
-use super::watches_of_sql::{Watch, delete, label, list_version, scenarios};
 
 scenarios!(
     who_saw_it_in_between_is_told_that_it_left,

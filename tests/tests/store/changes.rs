@@ -15,6 +15,7 @@ scenarios!(
     each_change_is_told_with_what_it_replaced,
     what_changes_nothing_or_is_refused_is_not_told,
     whose_name_another_object_takes_is_told_of_where_no_cluster_tells,
+    what_an_evicted_object_still_goes_through_in_the_cluster_is_told,
     who_follows_many_writers_misses_nothing,
     the_first_mark_counts,
     the_oldest_are_dropped_and_missed,
@@ -115,6 +116,33 @@ async fn whose_name_another_object_takes_is_told_of_where_no_cluster_tells(backe
         .write(widget("evicted", "a", 10).store(Life::Evicted, false), at(3))
         .await;
     assert_eq!(changes(&backend, 0, 10).await, told, "once");
+}
+
+async fn what_an_evicted_object_still_goes_through_in_the_cluster_is_told(backend: Backend) {
+    let evicted = |version: u64| widget("u1", "a", version).label("n", &version.to_string());
+    evict(&backend, &evicted(10)).await;
+    evict(&backend, &widget("bare", "b", 10)).await;
+    assert_eq!(
+        position(&backend).await,
+        Position(0),
+        "the cluster tells of the way there"
+    );
+    let writes = [
+        widget("bare", "b", 11).label("n", "1").store(Life::Evicted, false),
+        evicted(11).store(Life::Evicted, false),
+        widget("fresh", "c", 12).store(Life::Evicted, false),
+    ];
+    backend.write_all(&writes, at(1)).await;
+    let told = [change(1, "bare", Some(&[])), change(2, "u1", Some(&[("n", "10")]))];
+    assert_eq!(changes(&backend, 0, 10).await, Some(told.to_vec()));
+    backend.write_all(&writes, at(2)).await;
+    backend.write(evicted(9).store(Life::Evicted, false), at(3)).await;
+    backend.write(evicted(12).live(), at(4)).await;
+    assert_eq!(
+        position(&backend).await,
+        Position(2),
+        "and of the way back; nothing else changed"
+    );
 }
 
 /// The one who follows reads as the writers write: what it sees of the positions is all there.

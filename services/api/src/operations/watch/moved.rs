@@ -33,7 +33,7 @@ pub(super) struct Chunk {
     pub(super) upto: Position,
     /// Those that are to be told.
     pub(super) moves: Vec<Move>,
-    /// The cluster tells nothing of these objects after this version.
+    /// The cluster tells nothing after this version of those that have left it.
     pub(super) version: ResourceVersion,
 }
 
@@ -47,6 +47,8 @@ pub(super) struct Move {
     before: Vec<Labels>,
     /// The object that has its name by now. Who sees that one learns of it by other events.
     successor: Option<Value>,
+    /// Its version in the cluster, which it has not left: what the cluster tells of it later is newer.
+    pub(super) until: Option<ResourceVersion>,
 }
 
 /// Reads what comes after a position.
@@ -121,35 +123,49 @@ async fn moved(
     let Some(row) = row.filter(|row| row.life != Life::Live) else {
         return Ok(None);
     };
-    let metadata = &row.object.metadata;
+    let metadata = row.object.metadata.clone();
     let place = Place {
         kind,
         namespace: &metadata.namespace,
         name: &metadata.name,
     };
     let call = Call::get(place.path(), Vec::new());
-    let successor = match upstream.call(&Caller::default().on_behalf(), call).await {
+    let (row, successor, until) = match upstream.call(&Caller::default().on_behalf(), call).await {
         Ok(found) => {
             let head = Head::read(&found.text).metadata;
             match (*head.uid == *uid.0, head.deletion_timestamp, row.life) {
-                (false, ..) => Some(serde_json::from_slice(&found.text)?),
-                // What it still goes through there is no event, and its last one neither.
-                (true, Some(_), Life::Evicted) => None,
+                (false, ..) => (row, Some(serde_json::from_slice(&found.text)?), None),
+                // On its way. What it goes through from here on is another change, or its end.
+                (true, Some(_), Life::Evicted) => (row, None, head.resource_version.parse().ok()),
                 (true, ..) => return Ok(None),
             }
         }
         Err(refusal) if refusal.is_of_absent_object() => {
-            // Asked after the cluster: what left it before that is here.
+            // Asked after the cluster: what left it before that is here, in its last state.
             let owner = store.get_by_name(kind, place.namespace, place.name).await;
-            let owner = owner.map_err(io::Error::other)?.map(|owner| owner.object);
-            let other = owner.filter(|owner| owner.metadata.uid != uid);
-            other.map(|other| serde_json::from_str(other.text())).transpose()?
+            match owner.map_err(io::Error::other)? {
+                Some(owner) if owner.object.metadata.uid == uid => (owner, None, None),
+                Some(other) => (row, Some(serde_json::from_str(other.object.text())?), None),
+                None => {
+                    let last = store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
+                    let Some(last) = last else { return Ok(None) };
+                    (last, None, None)
+                }
+            }
         }
         Err(refusal) => return Err(io::Error::other(refusal)),
     };
-    let replaced = |labels: Option<Labels>| labels.unwrap_or_else(|| metadata.labels.clone());
+    if row.life == Life::Live {
+        return Ok(None);
+    }
+    let replaced = |labels: Option<Labels>| labels.unwrap_or_else(|| row.object.metadata.labels.clone());
     let before = before.into_iter().map(replaced).collect();
-    Ok(Some(Move { row, before, successor }))
+    Ok(Some(Move {
+        row,
+        before,
+        successor,
+        until: until.map(ResourceVersion),
+    }))
 }
 
 /// What one watch wants to be told of.

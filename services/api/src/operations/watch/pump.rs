@@ -1,6 +1,6 @@
 //! One watch from its beginning to its end: the events of the cluster and those of SQL in one stream.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::super::cluster::{self, Call};
 use super::super::objects::{Head, HeadMetadata};
-use super::super::{Caller, ListOptions, Listed, Operations, Refusal, collection, list};
+use super::super::{Caller, ListOptions, Listed, Operations, Refusal, collection, list, stored};
 use super::feed::Follower;
 use super::moved::Filter;
 use super::outlet::{End, Outlet};
@@ -100,29 +100,33 @@ pub(super) struct Pump {
     told: Told,
 }
 
-/// What SQL told of. What the cluster told of these objects is older, whenever it comes.
+/// What SQL told of. What the cluster told of these objects before is older, whenever it comes.
 #[derive(Default)]
 struct Told {
-    uids: HashSet<Uid>,
-    /// The cluster's version after which it tells nothing of them.
-    until: ResourceVersion,
+    /// Up to which version of the cluster, for each.
+    until: HashMap<Uid, ResourceVersion>,
+    /// The last of these.
+    last: ResourceVersion,
 }
 
 impl Told {
     fn add(&mut self, uid: &Uid, until: ResourceVersion) {
-        self.uids.insert(uid.clone());
-        self.until = until;
+        let known = self.until.entry(uid.clone()).or_default();
+        *known = until.max(*known);
+        self.last = until.max(self.last);
     }
 
     /// Whether an event of the cluster comes after what SQL told of its object.
     fn is_late(&mut self, event: &str, head: &HeadMetadata) -> bool {
-        let version = head.resource_version.parse().map(ResourceVersion);
+        let Ok(version) = head.resource_version.parse().map(ResourceVersion) else {
+            return false;
+        };
         // After a bookmark nothing comes of its own version.
-        let is_past = |version| version > self.until || (event == BOOKMARK && version == self.until);
-        if version.is_ok_and(is_past) {
-            self.uids = HashSet::new();
+        if version > self.last || (event == BOOKMARK && version == self.last) {
+            self.until = HashMap::new();
         }
-        self.uids.contains(&Uid::from(head.uid.as_str()))
+        let until = self.until.get(&Uid::from(head.uid.as_str()));
+        until.is_some_and(|until| version <= *until)
     }
 }
 
@@ -191,10 +195,17 @@ impl Pump {
     async fn tell_moves(&mut self, outlet: &Outlet) -> Result<(), End> {
         let chunk = self.follower.next().await?;
         let mut were_told = false;
+        let reached = self.version.parse().map(ResourceVersion).unwrap_or_default();
         for moved in &chunk.moves {
+            let version = moved.row.object.metadata.resource_version;
+            if !version.is_direct() && version > reached {
+                // The cluster is about to tell of it. Who saw this version would not ask for what comes before.
+                continue;
+            }
             if let Some(event) = self.filter.event(moved)? {
                 outlet.send(event).await?;
-                self.told.add(&moved.row.object.metadata.uid, chunk.version);
+                let until = moved.until.unwrap_or(chunk.version);
+                self.told.add(&moved.row.object.metadata.uid, until);
                 were_told = true;
             }
         }
@@ -208,7 +219,10 @@ impl Pump {
         let head = Head::read(event.object.get().as_bytes()).metadata;
         let is_wanted = event.r#type != BOOKMARK || self.stream.options.bookmarks;
         let is_late = self.told.is_late(&event.r#type, &head);
-        if is_wanted && !is_late && !self.tells_of_a_move(&event.r#type, &head).await? {
+        if is_wanted
+            && !is_late
+            && let Some(event) = self.beside_sql(event, &head).await?
+        {
             outlet.send(event).await?;
         }
         if !head.resource_version.is_empty() {
@@ -217,12 +231,12 @@ impl Pump {
         Ok(())
     }
 
-    /// Whether an event shows an object on its way out of the cluster that SQL keeps, where the watch sees it still.
-    async fn tells_of_a_move(&self, event: &str, head: &HeadMetadata) -> io::Result<bool> {
-        match event {
-            "DELETED" => {}
-            "MODIFIED" if head.deletion_timestamp.is_some() => {}
-            _ => return Ok(false),
+    /// What is told of an event of the cluster. Nothing where it shows an object on its way out that SQL keeps and the
+    /// watch sees still, unless SQL has it in just this state: then it changed on the way, and is as SQL has it.
+    async fn beside_sql(&self, told: Event, head: &HeadMetadata) -> io::Result<Option<Event>> {
+        let is_deletion = told.r#type == "DELETED";
+        if !is_deletion && (told.r#type != "MODIFIED" || head.deletion_timestamp.is_none()) {
+            return Ok(Some(told));
         }
         let Stream {
             operations,
@@ -231,21 +245,27 @@ impl Pump {
             ..
         } = &self.stream;
         let uid = Uid::from(head.uid.as_str());
+        let is_this = |version: ResourceVersion| head.resource_version == version.to_string();
         // Unknown is not the same as kept: the watch breaks off, and the client asks again.
-        let row = operations.store.row_states(kind, std::slice::from_ref(&uid)).await;
-        let is_kept = row
-            .map_err(io::Error::other)?
-            .iter()
-            .any(|row| row.life == Life::Evicted);
-        if !is_kept || event != "DELETED" || which.labels.is_empty() {
-            return Ok(is_kept);
+        let rows = operations.store.row_states(kind, std::slice::from_ref(&uid)).await;
+        let rows = rows.map_err(io::Error::other)?;
+        match rows.iter().find(|row| row.life == Life::Evicted) {
+            None => return Ok(Some(told)),
+            Some(_) if is_deletion && which.labels.is_empty() => return Ok(None),
+            Some(row) if !is_deletion && !is_this(row.res_version) => return Ok(None),
+            Some(_) => {}
         }
-        // It may have left the selector, and not the cluster.
         let row = operations.store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
         let Some(row) = row.filter(|row| row.life == Life::Evicted) else {
-            return Ok(false);
+            return Ok(Some(told));
         };
-        Ok(self.filter.sees(&serde_json::from_str(row.object.text())?))
+        if is_deletion {
+            // It may have left the selector, and not the cluster.
+            let is_seen = self.filter.sees(&serde_json::from_str(row.object.text())?);
+            return Ok((!is_seen).then_some(told));
+        }
+        let is_this = is_this(row.object.metadata.resource_version);
+        is_this.then(|| event("MODIFIED", stored::shown(&row))).transpose()
     }
 }
 
@@ -276,7 +296,27 @@ mod tests {
             told.add(&Uid::from("u"), ResourceVersion(7));
             told.is_late(first.0, &head(first.1));
             assert_eq!(told.is_late("MODIFIED", &head(7)), is_late, "{first:?}");
-            assert_eq!(told.uids.is_empty(), !is_late, "{first:?}");
+            assert_eq!(told.until.is_empty(), !is_late, "{first:?}");
+        }
+    }
+    /// One has left the cluster by now, the other will be told of again.
+    #[test]
+    fn each_object_has_a_version_up_to_which_it_is_told_of() {
+        let head = |uid: &str, version: u64| HeadMetadata {
+            uid: uid.to_owned(),
+            resource_version: version.to_string(),
+            ..HeadMetadata::default()
+        };
+        let mut told = Told::default();
+        told.add(&Uid::from("gone"), ResourceVersion(9));
+        told.add(&Uid::from("there"), ResourceVersion(6));
+        for (uid, version, is_late) in [
+            ("there", 6, true),
+            ("there", 7, false),
+            ("gone", 7, true),
+            ("other", 1, false),
+        ] {
+            assert_eq!(told.is_late("DELETED", &head(uid, version)), is_late, "{uid} {version}");
         }
     }
 }
