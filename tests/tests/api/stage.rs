@@ -236,6 +236,27 @@ impl Stage {
         created
     }
 
+    /// Creates an object that SQL keeps, and that somebody's finalizer holds in the cluster.
+    pub(super) async fn create_held(&self, name: &str, labels: Value) {
+        let metadata = json!({"name": name, "labels": labels, "annotations": {FINAL: "true"},
+            "finalizers": ["example.com/hold"]});
+        let (code, answer) = ask(&self.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+        assert_eq!(code, 201, "{answer}");
+        eventually("the object is on its way", async || {
+            let (_, object) = ask(&self.cluster, "GET", &model(name), &Value::Null).await;
+            object["metadata"]["deletionTimestamp"].is_string() && self.life(name).await == Some(Life::Evicted)
+        })
+        .await;
+    }
+
+    /// Lets such an object go.
+    pub(super) async fn release(&self, name: &str) {
+        let release = json!({"metadata": {"finalizers": null}});
+        let (code, answer) = ask(&self.cluster, "PATCH", &model(name), &release).await;
+        assert_eq!(code, 200, "{answer}");
+        self.wait_until_evicted(name).await;
+    }
+
     /// Until SQL alone has a model.
     pub(super) async fn wait_until_evicted(&self, name: &str) {
         eventually(&format!("{name} is evicted"), async || {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use kindex_api::operations::RightsOf;
 use kindex_generated::kinds::model;
 use kindex_runtime::object::ResourceVersion;
-use kindex_runtime::store::Life;
 use kube::Client;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -231,15 +230,7 @@ async fn a_name_that_is_taken_again_stays(stage: Stage) {
 
 /// SQL has it already, and somebody's finalizer holds it in the cluster, where it changes once more.
 async fn what_changes_on_its_way_out_is_told(stage: Stage) {
-    let metadata = json!({"name": "a", "labels": {"n": "1"}, "annotations": {FINAL: "true"},
-        "finalizers": ["example.com/hold"]});
-    let (code, answer) = ask(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
-    assert_eq!(code, 201, "{answer}");
-    eventually("the object is on its way", async || {
-        let (_, object) = ask(&stage.cluster, "GET", &model("a"), &Value::Null).await;
-        object["metadata"]["deletionTimestamp"].is_string() && stage.life("a").await == Some(Life::Evicted)
-    })
-    .await;
+    stage.create_held("a", json!({"n": "1"})).await;
     let from = list_version(&stage.api).await;
     let mut watches = Vec::new();
     for client in [&stage.api, &stage.later] {
@@ -259,10 +250,7 @@ async fn what_changes_on_its_way_out_is_told(stage: Stage) {
         row.unwrap().object.metadata.labels["n"] == "2"
     })
     .await;
-    let release = json!({"metadata": {"finalizers": null}});
-    let (code, answer) = ask(&stage.cluster, "PATCH", &model("a"), &release).await;
-    assert_eq!(code, 200, "{answer}");
-    stage.wait_until_evicted("a").await;
+    stage.release("a").await;
     for number in ["1", "2"] {
         stage
             .create(&format!("last-{number}"), json!({"n": number}), json!({}))

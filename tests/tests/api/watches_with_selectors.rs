@@ -5,11 +5,10 @@ use jiff::Timestamp;
 use kindex_api::operations::RightsOf;
 use kindex_generated::kinds::model;
 use kindex_runtime::object::Object;
-use kindex_runtime::store::Life;
 use serde_json::{Value, json};
 
 use super::following::{Watch, delete, label, list_version, scenarios};
-use super::stage::{FINAL, MODELS, Stage, ask, eventually, manifest, model};
+use super::stage::{FINAL, MODELS, Stage, ask, manifest, model};
 
 scenarios!(
     who_saw_it_in_between_is_told_that_it_left,
@@ -95,15 +94,7 @@ async fn what_left_the_selector_before_it_left_the_cluster_is_gone(stage: Stage)
 
 /// Another program changes the row, while somebody's finalizer keeps the object from going.
 async fn what_hangs_about_in_the_cluster_is_told_of_as_sql_has_it(stage: Stage) {
-    let metadata = json!({"name": "a", "labels": {"team": "x"}, "annotations": {FINAL: "true"},
-        "finalizers": ["example.com/hold"]});
-    let (code, answer) = ask(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
-    assert_eq!(code, 201, "{answer}");
-    eventually("the object is on its way", async || {
-        let (_, object) = ask(&stage.cluster, "GET", &model("a"), &Value::Null).await;
-        object["metadata"]["deletionTimestamp"].is_string() && stage.life("a").await == Some(Life::Evicted)
-    })
-    .await;
+    stage.create_held("a", json!({"team": "x"})).await;
     let from = list_version(&stage.api).await;
     let row = stage.store.get_by_name(&model::KIND, "default", "a").await.unwrap();
     let mut object: Value = serde_json::from_str(row.unwrap().object.text()).unwrap();
@@ -116,10 +107,7 @@ async fn what_hangs_about_in_the_cluster_is_told_of_as_sql_has_it(stage: Stage) 
     assert_eq!(of_old.told().await, "DELETED a");
     let mut of_new = watch(&stage, &from, "team%3Dy").await;
     assert_eq!(of_new.told().await, "ADDED a");
-    let release = json!({"metadata": {"finalizers": null}});
-    let (code, answer) = ask(&stage.cluster, "PATCH", &model("a"), &release).await;
-    assert_eq!(code, 200, "{answer}");
-    stage.wait_until_evicted("a").await;
+    stage.release("a").await;
     let told = told_until_created(&stage, &mut of_new, "last", json!({"team": "y"})).await;
     assert!(!told.contains(&"DELETED a".to_owned()), "{told:?}");
     stage.end().await;
