@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
+use serde_json::Value;
 
 use super::StoreError;
 use super::connections::failure;
@@ -104,6 +105,28 @@ impl<D: Driver> Changes for SqlStore<D> {
     }
 }
 
+/// What an object goes through on its way out of a cluster, without becoming another one.
+const ON_THE_WAY: [&str; 6] = [
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+];
+
+/// Whether two texts of an object differ in more than that.
+pub(super) fn becomes_another(before: &str, after: &str) -> bool {
+    let substance = |text: &str| {
+        let mut object: Value = serde_json::from_str(text).unwrap_or_default();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.retain(|field, _| !ON_THE_WAY.contains(&field.as_str()));
+        }
+        object
+    };
+    substance(before) != substance(after)
+}
+
 /// A change that is about to be committed.
 pub(super) struct Told<'a> {
     uid: &'a str,
@@ -194,4 +217,24 @@ fn change<D: Driver>(row: &D::Row) -> Result<Change, sqlx::Error> {
         uid: Uid::from(row.text(1)?.as_str()),
         labels: labels.map_err(|error| sqlx::Error::Decode(error.into()))?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_that_is_released_stays_what_it_is() {
+        let kept = r#"{"metadata":{"name":"a","labels":{"n":"1"},"resourceVersion":"7","finalizers":["f"]},"spec":{}}"#;
+        let released = r#"{"spec":{},"metadata":{"name":"a","labels":{"n":"1"},"resourceVersion":"9",
+            "deletionTimestamp":"2026-11-01T12:00:00Z","deletionGracePeriodSeconds":0,"generation":2}}"#;
+        assert!(!becomes_another(kept, released));
+        for (of, by) in [
+            (r#""n":"1""#, r#""n":"2""#),
+            (r#""spec":{}"#, r#""spec":{"a":1}"#),
+            ("}}", r#"},"status":{}}"#),
+        ] {
+            assert!(becomes_another(kept, &released.replace(of, by)), "{by}");
+        }
+    }
 }

@@ -80,11 +80,15 @@ pub(super) enum Plan<'a> {
     },
 }
 
-impl Plan<'_> {
-    /// Whether a row gets other content that was evicted and stays so.
-    pub(super) fn changes_evicted(&self, row: Option<&FoundRow>) -> bool {
-        let stays = |new: &NewRow<'_>| new.delete_time.is_none() && new.evicted_time.is_some();
-        matches!(self, Self::Update(new) if stays(new)) && row.is_some_and(|row| row.life() == Life::Evicted)
+impl<'a> Plan<'a> {
+    /// What a row gets that was evicted and stays so.
+    pub(super) fn of_evicted(&self, row: Option<&FoundRow>) -> Option<&'a Version> {
+        match self {
+            Self::Update(new) if new.delete_time.is_none() && new.evicted_time.is_some() => {
+                row.filter(|row| row.life() == Life::Evicted).map(|_| new.version)
+            }
+            Self::Nothing(_) | Self::Insert(_) | Self::Update(_) | Self::Move { .. } => None,
+        }
     }
 }
 

@@ -180,16 +180,6 @@ impl KindSql {
         ))
     }
 
-    /// Parameters: [`padded`] uids. Rows: `obj_uid`, `key`, `value`.
-    pub(super) fn labels(&self, uids: usize) -> Statement {
-        let table = format!("{}_{}", self.table, Side::Labels.suffix());
-        kept(format!(
-            "SELECT `obj_uid`, `key`, `value` FROM `{table}`{} WHERE `obj_uid` IN ({})",
-            self.dialect.walk(&format!("{table}_uid")),
-            marks("?", uids),
-        ))
-    }
-
     /// Parameters: uid, key, value, a row after the other.
     pub(super) fn insert_side(&self, side: Side, rows: usize) -> Statement {
         let text = format!(
@@ -253,6 +243,17 @@ impl KindSql {
         kept(format!(
             "SELECT {} FROM `{}` WHERE `uid` = ?",
             self.stored_columns, self.table,
+        ))
+    }
+
+    /// As [`by_id`](Self::by_id), of [`padded`] uids.
+    pub(super) fn by_ids(&self, uids: usize) -> Statement {
+        kept(format!(
+            "SELECT {} FROM `{}`{} WHERE `uid` IN ({})",
+            self.stored_columns,
+            self.table,
+            self.dialect.walk(&self.uid_key),
+            marks("?", uids),
         ))
     }
 

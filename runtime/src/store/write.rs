@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 
-use super::changes::Told;
+use super::changes::{Told, becomes_another};
 use super::driver::{Cells, Driver, Limits, Param, Raw, Statement};
 use super::history::Keeping;
 use super::plan::{FoundRow, NewRow, Plan, plan};
-use super::rows::{MainRow, found_row, res_version, side_rows};
+use super::rows::{MainRow, found_row, res_version, side_rows, stored};
 use super::sql::{KindSql, LIST_MAX, Side, padded};
 use super::{Life, RowWrite, Written};
 use crate::kind::Kind;
@@ -79,13 +79,11 @@ impl<D: Driver> Batch<'_, D> {
             let write = &writes[index];
             let row = found.get(write.uid());
             let decision = plan(write, row, self.work.now);
-            if decision.changes_evicted(row) {
-                changed.push(&*write.uid().0);
-            }
+            changed.extend(decision.of_evicted(row));
             written[index] = sorted.add(decision);
         }
-        // Nobody is told what an object goes through in the cluster once SQL keeps it.
-        let before = self.labels(&changed).await?;
+        // No cluster tells what becomes of an object there once SQL keeps it.
+        let before = self.labels_before(&changed).await?;
         let replaced = self.carry_out(&sorted).await?;
         let updates = before.iter().map(|(uid, labels)| Told::update(uid, labels));
         let deletions = replaced.iter().map(|uid| Told::deletion(&uid.0));
@@ -94,19 +92,37 @@ impl<D: Driver> Batch<'_, D> {
         Ok(written)
     }
 
-    /// The labels that rows have.
-    async fn labels<'u>(&mut self, uids: &[&'u str]) -> Result<Vec<(&'u str, BTreeMap<String, String>)>, sqlx::Error> {
-        let mut found: HashMap<String, BTreeMap<String, String>> = HashMap::new();
-        for chunk in uids.chunks(LIST_MAX) {
-            let params = padded_list(chunk);
-            let statement = self.work.sql.labels(params.len());
-            for row in D::query(self.connection, statement, &params).await? {
-                let labels = found.entry(row.text(0)?).or_default();
-                labels.insert(row.text(1)?, row.text(2)?);
+    /// Of rows whose objects become others by these versions, and not only go their way: the labels that they have.
+    async fn labels_before<'v>(
+        &mut self,
+        versions: &[&'v Version],
+    ) -> Result<Vec<(&'v str, BTreeMap<String, String>)>, sqlx::Error> {
+        let mut before = Vec::new();
+        for chunk in versions.chunks(LIST_MAX) {
+            let uids: Vec<&str> = chunk.iter().map(|version| &*version.object.metadata.uid.0).collect();
+            let params = padded_list(&uids);
+            let mut held = HashMap::with_capacity(chunk.len());
+            for row in D::query(self.connection, self.work.sql.by_ids(params.len()), &params).await? {
+                // What cannot be read is not what comes.
+                if let Ok(row) = stored(self.work.kind, &row) {
+                    held.insert(row.object.metadata.uid.clone(), row.object);
+                }
+            }
+            for version in chunk {
+                let metadata = &version.object.metadata;
+                let held = held.remove(&metadata.uid);
+                if held
+                    .as_ref()
+                    .is_none_or(|held| becomes_another(held.text(), version.object.text()))
+                {
+                    before.push((
+                        &*metadata.uid.0,
+                        held.map(|held| held.metadata.labels.clone()).unwrap_or_default(),
+                    ));
+                }
             }
         }
-        let labels = |uid: &&'u str| (*uid, found.remove(*uid).unwrap_or_default());
-        Ok(uids.iter().map(labels).collect())
+        Ok(before)
     }
 
     /// Gives one row that is locked another content.

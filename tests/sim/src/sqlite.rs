@@ -43,13 +43,15 @@ const EVERYTHING: &str = "
             UNION ALL
             SELECT 'a' || obj_uid || '=' || group_concat(id, ',') FROM thing_annotations GROUP BY obj_uid))";
 
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 8] = [
     "DELETE FROM thing",
     "DELETE FROM thing_labels",
     "DELETE FROM thing_annotations",
     "DELETE FROM thing_history",
     "DELETE FROM kindex_checkpoint",
     "DELETE FROM kindex_quarantine",
+    "DELETE FROM kindex_feed",
+    "DELETE FROM kindex_changes",
 ];
 
 /// Ids of side rows by table and uid, with how often the model had written them then.

@@ -68,3 +68,17 @@ CREATE TABLE IF NOT EXISTS `kindex_quarantine` (
     `attempts` INTEGER NOT NULL,
     PRIMARY KEY (`kind`, `uid`)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_feed` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    PRIMARY KEY (`kind`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_changes` (
+    `kind` TEXT NOT NULL,
+    `position` INTEGER NOT NULL,
+    `uid` TEXT NOT NULL,
+    `labels` TEXT,
+    `cluster_version` INTEGER,
+    `change_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `position`)
+) STRICT;

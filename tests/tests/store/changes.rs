@@ -121,7 +121,9 @@ async fn whose_name_another_object_takes_is_told_of_where_no_cluster_tells(backe
 async fn what_an_evicted_object_still_goes_through_in_the_cluster_is_told(backend: Backend) {
     let evicted = |version: u64| widget("u1", "a", version).label("n", &version.to_string());
     evict(&backend, &evicted(10)).await;
-    evict(&backend, &widget("bare", "b", 10)).await;
+    for (uid, name) in [("bare", "b"), ("quiet", "q")] {
+        evict(&backend, &widget(uid, name, 10)).await;
+    }
     assert_eq!(
         position(&backend).await,
         Position(0),
@@ -131,6 +133,7 @@ async fn what_an_evicted_object_still_goes_through_in_the_cluster_is_told(backen
         widget("bare", "b", 11).label("n", "1").store(Life::Evicted, false),
         evicted(11).store(Life::Evicted, false),
         widget("fresh", "c", 12).store(Life::Evicted, false),
+        widget("quiet", "q", 11).store(Life::Evicted, false),
     ];
     backend.write_all(&writes, at(1)).await;
     let told = [change(1, "bare", Some(&[])), change(2, "u1", Some(&[("n", "10")]))];
