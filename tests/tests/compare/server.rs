@@ -187,7 +187,13 @@ async fn some_lines(body: Body, count: usize) -> Vec<u8> {
         let Some(piece) = stream.next().await else { break };
         bytes.extend_from_slice(&piece.unwrap());
     }
+    // A piece may hold more of them.
     bytes
+        .split_inclusive(|&byte| byte == b'\n')
+        .take(count)
+        .flatten()
+        .copied()
+        .collect()
 }
 
 fn read(text: &str, is_yaml: bool) -> Value {
