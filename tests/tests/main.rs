@@ -11,6 +11,7 @@ mod harness;
 
 mod adopt;
 mod api;
+mod ci;
 mod compare;
 mod deploy;
 mod fidelity;
