@@ -82,6 +82,10 @@ impl Bed {
             client(&bed.api).send(get(&models("a"))).await.is_ok()
         })
         .await;
+        if bed._plane.is_none() {
+            // It has the token.
+            bed.cluster = of_file(&Path::new(&data_dir).join("kubeconfig")).await;
+        }
         bed
     }
 

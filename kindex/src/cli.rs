@@ -132,7 +132,7 @@ pub(crate) const DATA_DIR: &str = ".kindex";
 /// Where a run keeps its files.
 #[derive(Clone, Debug, Args)]
 pub struct DataDirArg {
-    /// Directory of kubeconfig, cluster.db and kindex.db; made when absent.
+    /// Directory of kubeconfig, token, cluster.db and kindex.db; made when absent.
     #[arg(long, env = "KINDEX_DATA_DIR", value_name = "DIR", default_value = DATA_DIR)]
     pub data_dir: PathBuf,
 }
@@ -151,6 +151,10 @@ pub struct UpArgs {
     /// Address of the embedded Kubernetes API; port 0 takes a free one.
     #[arg(long, env = "KINDEX_API_ADDR", value_name = "ADDR", default_value = "127.0.0.1:6480")]
     pub api_addr: SocketAddr,
+
+    /// Let --api-addr be an address that other machines reach. Token and objects pass unencrypted.
+    #[arg(long, env = "KINDEX_ALLOW_REMOTE_CLIENTS")]
+    pub allow_remote_clients: bool,
 
     /// Address of /healthz, /readyz and /metrics; port 0 takes a free one.
     #[arg(

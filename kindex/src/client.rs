@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use axum::http::Uri;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, Client, Config};
@@ -22,12 +23,25 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    fn new(config: Config) -> Result<Self, kube::Error> {
+    fn new(mut config: Config) -> Result<Self, kube::Error> {
+        config.cluster_url = without_password(config.cluster_url);
         Ok(Self {
             client: Client::try_from(config.clone())?,
             config,
         })
     }
+}
+
+/// An address without user and password, which would be told wherever the address is. The kubeconfig of the embedded
+/// cluster has the password for kubectl, and for us the same as a token.
+fn without_password(address: Uri) -> Uri {
+    let bare = |authority: &str| authority.rsplit_once('@')?.1.parse().ok();
+    let Some(authority) = address.authority().and_then(|authority| bare(authority.as_str())) else {
+        return address;
+    };
+    let mut parts = address.clone().into_parts();
+    parts.authority = Some(authority);
+    Uri::from_parts(parts).unwrap_or(address)
 }
 
 /// The cluster that a kubeconfig file names.
@@ -67,4 +81,20 @@ pub(crate) fn api_resource(kind: &Kind) -> ApiResource {
 /// All objects of a kind, in whatever namespace.
 pub(crate) fn all(client: &Client, kind: &Kind) -> Api<DynamicObject> {
     Api::all_with(client.clone(), &api_resource(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_without_its_password() {
+        for (address, told) in [
+            ("http://kindex:secret@127.0.0.1:6480", "http://127.0.0.1:6480/"),
+            ("https://[::1]:6480/prefix", "https://[::1]:6480/prefix"),
+        ] {
+            let uri = address.parse().expect("an address");
+            assert_eq!(without_password(uri).to_string(), told);
+        }
+    }
 }

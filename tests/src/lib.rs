@@ -17,6 +17,8 @@ pub mod galera;
 
 pub mod controlplane;
 
+pub mod embedded;
+
 pub mod helm;
 
 pub mod grpcurl;

@@ -23,8 +23,10 @@ use crate::{install, interrupt, migrate, samples, settled};
 
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
+    check_exposure(args)?;
     let data_dir = DataDir::create(&args.data_dir.data_dir)?;
     let _claim = uses(args).then(|| data_dir.claim()).transpose()?;
+    data_dir.close_to_others()?;
     let setup = ingester::Setup::for_up(&platform.registry, args, &data_dir)?;
     if args.database.database.is_none() && args.config.is_none() {
         migrate::embedded(&platform.registry, &data_dir).await?;
@@ -82,6 +84,19 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     done
 }
 
+/// Refuses to open the embedded cluster to a network unasked.
+fn check_exposure(args: &UpArgs) -> CommandResult {
+    let is_open = args.kubeconfig.is_none() && !args.api_addr.ip().is_loopback();
+    if !is_open || args.allow_remote_clients {
+        return Ok(());
+    }
+    Err(CommandError::usage(format_args!(
+        "--api-addr {}: other machines could reach the embedded cluster, whose token passes unencrypted",
+        args.api_addr
+    ))
+    .hint("choose a loopback address such as 127.0.0.1:6480; --allow-remote-clients says that you want this"))
+}
+
 /// Whether anything of this run is in its data directory.
 fn uses(args: &UpArgs) -> bool {
     args.kubeconfig.is_none() || (args.database.database.is_none() && args.config.is_none())
@@ -130,13 +145,12 @@ impl ClusterPlace {
         let listener = health::bind(args.api_addr, "--api-addr").await?;
         let address = listener.local_addr().map_err(CommandError::failure)?;
         let database = data_dir.cluster_db();
-        let cluster = Cluster::open(&database).await.map_err(|error| {
+        let token = data_dir.cluster_token()?;
+        let cluster = Cluster::open(&database, token.clone()).await.map_err(|error| {
             CommandError::failure(format_args!("{}: {}", database.display(), chain(&error)))
                 .hint("is it a cluster of `kindex up`, and may you write to it? --data-dir names another directory")
         })?;
-        let path = data_dir.kubeconfig();
-        std::fs::write(&path, kubeconfig(address))
-            .map_err(|error| CommandError::failure(format_args!("{}: {error}", path.display())))?;
+        let path = data_dir.write_kubeconfig(&kubeconfig(address, &token))?;
         let stopped = stop.clone().cancelled_owned();
         tasks.spawn(async move {
             if let Err(error) = cluster.serve(listener, stopped).await {

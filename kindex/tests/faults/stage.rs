@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kindex_cluster::{Cluster, ClusterOptions, kubeconfig};
+use kindex_cluster::ClusterOptions;
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::object::Uid;
 use kindex_runtime::store::MetadataStorage;
+use kindex_tests::embedded::Embedded;
 use kindex_tests::patience::PATIENCE;
 use kindex_tests::proxy::Proxy;
 use kube::api::{DynamicObject, PostParams};
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use tempfile::TempDir;
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use super::database::Database;
@@ -74,10 +74,10 @@ impl Stage {
             .build()
             .expect("a runtime");
         let registry = kindex_generated::registry();
-        let address = runtime.block_on(serve(setting.history_max));
-        let network = Proxy::start(address.port());
+        let cluster = runtime.block_on(serve(setting.history_max));
+        let network = Proxy::start(cluster.address.port());
         let client = runtime.block_on(async {
-            let client = Client::try_from(Config::new(url(address))).expect("a client");
+            let client = Client::try_from(cluster.config()).expect("a client");
             install(&client, &registry).await;
             client
         });
@@ -87,8 +87,11 @@ impl Stage {
             std::fs::write(&path, text).expect("writable");
             path
         };
-        let told = SocketAddr::from(([127, 0, 0, 1], network.port));
-        let told = write("kubeconfig-of-the-ingester", kubeconfig(told));
+        let told = Embedded {
+            address: SocketAddr::from(([127, 0, 0, 1], network.port)),
+            ..cluster.clone()
+        };
+        let told = write("kubeconfig-of-the-ingester", told.kubeconfig());
         let gate = "metadataStorage:\n  enableMetadataStorage: true\n";
         let [proxied, direct] = setting.database.stanzas(directory.path());
         let config = write("ingester.yaml", format!("{gate}{proxied}"));
@@ -100,7 +103,7 @@ impl Stage {
             registry,
             storage,
             client,
-            kubeconfig: write("kubeconfig", kubeconfig(address)),
+            kubeconfig: write("kubeconfig", cluster.kubeconfig()),
             config: write("direct.yaml", format!("{gate}{direct}")),
             runtime,
             markers: AtomicU32::new(0),
@@ -167,16 +170,12 @@ impl Stage {
 }
 
 /// A cluster in this process, until the process ends.
-async fn serve(history_max: u64) -> SocketAddr {
+async fn serve(history_max: u64) -> Embedded {
     let options = ClusterOptions {
         history_max,
         ..ClusterOptions::default()
     };
-    let cluster = Cluster::with_options(options).await.expect("the cluster opens");
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
-    let address = listener.local_addr().expect("bound");
-    tokio::spawn(async move { cluster.serve(listener, std::future::pending()).await });
-    address
+    Embedded::serve(options, std::future::pending()).await.0
 }
 
 async fn install(client: &Client, registry: &Registry) {
@@ -186,8 +185,4 @@ async fn install(client: &Client, registry: &Registry) {
         let created = api.create(&PostParams::default(), &definition).await;
         created.expect("the cluster installs the kind");
     }
-}
-
-fn url(address: SocketAddr) -> axum::http::Uri {
-    format!("http://{address}").parse().expect("an address is a URL")
 }

@@ -213,7 +213,7 @@ fn kubeconfig() -> &'static tempfile::TempDir {
     static DIRECTORY: std::sync::OnceLock<tempfile::TempDir> = std::sync::OnceLock::new();
     DIRECTORY.get_or_init(|| {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let text = kindex_cluster::kubeconfig(([127, 0, 0, 1], 1).into());
+        let text = kindex_cluster::kubeconfig(([127, 0, 0, 1], 1).into(), &kindex_cluster::Token::random());
         std::fs::write(directory.path().join("kubeconfig"), text).expect("writable");
         directory
     })

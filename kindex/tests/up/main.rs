@@ -7,6 +7,7 @@ mod aggregated;
 mod api;
 mod backfill;
 mod chart;
+mod exposure;
 mod history;
 mod manners;
 mod metrics;

@@ -1,6 +1,9 @@
 //! SQLite: how to open, bind, read and tell its errors apart. Same order of methods
 //! as `mysql`. Knows no table and no statement.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -30,6 +33,9 @@ pub(super) struct SqliteDriver {
 impl SqliteDriver {
     /// Opens no connection yet.
     pub(super) fn new(place: &SqlitePlace, config: &PoolConfig) -> Self {
+        if let SqlitePlace::File(path) = place {
+            make_private(path);
+        }
         let options = options(place, config);
         let writer = pool(1, config).connect_lazy_with(options.clone());
         let readers = match place {
@@ -42,6 +48,12 @@ impl SqliteDriver {
             config: config.clone(),
         }
     }
+}
+
+/// Makes the file where there is none, for its owner alone: objects may hold secrets. SQLite gives the files beside it
+/// the same mode. Where this fails, so does the first connection, which says why.
+fn make_private(path: &Path) {
+    let _told_later = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
 }
 
 /// A commit is on disk before it is reported: what SQL holds may leave etcd.

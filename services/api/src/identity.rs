@@ -1,10 +1,8 @@
 //! Who asks, as the headers of a request say it, whatever its protocol.
 
-use std::net::IpAddr;
-
 use http::request::Parts;
-use http::uri::Authority;
 use http::{HeaderMap, HeaderName, header};
+use kindex_cluster::browser::{self, Hosts};
 
 use crate::operations::{Caller, Impersonation, Reason, Refusal};
 
@@ -20,27 +18,15 @@ pub(crate) fn caller(headers: &HeaderMap) -> Caller {
 
 /// Refuses what a browser sends for a page of somebody else: a server that asks for no credentials would do it.
 pub(crate) fn check_origin(parts: &Parts) -> Result<(), Refusal> {
-    // HTTP/2 has the address that was asked for in the target, HTTP/1.1 in a header.
-    let asked = parts.uri.authority().map(Authority::as_str);
-    let mut hosts = asked.into_iter().chain(text(&parts.headers, header::HOST)).peekable();
-    let is_here = hosts.peek().is_some() && hosts.all(is_loopback);
-    if is_here && !parts.headers.contains_key(header::ORIGIN) {
-        return Ok(());
-    }
-    Err(Refusal::new(
-        Reason::Forbidden,
-        "this server acts with its own rights (--rights server): it answers programs that ask for its loopback address, \
-         and no pages of a browser",
-    ))
-}
-
-fn is_loopback(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let name = name.trim_start_matches('[').trim_end_matches(']');
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    browser::check(&parts.method, &parts.uri, &parts.headers, Hosts::Loopback).map_err(|sign| {
+        Refusal::new(
+            Reason::Forbidden,
+            format!(
+                "this server acts with its own rights (--rights server): it answers programs and no pages of a browser, \
+                 and of the request: {sign}"
+            ),
+        )
+    })
 }
 
 fn impersonation(headers: &HeaderMap) -> Option<Impersonation> {

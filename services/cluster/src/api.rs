@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Token;
 use crate::namespaces::Namespaces;
 use crate::registry::Registry;
 use crate::store::Store;
@@ -20,6 +21,7 @@ pub(crate) struct Api {
     pub(crate) registry: Arc<Registry>,
     pub(crate) namespaces: Arc<Namespaces>,
     pub(crate) turns: Arc<Turns>,
+    pub(crate) token: Token,
     pub(crate) clock: Clock,
     pub(crate) shutdown: CancellationToken,
 }

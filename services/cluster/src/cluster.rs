@@ -1,7 +1,6 @@
 //! The cluster as a whole: opened from a file, served on a listener, stopped by a future.
 
 use std::future::Future;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use sqlx::sqlite::SqliteSynchronous;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Token;
 use crate::admit::Author;
 use crate::api::{Api, Clock};
 use crate::builtin::FIRST_NAMESPACES;
@@ -18,6 +18,7 @@ use crate::housekeeping;
 use crate::mutate::{self, DEFINITIONS};
 use crate::namespaces::{self, Namespaces};
 use crate::registry::Registry;
+use crate::private;
 use crate::server;
 use crate::status::Status;
 use crate::store::{Change, PageRequest, Revision, Store, StoreError, StoreOptions};
@@ -61,6 +62,8 @@ pub struct ClusterOptions {
     pub path: Option<PathBuf>,
     /// How many of the newest events are kept for watches to resume from.
     pub history_max: u64,
+    /// What callers show; without one, the cluster makes one up.
+    pub token: Option<Token>,
     /// The time of day.
     pub clock: Clock,
 }
@@ -70,6 +73,7 @@ impl Default for ClusterOptions {
         Self {
             path: None,
             history_max: HISTORY_MAX,
+            token: None,
             clock: Arc::new(Timestamp::now),
         }
     }
@@ -78,20 +82,23 @@ impl Default for ClusterOptions {
 /// A Kubernetes API server in process, persisted in SQLite.
 ///
 /// # Guarantees
-/// What has been answered is on disk against a crash of the process; resource versions go on after a restart.
+/// What has been answered is on disk against a crash of the process; resource versions go on after a restart. Nothing
+/// but health is answered without the token, and nothing that a page of a browser may have sent.
 ///
 /// # Assumptions
-/// One process opens a database at a time. There is no authentication: bind to a loopback address.
+/// One process opens a database at a time. Whoever shows the token may do everything, and connections are not
+/// encrypted: bind to a loopback address.
 pub struct Cluster {
     pub(crate) api: Api,
     temporary: Option<PathBuf>,
 }
 
 impl Cluster {
-    /// Opens or creates the cluster whose database is at `path`.
-    pub async fn open(path: &Path) -> Result<Self, ClusterError> {
+    /// Opens or creates the cluster whose database is at `path`, for callers with this token.
+    pub async fn open(path: &Path, token: Token) -> Result<Self, ClusterError> {
         Self::with_options(ClusterOptions {
             path: Some(path.to_owned()),
+            token: Some(token),
             ..ClusterOptions::default()
         })
         .await
@@ -108,7 +115,7 @@ impl Cluster {
             Some(path) => (path, None, SqliteSynchronous::Normal),
             None => {
                 let directory = std::env::temp_dir().join(format!("kindex-cluster-{}", uuid::Uuid::new_v4()));
-                let made = std::fs::create_dir_all(&directory);
+                let made = private::make_directory(&directory);
                 made.map_err(|source| ClusterError::Temporary {
                     path: directory.clone(),
                     source,
@@ -129,6 +136,7 @@ impl Cluster {
             registry,
             namespaces,
             turns: Arc::new(Turns::new()),
+            token: options.token.unwrap_or_else(Token::random),
             clock: options.clock,
             shutdown: CancellationToken::new(),
         };
@@ -136,6 +144,11 @@ impl Cluster {
         cluster.load().await?;
         cluster.create_first_namespaces().await?;
         Ok(cluster)
+    }
+
+    /// What callers show.
+    pub fn token(&self) -> &Token {
+        &self.api.token
     }
 
     /// Tells the registry and the namespaces what is stored.
@@ -224,19 +237,4 @@ fn observer(registry: Arc<Registry>, namespaces: Arc<Namespaces>) -> impl Fn(&Re
             (_, Change::Added | Change::Modified) => namespaces.note(object),
         }
     }
-}
-
-/// A kubeconfig for a cluster served at `address`.
-///
-/// # Example
-/// ```
-/// let text = kindex_cluster::kubeconfig(([127, 0, 0, 1], 8080).into());
-/// assert!(text.contains("server: http://127.0.0.1:8080"));
-/// ```
-pub fn kubeconfig(address: SocketAddr) -> String {
-    format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: kindex\nclusters:\n- name: kindex\n  cluster:\n    server: \
-         http://{address}\ncontexts:\n- name: kindex\n  context:\n    cluster: kindex\n    user: kindex\n    namespace: \
-         default\nusers:\n- name: kindex\n  user: {{}}\n"
-    )
 }

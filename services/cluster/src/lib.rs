@@ -2,8 +2,8 @@
 //! cannot tell it from a real one for custom resources. It knows nothing of Kindex's kinds: they arrive as
 //! CustomResourceDefinitions, over HTTP, like everything else.
 //!
-//! How requests are read, what selectors find and how tables are written (`request`, `selector`, `table`) is of use to
-//! any server of this API, and public.
+//! How requests are read, what selectors find, how tables are written and what looks like a page of a browser
+//! (`request`, `selector`, `table`, `browser`) is of use to any server of this API, and public.
 //!
 //! The modules below are in reading order; each imports only those above it.
 
@@ -13,6 +13,8 @@ mod fields;
 mod jsonpath;
 mod openapi;
 
+pub mod browser;
+pub mod private;
 pub mod table;
 
 mod status;
@@ -26,6 +28,7 @@ pub mod selector;
 mod store;
 
 pub mod request;
+mod access;
 mod turns;
 
 mod resource;
@@ -53,6 +56,7 @@ mod server;
 
 mod cluster;
 
+pub use access::{Token, kubeconfig};
 pub use api::Clock;
-pub use cluster::{Cluster, ClusterError, ClusterOptions, kubeconfig};
+pub use cluster::{Cluster, ClusterError, ClusterOptions};
 pub use store::StoreError;

@@ -18,6 +18,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
+use crate::access;
 use crate::api::Api;
 use crate::request::{self, Query, Rendering, Target};
 use crate::resource::Nature;
@@ -109,6 +110,7 @@ fn refusal(status: &Status, rendering: Option<Rendering>) -> Reply {
 
 async fn answer(api: &Api, request: Request<Incoming>, address: SocketAddr) -> Result<Reply, Status> {
     let (parts, body) = request.into_parts();
+    access::check(&api.token, address, &parts)?;
     let accept = text(&parts.headers, header::ACCEPT);
     let path = match request::parse_path(parts.uri.path()) {
         Target::Resource(path) => path,

@@ -11,7 +11,7 @@ use kindex_api::grpc;
 use kindex_api::operations::{Operations, Pace, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, FrontProxy, Limits, Tls};
-use kindex_cluster::{Cluster, ClusterOptions};
+use kindex_cluster::ClusterOptions;
 use kindex_generated::kinds::{model, project};
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
 use kindex_runtime::ingester::settings::Settings;
@@ -19,6 +19,7 @@ use kindex_runtime::ingester::{Division, Ingester};
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::store::{Address, Life, MetadataStorage};
 use kindex_tests::controlplane::ControlPlane;
+use kindex_tests::embedded::Embedded;
 use kindex_tests::patience::PATIENCE;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -61,12 +62,12 @@ pub(super) struct Ground {
 impl Ground {
     async fn embedded() -> Self {
         let (directory, stop) = (tempfile::tempdir().unwrap(), CancellationToken::new());
-        let address = start_cluster(&directory, &stop).await;
-        Self::of(
-            directory,
-            stop,
-            Config::new(format!("http://{address}").parse().unwrap()),
-        )
+        let options = ClusterOptions {
+            path: Some(directory.path().join("cluster.db")),
+            ..ClusterOptions::default()
+        };
+        let (cluster, _) = Embedded::serve(options, stop.clone().cancelled_owned()).await;
+        Self::of(directory, stop, cluster.config())
     }
 
     async fn real() -> Option<Self> {
@@ -327,19 +328,6 @@ async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToke
 
 fn client_of(address: SocketAddr) -> Client {
     Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap()
-}
-
-async fn start_cluster(directory: &TempDir, stop: &CancellationToken) -> SocketAddr {
-    let cluster = Cluster::with_options(ClusterOptions {
-        path: Some(directory.path().join("cluster.db")),
-        ..ClusterOptions::default()
-    });
-    let cluster = cluster.await.unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let stopped = stop.clone().cancelled_owned();
-    tokio::spawn(async move { cluster.serve(listener, stopped).await.unwrap() });
-    address
 }
 
 async fn install(client: &Client, kinds: &[&'static Kind]) {

@@ -13,8 +13,9 @@ mod listed;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use kindex_cluster::Cluster;
+use kindex_cluster::ClusterOptions;
 use kindex_tests::controlplane::ControlPlane;
+use kindex_tests::embedded::Embedded;
 use tokio::sync::oneshot;
 
 use crate::harness::require::require;
@@ -65,8 +66,9 @@ async fn compare(name: &str, text: &str) {
     }
     let directory = tempfile::tempdir().unwrap();
     let kubeconfig = directory.path().join("kubeconfig");
-    let (_stop, address) = embedded().await;
-    std::fs::write(&kubeconfig, kindex_cluster::kubeconfig(address)).unwrap();
+    let (_stop, stopped) = oneshot::channel::<()>();
+    let (embedded, _) = Embedded::serve(ClusterOptions::default(), async { drop(stopped.await) }).await;
+    std::fs::write(&kubeconfig, embedded.kubeconfig()).unwrap();
     let mut ours = Server::new(&kubeconfig, name).await;
     let mut theirs = Server::new(real.kubeconfig(), name).await;
     for request in parse(PREPARATION) {
@@ -92,16 +94,6 @@ async fn both(ours: &mut Server, theirs: &mut Server, request: &Request) -> (Ans
         mask::masked(&left, &ours.address, &ours.saved),
         mask::masked(&right, &theirs.address, &theirs.saved),
     )
-}
-
-/// An embedded cluster that lives as long as the sender.
-async fn embedded() -> (oneshot::Sender<()>, std::net::SocketAddr) {
-    let cluster = Cluster::ephemeral().await.unwrap();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (stop, stopped) = oneshot::channel::<()>();
-    tokio::spawn(async move { cluster.serve(listener, async { drop(stopped.await) }).await });
-    (stop, address)
 }
 
 #[test]

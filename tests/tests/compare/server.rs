@@ -57,7 +57,9 @@ impl Server {
         let file = Kubeconfig::read_from(kubeconfig).unwrap();
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(file, &options).await.unwrap();
-        let address = config.cluster_url.authority().unwrap().to_string();
+        // Without the password of the embedded cluster.
+        let authority = config.cluster_url.authority().unwrap().as_str();
+        let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address).to_owned();
         Self {
             client: Client::try_from(config).unwrap(),
             kubeconfig: kubeconfig.to_owned(),

@@ -1,14 +1,14 @@
 //! A cluster for one test, on a free port, with a kind of its own; clients for it.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use kindex_cluster::{Cluster, ClusterOptions};
+use kindex_cluster::ClusterOptions;
+use kindex_tests::embedded::Embedded;
 use kindex_tests::patience::PATIENCE;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::{Client, Config};
+use kube::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ pub(super) const WIDGETS: &str = include_str!("widgets.yaml");
 
 /// A running cluster; it ends with the test.
 pub(super) struct TestCluster {
-    pub(super) address: SocketAddr,
+    pub(super) server: Embedded,
     pub(super) directory: TempDir,
     pub(super) client: Client,
     stop: Option<oneshot::Sender<()>>,
@@ -46,24 +46,18 @@ impl TestCluster {
 
     async fn in_directory(directory: TempDir, history_max: u64) -> Self {
         let path = Some(directory.path().join("cluster.db"));
-        let cluster = Cluster::with_options(ClusterOptions {
+        let options = ClusterOptions {
             path,
             history_max,
             ..ClusterOptions::default()
-        });
-        let cluster = cluster.await.unwrap();
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        };
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = tokio::spawn(async move {
-            cluster.serve(listener, async { drop(stopped.await) }).await.unwrap();
-        });
-        std::fs::write(directory.path().join("kubeconfig"), kindex_cluster::kubeconfig(address)).unwrap();
-        let config = Config::new(format!("http://{address}").parse().unwrap());
+        let (server, serving) = Embedded::serve(options, async { drop(stopped.await) }).await;
+        std::fs::write(directory.path().join("kubeconfig"), server.kubeconfig()).unwrap();
         Self {
-            address,
+            client: Client::try_from(server.config()).unwrap(),
+            server,
             directory,
-            client: Client::try_from(config).unwrap(),
             stop: Some(stop),
             serving,
         }

@@ -73,7 +73,7 @@ impl<'a> Transcript<'a> {
 
     /// The transcript, masked.
     pub(super) fn text(&self) -> String {
-        mask(&self.text, &self.cluster.address.to_string())
+        mask(&self.text, &self.cluster.server.address.to_string())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The embedded Kubernetes API server, looked at from outside: the real kubectl, kube-rs, and plain HTTP.
 
+mod access;
 mod cluster;
 mod kubectl;
 mod lifecycle;

@@ -10,10 +10,25 @@ const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
 /// A request over a connection of its own; the status line's code, the headers and the body.
 async fn send(cluster: &TestCluster, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
-    let mut stream = TcpStream::connect(cluster.address).await.unwrap();
+    // What has no type may be a page's.
+    let is_untyped = method == "POST" && !headers.to_ascii_lowercase().contains("content-type");
+    let json = if is_untyped { JSON } else { "" };
+    let headers = format!("Host: localhost\r\n{}{json}{headers}", cluster.server.authorization());
+    send_plain(cluster, method, path, &headers, body).await
+}
+
+/// The same with these headers alone.
+pub(super) async fn send_plain(
+    cluster: &TestCluster,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> (u16, String, String) {
+    let mut stream = TcpStream::connect(cluster.server.address).await.unwrap();
     let length = body.len();
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     // A server that has seen enough may close before it has read everything.

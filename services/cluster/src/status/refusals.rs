@@ -1,6 +1,7 @@
 //! The refusals of an API server, one constructor each, with its words.
 
 use super::{Cause, Details, Named, Status};
+use crate::browser::PageSign;
 use crate::schema::FieldError;
 
 fn about(resource: Named<'_>, name: &str) -> Details {
@@ -121,6 +122,17 @@ impl Status {
     pub(crate) fn verb_not_supported(resource: Named<'_>, verb: &str) -> Self {
         let why = format!("{verb} is not supported on resources of kind \"{resource}\"");
         Self::failure(405, "MethodNotAllowed", why).with(about(resource, ""))
+    }
+
+    /// 401.
+    pub(crate) fn unauthorized() -> Self {
+        Self::failure(401, "Unauthorized", "Unauthorized")
+    }
+
+    /// 403: a page of a browser may have sent it.
+    pub(crate) fn from_a_page(sign: PageSign) -> Self {
+        let message = format!("this server answers programs and no pages of a browser, and of the request: {sign}");
+        Self::failure(403, "Forbidden", message).with(Details::default())
     }
 
     /// 405.

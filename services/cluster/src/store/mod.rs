@@ -16,6 +16,8 @@ use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use tokio::sync::mpsc;
 
+use crate::private;
+
 pub(crate) use hub::{Feed, FeedError};
 pub(crate) use read::{Page, PageRequest};
 pub(crate) use record::{Change, ObjectKey, Revision};
@@ -89,6 +91,7 @@ impl Store {
             path: path.to_owned(),
             source,
         };
+        private::make_file(path).map_err(|error| refused(sqlx::Error::Io(error)))?;
         let connect = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
