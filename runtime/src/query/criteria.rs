@@ -1,20 +1,15 @@
 //! Conditions as Michelangelo's `ListOptionsExt` has them: comparisons of fields with typed values, in
 //! groups within groups. Checks names, types and size; knows no spelling of SQL.
 
-use super::text::{TextError, operand, resolve};
+use super::text::{TextError, check_time, operand, resolve};
 use crate::kind::ColumnType;
-use crate::projection::storable;
 use crate::store::Select;
 use crate::store::pattern::Pattern;
-use crate::store::select::Condition;
+use crate::store::select::{Asked, Condition};
 use crate::value::Value;
 
 /// Groups within groups, at most.
 pub(super) const DEPTH_MAX: usize = 16;
-/// Comparisons of one condition, at most.
-const COMPARISONS_MAX: usize = 500;
-/// Values of one condition, at most.
-const VALUES_MAX: usize = 2_000;
 
 /// A group: its own comparisons and other groups, joined by one word.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,23 +81,25 @@ impl Select {
         if operation.criterion.is_empty() && operation.sub_operations.is_empty() {
             return Ok(());
         }
-        let condition = self.group(operation, &mut Size::default(), 1)?;
+        let mut asked = self.asked;
+        let condition = self.group(operation, &mut asked, 1)?;
+        self.asked = asked;
         self.require(condition);
         Ok(())
     }
 
-    fn group(&self, operation: &CriterionOperation, size: &mut Size, depth: usize) -> Result<Condition, TextError> {
+    fn group(&self, operation: &CriterionOperation, asked: &mut Asked, depth: usize) -> Result<Condition, TextError> {
         check_depth(depth)?;
         let comparisons = operation.criterion.iter().map(|criterion| {
             let (column, ty) = resolve(self.kind(), &criterion.field_name)?;
             let values = criterion.match_values.iter().map(|value| typed(column, ty, value));
             let values = values.collect::<Result<Vec<_>, _>>()?;
-            size.grow(values.len())?;
+            asked.grow(values.len()).map_err(TextError::Group)?;
             compared(column, ty, criterion.operator, values)
         });
         let mut conditions = comparisons.collect::<Result<Vec<_>, _>>()?;
         for inner in &operation.sub_operations {
-            conditions.push(self.group(inner, size, depth + 1)?);
+            conditions.push(self.group(inner, asked, depth + 1)?);
         }
         if conditions.is_empty() {
             return Err(TextError::Group(
@@ -124,27 +121,6 @@ impl Select {
                 }
             }
             condition => self.conditions.push(condition),
-        }
-    }
-}
-
-/// How large a condition has become.
-#[derive(Default)]
-pub(super) struct Size {
-    comparisons: usize,
-    values: usize,
-}
-
-impl Size {
-    /// Takes in one more comparison.
-    pub(super) fn grow(&mut self, values: usize) -> Result<(), TextError> {
-        self.comparisons += 1;
-        self.values += values;
-        let refused = |what: &str, most| Err(TextError::Group(format!("a condition has at most {most} {what}")));
-        match self {
-            Self { comparisons, .. } if *comparisons > COMPARISONS_MAX => refused("comparisons", COMPARISONS_MAX),
-            Self { values, .. } if *values > VALUES_MAX => refused("values", VALUES_MAX),
-            Self { .. } => Ok(()),
         }
     }
 }
@@ -204,14 +180,7 @@ pub(super) fn compared(
         return Err(refused(message));
     }
     for value in &values {
-        match value {
-            Value::Time(time) if !storable(time) => {
-                return Err(refused(format!(
-                    "{time} is beyond the years 1000 to 9999 that SQL holds"
-                )));
-            }
-            Value::Time(_) | Value::Null | Value::Bool(_) | Value::Int(_) | Value::Double(_) | Value::Text(_) => {}
-        }
+        check_time(column, value)?;
     }
     let not = |condition| Condition::Not(Box::new(condition));
     let ordering = |operator, mut values: Vec<Value>| match values.pop().expect("counted above") {

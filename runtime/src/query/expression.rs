@@ -2,11 +2,11 @@
 //! is shown where it stands. Names are looked up in the kind's static tables and values are bound, so
 //! that nothing typed ever becomes SQL.
 
-use super::criteria::{CriterionOperator, Size, check_depth, compared};
+use super::criteria::{CriterionOperator, check_depth, compared};
 use super::text::{TextError, operand, resolve};
 use crate::kind::{ColumnType, Kind};
 use crate::store::Select;
-use crate::store::select::Condition;
+use crate::store::select::{Asked, Condition};
 use crate::value::Value;
 
 /// Longer ones come before their beginnings.
@@ -37,7 +37,7 @@ impl Select {
             kind: self.kind(),
             text,
             at: 0,
-            size: Size::default(),
+            asked: self.asked,
         };
         let read = reader.alternatives(1).and_then(|condition| match reader.take()? {
             (_, Token::End) => Ok(condition),
@@ -45,6 +45,7 @@ impl Select {
             (at, _) => Err(Mistake::new(at, "here comes `and`, `or`, or the end")),
         });
         let condition = read.map_err(|mistake| mistake.shown(text))?;
+        self.asked = reader.asked;
         self.require(condition);
         Ok(())
     }
@@ -101,7 +102,7 @@ struct Reader<'a> {
     kind: &'static Kind,
     text: &'a str,
     at: usize,
-    size: Size,
+    asked: Asked,
 }
 
 impl<'a> Reader<'a> {
@@ -182,7 +183,7 @@ impl<'a> Reader<'a> {
             }
             _ => return Err(Mistake::new(word_at, COMPARISONS)),
         };
-        let grown = self.size.grow(values.len());
+        let grown = self.asked.grow(values.len()).map_err(TextError::Group);
         let condition = grown.and_then(|()| compared(column, ty, operator, values));
         let condition = condition.map_err(|error| Mistake::of(at, &error))?;
         Ok(match negated {

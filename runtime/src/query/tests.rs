@@ -183,9 +183,9 @@ fn labels_and_annotations_without_a_key_are_looked_up_beside_the_row() {
         .to_sql(Dialect::Sqlite);
     assert!(statement.sql.contains(
         "WHERE t.`create_time` >= ? \
-         AND EXISTS (SELECT 1 FROM `run_labels` AS s WHERE s.`obj_uid` = t.`uid` AND s.`key` = ?) \
+         AND EXISTS (SELECT 1 FROM `run_labels` AS s WHERE s.`obj_uid` = t.`uid` AND +s.`key` = ?) \
          AND EXISTS (SELECT 1 FROM `run_annotations` AS s WHERE s.`obj_uid` = t.`uid` \
-         AND s.`key` = ? AND s.`value` = ?)"
+         AND +s.`key` = ? AND s.`value` = ?)"
     ));
     let first = Value::Time(Timestamp::UNIX_EPOCH);
     assert_eq!(statement.values[..4], [first, text("team"), text("note"), text("why")]);

@@ -3,6 +3,7 @@
 //! are bound, so that nothing typed ever becomes SQL. Knows no spelling of SQL.
 
 use crate::kind::{ColumnType, Kind};
+use crate::projection::storable;
 use crate::spelling::nearest;
 use crate::store::Select;
 use crate::store::select::{Condition, Direction, Order};
@@ -105,6 +106,7 @@ impl Select {
                     "invalid selector: '{selector}'; can't understand '{term}'"
                 )));
             };
+            self.asked.grow(1).map_err(TextError::Fields)?;
             let value = unescaped(&term[at + width..])?;
             let field = &term[..at];
             let (column, ty) = find(self.kind(), field)
@@ -171,7 +173,20 @@ fn find(kind: &'static Kind, text: &str) -> Option<(&'static str, ColumnType)> {
 }
 
 pub(super) fn operand(column: &'static str, ty: ColumnType, text: &str) -> Result<Value, TextError> {
-    Value::read(text, ty).map_err(|source| TextError::Value { column, source })
+    let value = Value::read(text, ty).map_err(|source| TextError::Value { column, source })?;
+    check_time(column, &value)?;
+    Ok(value)
+}
+
+/// Refuses a time that no column holds, and that servers therefore refuse to compare.
+pub(super) fn check_time(column: &'static str, value: &Value) -> Result<(), TextError> {
+    match value {
+        Value::Time(time) if !storable(time) => Err(TextError::Comparison {
+            column,
+            message: format!("{time} is beyond the years 1000 to 9999 that SQL holds"),
+        }),
+        Value::Time(_) | Value::Null | Value::Bool(_) | Value::Int(_) | Value::Double(_) | Value::Text(_) => Ok(()),
+    }
 }
 
 /// Cuts at commas that no backslash protects.

@@ -33,7 +33,7 @@ impl Writer {
         }
     }
 
-    fn list(&mut self, mark: &str, values: &[String]) {
+    pub(super) fn list(&mut self, mark: &str, values: &[String]) {
         for (number, value) in values.iter().enumerate() {
             self.push(if number == 0 { " IN (" } else { ", " });
             self.bind_as(mark, Value::Text(value.clone()));

@@ -5,6 +5,10 @@ use super::select_sql::Writer;
 use super::sql::uid_key;
 use crate::kind::Key;
 
+/// Labels that are joined at most: MariaDB joins 61 tables, and the engines try out orders long before. The others are
+/// looked up for each row.
+const JOINED_MAX: usize = 8;
+
 impl Writer {
     pub(super) fn from(&mut self, select: &Select) {
         match self.lead {
@@ -18,7 +22,7 @@ impl Writer {
     fn by_engine(&mut self, labels: &[Label]) {
         let table = self.table;
         self.push(&format!("FROM `{table}` AS t"));
-        for (number, label) in labels.iter().enumerate() {
+        for (number, label) in labels.iter().enumerate().take(JOINED_MAX) {
             self.join_label("JOIN", number, label, "t.`uid`");
         }
     }
@@ -28,7 +32,8 @@ impl Writer {
         let (table, uid) = (self.table, format!("l{first}.`obj_uid`"));
         let walk = self.dialect().walk(&format!("{table}_labels_key_value"));
         self.push(&format!("FROM `{table}_labels` AS l{first}{walk}"));
-        for (number, label) in labels.iter().enumerate().filter(|(number, _)| *number != first) {
+        let others = labels.iter().enumerate().take(JOINED_MAX);
+        for (number, label) in others.filter(|(number, _)| *number != first) {
             self.join_label(self.dialect().join_in_order(), number, label, &uid);
         }
         self.join_object(through.map(|key| key.name), &uid);
@@ -41,7 +46,7 @@ impl Writer {
     fn by_key(&mut self, select: &Select, key: &Key) {
         let (table, walk) = (self.table, self.dialect().walk(key.name));
         self.push(&format!("FROM `{table}` AS k{walk}"));
-        for (number, label) in select.labels.iter().enumerate() {
+        for (number, label) in select.labels.iter().enumerate().take(JOINED_MAX) {
             self.join_label(self.dialect().join_in_order(), number, label, "k.`uid`");
         }
         self.join_object(None, "k.`uid`");
@@ -52,6 +57,16 @@ impl Writer {
                 self.bind(value);
             }
         }
+    }
+
+    /// The labels that [`from`](Self::from) leaves out.
+    pub(super) fn unjoined<'a>(&self, labels: &'a [Label]) -> impl Iterator<Item = &'a Label> + use<'a> {
+        let lead = self.lead;
+        let leads = move |number| matches!(lead, Lead::Label { number: first, .. } if first == number);
+        let beyond = labels.iter().enumerate().skip(JOINED_MAX);
+        beyond
+            .filter(move |(number, _)| !leads(*number))
+            .map(|(_, label)| label)
     }
 
     /// The object of a uid that was found before, by a key that is named.

@@ -14,6 +14,7 @@ use super::select::{Order, Select};
 use super::select_sql::{OBJECT, REQUIRED};
 use super::{StoreError, Stored};
 use crate::kind::ColumnType;
+use crate::projection::storable;
 use crate::value::Value;
 
 /// Some rows of a query, in its order.
@@ -132,8 +133,8 @@ fn may_hold(order: &Order, value: &Value) -> bool {
     match (order.ty, value) {
         (_, Value::Null) => !REQUIRED.contains(&order.column),
         (ColumnType::Text { .. }, Value::Text(_))
-        | (ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool, Value::Int(_))
-        | (ColumnType::Time, Value::Time(_)) => true,
+        | (ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool, Value::Int(_)) => true,
+        (ColumnType::Time, Value::Time(time)) => storable(time),
         (ColumnType::Double, Value::Double(number)) => number.is_finite(),
         (
             ColumnType::Text { .. }

@@ -9,6 +9,32 @@ use crate::value::Value;
 /// Rows a page where a query does not say.
 const PAGE_ROWS: u32 = 500;
 
+/// Comparisons of one query, at most: SQLite reads a thousand joined by one word, and no more.
+const COMPARISONS_MAX: usize = 500;
+/// Values of one query, at most.
+const VALUES_MAX: usize = 2_000;
+
+/// How much was asked by what people typed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked {
+    comparisons: usize,
+    values: usize,
+}
+
+impl Asked {
+    /// Takes in one more comparison, or says why there is no room for it.
+    pub(crate) fn grow(&mut self, values: usize) -> Result<(), String> {
+        self.comparisons += 1;
+        self.values += values;
+        let refused = |what: &str, most| Err(format!("a query has at most {most} {what}"));
+        match self {
+            Self { comparisons, .. } if *comparisons > COMPARISONS_MAX => refused("comparisons", COMPARISONS_MAX),
+            Self { values, .. } if *values > VALUES_MAX => refused("values", VALUES_MAX),
+            Self { .. } => Ok(()),
+        }
+    }
+}
+
 /// Which way an order goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -52,6 +78,7 @@ pub struct Select {
     pub(crate) conditions: Vec<Condition>,
     pub(crate) order: Vec<Order>,
     pub(crate) limit: Option<u32>,
+    pub(crate) asked: Asked,
     /// No key has to serve the query.
     pub(crate) scan: bool,
 }
@@ -211,6 +238,7 @@ impl Select {
             conditions: Vec::new(),
             order: Vec::new(),
             limit: None,
+            asked: Asked::default(),
             scan: false,
         }
     }

@@ -3,6 +3,7 @@
 
 use super::dialect::Dialect;
 use super::select::{Condition, Direction, Lead, Order, Select, Statement};
+use super::sql::Side;
 use crate::kind::ColumnType;
 use crate::value::Value;
 
@@ -76,6 +77,10 @@ impl Select {
 
     fn filter(&self, writer: &mut Writer) {
         writer.from(self);
+        for label in writer.unjoined(&self.labels) {
+            writer.next_condition();
+            writer.side(Side::Labels.suffix(), &label.key, &label.values, true);
+        }
         for condition in &self.conditions {
             writer.next_condition();
             writer.condition(condition);
@@ -297,30 +302,50 @@ impl Writer {
         self.push(" IS NOT NULL");
     }
 
-    fn side(&mut self, suffix: &str, key: &str, values: &[String], present: bool) {
-        let not = if present { "" } else { "NOT " };
-        let table = self.table;
-        self.push(&format!(
-            "{not}EXISTS (SELECT 1 FROM `{table}_{suffix}` AS s WHERE s.`obj_uid` = t.`uid` AND "
-        ));
+    /// Whether the side table has such a row. Asked once for each row that the others find: an engine that may choose
+    /// collects all rows of the key first, however many there are.
+    pub(super) fn side(&mut self, suffix: &str, key: &str, values: &[String], present: bool) {
+        let side = format!("{}_{suffix}", self.table);
+        // One value is found by the key of values at once, all else among the few rows of an object.
+        let by_value = suffix == Side::Labels.suffix() && values.len() == 1;
+        let walk = format!("{side}_{}", if by_value { "key_value" } else { "uid" });
+        let walk = self.dialect.walk(&walk);
+        let rows = format!("SELECT 1 FROM `{side}` AS s{walk} WHERE s.`obj_uid` = t.`uid` AND ");
+        let (open, close) = match (self.dialect, present) {
+            (Dialect::MySql, true) => ("(", " LIMIT 1) IS NOT NULL"),
+            (Dialect::MySql, false) => ("(", " LIMIT 1) IS NULL"),
+            (Dialect::Sqlite, true) => ("EXISTS (", ")"),
+            (Dialect::Sqlite, false) => ("NOT EXISTS (", ")"),
+        };
+        self.push(open);
+        self.push(&rows);
+        if !by_value && self.dialect == Dialect::Sqlite {
+            // Without statistics SQLite takes the key of values for as good as that of uids.
+            self.push("+");
+        }
         self.exactly("s", "key", key);
         if !values.is_empty() {
             self.push(" AND ");
             self.exactly_one_of("s", "value", values);
         }
-        self.push(")");
+        self.push(close);
     }
 
     pub(super) fn exactly_one_of(&mut self, alias: &str, column: &str, values: &[String]) {
-        match values {
-            [] => self.push("FALSE"),
-            [value] => self.exactly(alias, column, value),
-            values => {
+        match (self.dialect, values) {
+            (_, []) => self.push("FALSE"),
+            (_, [value]) => self.exactly(alias, column, value),
+            (Dialect::MySql, values) => {
                 for (number, value) in values.iter().enumerate() {
                     self.push(if number == 0 { "(" } else { " OR " });
                     self.exactly(alias, column, value);
                 }
                 self.push(")");
+            }
+            // A chain of so many words would be deeper than its parser goes.
+            (Dialect::Sqlite, values) => {
+                self.push(&column_of(alias, column));
+                self.list("?", values);
             }
         }
     }

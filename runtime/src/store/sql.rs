@@ -23,7 +23,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    fn suffix(self) -> &'static str {
+    pub(super) fn suffix(self) -> &'static str {
         match self {
             Self::Labels => "labels",
             Self::Annotations => "annotations",

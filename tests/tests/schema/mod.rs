@@ -13,6 +13,7 @@ mod queries;
 mod rows;
 pub mod server;
 pub mod sqlite;
+mod work;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;

@@ -12,14 +12,17 @@ use kindex_runtime::value::Value;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
+use super::work;
 use crate::harness::database::patient;
 use crate::harness::mariadb::{self, Flavour};
 use crate::harness::mysql;
 
-/// The kind with many rows, and how many: digits of a decimal number.
-const MANY: (&str, usize) = ("PipelineRun", 5);
-/// The same for all others.
-const SOME: usize = 3;
+/// The kind with many rows.
+pub(super) const MANY: &str = "PipelineRun";
+/// How many it has.
+pub(super) const MANY_ROWS: u32 = 200_000;
+/// How many all others have.
+const SOME_ROWS: u32 = 1_000;
 const UID: [(&str, ColumnType); 1] = [("uid", ColumnType::Text { chars: 64 })];
 
 #[tokio::test]
@@ -60,6 +63,7 @@ async fn everything(address: &Address) {
         lists(store, kind, &mut mistakes).await;
     }
     leads(store, &mut mistakes).await;
+    work::selectors(store, address, &mut mistakes).await;
     named_queries(store, &mut mistakes).await;
     a_scan_and_a_sort_are_seen(store).await;
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
@@ -114,7 +118,7 @@ async fn conditions(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: 
             select.filter_by(&condition).expect("a condition");
             assert!(matches!(select.reach(), Reach::Key(_)), "{condition}");
             let plan = store.explain(&select, None).await.expect("a plan");
-            if kind.name != MANY.0 {
+            if kind.name != MANY {
                 judge(&format!("{}: {condition}", kind.name), &plan, true, mistakes);
             }
         }
@@ -160,10 +164,10 @@ async fn lists(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: &mut 
     }
 }
 
-/// What is rarer leads, and nothing is sorted: 1,000 rows have the team, 2,000 the state, 33,333 the tier, and
-/// 5,000 the namespace, whose key has them in another order.
+/// What is rarer leads, and nothing is sorted: 2,000 rows have the team, 4,000 the state, 66,666 the tier, and
+/// 10,000 the namespace, whose key has them in another order.
 async fn leads(store: &dyn MetadataStorage, mistakes: &mut Vec<String>) {
-    let kind = registry().find(MANY.0).expect("a kind");
+    let kind = registry().find(MANY).expect("a kind");
     for (label, condition, first, may_sort) in [
         ("team=team7", "state=v7", "l0", false),
         ("tier=t1", "state=v7", "k", false),
@@ -192,7 +196,7 @@ async fn leads(store: &dyn MetadataStorage, mistakes: &mut Vec<String>) {
                 break;
             }
         }
-        let wanted = (0..100_000_u32)
+        let wanted = (0..MANY_ROWS)
             .filter(|n| n % 10 != 0 && label.split(',').chain([condition]).all(|text| has(*n, text)))
             .map(|n| Value::Text(format!("u{}", 10_000_000 + n)));
         assert_eq!(found, wanted.take(14).collect::<Vec<_>>(), "{label}, {condition}");
@@ -215,7 +219,7 @@ fn has(n: u32, text: &str) -> bool {
 
 /// What the judge is there for, in a query that no key serves.
 async fn a_scan_and_a_sort_are_seen(store: &dyn MetadataStorage) {
-    let mut select = Select::all(registry().find(MANY.0).expect("a kind"));
+    let mut select = Select::all(registry().find(MANY).expect("a kind"));
     select.filter_by("actor=v7").expect("a condition");
     select.order_by("update_time").expect("a column");
     select.allow_scan();
@@ -253,9 +257,17 @@ fn told(mistake: &str, plan: &Plan) -> String {
     format!("{mistake}\n  {}\n  {}", steps.join("; "), plan.statement.sql)
 }
 
+/// The labels of each row of a number: key, value, and which rows have it.
+const LABELS: [(&str, &str, &str); 4] = [
+    ("team", "CONCAT('team', n % 100)", "TRUE"),
+    ("tier", "CONCAT('t', n % 3)", "TRUE"),
+    ("owner", "CONCAT('o', n % 1000)", "TRUE"),
+    ("grade", "CONCAT('g', n % 10)", "n % 7 <> 0"),
+];
+
 /// Fills the tables of a kind: twenty namespaces, every tenth row deleted, a hundred teams.
 fn filling(dialect: Dialect, kind: &Kind) -> String {
-    let digits = if kind.name == MANY.0 { MANY.1 } else { SOME };
+    let rows = if kind.name == MANY { MANY_ROWS } else { SOME_ROWS };
     let time = |shift: u32| match dialect {
         Dialect::MySql => format!("FROM_UNIXTIME(1700000000 + {shift} + n)"),
         Dialect::Sqlite => format!("strftime('%Y-%m-%dT%H:%M:%f000Z', 1700000000 + {shift} + n, 'unixepoch')"),
@@ -294,37 +306,43 @@ fn filling(dialect: Dialect, kind: &Kind) -> String {
         });
     }
     let columns: Vec<String> = columns.iter().map(|column| format!("`{column}`")).collect();
-    let (table, numbers) = (kind.table, numbers(digits));
+    let (table, numbers) = (kind.table, numbers(rows));
+    let labels: String = LABELS
+        .iter()
+        .map(|(key, value, condition)| {
+            format!(
+                "INSERT INTO `{table}_labels` (`obj_uid`, `key`, `value`) {numbers} \
+                 SELECT CONCAT('u', 10000000 + n), '{key}', {value} FROM numbers WHERE {condition};\n"
+            )
+        })
+        .collect();
     let analyze = match dialect {
         Dialect::MySql => format!("ANALYZE TABLE `{table}`, `{table}_labels`;\n"),
         Dialect::Sqlite => String::new(),
     };
     format!(
-        "INSERT INTO `{table}` ({}) {numbers} SELECT {} FROM numbers;\n\
-         INSERT INTO `{table}_labels` (`obj_uid`, `key`, `value`) {numbers} \
-         SELECT CONCAT('u', 10000000 + n), 'team', CONCAT('team', n % 100) FROM numbers;\n\
-         INSERT INTO `{table}_labels` (`obj_uid`, `key`, `value`) {numbers} \
-         SELECT CONCAT('u', 10000000 + n), 'tier', CONCAT('t', n % 3) FROM numbers;\n{analyze}",
+        "INSERT INTO `{table}` ({}) {numbers} SELECT {} FROM numbers;\n{labels}{analyze}",
         columns.join(", "),
         values.join(", ")
     )
 }
 
-/// `n` from 0 to so many nines.
-fn numbers(digits: usize) -> String {
-    let names: Vec<String> = (0..digits).map(|digit| format!("d{digit}")).collect();
-    let tables: Vec<String> = names.iter().map(|name| format!("digits AS {name}")).collect();
-    let terms: Vec<String> = names
+/// `n` from 0 up, so many: one digit and zeros.
+fn numbers(rows: u32) -> String {
+    let digits = rows.to_string();
+    let (first, zeros) = digits.split_at(1);
+    assert!(zeros.chars().all(|zero| zero == '0'), "{rows}");
+    let names: Vec<String> = (0..zeros.len()).map(|digit| format!("d{digit}")).collect();
+    let tables: String = names.iter().map(|name| format!(", digits AS {name}")).collect();
+    let terms: String = names
         .iter()
         .enumerate()
-        .map(|(power, name)| format!("{name}.d * 1{}", "0".repeat(power)))
+        .map(|(power, name)| format!(" + {name}.d * 1{}", "0".repeat(power)))
         .collect();
     let ten: Vec<String> = (0..10).map(|digit| format!("SELECT {digit} AS d")).collect();
     format!(
-        "WITH digits AS ({}), numbers AS (SELECT {} AS n FROM {})",
+        "WITH digits AS ({}), numbers AS (SELECT h.d * 1{zeros}{terms} AS n FROM digits AS h{tables} WHERE h.d < {first})",
         ten.join(" UNION ALL "),
-        terms.join(" + "),
-        tables.join(", ")
     )
 }
 

@@ -13,6 +13,7 @@ use super::widget::{WIDGET, Widget, at, widget};
 
 scenarios!(
     texts_are_compared_to_the_byte_and_ordered_by_code_points,
+    not_binds_more_strongly_than_and_wherever_it_stands,
     a_mistake_is_shown_where_it_stands,
     what_is_too_large_is_refused,
     values_are_checked_by_the_columns_type,
@@ -64,6 +65,68 @@ async fn texts_are_compared_to_the_byte_and_ordered_by_code_points(backend: Back
     }
 }
 
+async fn not_binds_more_strongly_than_and_wherever_it_stands(backend: Backend) {
+    let row =
+        |uid: &str, group: &str, order: i64| widget(uid, uid, 1).spec(json!({"group": group, "order": order})).live();
+    let batch = [
+        row("0", "a", 1),
+        row("1", "a", 2),
+        row("2", "b", 1),
+        row("3", "b", 2),
+        row("4", "c", 3),
+    ];
+    backend.write_all(&batch, at(0)).await;
+    for (condition, with_parentheses, expected) in [
+        ("not group=a and order=1", "(not group=a) and order=1", "2"),
+        ("order=1 and not group=a", "order=1 and (not group=a)", "2"),
+        (
+            "order>0 and not group=a and order=1",
+            "order>0 and (not group=a) and order=1",
+            "2",
+        ),
+        ("not group=a and not order=1", "(not group=a) and (not order=1)", "34"),
+        ("not (group=a) and order=1", "(not (group=a)) and order=1", "2"),
+        ("not not group=a and order=1", "(not (not group=a)) and order=1", "0"),
+        (
+            "not group in (a, c) and order=1",
+            "(not group in (a, c)) and order=1",
+            "2",
+        ),
+        (
+            "not group like 'a%' and order=1",
+            "(not group like 'a%') and order=1",
+            "2",
+        ),
+        ("not group is null and order=1", "(not group is null) and order=1", "02"),
+        ("not group=a or order=1", "(not group=a) or order=1", "0234"),
+        (
+            "group=c or not group=a and order=1",
+            "group=c or ((not group=a) and order=1)",
+            "24",
+        ),
+        (
+            "not group=a and order=1 or group=c",
+            "((not group=a) and order=1) or group=c",
+            "24",
+        ),
+        ("(not group=a and order=1)", "((not group=a) and order=1)", "2"),
+        (
+            "not (not group=a and order=1)",
+            "not ((not group=a) and order=1)",
+            "0134",
+        ),
+    ] {
+        let [read, meant] = [condition, with_parentheses].map(|text| {
+            let mut select = Select::all(&WIDGET);
+            select.filter_by(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            select
+        });
+        let dialect = backend.store.dialect();
+        assert_eq!(read.statement(dialect), meant.statement(dialect), "{condition}");
+        assert_eq!(found(&backend, &read).await.concat(), expected, "{condition}");
+    }
+}
+
 async fn a_mistake_is_shown_where_it_stands(_: Backend) {
     for (text, message, caret) in [
         ("", "here comes a column, as in state=VALUE, `not`, or a parenthesis", 0),
@@ -98,7 +161,7 @@ async fn a_mistake_is_shown_where_it_stands(_: Backend) {
         (
             "end_time > 0900-01-01",
             "is beyond the years 1000 to 9999 that SQL holds",
-            0,
+            11,
         ),
         ("a; DROP TABLE widget", "Widget has no column \"a;\"", 0),
     ] {

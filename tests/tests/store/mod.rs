@@ -60,6 +60,7 @@ mod fidelity;
 mod gone;
 mod guards;
 mod history;
+mod large;
 mod migrate;
 mod names;
 mod outlast;

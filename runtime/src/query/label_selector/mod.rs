@@ -12,6 +12,10 @@ use crate::store::Select;
 
 /// What follows a key that is neither alone nor negated.
 const OPERATORS: &str = "in, notin, =, ==, !=, gt, lt";
+/// Requirements of one selector, at most: each is a part of a statement, and engines limit those.
+const REQUIREMENTS_MAX: usize = 100;
+/// Values of one selector, at most.
+const VALUES_MAX: usize = 2_000;
 
 /// A label selector that Kubernetes would take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,15 +47,20 @@ impl LabelSelector {
     ///
     /// # Errors
     /// What the API server refuses is refused with its words. Beyond that `a>1` and `a<1` are refused:
-    /// SQL holds the values of labels as texts, and has no key that puts them in the order of numbers.
+    /// SQL holds the values of labels as texts, and has no key that puts them in the order of numbers. So are more
+    /// than a hundred requirements, and more than two thousand values.
     pub fn parse(text: &str) -> Result<Self, LabelSelectorError> {
         let mut tokens = Tokens::of(text);
-        let mut requirements = Vec::new();
+        let mut requirements: Vec<Requirement> = Vec::new();
+        let mut values = 0;
         loop {
             match tokens.peek() {
                 Token::Word(_) | Token::Not => {
                     let read = requirement(&mut tokens);
-                    requirements.push(read.map_err(|why| refusal(format!("unable to parse requirement: {why}")))?);
+                    let read = read.map_err(|why| refusal(format!("unable to parse requirement: {why}")))?;
+                    values += read.test.values();
+                    requirements.push(read);
+                    check_size(requirements.len(), values)?;
                 }
                 Token::End => return Ok(Self { requirements }),
                 other => return Err(refusal(expected(other, "!, identifier, or 'end of string'"))),
@@ -66,6 +75,26 @@ impl LabelSelector {
             }
         }
     }
+}
+
+impl Test {
+    fn values(&self) -> usize {
+        match self {
+            Self::In(values) | Self::NotIn(values) => values.len(),
+            Self::Exists | Self::DoesNotExist => 0,
+        }
+    }
+}
+
+fn check_size(requirements: usize, values: usize) -> Result<(), LabelSelectorError> {
+    let refused = |most, what| Err(refusal(format!("a selector has at most {most} {what}")));
+    if requirements > REQUIREMENTS_MAX {
+        return refused(REQUIREMENTS_MAX, "requirements");
+    }
+    if values > VALUES_MAX {
+        return refused(VALUES_MAX, "values");
+    }
+    Ok(())
 }
 
 impl Select {
