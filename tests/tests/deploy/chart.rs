@@ -14,6 +14,8 @@ use super::read;
 pub(super) const EVERYTHING: &[&str] = &[
     "--set=api.enabled=true",
     "--set=api.tls.secretName=kindex-tls",
+    "--set=retention.enabled=true",
+    "--set=retention.kinds={pipelineruns,models}",
     "--set=serviceMonitor.enabled=true",
     "--set=schema.bundledSql.enabled=true",
     "--set=database.tls.mode=verify-identity",
@@ -51,7 +53,7 @@ pub(super) fn one<'a>(manifests: &'a [Value], kind: &str, name: &str) -> &'a Val
     found
 }
 
-fn refused(values: &[&str]) -> String {
+pub(super) fn refused(values: &[&str]) -> String {
     helm::template(values).expect_err("refused")
 }
 
@@ -225,7 +227,11 @@ fn the_bundled_schema_is_mounted_to_the_byte() {
 
 /// All containers, each with its pod.
 pub(super) fn containers(manifests: &[Value]) -> Vec<(&Value, &Value)> {
-    let pods = manifests.iter().map(|it| &it["spec"]["template"]["spec"]);
+    let jobs = manifests.iter().map(|it| match it["kind"].as_str() {
+        Some("CronJob") => &it["spec"]["jobTemplate"],
+        _ => it,
+    });
+    let pods = jobs.map(|it| &it["spec"]["template"]["spec"]);
     let of_pod = |pod: &'_ Value| ["initContainers", "containers"].map(|field| pod[field].as_array().cloned());
     let pods = pods.filter(|pod| of_pod(pod).iter().any(Option::is_some));
     let all = pods.flat_map(|pod| {
@@ -241,7 +247,7 @@ fn every_container_is_confined() {
         return;
     }
     let manifests = rendered(EVERYTHING);
-    assert_eq!(containers(&manifests).len(), 4);
+    assert_eq!(containers(&manifests).len(), 5);
     for (pod, container) in containers(&manifests) {
         let name = &container["name"];
         assert_eq!(pod["securityContext"]["runAsNonRoot"], true, "{name}");
@@ -261,7 +267,7 @@ fn every_container_is_confined() {
 }
 
 /// Whether all labels of a selector are among these.
-fn selects(selector: &Value, labels: &Value) -> bool {
+pub(super) fn selects(selector: &Value, labels: &Value) -> bool {
     let mut wanted = selector.as_object().expect("a selector").iter();
     wanted.all(|(label, value)| labels[label] == *value)
 }

@@ -179,7 +179,7 @@ fn helm_installs_changes_and_removes_a_release() {
     assert_eq!(config(), before);
     cluster.helm(&["uninstall", "--no-hooks", helm::RELEASE]);
     let left = cluster.get(&[
-        "deployments,services,configmaps,roles,serviceaccounts",
+        "deployments,cronjobs,services,configmaps,roles,serviceaccounts",
         "-l",
         "app.kubernetes.io/name=kindex",
     ]);

@@ -4,6 +4,7 @@
 
 mod chart;
 mod chart_in_a_cluster;
+mod chart_retention;
 mod container;
 mod manifest;
 mod schema_files;

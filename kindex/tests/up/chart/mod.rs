@@ -3,6 +3,7 @@
 //! what the emitted roles grant.
 
 mod pod;
+mod roles;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -15,7 +16,7 @@ use kindex_tests::helm;
 use kindex_tests::mariadb::MariaDb;
 use kindex_tests::patience::wait_until;
 use kindex_tests::require::require;
-use kindex_tests::witness::{Deed, Witness};
+use kindex_tests::witness::Witness;
 use serde_json::{Value, json};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
@@ -24,6 +25,7 @@ use tokio::runtime::Runtime;
 
 use super::process::{kubectl_is_there, wait_for};
 use pod::{Container, Pod, Volumes, tls};
+use roles::granted;
 
 /// Where the samples are.
 const SAMPLES: &str = "ingester-test";
@@ -92,6 +94,7 @@ impl Release {
             "--set=database.tls.mode=verify-identity",
             "--set=database.tls.caSecret=kindex-mysql",
             "--set=schema.bundledSql.enabled=true",
+            "--set=retention.enabled=true",
         ];
         release.manifests = helm::template(&values).expect("rendered");
         let chart = helm::chart();
@@ -266,29 +269,6 @@ fn run_kubectl(args: &[&str], input: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// What emitted roles grant.
-fn granted(roles: &[&str]) -> BTreeSet<Deed> {
-    let mut deeds = BTreeSet::new();
-    for role in roles {
-        let text = std::fs::read_to_string(root().join(format!("schema/rbac/{role}.yaml"))).expect("a file");
-        let role: Value = serde_saphyr::from_str(&text).expect("YAML");
-        for rule in role["rules"].as_array().expect("rules") {
-            let words = |field: &str| -> Vec<String> {
-                let words = rule[field].as_array().expect("a list").iter();
-                words.map(|word| word.as_str().expect("text").to_owned()).collect()
-            };
-            for (verb, resource) in words("verbs").iter().flat_map(|verb| {
-                words("resources")
-                    .into_iter()
-                    .map(move |resource| (verb.clone(), resource))
-            }) {
-                deeds.insert((verb, words("apiGroups")[0].clone(), resource));
-            }
-        }
-    }
-    deeds
-}
-
 fn kinds() -> &'static [&'static Kind] {
     kindex_generated::registry().kinds
 }
@@ -374,6 +354,8 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
         let (clean, said) = shell.exec(&["verify", "--config", "/etc/kindex/config/config.yaml"], &release);
         if clean { Ok(()) } else { Err(said) }
     });
+    let retention = release.manifest("CronJob", "kindex-retention");
+    Pod::of(retention, "retention", &release, None).run(&release);
     first.stop();
     second.stop();
 

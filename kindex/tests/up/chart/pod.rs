@@ -55,10 +55,12 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 impl Pod {
-    /// Of a Deployment or a Job, with the account of this kubeconfig.
+    /// Of a Deployment, a Job or a CronJob, with the account of this kubeconfig.
     pub(super) fn of(manifest: &Value, name: &str, volumes: &impl Volumes, kubeconfig: Option<PathBuf>) -> Self {
+        let jobs = &manifest["spec"]["jobTemplate"];
+        let pods = if jobs.is_null() { manifest } else { jobs };
         let pod = Self {
-            spec: manifest["spec"]["template"]["spec"].clone(),
+            spec: pods["spec"]["template"]["spec"].clone(),
             namespace: text(&manifest["metadata"]["namespace"]).to_owned(),
             name: name.to_owned(),
             files: tempfile::tempdir().expect("a temporary directory"),
