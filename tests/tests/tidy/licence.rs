@@ -1,5 +1,11 @@
 //! Licence expressions as crates write them (SPDX, and the old `MIT/Apache-2.0`):
-//! whether one can be met from a list of accepted licences. Knows no crate.
+//! whether one can be met from a list of accepted licences; and the text of our own. Knows no crate.
+
+use std::fs;
+
+use sha2::{Digest as _, Sha256};
+
+use super::files::root;
 
 /// Whether the expression can be satisfied with accepted licences alone.
 pub(super) fn is_met(expression: &str, accepted: &[String]) -> bool {
@@ -52,6 +58,23 @@ fn take(rest: &mut &[&str], word: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// To the byte as the Apache Software Foundation publishes it.
+#[test]
+fn the_licence_that_the_manifests_name_is_there_in_full() {
+    let workspace: toml::Table = fs::read_to_string(root().join("Cargo.toml"))
+        .expect("the manifest is readable")
+        .parse()
+        .expect("the manifest is TOML");
+    assert_eq!(
+        workspace["workspace"]["package"]["license"].as_str(),
+        Some("Apache-2.0")
+    );
+    let text = fs::read(root().join("LICENSE")).expect("the licence is in LICENSE");
+    let digest = Sha256::digest(text);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30");
 }
 
 #[test]

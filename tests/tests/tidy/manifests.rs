@@ -65,6 +65,15 @@ fn cargo_run_starts_kindex() {
     assert_eq!(started, ["kindex"], "the README's first command");
 }
 
+/// Without a word more, cargo builds what it runs: not the tests, the simulation and the loads.
+#[test]
+fn cargo_build_makes_what_a_user_runs() {
+    let workspace = read("Cargo.toml");
+    let default = workspace["workspace"].get("default-members").and_then(Value::as_array);
+    let default: Vec<&str> = default.into_iter().flatten().filter_map(Value::as_str).collect();
+    assert_eq!(default, ["kindex"]);
+}
+
 #[test]
 fn every_crate_follows_the_workspace() {
     let mut findings = Vec::new();

@@ -222,9 +222,11 @@ fn looks_like_code(comment: &str) -> bool {
 /// The project speaks of itself alone: no path of a machine, no host of a registry.
 #[test]
 fn nothing_names_a_machine() {
-    let endings = [
-        ".rs", ".toml", ".md", ".yaml", ".yml", ".sh", ".proto", ".go", ".sql", "/run",
+    let sources = [
+        ".rs", ".toml", ".md", ".yaml", ".yml", ".sh", ".proto", ".go", ".sql", ".tpl",
     ];
+    let scripts = ["run", "build", "install", "Containerfile"];
+    let endings = [&sources[..], &scripts].concat();
     let forbidden = [
         concat!("/wo", "rk/"),
         concat!("/ro", "ot/"),
@@ -237,6 +239,10 @@ fn nothing_names_a_machine() {
         concat!("registry.", "npmjs.org"),
         concat!("files.", "pythonhosted.org"),
         concat!("deb.", "debian.org"),
+        concat!("docker", ".io"),
+        concat!("quay", ".io"),
+        concat!("ghcr", ".io"),
+        concat!("registry.", "k8s.io"),
     ];
     let mut findings = Vec::new();
     for file in super::files::all(&endings) {
