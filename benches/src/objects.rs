@@ -69,6 +69,7 @@ pub static REGISTRY: Registry = Registry {
     sqlite_schema: "",
     queries: &[],
     migrations: &[],
+    foreign: &[],
     descriptors: &[],
 };
 

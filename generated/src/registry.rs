@@ -16,6 +16,7 @@ pub fn registry() -> Registry {
         sqlite_schema: include_str!("../../schema/sqlite_schema.sql"),
         queries: QUERIES,
         migrations: crate::migrations::MIGRATIONS,
+        foreign: &[],
         descriptors: include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.binpb")),
     }
 }

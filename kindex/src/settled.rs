@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::error::{CommandError, CommandResult};
 use crate::ingester::Ingestion;
-use crate::status::{self, KindStatus};
+use crate::status::{self, KindStatus, State};
 
 /// How often the numbers are compared.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -59,7 +59,8 @@ pub(crate) async fn wait(
 fn behind(kinds: &[KindStatus], ingestion: &Ingestion) -> Vec<String> {
     let mut missing: Vec<_> = kinds
         .iter()
-        .filter(|kind| kind.objects != kind.live)
+        // A kind that the cluster does not know has no objects to wait for.
+        .filter(|kind| kind.state != State::Unserved && kind.objects != kind.live)
         .map(|kind| format!("{}: {} objects, {} live rows", kind.kind, kind.objects, kind.live))
         .collect();
     missing.extend(ingestion.pending());

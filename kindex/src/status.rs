@@ -60,6 +60,8 @@ pub(crate) enum State {
     HoldsOrphans,
     /// The cluster was restored from a backup and is being listed.
     Restoring,
+    /// The cluster does not know the kind: its CRD is not installed.
+    Unserved,
     /// No ingester has come to the end of its first list.
     NotSynced,
 }
@@ -83,6 +85,7 @@ impl State {
             Self::Quarantine => "has refused objects",
             Self::HoldsOrphans => "holds orphans",
             Self::Restoring => "takes up a restored cluster",
+            Self::Unserved => "waits for its CRD",
             Self::NotSynced => "not yet synced",
         }
     }
@@ -94,6 +97,7 @@ impl State {
             Self::Behind | Self::Restoring => Some("the ingester may be at work: --wait; else see its log and /readyz"),
             Self::Quarantine => Some("`kindex quarantine list` says why"),
             Self::HoldsOrphans => Some("/readyz of the ingester says what to do"),
+            Self::Unserved => Some("its CRD is not installed in the cluster, or is not served in this version"),
             Self::NotSynced => Some("does an ingester run on this database? `kindex backfill` fills it without one"),
         }
     }
@@ -175,9 +179,13 @@ async fn of_kind(kind: &'static Kind, client: &Client, store: &dyn MetadataStora
     let Counts { live, evicted, deleted } = counts;
     let quarantined = store.quarantined(kind).await.map_err(|error| failed(&error))?.len() as u64;
     let saved = store.checkpoint(kind).await.map_err(|error| failed(&error))?;
-    let (objects, version) = objects(client, kind).await?;
+    let found = objects(client, kind).await?;
+    let (objects, version) = found.unwrap_or_default();
     let position = saved.map(SavedPosition::decode);
-    let state = State::new(position, objects, live, quarantined);
+    let state = match found {
+        Some(_) => State::new(position, objects, live, quarantined),
+        None => State::Unserved,
+    };
     Ok(KindStatus {
         kind: kind.name,
         state,
@@ -188,26 +196,35 @@ async fn of_kind(kind: &'static Kind, client: &Client, store: &dyn MetadataStora
         quarantined,
         held_orphans: match state {
             State::HoldsOrphans => live.saturating_sub(objects),
-            State::Settled | State::Behind | State::Quarantine | State::Restoring | State::NotSynced => 0,
+            State::Settled
+            | State::Behind
+            | State::Quarantine
+            | State::Restoring
+            | State::Unserved
+            | State::NotSynced => 0,
         },
         lag_versions: position.map(|position| version.saturating_sub(position.version().0)),
     })
 }
 
 /// How many there are, and the cluster's version: one page of one object tells the rest by its
-/// remaining item count.
-async fn objects(client: &Client, kind: &Kind) -> CommandResult<(u64, u64)> {
-    let page = crate::client::all(client, kind)
-        .list_metadata(&ListParams::default().limit(1))
-        .await
-        .map_err(|error| {
-            CommandError::failure(format_args!("{}: the cluster: {}", kind.plural, chain(&error)))
-                .hint("does the cluster run, is it the one of --kubeconfig, and may you list there?")
-        })?;
+/// remaining item count. `None` where the cluster does not know the kind.
+async fn objects(client: &Client, kind: &Kind) -> CommandResult<Option<(u64, u64)>> {
+    let all = crate::client::all(client, kind);
+    let page = match all.list_metadata(&ListParams::default().limit(1)).await {
+        Ok(page) => page,
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+        Err(error) => {
+            return Err(
+                CommandError::failure(format_args!("{}: the cluster: {}", kind.plural, chain(&error)))
+                    .hint("does the cluster run, is it the one of --kubeconfig, and may you list there?"),
+            );
+        }
+    };
     let remaining = page.metadata.remaining_item_count.unwrap_or(0);
     let version = page.metadata.resource_version.unwrap_or_default();
     let objects = page.items.len() as u64 + remaining.unsigned_abs();
-    Ok((objects, version.parse().unwrap_or_default()))
+    Ok(Some((objects, version.parse().unwrap_or_default())))
 }
 
 /// The numbers in the form asked for.

@@ -147,6 +147,11 @@ impl Kind {
     pub fn api_version(&self) -> String {
         format!("{}/{}", self.group, self.version)
     }
+
+    /// The name of its CustomResourceDefinition.
+    pub fn crd_name(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
 }
 
 /// A query of crds.toml, as far as it can be asked by name. It sees rows that are not deleted.
@@ -265,6 +270,15 @@ pub struct Migration {
     pub checksum: &'static str,
 }
 
+/// The CRD of a kind that others define: for clusters that are ours alone.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignManifest {
+    /// The kind.
+    pub kind: &'static str,
+    /// A CustomResourceDefinition as YAML.
+    pub manifest: &'static str,
+}
+
 /// All kinds of one platform with the schemas that hold them.
 #[derive(Clone, Copy, Debug)]
 pub struct Registry {
@@ -280,11 +294,19 @@ pub struct Registry {
     pub queries: &'static [&'static NamedQuery],
     /// What leads from an empty database, and from every earlier one, to these schemas: from number 1, without gaps.
     pub migrations: &'static [Migration],
+    /// The CRDs of the kinds whose manifest is empty, as crds.toml names them.
+    pub foreign: &'static [ForeignManifest],
     /// All messages and services, an encoded `google.protobuf.FileDescriptorSet`; empty where there are none.
     pub descriptors: &'static [u8],
 }
 
 impl Registry {
+    /// The CRD of a kind that others define, where crds.toml names one.
+    pub fn foreign_manifest(&self, kind: &Kind) -> Option<&'static str> {
+        let mut foreign = self.foreign.iter();
+        foreign.find(|foreign| foreign.kind == kind.name).map(|foreign| foreign.manifest)
+    }
+
     /// Finds a kind by name, singular or plural, without regard to case.
     pub fn find(&self, name: &str) -> Option<&'static Kind> {
         self.kinds.iter().copied().find(|kind| {

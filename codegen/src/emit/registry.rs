@@ -7,14 +7,14 @@ use syn::Ident;
 use super::rust_types::ident;
 use super::{named_queries, rust, sql};
 use crate::DESCRIPTORS;
-use crate::model::{Model, Platform};
+use crate::model::{Model, Platform, Shape};
 
 /// The text of the file, which lies beside the kinds' modules. `root` is the way from its directory to the root.
 pub(super) fn file(model: &Model, root: &str) -> String {
     let doc = "All kinds, as `kindex_runtime` takes them.";
     let items = [
         imports(model),
-        registry(root),
+        registry(model, root),
         kinds(model),
         named_queries::table(model),
         platform(&model.platform),
@@ -30,6 +30,7 @@ fn imports(model: &Model) -> TokenStream {
     let mut names = vec!["Kind", "NamedQuery", "Platform", "Registry"];
     names.extend(compared.iter().filter(|_| !queries.is_empty()));
     names.extend(ordered.then_some("QueryOrder"));
+    names.extend(foreign(model).next().map(|_| "ForeignManifest"));
     names.sort_unstable();
     let names = names
         .into_iter()
@@ -37,10 +38,22 @@ fn imports(model: &Model) -> TokenStream {
     quote! { use kindex_runtime::kind::{#(#names),*}; }
 }
 
-fn registry(root: &str) -> TokenStream {
+/// The kinds whose CRDs others define, and where these lie.
+fn foreign(model: &Model) -> impl Iterator<Item = (&str, &str)> {
+    model.kinds.iter().filter_map(|kind| match &kind.shape {
+        Shape::Crd { manifest, .. } => Some((kind.name.as_str(), manifest.as_str())),
+        Shape::Message | Shape::Inline(_) => None,
+    })
+}
+
+fn registry(model: &Model, root: &str) -> TokenStream {
     let mysql_schema = format!("{root}/{}", sql::MYSQL_FILE);
     let sqlite_schema = format!("{root}/{}", sql::SQLITE_FILE);
     let descriptors = format!("/{DESCRIPTORS}");
+    let foreign = foreign(model).map(|(kind, manifest)| {
+        let manifest = format!("{root}/{manifest}");
+        quote! { ForeignManifest { kind: #kind, manifest: include_str!(#manifest) } }
+    });
     quote! {
         /// All kinds with the schemas that hold them.
         pub fn registry() -> Registry {
@@ -51,6 +64,7 @@ fn registry(root: &str) -> TokenStream {
                 sqlite_schema: include_str!(#sqlite_schema),
                 queries: QUERIES,
                 migrations: crate::migrations::MIGRATIONS,
+                foreign: &[#(#foreign),*],
                 descriptors: include_bytes!(concat!(env!("OUT_DIR"), #descriptors)),
             }
         }

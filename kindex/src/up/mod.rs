@@ -12,14 +12,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::Api;
-use crate::cli::{UpArgs, Whose};
+use crate::cli::{self, UpArgs};
 use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
 use crate::ingester::{self, Ingestion};
+use crate::install::{self, Whose};
 use crate::platform::Platform;
-use crate::{install, interrupt, migrate, samples, settled};
+use crate::{interrupt, migrate, samples, settled};
 
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
 pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
@@ -40,7 +41,11 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         Some(path) => ClusterPlace::yours(path).await?,
         None => ClusterPlace::embedded(args, &data_dir, &stop, &tasks).await?,
     };
-    install::crds(&place.access.client, &platform.registry).await?;
+    let whose = match args.kubeconfig {
+        Some(_) => Whose::Theirs,
+        None => Whose::Ours,
+    };
+    install::crds(&place.access.client, &platform.registry, whose).await?;
     let ingestion = Arc::new(Ingestion::start(
         &platform.registry,
         &setup,
@@ -58,7 +63,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
                     &place.access,
                     store,
                     &args.listen,
-                    Whose::Server,
+                    cli::Whose::Server,
                     None,
                     &figures,
                 )

@@ -43,6 +43,7 @@ static REGISTRY: Registry = Registry {
     sqlite_schema: "",
     queries: &[],
     migrations: &[],
+    foreign: &[],
     descriptors: &[],
 };
 

@@ -27,6 +27,8 @@ pub struct KindStatus {
     pub synced: bool,
     /// Whether this replica works on the kind; where another one does, nothing else in here means anything.
     pub active: bool,
+    /// Whether the cluster does not know the kind, whose CRD others install.
+    pub unserved: bool,
     /// What the intake does: `watching`, `listing`, …
     pub phase: &'static str,
     /// Objects that are not settled.
@@ -56,6 +58,7 @@ impl KindStatus {
             kind,
             synced: false,
             active: true,
+            unserved: false,
             phase: "starting",
             pending: 0,
             waiting: 0,
@@ -100,9 +103,9 @@ impl KindStatus {
         ))
     }
 
-    /// Whether every event received so far is settled.
+    /// Whether every event received so far is settled. A kind that the cluster does not know has none.
     pub fn is_caught_up(&self) -> bool {
-        !self.active || self.synced && self.pending == 0
+        !self.active || (self.synced || self.unserved) && self.pending == 0
     }
 }
 

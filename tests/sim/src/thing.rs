@@ -48,6 +48,7 @@ pub static REGISTRY: Registry = Registry {
     sqlite_schema: include_str!("thing.sqlite.sql"),
     queries: &[],
     migrations: &[],
+    foreign: &[],
     descriptors: &[],
 };
 

@@ -47,6 +47,14 @@ static FORBIDDEN: Kind = Kind {
     ..THING_PARTS
 };
 
+/// A kind whose CRD others install.
+static GUEST: Kind = Kind {
+    name: "Guest",
+    plural: "guests",
+    ..THING_PARTS
+};
+
+static GUESTS: &[&Kind] = &[&GUEST, &THING];
 static THINGS: &[&Kind] = &[&THING];
 static TROUBLED: &[&Kind] = &[&FORBIDDEN, &THING];
 static NARROWS: &[&Kind] = &[&NARROW];
@@ -94,6 +102,7 @@ impl Stage {
             sqlite_schema: "",
             queries: &[],
             migrations: &[],
+            foreign: &[],
             descriptors: &[],
         };
         let cluster = Arc::new(self.cluster.clone());
@@ -168,6 +177,33 @@ async fn a_kind_in_trouble_touches_no_other() {
 }
 
 #[tokio::test]
+async fn a_kind_without_its_crd_waits_says_so_once_and_begins_when_it_is_installed() {
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.subscriber());
+    let stage = Stage::new(&[&GUEST, &THING]);
+    stage.cluster.uninstall(&GUEST);
+    let ingester = stage.start(GUESTS);
+    stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
+    eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
+    let retries = |cause: &str| {
+        let (_, metrics) = ingester.metrics().next().expect("a kind");
+        metrics.retries(cause)
+    };
+    eventually("asked again and again", || retries("not_found") >= 3).await;
+    let reason = "Guest: waiting for its CRD: the cluster has no CustomResourceDefinition guests.sim.kindex";
+    eventually("one reason", || ingester.status().not_ready() == [reason]).await;
+    assert!(ingester.status().is_caught_up(), "there is nothing to wait for");
+
+    stage.cluster.install(&GUEST);
+    eventually("begun", || !ingester.status().kinds[0].unserved).await;
+    ingester.shutdown().await;
+    for line in ["waiting until its CRD is installed", "The CRD of this kind is installed"] {
+        assert_eq!(log.text().matches(line).count(), 1, "{line}:\n{}", log.text());
+    }
+}
+
+#[tokio::test]
 async fn a_projection_that_panics_sets_its_object_aside_and_no_other() {
     let stage = Stage::new(&[&FRAGILE]);
     stage.cluster.with(&FRAGILE, |cluster| {
@@ -232,6 +268,18 @@ async fn a_restart_goes_on_where_the_shutdown_left_off() {
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
+impl Log {
+    fn subscriber(&self) -> impl tracing::Subscriber + Send + Sync + 'static {
+        let subscriber = tracing_subscriber::fmt().with_writer(self.clone());
+        subscriber.with_ansi(false).finish()
+    }
+
+    fn text(&self) -> String {
+        let bytes = self.0.lock().expect("not poisoned").clone();
+        String::from_utf8(bytes).expect("a log is text")
+    }
+}
+
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().expect("not poisoned").extend_from_slice(bytes);
@@ -257,11 +305,7 @@ async fn the_log_uses_the_words_of_the_reference() {
     // <https://docs.rs/tracing-core/latest/tracing_core/callsite/>. With two, each is asked.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(log.clone())
-        .with_ansi(false)
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let _guard = tracing::subscriber::set_default(log.subscriber());
     let stage = Stage::new(&[&THING]);
     let ingester = stage.start(THINGS);
     stage.cluster.with(&THING, |cluster| {
@@ -277,8 +321,7 @@ async fn the_log_uses_the_words_of_the_reference() {
     })
     .await;
     ingester.shutdown().await;
-    let bytes = log.0.lock().expect("not poisoned").clone();
-    let text = String::from_utf8(bytes).expect("a log is text");
+    let text = log.text();
     for line in [
         "Ingester controller registered kind=\"Thing\" controller=\"ingester_thing\"",
         "Object is being deleted",

@@ -1,6 +1,6 @@
 //! The simulated cluster with watches that wait for events, for the driver.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
@@ -21,6 +21,8 @@ struct Clusters {
     kinds: BTreeMap<&'static str, Mutex<SimCluster>>,
     changed: watch::Sender<u64>,
     notices: Mutex<Vec<Notice>>,
+    /// Kinds whose CRDs are not installed.
+    unserved: Mutex<BTreeSet<&'static str>>,
 }
 
 impl FakeCluster {
@@ -30,13 +32,27 @@ impl FakeCluster {
             kinds,
             changed: watch::Sender::new(0),
             notices: Mutex::default(),
+            unserved: Mutex::default(),
         }))
     }
 
     fn kind(&self, kind: &Kind) -> Result<MutexGuard<'_, SimCluster>, ClusterError> {
+        if self.0.unserved.lock().expect("not poisoned").contains(kind.name) {
+            return Err(ClusterError::NotFound("the server could not find the requested resource".to_owned()));
+        }
         let cluster = self.0.kinds.get(kind.name);
         let cluster = cluster.ok_or_else(|| ClusterError::Refused("forbidden".to_owned()))?;
         Ok(cluster.lock().expect("no test panics with a cluster in hand"))
+    }
+
+    /// Takes the CRD of a kind away.
+    pub fn uninstall(&self, kind: &Kind) {
+        self.0.unserved.lock().expect("not poisoned").insert(kind.name);
+    }
+
+    /// Installs the CRD of a kind again.
+    pub fn install(&self, kind: &Kind) {
+        self.0.unserved.lock().expect("not poisoned").remove(kind.name);
     }
 
     /// The events recorded so far.

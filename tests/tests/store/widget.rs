@@ -92,6 +92,7 @@ pub(crate) static REGISTRY: Registry = Registry {
     sqlite_schema: include_str!("widget.sqlite.sql"),
     queries: &[&RANKED],
     migrations: &[],
+    foreign: &[],
     descriptors: &[],
 };
 

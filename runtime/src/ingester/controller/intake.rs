@@ -20,6 +20,9 @@ const WATCH_LEAST: Duration = Duration::from_secs(1);
 /// not tell a cluster that was built anew and has come further than the old one.
 const TRUST_AFTER_START: Duration = Duration::from_secs(240);
 
+/// What the intake does while the cluster does not serve the kind.
+pub(super) const WAITS_FOR_CRD: &str = "waiting for its CRD";
+
 /// What the intake does.
 #[derive(Debug)]
 pub(super) enum Phase {
@@ -119,17 +122,38 @@ impl Controller {
 
     /// Enters a phase later: its question failed.
     pub(super) fn enter_later(&mut self, next: Phase, what: &str, error: &ClusterError) {
-        tracing::warn!(kind = self.kind.name, "{what}: {error}");
         let (cause, at_least) = match error {
             ClusterError::Retryable { cause, retry_after, .. } => (*cause, retry_after.unwrap_or_default()),
-            ClusterError::NotFound(_) => ("not_found", Duration::ZERO),
+            // Of a whole kind: nobody has installed it.
+            ClusterError::NotFound(_) => return self.wait_for_crd(next),
             ClusterError::Conflict(_) => ("conflict", Duration::ZERO),
             ClusterError::Expired(_) => ("expired", Duration::ZERO),
             ClusterError::Refused(_) => ("refused_by_cluster", Duration::ZERO),
         };
+        tracing::warn!(kind = self.kind.name, "{what}: {error}");
         self.metrics.retry(cause);
         self.last_error = Some(format!("{what}: {error}"));
         self.pause_intake(next, cause, at_least);
+    }
+
+    /// The kind is told to be missing once, and asked for again until it is there.
+    fn wait_for_crd(&mut self, next: Phase) {
+        let crd = self.kind.crd_name();
+        self.metrics.retry("not_found");
+        if !self.unserved {
+            self.unserved = true;
+            let kind = self.kind.name;
+            tracing::warn!(kind, crd, "The cluster does not serve this kind: waiting until its CRD is installed");
+        }
+        self.last_error = Some(format!("the cluster has no CustomResourceDefinition {crd}"));
+        self.pause_intake(next, "not_found", Duration::ZERO);
+    }
+
+    /// The cluster has answered a question about the kind.
+    pub(super) fn note_served(&mut self) {
+        if std::mem::take(&mut self.unserved) {
+            tracing::info!(kind = self.kind.name, "The CRD of this kind is installed: it is stored from now on");
+        }
     }
 
     pub(super) fn enter_later_for_store(&mut self, next: Phase, failure: &StoreFailure) {
@@ -235,6 +259,9 @@ impl Controller {
         let Phase::Probing(newest) = self.phase else {
             return;
         };
+        if answer.is_ok() {
+            self.note_served();
+        }
         match answer {
             Ok(version) if self.restoring.is_some() || version < newest => self.begin_restoration(version),
             Ok(version) => {

@@ -104,6 +104,7 @@ impl Controller {
             Err(error) => return self.enter_later(Phase::Listing(listing), "list", &error),
         };
         self.intake_attempts = 0;
+        self.note_served();
         if listing.version.is_none() && page.resource_version < listing.newest {
             return self.begin_restoration(page.resource_version);
         }

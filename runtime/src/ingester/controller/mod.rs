@@ -35,7 +35,7 @@ mod sweep;
 
 use batch::{Batch, StoreGate};
 use entry::{Entry, Left, Position};
-use intake::{Checkpoints, Phase};
+use intake::{Checkpoints, Phase, WAITS_FOR_CRD};
 use records::Records;
 
 /// See the module.
@@ -60,6 +60,8 @@ pub struct Controller {
     restoring: Option<ResourceVersion>,
     /// Failures of the intake in a row.
     intake_attempts: u32,
+    /// The cluster does not know the kind: its CRD is not installed, or not any more.
+    unserved: bool,
     /// The first comparison or resumption is done.
     synced: bool,
     held_orphans: Option<HeldOrphans>,
@@ -118,6 +120,7 @@ impl Controller {
             checkpoints: Checkpoints::default(),
             restoring: None,
             intake_attempts: 0,
+            unserved: false,
             synced: false,
             held_orphans: None,
             orphans_allowed: settings.orphans_allowed,
@@ -205,7 +208,8 @@ impl Controller {
             kind: self.kind.name,
             synced: self.synced,
             active: true,
-            phase: self.phase.name(),
+            unserved: self.unserved,
+            phase: if self.unserved { WAITS_FOR_CRD } else { self.phase.name() },
             pending: self.entries.len(),
             waiting: self.timers.len(),
             position: self.position.seen(),
