@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::cli::{ApiArgs, LimitArgs, ListenArgs, Whose};
 use crate::client::{self, Access};
-use crate::database::Store;
+use crate::database::Rows;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
 use crate::{database, front_proxy, ingester, interrupt, say};
@@ -45,7 +45,7 @@ impl Api {
     pub(crate) async fn bind(
         registry: &Registry,
         access: &Access,
-        store: Store,
+        rows: &Rows,
         args: &ListenArgs,
         usual: Whose,
         front_proxy: Option<FrontProxy>,
@@ -63,8 +63,18 @@ impl Api {
             Whose::Caller => RightsOf::Caller,
             Whose::Server => RightsOf::Server,
         };
-        let operations = Operations::new(*registry, access.config.clone(), store, rights)
-            .map_err(|error| CommandError::usage(chain(&error)))?;
+        let config = access.config.clone();
+        let operations = match rows {
+            Rows::Stored(store) => Operations::new(*registry, config, store.clone(), rights),
+            Rows::Off(reason) => {
+                tracing::info!(
+                    reason,
+                    "Metadata storage is off: the API server passes requests on, and deletions are Kubernetes' own"
+                );
+                Operations::without_storage(*registry, config, reason, rights)
+            }
+        };
+        let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
         let figures = Figures::new(shown);
         let operations = Arc::new(operations.with_figures(figures.clone()));
         let rest = Rest::new(operations.clone()).router();
@@ -116,7 +126,7 @@ fn limits(args: &LimitArgs) -> Limits {
 /// Whether the role can answer, as it was found a moment ago.
 struct Readiness {
     reasons: RwLock<Vec<String>>,
-    store: Store,
+    rows: Rows,
     figures: prometheus::Registry,
 }
 
@@ -133,10 +143,20 @@ impl Readiness {
 
 impl Health for Readiness {
     fn not_ready(&self) -> Vec<String> {
-        let stalled = self.store.calls().and_then(Calls::stalled);
+        let stalled = match &self.rows {
+            Rows::Stored(store) => store.calls().and_then(Calls::stalled),
+            Rows::Off(_) => None,
+        };
         let found = self.reasons.read().unwrap_or_else(PoisonError::into_inner);
         let stalled = stalled.map(|stalled| stalled.to_string());
         stalled.into_iter().chain(found.iter().cloned()).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match &self.rows {
+            Rows::Stored(_) => Vec::new(),
+            Rows::Off(reason) => vec![format!("metadata storage is off: {reason}")],
+        }
     }
 
     fn figures(&self) -> prometheus::Registry {
@@ -165,14 +185,16 @@ fn check_exposure(args: &ListenArgs, whose: Whose, has_keys: bool) -> CommandRes
 
 /// The role alone.
 pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
-    let store = store(registry, args)?;
+    let rows = rows(registry, args)?;
     let access = match &args.kubeconfig {
         Some(path) => client::from_file(path).await?,
         None => client::from_environment().await?,
     };
     let figures = prometheus::Registry::new();
-    let shown = figures.register(Box::new(DatabaseGauges::new(store.clone())));
-    shown.expect("nothing is registered yet");
+    if let Rows::Stored(store) = &rows {
+        let shown = figures.register(Box::new(DatabaseGauges::new(store.clone())));
+        shown.expect("nothing is registered yet");
+    }
     let (front_proxy, source) = match (args.aggregated, args.listen.rights) {
         (false, _) => (None, None),
         (true, Some(Whose::Server)) => {
@@ -187,21 +209,12 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
         }
     };
     let usual = Whose::Caller;
-    let api = Api::bind(
-        registry,
-        &access,
-        store.clone(),
-        &args.listen,
-        usual,
-        front_proxy,
-        &figures,
-    )
-    .await?;
+    let api = Api::bind(registry, &access, &rows, &args.listen, usual, front_proxy, &figures).await?;
     let listener = health::bind(args.health_addr, "--health-addr").await?;
     let health = listener.local_addr().map_err(CommandError::failure)?;
     let readiness = Arc::new(Readiness {
         reasons: RwLock::new(vec!["cluster and database were not asked yet".to_owned()]),
-        store: store.clone(),
+        rows: rows.clone(),
         figures,
     });
     let first = registry.kinds.first().map_or("KIND", |kind| kind.plural);
@@ -220,22 +233,26 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
     stop.cancel();
     tasks.close();
     tasks.wait().await;
-    store.close().await;
+    if let Rows::Stored(store) = rows {
+        store.close().await;
+    }
     Ok(())
 }
 
-fn store(registry: &Registry, args: &ApiArgs) -> CommandResult<Store> {
+fn rows(registry: &Registry, args: &ApiArgs) -> CommandResult<Rows> {
     if let Some(address) = &args.database {
-        return database::open(registry, address);
+        return database::open(registry, address).map(Rows::Stored);
     }
     let Some(path) = &args.config else {
         return Err(CommandError::usage("no database").hint("name one with --database or --config"));
     };
     match ingester::read(registry, path)?.metadata_storage_choice() {
-        MetadataStorageChoice::Off { reason } => Err(CommandError::usage(format_args!("{}: {reason}", path.display()))
-            .hint("without stored objects there is nothing to serve: kubectl can ask the cluster itself")),
+        MetadataStorageChoice::Off { reason } => Ok(Rows::Off(reason)),
         MetadataStorageChoice::On { address, pool } => {
-            kindex_runtime::store::open(&address, *registry, &pool).map_err(|error| CommandError::usage(chain(&error)))
+            let store = kindex_runtime::store::open(&address, *registry, &pool);
+            store
+                .map(Rows::Stored)
+                .map_err(|error| CommandError::usage(chain(&error)))
         }
     }
 }

@@ -54,7 +54,10 @@ impl DataDir {
     pub(crate) fn close_to_others(&self) -> CommandResult {
         let databases = [self.cluster_db(), self.kindex_db()];
         let beside = |path: &PathBuf| ["", "-wal", "-shm"].map(|suffix| with_suffix(path, suffix));
-        let files = databases.iter().flat_map(beside).chain([self.kubeconfig(), self.token()]);
+        let files = databases
+            .iter()
+            .flat_map(beside)
+            .chain([self.kubeconfig(), self.token()]);
         for file in files {
             private::close_to_others(&file).map_err(|error| failed(&file, &error))?;
         }

@@ -11,6 +11,15 @@ use crate::error::{CommandError, CommandResult, chain};
 /// A store that several tasks share.
 pub(crate) type Store = Arc<dyn MetadataStorage>;
 
+/// Where an API server finds archived objects.
+#[derive(Clone)]
+pub(crate) enum Rows {
+    /// In this database.
+    Stored(Store),
+    /// Nowhere: metadata storage is off, for this reason.
+    Off(String),
+}
+
 /// The database of a run that has begun before; a SQLite file must exist.
 pub(crate) fn open_existing(registry: &Registry, address: Option<&str>, data_dir: &DataDir) -> CommandResult<Store> {
     let address = match address {

@@ -21,6 +21,11 @@ pub(crate) trait Health: Send + Sync + 'static {
     /// Why the process does not do its work now; empty when it does.
     fn not_ready(&self) -> Vec<String>;
 
+    /// What is worth knowing of a process that does its work.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What it counts; the same registry at every call.
     fn figures(&self) -> Registry;
 }
@@ -62,7 +67,8 @@ fn router(health: Arc<dyn Health>) -> Router {
 async fn readyz(State(served): State<Arc<Served>>) -> (StatusCode, String) {
     let reasons = served.health.not_ready();
     if reasons.is_empty() {
-        return (StatusCode::OK, "ok\n".to_owned());
+        let lines = std::iter::once("ok".to_owned()).chain(served.health.notes());
+        return (StatusCode::OK, lines.map(|line| line + "\n").collect());
     }
     (StatusCode::SERVICE_UNAVAILABLE, reasons.join("\n") + "\n")
 }

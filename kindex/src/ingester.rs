@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{IngesterArgs, UpArgs};
 use crate::client::{self, Access};
 use crate::data_dir::DataDir;
+use crate::database::Rows;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
 use crate::orphans::Allowance;
@@ -158,6 +159,14 @@ impl Ingestion {
         };
         let ingester = Ingester::start(*registry, Arc::new(cluster), store.clone(), division, settings);
         Ok(Self::On { ingester, store })
+    }
+
+    /// Where rows are, for an API server beside it.
+    pub(crate) fn rows(&self) -> Rows {
+        match self {
+            Self::On { store, .. } => Rows::Stored(store.clone()),
+            Self::Off { reason, .. } => Rows::Off(reason.clone()),
+        }
     }
 
     /// The database.

@@ -121,7 +121,9 @@ mod tests {
         let client = Client::try_from(cluster.config()).expect("a client");
         let api: Api<CustomResourceDefinition> = Api::all(client.clone());
         let registry = registry();
-        crds(&client, &registry, Whose::Theirs).await.expect("nobody waits for it");
+        crds(&client, &registry, Whose::Theirs)
+            .await
+            .expect("nobody waits for it");
         let names = async || {
             let found = api.list_metadata(&ListParams::default()).await.expect("a list");
             found.iter().map(ResourceExt::name_any).collect::<Vec<_>>()

@@ -304,7 +304,9 @@ impl Registry {
     /// The CRD of a kind that others define, where crds.toml names one.
     pub fn foreign_manifest(&self, kind: &Kind) -> Option<&'static str> {
         let mut foreign = self.foreign.iter();
-        foreign.find(|foreign| foreign.kind == kind.name).map(|foreign| foreign.manifest)
+        foreign
+            .find(|foreign| foreign.kind == kind.name)
+            .map(|foreign| foreign.manifest)
     }
 
     /// Finds a kind by name, singular or plural, without regard to case.

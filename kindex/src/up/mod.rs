@@ -53,30 +53,19 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         Division::Alone,
     )?);
     tasks.spawn(health::serve(health_listener, ingestion.clone(), stop.clone()));
-    let api = match ingestion.store() {
-        Some(store) => {
-            let (registry, store) = (&platform.registry, store.clone());
-            let figures = ingestion.figures();
-            Some(
-                Api::bind(
-                    registry,
-                    &place.access,
-                    store,
-                    &args.listen,
-                    cli::Whose::Server,
-                    None,
-                    &figures,
-                )
-                .await?,
-            )
-        }
-        None => None,
-    };
-    let url = api.as_ref().map(Api::url).transpose()?;
-    report::announce(platform, args, &place, &setup, health_addr, url.as_deref())?;
-    if let Some(api) = api {
-        api.start(&tasks, &stop);
-    }
+    let api = Api::bind(
+        &platform.registry,
+        &place.access,
+        &ingestion.rows(),
+        &args.listen,
+        cli::Whose::Server,
+        None,
+        &ingestion.figures(),
+    )
+    .await?;
+    let url = api.url()?;
+    report::announce(platform, args, &place, &setup, health_addr, Some(&url))?;
+    api.start(&tasks, &stop);
 
     let done = tokio::select! {
         done = work(platform, args, &place, &ingestion) => done,

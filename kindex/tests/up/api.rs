@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use kindex_tests::mariadb::MariaDb;
@@ -43,6 +43,11 @@ impl Role {
     }
 
     fn start_on(run: &Running, database: &str, kubeconfig: &Path, flags: &[&str]) -> Self {
+        Self::start_with(run, &["--database", database], kubeconfig, flags)
+    }
+
+    /// With flags that say where rows are.
+    fn start_with(run: &Running, rows: &[&str], kubeconfig: &Path, flags: &[&str]) -> Self {
         let rights: &[&str] = if flags.contains(&"--rights") {
             &[]
         } else {
@@ -51,7 +56,7 @@ impl Role {
         let log = run.data_dir().join("api.log");
         let mut child = Command::new(env!("CARGO_BIN_EXE_kindex"))
             .args(["api", "--listen", "127.0.0.1:0", "--health-addr", "127.0.0.1:0"])
-            .args(["--database", database])
+            .args(rows)
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .args(rights)
@@ -217,4 +222,31 @@ fn kubeconfig() -> &'static tempfile::TempDir {
         std::fs::write(directory.path().join("kubeconfig"), text).expect("writable");
         directory
     })
+}
+
+/// A configuration with a closed gate.
+fn storage_off(directory: &Path) -> PathBuf {
+    let path = directory.join("off.yaml");
+    std::fs::write(&path, "metadataStorage: {enableMetadataStorage: false}\n").expect("writable");
+    path
+}
+
+#[test]
+fn storage_that_is_switched_off_takes_no_api_server_away() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let config = storage_off(directory.path());
+    let config = config.to_str().expect("a path of letters");
+    let run = Running::start(&["--config", config]);
+    let lists = |address| scrape::get(address, MODELS).is_ok_and(|(code, _)| code == 200);
+    assert!(lists(run.api().expect("it opens a port")), "beside everything");
+    let role = Role::start_with(&run, &["--config", config], &run.data_dir().join("kubeconfig"), &[]);
+    assert!(lists(role.api), "as a role of its own");
+    wait_for("readiness", || role.is_ready().is_ok());
+    let (_, said) = scrape::get(role.health, "/readyz").expect("it answers");
+    assert!(
+        said.contains("metadata storage is off: metadataStorage.enableMetadataStorage"),
+        "{said}"
+    );
+    let log = std::fs::read_to_string(run.data_dir().join("api.log")).expect("its log");
+    assert!(log.contains("Metadata storage is off"), "{log}");
 }

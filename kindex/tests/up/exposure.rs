@@ -14,7 +14,9 @@ fn mode(path: &Path) -> u32 {
 
 /// Files of the data directory that others may read or write.
 fn open_files(data_dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(data_dir).expect("readable").map(|entry| entry.expect("an entry"));
+    let entries = fs::read_dir(data_dir)
+        .expect("readable")
+        .map(|entry| entry.expect("an entry"));
     let open = entries.filter(|entry| entry.file_name() != "lock" && mode(&entry.path()) != 0o600);
     open.map(|entry| format!("{:?} {:o}", entry.file_name(), mode(&entry.path())))
         .collect()
@@ -25,7 +27,14 @@ fn the_files_of_a_run_are_their_owners_alone_and_the_token_outlives_it() {
     let mut run = Running::start(&["--samples"]);
     let data_dir = run.data_dir();
     assert_eq!(mode(&data_dir), 0o700);
-    for name in ["kubeconfig", "token", "cluster.db", "cluster.db-wal", "kindex.db", "kindex.db-wal"] {
+    for name in [
+        "kubeconfig",
+        "token",
+        "cluster.db",
+        "cluster.db-wal",
+        "kindex.db",
+        "kindex.db-wal",
+    ] {
         assert_eq!(mode(&data_dir.join(name)), 0o600, "{name}");
     }
     assert_eq!(open_files(&data_dir), Vec::<String>::new());
@@ -49,6 +58,13 @@ fn other_machines_reach_the_embedded_cluster_only_where_that_is_said() {
     let said = text_of(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("--allow-remote-clients"), "{said}");
-    let output = Running::once(&["--api-addr", "0.0.0.0:0", "--allow-remote-clients", "--samples", "--once"]).finish();
+    let output = Running::once(&[
+        "--api-addr",
+        "0.0.0.0:0",
+        "--allow-remote-clients",
+        "--samples",
+        "--once",
+    ])
+    .finish();
     assert_eq!(output.status.code(), Some(0), "{}", text_of(&output.stderr));
 }

@@ -100,7 +100,9 @@ mod tests {
     use super::*;
 
     fn checked(method: &Method, headers: &[(HeaderName, &str)], hosts: Hosts) -> Result<(), PageSign> {
-        let pairs = headers.iter().map(|(name, value)| (name.clone(), value.parse().unwrap()));
+        let pairs = headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.parse().unwrap()));
         check(method, &Uri::from_static("/api"), &pairs.collect(), hosts)
     }
 

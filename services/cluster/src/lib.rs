@@ -28,8 +28,9 @@ pub mod selector;
 mod store;
 
 pub mod request;
-mod access;
 mod turns;
+
+mod access;
 
 mod resource;
 

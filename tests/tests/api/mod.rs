@@ -13,6 +13,7 @@ mod program;
 mod real;
 mod rights;
 mod stage;
+mod storage_off;
 mod stored;
 mod watches;
 mod watches_of_sql;

@@ -60,7 +60,7 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    async fn embedded() -> Self {
+    pub(super) async fn embedded() -> Self {
         let (directory, stop) = (tempfile::tempdir().unwrap(), CancellationToken::new());
         let options = ClusterOptions {
             path: Some(directory.path().join("cluster.db")),
@@ -96,6 +96,28 @@ impl Ground {
             config,
             stop,
         }
+    }
+
+    /// A client of the cluster, once the kinds are served.
+    pub(super) async fn with_kinds(&self) -> Client {
+        let client = Client::try_from(self.config.clone()).unwrap();
+        install(&client, self.kinds).await;
+        client
+    }
+
+    pub(super) fn registry(&self) -> Registry {
+        Registry {
+            kinds: self.kinds,
+            ..kindex_generated::registry()
+        }
+    }
+
+    pub(super) fn config(&self) -> Config {
+        self.config.clone()
+    }
+
+    pub(super) fn stop(&self) -> &CancellationToken {
+        &self.stop
     }
 
     fn sqlite(&self) -> Address {
@@ -174,14 +196,10 @@ impl Stage {
     }
 
     async fn on(ground: Ground, address: &Address, database: Option<mariadb::Database>, rights: RightsOf) -> Self {
-        let registry = Registry {
-            kinds: ground.kinds,
-            ..kindex_generated::registry()
-        };
+        let registry = ground.registry();
         let store = kindex_runtime::store::open(address, registry, &patient()).unwrap();
         store.prepare().await.unwrap();
-        let client = Client::try_from(ground.config.clone()).unwrap();
-        install(&client, ground.kinds).await;
+        let client = ground.with_kinds().await;
         let kube_cluster = Arc::new(KubeCluster::new(ground.config.clone()).unwrap());
         let ingester = Ingester::start(registry, kube_cluster, store.clone(), Division::Alone, |_| Settings {
             requeue_period: Duration::from_millis(200),
@@ -315,7 +333,7 @@ fn keys(directory: &TempDir) -> Tls {
     Tls::read(&certificate, &key, Some(front_proxy)).unwrap()
 }
 
-async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToken) -> SocketAddr {
+pub(super) async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToken) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let operations = Arc::new(operations);
@@ -326,7 +344,7 @@ async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToke
     address
 }
 
-fn client_of(address: SocketAddr) -> Client {
+pub(super) fn client_of(address: SocketAddr) -> Client {
     Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap()
 }
 

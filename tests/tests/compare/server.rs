@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
 use kindex_tests::patience::PATIENCE;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -44,6 +44,8 @@ impl Answer {
 /// A client of one server.
 pub(super) struct Server {
     client: Client,
+    /// Shows no credentials but those of a request's own.
+    anonymous: Client,
     kubeconfig: PathBuf,
     home: TempDir,
     pub(super) address: String,
@@ -59,8 +61,14 @@ impl Server {
         let config = Config::from_custom_kubeconfig(file, &options).await.unwrap();
         // Without the password of the embedded cluster.
         let authority = config.cluster_url.authority().unwrap().as_str();
-        let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address).to_owned();
+        let address = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, address)| address)
+            .to_owned();
+        let mut anonymous = config.clone();
+        anonymous.auth_info = AuthInfo::default();
         Self {
+            anonymous: Client::try_from(anonymous).unwrap(),
             client: Client::try_from(config).unwrap(),
             kubeconfig: kubeconfig.to_owned(),
             home: tempfile::tempdir().unwrap(),
@@ -133,7 +141,12 @@ impl Server {
             built = built.header(name, self.fill(value));
         }
         let sent = built.body(Body::from(body.into_bytes())).unwrap();
-        let response = self.client.send(sent).await;
+        let client = if has("authorization") {
+            &self.anonymous
+        } else {
+            &self.client
+        };
+        let response = client.send(sent).await;
         let Ok(response) = response else {
             return Answer::none("closes the connection");
         };

@@ -186,11 +186,11 @@ async fn a_kind_without_its_crd_waits_says_so_once_and_begins_when_it_is_install
     let ingester = stage.start(GUESTS);
     stage.cluster.with(&THING, |cluster| cluster.create("a", 1, true));
     eventually("stored", || stage.life("uid-001") == Some(Life::Live)).await;
-    let retries = |cause: &str| {
+    let retries = || {
         let (_, metrics) = ingester.metrics().next().expect("a kind");
-        metrics.retries(cause)
+        metrics.retries("not_found")
     };
-    eventually("asked again and again", || retries("not_found") >= 3).await;
+    eventually("asked again and again", || retries() >= 3).await;
     let reason = "Guest: waiting for its CRD: the cluster has no CustomResourceDefinition guests.sim.kindex";
     eventually("one reason", || ingester.status().not_ready() == [reason]).await;
     assert!(ingester.status().is_caught_up(), "there is nothing to wait for");
@@ -198,7 +198,10 @@ async fn a_kind_without_its_crd_waits_says_so_once_and_begins_when_it_is_install
     stage.cluster.install(&GUEST);
     eventually("begun", || !ingester.status().kinds[0].unserved).await;
     ingester.shutdown().await;
-    for line in ["waiting until its CRD is installed", "The CRD of this kind is installed"] {
+    for line in [
+        "waiting until its CRD is installed",
+        "The CRD of this kind is installed",
+    ] {
         assert_eq!(log.text().matches(line).count(), 1, "{line}:\n{}", log.text());
     }
 }

@@ -38,7 +38,9 @@ impl FakeCluster {
 
     fn kind(&self, kind: &Kind) -> Result<MutexGuard<'_, SimCluster>, ClusterError> {
         if self.0.unserved.lock().expect("not poisoned").contains(kind.name) {
-            return Err(ClusterError::NotFound("the server could not find the requested resource".to_owned()));
+            return Err(ClusterError::NotFound(
+                "the server could not find the requested resource".to_owned(),
+            ));
         }
         let cluster = self.0.kinds.get(kind.name);
         let cluster = cluster.ok_or_else(|| ClusterError::Refused("forbidden".to_owned()))?;

@@ -96,5 +96,8 @@ async fn the_written_kubeconfig_has_what_kubectl_needs_and_no_other_user_does() 
     });
     assert!(with.status.success(), "{}", String::from_utf8_lossy(&with.stderr));
     let refused = String::from_utf8_lossy(&without.stderr).into_owned();
-    assert!(refused.contains("logged in") || refused.contains("Unauthorized"), "{refused}");
+    assert!(
+        refused.contains("logged in") || refused.contains("Unauthorized"),
+        "{refused}"
+    );
 }

@@ -27,9 +27,7 @@ pub(super) async fn send_plain(
 ) -> (u16, String, String) {
     let mut stream = TcpStream::connect(cluster.server.address).await.unwrap();
     let length = body.len();
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n"
-    );
+    let head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();
     // A server that has seen enough may close before it has read everything.
     let _closed = stream.write_all(body.as_bytes()).await;

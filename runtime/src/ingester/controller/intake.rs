@@ -143,7 +143,11 @@ impl Controller {
         if !self.unserved {
             self.unserved = true;
             let kind = self.kind.name;
-            tracing::warn!(kind, crd, "The cluster does not serve this kind: waiting until its CRD is installed");
+            tracing::warn!(
+                kind,
+                crd,
+                "The cluster does not serve this kind: waiting until its CRD is installed"
+            );
         }
         self.last_error = Some(format!("the cluster has no CustomResourceDefinition {crd}"));
         self.pause_intake(next, "not_found", Duration::ZERO);
@@ -152,7 +156,10 @@ impl Controller {
     /// The cluster has answered a question about the kind.
     pub(super) fn note_served(&mut self) {
         if std::mem::take(&mut self.unserved) {
-            tracing::info!(kind = self.kind.name, "The CRD of this kind is installed: it is stored from now on");
+            tracing::info!(
+                kind = self.kind.name,
+                "The CRD of this kind is installed: it is stored from now on"
+            );
         }
     }
 

@@ -209,7 +209,11 @@ impl Controller {
             synced: self.synced,
             active: true,
             unserved: self.unserved,
-            phase: if self.unserved { WAITS_FOR_CRD } else { self.phase.name() },
+            phase: if self.unserved {
+                WAITS_FOR_CRD
+            } else {
+                self.phase.name()
+            },
             pending: self.entries.len(),
             waiting: self.timers.len(),
             position: self.position.seen(),

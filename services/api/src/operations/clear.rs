@@ -43,11 +43,10 @@ impl Operations {
             .await?;
         // Refused before anything is deleted.
         let select = list::select(kind, which)?;
-        if options.is_dry_run() {
-            let mut query = list::selectors(which);
-            query.push(("dryRun", "All".to_owned()));
+        if options.is_dry_run() || !self.is_storing() {
+            let body = Bytes::from(options.to_json().to_string());
             let path = collection(kind, which.namespace.as_deref());
-            let call = Call::json(Method::DELETE, path, query, Bytes::new());
+            let call = Call::json(Method::DELETE, path, list::selectors(which), body);
             return self.upstream.call(caller, call).await;
         }
         // It takes the right to delete collections, and no right to each of its objects.
@@ -60,11 +59,11 @@ impl Operations {
         let mut token = None;
         loop {
             let done = self
-                .store
+                .store()?
                 .delete_collection(&request, token.as_deref(), self.now())
                 .await;
             token = done.map_err(|error| refusal::of_query(&error))?.continue_token;
-            self.feed.nudge();
+            self.feed()?.nudge();
             if token.is_none() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Creating: in the cluster, with our finalizer, where no archived object has the name.
+//! Creating: in the cluster, with our finalizer, where no archived object has the name; as it is without storage.
 
 use bytes::Bytes;
 use http::Method;
@@ -55,17 +55,21 @@ impl Operations {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         self.allow(caller, Wanted::of("create", kind, Some(namespace))).await?;
+        let path = collection(kind, Some(namespace));
+        if !self.is_storing() {
+            let call = Call::json(Method::POST, path, options.query(), Bytes::from(text.to_owned()));
+            return self.upstream.call(caller, call).await;
+        }
         let guarded = with_finalizer(text, &self.registry.platform)?;
         let head = Head::read(text.as_bytes());
         let name = head.metadata.name.as_str();
         if !name.is_empty() {
             let place = Place { kind, namespace, name };
-            let is_free = self.names.is_free(&self.store, &place).await?;
+            let is_free = self.names.is_free(self.store()?, &place).await?;
             if !is_free && self.stored_only(&place).await?.is_some() {
                 return Err(Refusal::already_exists(&place));
             }
         }
-        let path = collection(kind, Some(namespace));
         let call = Call::json(Method::POST, path, options.query(), Bytes::from(guarded));
         self.upstream.call(caller, call).await
     }

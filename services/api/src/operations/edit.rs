@@ -120,9 +120,9 @@ impl Operations {
         if options.dry_run {
             return Ok(Answer::found(text));
         }
-        let written = self.store.update_direct(place.kind, &object, self.now()).await;
+        let written = self.store()?.update_direct(place.kind, &object, self.now()).await;
         let written = written.map_err(|error| refusal::of_store(place, error))?;
-        self.feed.nudge();
+        self.feed()?.nudge();
         Ok(Answer::found(written.text().to_owned()))
     }
 

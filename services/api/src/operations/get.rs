@@ -28,6 +28,9 @@ impl Operations {
         if let Some(time) = options.at {
             return self.get_past(place, time).await;
         }
+        if options.include_deleted {
+            self.store()?;
+        }
         let query = match version_of_cluster(&options.resource_version) {
             "" => Vec::new(),
             version => vec![("resourceVersion", version.to_owned())],
@@ -40,7 +43,10 @@ impl Operations {
 
     async fn get_stored(&self, place: &Place<'_>, options: &GetOptions, absent: Refusal) -> Result<Answer, Refusal> {
         let found = if options.include_deleted {
-            let all = self.store.incarnations(place.kind, place.namespace, place.name).await;
+            let all = self
+                .store()?
+                .incarnations(place.kind, place.namespace, place.name)
+                .await;
             let all = all.map_err(|error| refusal::of_store(place, error))?;
             all.into_iter().find(|stored| stored.life != Life::Live)
         } else {
@@ -51,7 +57,7 @@ impl Operations {
 
     async fn get_past(&self, place: &Place<'_>, time: Timestamp) -> Result<Answer, Refusal> {
         let Place { kind, namespace, name } = place;
-        let found = self.store.version_at(kind, namespace, name, time).await;
+        let found = self.store()?.version_at(kind, namespace, name, time).await;
         match found.map_err(|error| refusal::of_store(place, error))? {
             AsOf::Stored(stored) => Ok(Answer::found(stored.object.text().to_owned())),
             AsOf::NotYet { first } => Err(Refusal {

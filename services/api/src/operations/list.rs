@@ -125,6 +125,9 @@ impl Operations {
         if let Some(time) = options.at {
             return self.list_past(kind, options, time).await;
         }
+        if options.include_deleted {
+            self.store()?;
+        }
         let limit = if options.limit == 0 {
             PAGE
         } else {
@@ -181,7 +184,7 @@ impl Operations {
             limit: options.limit.min(PAGE_MAX),
         };
         let token = Some(options.continue_token.as_str()).filter(|token| !token.is_empty());
-        let page = self.store.list_at(kind, &wanted, token).await;
+        let page = self.store()?.list_at(kind, &wanted, token).await;
         let page = page.map_err(|error| refusal::of_query(&error))?;
         Ok(Listed {
             items: page
@@ -224,7 +227,8 @@ impl Walk<'_> {
         let shown = items.filter(|(_, uid)| !hidden.contains(uid));
         self.items
             .extend(shown.map(|(item, _)| String::from(Box::<str>::from(item))));
-        Ok(Some(next.map_or(Next::Stored, Next::Cluster)))
+        let stored = self.operations.is_storing().then_some(Next::Stored);
+        Ok(next.map(Next::Cluster).or(stored))
     }
 
     /// How old the cluster's part may be.
@@ -257,7 +261,10 @@ impl Walk<'_> {
 
     /// Those of these objects that SQL alone will show: they were on their way out before the list began.
     async fn shown_by_sql(&self, uids: &[Uid]) -> Result<HashSet<Uid>, Refusal> {
-        let store = &self.operations.store;
+        if !self.operations.is_storing() {
+            return Ok(HashSet::new());
+        }
+        let store = self.operations.store()?;
         let failed = |error| refusal::of_query(&error);
         let states = store.row_states(self.kind, uids).await.map_err(failed)?;
         let mut gone = HashSet::new();
@@ -291,7 +298,7 @@ impl Walk<'_> {
         let room = self.limit.saturating_sub(self.items.len());
         // A page that is full still has to know whether another one follows.
         select.limit(u32::try_from(room.max(1)).unwrap_or(u32::MAX));
-        let page = self.operations.store.select(&select, token.as_deref()).await;
+        let page = self.operations.store()?.select(&select, token.as_deref()).await;
         let page = page.map_err(|error| refusal::of_query(&error))?;
         if room == 0 {
             let next = token.map_or(Next::Stored, Next::StoredAfter);

@@ -80,7 +80,18 @@ impl Answer {
     }
 }
 
-/// The verbs over one cluster and one database.
+/// Where archived objects are.
+enum Storage {
+    /// In a database, whose changes are followed.
+    On {
+        store: Arc<dyn MetadataStorage>,
+        feed: Arc<Feed>,
+    },
+    /// Nowhere, for this reason: the cluster is all there is.
+    Off { reason: String },
+}
+
+/// The verbs over one cluster and one database, or over the cluster alone where metadata storage is off.
 ///
 /// # Guarantees
 /// An object is one object wherever it lives: its name is taken while it lives in SQL alone, and no object is seen
@@ -88,9 +99,8 @@ impl Answer {
 pub struct Operations {
     registry: Registry,
     upstream: Arc<Upstream>,
-    feed: Arc<Feed>,
+    storage: Storage,
     rights: Rights,
-    store: Arc<dyn MetadataStorage>,
     clock: fn() -> Timestamp,
     figures: Figures,
     snapshots: Snapshots,
@@ -113,17 +123,37 @@ impl Operations {
         rights: RightsOf,
     ) -> Result<Self, kube::Error> {
         let upstream = Arc::new(Upstream::new(config, rights)?);
-        Ok(Self {
+        let feed = Feed::start(store.clone(), upstream.clone(), registry.kinds, Pace::default());
+        Ok(Self::over(registry, upstream, Storage::On { store, feed }, rights))
+    }
+
+    /// Over the cluster alone: nothing is guarded, deletions are Kubernetes' own, and lists and watches are the
+    /// cluster's. What needs a database is refused with this reason.
+    ///
+    /// # Errors
+    /// A configuration of which no client can be made.
+    pub fn without_storage(
+        registry: Registry,
+        config: kube::Config,
+        reason: &str,
+        rights: RightsOf,
+    ) -> Result<Self, kube::Error> {
+        let upstream = Arc::new(Upstream::new(config, rights)?);
+        let reason = reason.to_owned();
+        Ok(Self::over(registry, upstream, Storage::Off { reason }, rights))
+    }
+
+    fn over(registry: Registry, upstream: Arc<Upstream>, storage: Storage, rights: RightsOf) -> Self {
+        Self {
             registry,
-            feed: Feed::start(store.clone(), upstream.clone(), registry.kinds, Pace::default()),
             upstream,
+            storage,
             rights: Rights::new(rights),
-            store,
             clock: Timestamp::now,
             figures: Figures::default(),
             snapshots: Snapshots::default(),
             names: Names::default(),
-        })
+        }
     }
 
     /// The same with another time of day.
@@ -136,8 +166,9 @@ impl Operations {
     /// The same, following what changes in SQL at another pace.
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
-        let (store, upstream) = (self.store.clone(), self.upstream.clone());
-        self.feed = Feed::start(store, upstream, self.registry.kinds, pace);
+        if let Storage::On { store, feed } = &mut self.storage {
+            *feed = Feed::start(store.clone(), self.upstream.clone(), self.registry.kinds, pace);
+        }
         self
     }
 
@@ -154,15 +185,16 @@ impl Operations {
             Caller::default().on_behalf(),
             Call::get("/version".to_owned(), Vec::new()),
         );
-        let (cluster, database) = tokio::join!(
-            self.upstream.call(&ourselves, asked),
+        let database = async {
+            let Storage::On { store, .. } = &self.storage else {
+                return None;
+            };
             // A few rows of a small table: whether there is a database, and whether it has the tables.
-            self.store.positions(),
-        );
+            let error = store.positions().await.err()?;
+            Some(format!("the database does not answer: {error}"))
+        };
+        let (cluster, database) = tokio::join!(self.upstream.call(&ourselves, asked), database);
         let cluster = cluster.err().map(|refusal| refusal.to_string());
-        let database = database
-            .err()
-            .map(|error| format!("the database does not answer: {error}"));
         cluster.into_iter().chain(database).collect()
     }
 
@@ -187,6 +219,27 @@ impl Operations {
     /// Where the cluster does not answer.
     pub async fn relay(&self, caller: &Caller, request: http::Request<Bytes>) -> Result<Relayed, Refusal> {
         self.upstream.relay(caller, request).await
+    }
+
+    /// Whether archived objects are kept: what leaves the cluster is guarded until SQL has it.
+    fn is_storing(&self) -> bool {
+        matches!(self.storage, Storage::On { .. })
+    }
+
+    /// The database, for what cannot be answered without one.
+    fn store(&self) -> Result<&Arc<dyn MetadataStorage>, Refusal> {
+        match &self.storage {
+            Storage::On { store, .. } => Ok(store),
+            Storage::Off { reason } => Err(refusal::storage_is_off(reason)),
+        }
+    }
+
+    /// What changes in the database.
+    fn feed(&self) -> Result<&Arc<Feed>, Refusal> {
+        match &self.storage {
+            Storage::On { feed, .. } => Ok(feed),
+            Storage::Off { reason } => Err(refusal::storage_is_off(reason)),
+        }
     }
 
     async fn allow(&self, caller: &Caller, wanted: Wanted<'_>) -> Result<(), Refusal> {

@@ -214,6 +214,13 @@ pub(super) fn of_store(place: &Place<'_>, error: StoreError) -> Refusal {
     }
 }
 
+/// 400: what is asked for is in no database.
+pub(super) fn storage_is_off(reason: &str) -> Refusal {
+    Refusal::bad_request(format!(
+        "metadata storage is off ({reason}): there are no archived, deleted or past objects, and no columns to search by"
+    ))
+}
+
 /// What a database error means for who asked for no object in particular.
 pub(super) fn of_query(error: &StoreError) -> Refusal {
     match error {

@@ -60,7 +60,7 @@ impl DeleteOptions {
         options
     }
 
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let preconditions = self.preconditions.clone().unwrap_or_default();
         let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
         let mut put = |field: &str, value: Value| {
@@ -106,13 +106,13 @@ impl DeleteOptions {
 impl Operations {
     /// Deletes an object: in the cluster by the annotation that asks the ingester, so that SQL has its final version
     /// before it goes. Where the dependents are to be orphaned or waited for, the cluster deletes it, and our
-    /// finalizer holds it until SQL has it.
+    /// finalizer holds it until SQL has it; without storage the cluster deletes everything.
     ///
     /// # Errors
     /// 404 where neither the cluster nor SQL has it, 409 where a precondition does not hold.
     pub async fn delete(&self, caller: &Caller, place: &Place<'_>, options: &DeleteOptions) -> Result<Answer, Refusal> {
         self.allow(caller, Wanted::at("delete", place)).await?;
-        if options.is_for_the_cluster() {
+        if options.is_for_the_cluster() || !self.is_storing() {
             let body = Bytes::from(options.to_json().to_string());
             let call = Call::json(Method::DELETE, place.path(), Vec::new(), body);
             return match self.upstream.call(caller, call).await {
@@ -171,12 +171,10 @@ impl Operations {
         options.check(place, &found.object.metadata.uid.0, &version.to_string())?;
         if !options.is_dry_run() {
             let uid = &found.object.metadata.uid;
-            let deleted = self
-                .store
-                .delete_direct(place.kind, uid, Some(version), self.now())
-                .await;
+            let store = self.store()?;
+            let deleted = store.delete_direct(place.kind, uid, Some(version), self.now()).await;
             deleted.map_err(|error| refusal::of_store(place, error))?;
-            self.feed.nudge();
+            self.feed()?.nudge();
         }
         Ok(Answer::found(stored::shown(&found)))
     }

@@ -60,7 +60,7 @@ impl Operations {
         while passed < search.offset {
             let rows = (search.offset - passed).min(PAGE_MAX);
             select.limit(rows);
-            let page = self.store.select(&select, token.as_deref()).await;
+            let page = self.store()?.select(&select, token.as_deref()).await;
             token = page.map_err(|error| refusal::of_query(&error))?.continue_token;
             passed += rows;
             if token.is_none() {
@@ -69,7 +69,7 @@ impl Operations {
         }
         let limit = [search.limit, which.limit, PAGE].into_iter().find(|limit| *limit > 0);
         select.limit(limit.unwrap_or(PAGE).min(PAGE_MAX));
-        let page = self.store.select(&select, token.as_deref()).await;
+        let page = self.store()?.select(&select, token.as_deref()).await;
         let page = page.map_err(|error| refusal::of_query(&error))?;
         let items = page.items.iter().map(stored::shown).collect();
         Ok(listed(items, page.continue_token))

@@ -3,7 +3,7 @@
 use kindex_runtime::store::{Life, Stored};
 use serde_json::Value;
 
-use super::{Operations, Place, Refusal, refusal};
+use super::{Operations, Place, Refusal, Storage, refusal};
 
 /// The JSON text in which a stored object is shown. Exactly the stored text, wherever that says the truth.
 pub(super) fn shown(stored: &Stored) -> String {
@@ -33,9 +33,12 @@ pub(super) fn shown(stored: &Stored) -> String {
 }
 
 impl Operations {
-    /// The object of that name that lives in SQL alone.
+    /// The object of that name that lives in SQL alone; none where nothing is stored.
     pub(super) async fn stored_only(&self, place: &Place<'_>) -> Result<Option<Stored>, Refusal> {
-        let found = self.store.get_by_name(place.kind, place.namespace, place.name).await;
+        let Storage::On { store, .. } = &self.storage else {
+            return Ok(None);
+        };
+        let found = store.get_by_name(place.kind, place.namespace, place.name).await;
         let found = found.map_err(|error| refusal::of_store(place, error))?;
         Ok(found.filter(|stored| stored.life == Life::Evicted))
     }

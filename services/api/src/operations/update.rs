@@ -94,8 +94,8 @@ impl Operations {
         self.allow(caller, wanted("update", place, part)).await?;
         let body = match part {
             // A manifest that was never in the cluster knows nothing of our finalizer, and would take it away.
-            Part::Main => with_finalizer(text, &self.registry.platform)?,
-            Part::Status => text.to_owned(),
+            Part::Main if self.is_storing() => with_finalizer(text, &self.registry.platform)?,
+            Part::Main | Part::Status => text.to_owned(),
         };
         let call = Call::json(Method::PUT, part.path(place), options.query(), Bytes::from(body));
         match self.upstream.call(caller, call).await {
@@ -124,7 +124,7 @@ impl Operations {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         self.allow(caller, wanted("patch", place, part)).await?;
-        if patch_type == PatchType::Apply {
+        if patch_type == PatchType::Apply && self.is_storing() {
             return self.apply(caller, place, part, patch, options).await;
         }
         let call = Call {
@@ -132,7 +132,7 @@ impl Operations {
             ..Call::json(Method::PATCH, part.path(place), options.query(), patch.clone())
         };
         match self.upstream.call(caller, call).await {
-            Err(refusal) if refusal.is_of_absent_object() => {
+            Err(refusal) if refusal.is_of_absent_object() && self.is_storing() => {
                 let edit = Edit::patch(patch_type, &patch)?;
                 self.edit_stored(caller, place, part, &edit, options, refusal).await
             }

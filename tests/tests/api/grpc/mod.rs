@@ -7,5 +7,6 @@ mod nonsense;
 mod past;
 mod rights;
 mod services;
+mod storage_off;
 mod verbs;
 mod watches;

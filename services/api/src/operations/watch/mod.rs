@@ -114,6 +114,12 @@ impl Operations {
             options: options.clone(),
         };
         let figures = &self.figures;
+        if !self.is_storing() {
+            let events = stream.plain().await?;
+            return Ok(outlet::fed(figures, outlet::STALLED, |outlet| {
+                pump::hand_on(outlet, events)
+            }));
+        }
         match beginning {
             Beginning::After(version) => {
                 if version.parse().is_ok_and(|number| ResourceVersion(number).is_direct()) {
@@ -122,14 +128,14 @@ impl Operations {
                 let events = stream.open(&version).await?;
                 // What is no number the cluster has refused.
                 let number = version.parse().map(ResourceVersion).unwrap_or_default();
-                let follower = self.feed.since(kind, number).await?;
+                let follower = self.feed()?.since(kind, number).await?;
                 let pump = Pump::new(stream, filter, follower, version);
                 Ok(outlet::fed(figures, outlet::STALLED, |outlet| {
                     pump.live(outlet, events)
                 }))
             }
             Beginning::Now => {
-                let follower = self.feed.from_now(kind).await?;
+                let follower = self.feed()?.from_now(kind).await?;
                 let version = moved::version(&self.upstream, &caller.on_behalf(), kind)
                     .await?
                     .to_string();
@@ -140,7 +146,7 @@ impl Operations {
                 }))
             }
             Beginning::State => {
-                let follower = self.feed.from_now(kind).await?;
+                let follower = self.feed()?.from_now(kind).await?;
                 let first = stream.page("").await?;
                 let pump = Pump::new(stream, filter, follower, first.resource_version.clone());
                 Ok(outlet::fed(figures, outlet::STALLED, |outlet| {

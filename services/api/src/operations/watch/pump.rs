@@ -47,6 +47,24 @@ impl Stream {
         query.push(("resourceVersion", version.to_owned()));
         // Ours to know what has come, also where the client asks for none.
         query.push(("allowWatchBookmarks", "true".to_owned()));
+        self.ask(query).await
+    }
+
+    /// The watch as the client asks for it: with what the cluster tells, and with nothing else.
+    pub(super) async fn plain(&self) -> Result<Upstream, Refusal> {
+        let Self { which, options, .. } = self;
+        let mut query = list::selectors(which);
+        query.push(("watch", "true".to_owned()));
+        query.push(("resourceVersion", which.resource_version.clone()));
+        query.push(("resourceVersionMatch", which.resource_version_match.clone()));
+        query.push(("allowWatchBookmarks", options.bookmarks.to_string()));
+        let initial = options.initial_events.map(|initial| initial.to_string());
+        query.push(("sendInitialEvents", initial.unwrap_or_default()));
+        query.retain(|(_, value)| !value.is_empty());
+        self.ask(query).await
+    }
+
+    async fn ask(&self, mut query: Vec<(&'static str, String)>) -> Result<Upstream, Refusal> {
         if let Some(seconds) = self.options.timeout_seconds {
             query.push(("timeoutSeconds", seconds.to_string()));
         }
@@ -80,6 +98,20 @@ impl Stream {
         }
         let object = json!({"kind": self.kind.name, "apiVersion": self.kind.api_version(), "metadata": metadata});
         event(BOOKMARK, object.to_string())
+    }
+}
+
+/// Hands the cluster's events on, until either side ends.
+pub(super) async fn hand_on(outlet: Outlet, mut events: Upstream) -> Result<(), End> {
+    loop {
+        let event = tokio::select! {
+            () = outlet.closed() => return Err(End::Left),
+            event = events.next() => event,
+        };
+        match event {
+            Some(event) => outlet.send(event?).await?,
+            None => return Ok(()),
+        }
     }
 }
 
@@ -247,7 +279,8 @@ impl Pump {
         let uid = Uid::from(head.uid.as_str());
         let is_this = |version: ResourceVersion| head.resource_version == version.to_string();
         // Unknown is not the same as kept: the watch breaks off, and the client asks again.
-        let rows = operations.store.row_states(kind, std::slice::from_ref(&uid)).await;
+        let store = operations.store().map_err(io::Error::other)?;
+        let rows = store.row_states(kind, std::slice::from_ref(&uid)).await;
         let rows = rows.map_err(io::Error::other)?;
         match rows.iter().find(|row| row.life == Life::Evicted) {
             None => return Ok(Some(told)),
@@ -255,7 +288,7 @@ impl Pump {
             Some(row) if !is_deletion && !is_this(row.res_version) => return Ok(None),
             Some(_) => {}
         }
-        let row = operations.store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
+        let row = store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
         let Some(row) = row.filter(|row| row.life == Life::Evicted) else {
             return Ok(Some(told));
         };
