@@ -2,6 +2,7 @@
 //! and lists every place that breaks it. Reads the checked-out files; builds nothing.
 
 mod agreement;
+mod commands;
 mod dependencies;
 mod files;
 mod lexer;

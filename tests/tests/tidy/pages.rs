@@ -1,6 +1,7 @@
-//! The written pages: links lead somewhere, the book lists every page, included files
-//! exist. Knows nothing of what the pages say.
+//! The written pages: links lead to files and headings that exist, the book lists every page, and what is copied into
+//! a page is what it was copied from. Knows nothing of what the pages say.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::expect_none;
@@ -40,6 +41,87 @@ fn every_link_leads_somewhere() {
         }
     }
     expect_none(findings);
+}
+
+/// What follows the `#` of a link to a heading, as mdbook and GitHub make it.
+fn anchor(heading: &str) -> String {
+    let kept = heading
+        .trim()
+        .chars()
+        .filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
+    let small = kept.flat_map(char::to_lowercase);
+    small.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+}
+
+/// Those of a page, and of what it includes.
+fn anchors(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let mut found: Vec<String> = headings.map(|line| anchor(line.trim_start_matches('#'))).collect();
+    for rest in text.split("{{#include ").skip(1) {
+        let included = rest.split_once("}}").map_or(rest, |(file, _)| file);
+        found.extend(anchors(&path.with_file_name(included)));
+    }
+    found
+}
+
+#[test]
+fn every_link_to_a_heading_finds_one() {
+    let mut findings = Vec::new();
+    for page in all(&[".md"]) {
+        let path = root().join(&page.path);
+        for (number, target) in targets(&page) {
+            // A template's links are complete in what is made of it.
+            let elsewhere = target.starts_with("http") || target.contains("{{");
+            let Some((file, heading)) = target.split_once('#').filter(|_| !elsewhere) else {
+                continue;
+            };
+            let file = match file {
+                "" => path.clone(),
+                _ => path.parent().expect("a page is in a directory").join(file),
+            };
+            if !anchors(&file).iter().any(|known| known == heading) {
+                findings.push(page.finding(number, &format!("`{target}`: the page has no such heading")));
+            }
+        }
+    }
+    expect_none(findings);
+}
+
+/// Directives of mdbook are text to who reads the page elsewhere.
+#[test]
+fn the_page_of_crds_toml_has_the_whole_reference() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("the file is in the checkout");
+    let (page, reference) = (
+        read("docs/src/reference/crds-toml.md"),
+        read("codegen/src/reference.toml"),
+    );
+    let lines = |text: &str| -> Vec<String> {
+        let told = text.lines().filter(|line| !line.is_empty());
+        told.map(|line| line.trim_end_matches('-').trim_end().to_owned())
+            .collect()
+    };
+    let mut in_code = false;
+    let shown = page.lines().filter_map(|line| {
+        let fence = line.starts_with("```");
+        in_code ^= fence;
+        let heading = line.strip_prefix("## ").map(|heading| format!("# --- {heading}"));
+        if in_code && !fence {
+            Some(line.to_owned())
+        } else {
+            heading
+        }
+    });
+    let shown = lines(&shown.skip(1).collect::<Vec<_>>().join("\n"));
+    let at = lines(&reference)
+        .iter()
+        .zip(&shown)
+        .position(|(there, here)| there != here);
+    let differs = at.map_or("only one of them goes on", |at| &shown[at]);
+    assert!(
+        lines(&reference) == shown,
+        "docs/src/reference/crds-toml.md differs from codegen/src/reference.toml: {differs}"
+    );
 }
 
 #[test]
@@ -87,6 +169,20 @@ fn the_page_of_scenarios_names_tests_that_exist() {
         findings.extend(missing.map(|name| page.finding(number, &format!("there is no test `{name}`"))));
     }
     expect_none(findings);
+}
+
+#[test]
+fn headings_are_linked_as_mdbook_and_github_spell_them() {
+    for (heading, link) in [
+        (
+            "What differs from a kube-apiserver",
+            "what-differs-from-a-kube-apiserver",
+        ),
+        ("`kindex up`: try it", "kindex-up-try-it"),
+        ("Live & archived", "live--archived"),
+    ] {
+        assert_eq!(anchor(heading), link);
+    }
 }
 
 #[test]
