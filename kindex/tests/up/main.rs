@@ -12,6 +12,7 @@ mod history;
 mod manners;
 mod metrics;
 mod orphans;
+mod own_repository;
 mod plan;
 mod process;
 mod purge;
