@@ -71,6 +71,17 @@ pub struct Key {
     pub columns: &'static [&'static str],
 }
 
+/// A column that a table of objects shows beside their names, as `kubectl get` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrinterColumn {
+    /// Heading: `State`.
+    pub heading: &'static str,
+    /// The extracted column that has the value, by its SQL name.
+    pub column: &'static str,
+    /// Shown by `-o wide` alone.
+    pub wide: bool,
+}
+
 /// Which rows of objects that are no longer in the cluster may be removed for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
@@ -117,6 +128,8 @@ pub struct Kind {
     pub plural: &'static str,
     /// `pipelinerun`.
     pub singular: &'static str,
+    /// Short names, as kubectl takes them: `pr`.
+    pub short_names: &'static [&'static str],
     /// Namespaced or cluster-wide.
     pub scope: Scope,
     /// Main table; side tables are `<table>_labels` and `<table>_annotations`.
@@ -129,6 +142,8 @@ pub struct Kind {
     pub columns: &'static [Column],
     /// Secondary keys of the main table.
     pub keys: &'static [Key],
+    /// What a table of objects shows beside name, namespace and age, in this order.
+    pub printer_columns: &'static [PrinterColumn],
     /// Which rows may be removed for good; `None`: none.
     pub retention: Option<Retention>,
     /// The CRD to install, as YAML; empty for a kind whose CRD others own.
@@ -309,12 +324,13 @@ impl Registry {
             .map(|foreign| foreign.manifest)
     }
 
-    /// Finds a kind by name, singular or plural, without regard to case.
+    /// Finds a kind by name, singular, plural or short name, without regard to case. A short name never hides
+    /// another kind's name.
     pub fn find(&self, name: &str) -> Option<&'static Kind> {
-        self.kinds.iter().copied().find(|kind| {
-            [kind.name, kind.singular, kind.plural]
-                .iter()
-                .any(|known| known.eq_ignore_ascii_case(name))
-        })
+        let is_meant = |known: &&str| known.eq_ignore_ascii_case(name);
+        let kinds = || self.kinds.iter().copied();
+        kinds()
+            .find(|kind| [kind.name, kind.singular, kind.plural].iter().any(is_meant))
+            .or_else(|| kinds().find(|kind| kind.short_names.iter().any(is_meant)))
     }
 }

@@ -10,18 +10,22 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (distance <= word.chars().count().max(3) / 3).then_some(near)
 }
 
-/// Levenshtein's distance, one row at a time.
+/// How many slips lie between two words: a letter too many, one too few, another one, or two that changed places.
 fn distance(one: &str, two: &str) -> usize {
-    let two: Vec<char> = two.chars().collect();
+    let (one, two): (Vec<char>, Vec<char>) = (one.chars().collect(), two.chars().collect());
+    let mut above = vec![0; two.len() + 1];
     let mut row: Vec<usize> = (0..=two.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+    for (i, a) in one.iter().enumerate() {
+        let mut next = vec![i + 1];
         for (j, b) in two.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+            let replaced = row[j] + usize::from(a != b);
+            let mut least = replaced.min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && (one[i - 1], *a) == (*b, two[j - 1]) {
+                least = least.min(above[j - 1] + 1);
+            }
+            next.push(least);
         }
+        above = std::mem::replace(&mut row, next);
     }
     row[two.len()]
 }
@@ -38,6 +42,7 @@ mod tests {
             ("Model", Some("models")),
             ("pipelinrun", Some("pipelineruns")),
             ("rayjob", Some("rayjobs")),
+            ("modesl", Some("models")),
             ("pods", None),
             ("all", None),
             ("", None),
@@ -45,5 +50,10 @@ mod tests {
             assert_eq!(nearest(typed, known), meant, "{typed}");
         }
         assert_eq!(nearest("model", []), None);
+        assert_eq!(
+            nearest("gte", ["get", "diff"]),
+            Some("get"),
+            "two letters that changed places"
+        );
     }
 }

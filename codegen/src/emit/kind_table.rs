@@ -7,7 +7,8 @@ use super::crd;
 use super::rust_types::placement::Placement;
 use crate::artifact::HEADER;
 use crate::model::{
-    Column, ColumnName, ColumnType, Key, Kind, Part, QualifiedName, Retention, Scope, SqlType, SubresourceStatus,
+    Column, ColumnName, ColumnType, Key, Kind, Part, PrinterColumn, QualifiedName, Retention, Scope, SqlType,
+    SubresourceStatus,
 };
 
 /// Longest line, as prettyplease has it, which lays out the other files.
@@ -30,6 +31,12 @@ pub(super) fn file(kind: &Kind, placement: &Placement, root: &str) -> String {
         decode: function("decode", kind, placement),
         columns: kind.columns.iter().map(table_column).collect(),
         keys: kind.keys.iter().map(table_key).collect(),
+        short_names: texts("    short_names: ", kind.short_names.iter().map(String::as_str)),
+        printer_columns: kind
+            .printer_columns
+            .iter()
+            .filter_map(|shown| table_printer_column(kind, shown))
+            .collect(),
         retention: kind.retention.as_ref().map(table_retention),
     };
     let mut text = table.render().expect("the template writes into a string");
@@ -48,6 +55,8 @@ struct KindTable<'a> {
     decode: String,
     columns: Vec<TableColumn<'a>>,
     keys: Vec<TableKey>,
+    short_names: String,
+    printer_columns: Vec<TablePrinterColumn<'a>>,
     retention: Option<TableRetention>,
 }
 
@@ -63,6 +72,13 @@ struct TableColumn<'a> {
 struct TableKey {
     name: String,
     columns: String,
+}
+
+/// One entry of `PRINTER_COLUMNS`.
+struct TablePrinterColumn<'a> {
+    heading: String,
+    column: &'a ColumnName,
+    wide: bool,
 }
 
 /// The rule of `retention`.
@@ -136,6 +152,16 @@ fn table_key(key: &Key) -> TableKey {
         name: key.name.to_string(),
         columns: texts("        columns: ", key.columns.iter().map(ColumnName::as_str)),
     }
+}
+
+/// The column that has the value; none has the age, which every table of objects shows.
+fn table_printer_column<'a>(kind: &'a Kind, shown: &PrinterColumn) -> Option<TablePrinterColumn<'a>> {
+    let column = kind.columns.iter().find(|column| column.path == shown.path)?;
+    Some(TablePrinterColumn {
+        heading: format!("{:?}", shown.name),
+        column: &column.name,
+        wide: shown.wide,
+    })
 }
 
 fn table_retention(rule: &Retention) -> TableRetention {

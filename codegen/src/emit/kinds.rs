@@ -50,7 +50,7 @@ fn module_file(model: &Model, kind: &Kind) -> String {
     format!(
         "// {HEADER}\n\n{doc}\n\
          mod kind;\nmod query;\n\n\
-         pub use self::kind::{{COLUMNS, KEYS, KIND}};\n\
+         pub use self::kind::{{COLUMNS, KEYS, KIND, PRINTER_COLUMNS}};\n\
          pub use self::query::constants::*;\n\
          pub use self::query::{{Query, {names}}};\n\
          pub use crate::types::{module}::*;\n"

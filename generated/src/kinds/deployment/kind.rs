@@ -2,7 +2,7 @@
 
 //! `Deployment` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Scope};
+use kindex_runtime::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `Deployment`.
 pub static KIND: Kind = Kind {
@@ -11,12 +11,14 @@ pub static KIND: Kind = Kind {
     version: "v2",
     plural: "deployments",
     singular: "deployment",
+    short_names: &[],
     scope: Scope::Namespaced,
     table: "deployment",
     immutable: false,
     history: true,
     columns: COLUMNS,
     keys: KEYS,
+    printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/deployments.yaml"),
     encode: kindex_runtime::wire::encode_root::<
@@ -80,5 +82,24 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "deployment_state",
         columns: &["state"],
+    },
+];
+
+/// What a table of objects shows beside name, namespace and age.
+pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
+    PrinterColumn {
+        heading: "State",
+        column: "state",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Target",
+        column: "target_definition_type",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Revision",
+        column: "current_revision_name",
+        wide: false,
     },
 ];

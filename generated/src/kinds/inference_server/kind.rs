@@ -2,7 +2,7 @@
 
 //! `InferenceServer` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Scope};
+use kindex_runtime::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `InferenceServer`.
 pub static KIND: Kind = Kind {
@@ -11,12 +11,14 @@ pub static KIND: Kind = Kind {
     version: "v2",
     plural: "inferenceservers",
     singular: "inferenceserver",
+    short_names: &[],
     scope: Scope::Namespaced,
     table: "inferenceserver",
     immutable: false,
     history: false,
     columns: COLUMNS,
     keys: KEYS,
+    printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/inferenceservers.yaml"),
     encode: kindex_runtime::wire::encode_root::<
@@ -56,5 +58,14 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "inferenceserver_state",
         columns: &["state"],
+    },
+];
+
+/// What a table of objects shows beside name, namespace and age.
+pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
+    PrinterColumn {
+        heading: "State",
+        column: "state",
+        wide: false,
     },
 ];

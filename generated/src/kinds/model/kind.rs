@@ -2,7 +2,7 @@
 
 //! `Model` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Scope};
+use kindex_runtime::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `Model`.
 pub static KIND: Kind = Kind {
@@ -11,12 +11,14 @@ pub static KIND: Kind = Kind {
     version: "v2",
     plural: "models",
     singular: "model",
+    short_names: &[],
     scope: Scope::Namespaced,
     table: "model",
     immutable: false,
     history: true,
     columns: COLUMNS,
     keys: KEYS,
+    printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/models.yaml"),
     encode: kindex_runtime::wire::encode_root::<
@@ -174,5 +176,39 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "model_owner",
         columns: &["owner"],
+    },
+];
+
+/// What a table of objects shows beside name, namespace and age.
+pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
+    PrinterColumn {
+        heading: "Algorithm",
+        column: "algorithm",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Framework",
+        column: "training_framework",
+        wide: true,
+    },
+    PrinterColumn {
+        heading: "Owner",
+        column: "owner",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Kind",
+        column: "model_kind",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Revision",
+        column: "revision_id",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Family",
+        column: "model_family_name",
+        wide: true,
     },
 ];

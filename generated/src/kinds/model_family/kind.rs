@@ -2,7 +2,7 @@
 
 //! `ModelFamily` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Scope};
+use kindex_runtime::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `ModelFamily`.
 pub static KIND: Kind = Kind {
@@ -11,12 +11,14 @@ pub static KIND: Kind = Kind {
     version: "v2",
     plural: "modelfamilys",
     singular: "modelfamily",
+    short_names: &[],
     scope: Scope::Namespaced,
     table: "modelfamily",
     immutable: false,
     history: false,
     columns: COLUMNS,
     keys: KEYS,
+    printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/modelfamilys.yaml"),
     encode: kindex_runtime::wire::encode_root::<
@@ -52,5 +54,14 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "modelfamily_delete_time",
         columns: &["delete_time"],
+    },
+];
+
+/// What a table of objects shows beside name, namespace and age.
+pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
+    PrinterColumn {
+        heading: "Family",
+        column: "model_family_name",
+        wide: false,
     },
 ];

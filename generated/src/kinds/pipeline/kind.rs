@@ -2,7 +2,7 @@
 
 //! `Pipeline` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Scope};
+use kindex_runtime::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `Pipeline`.
 pub static KIND: Kind = Kind {
@@ -11,12 +11,14 @@ pub static KIND: Kind = Kind {
     version: "v2",
     plural: "pipelines",
     singular: "pipeline",
+    short_names: &[],
     scope: Scope::Namespaced,
     table: "pipeline",
     immutable: false,
     history: false,
     columns: COLUMNS,
     keys: KEYS,
+    printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/pipelines.yaml"),
     encode: kindex_runtime::wire::encode_root::<
@@ -62,5 +64,19 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "pipeline_owner",
         columns: &["owner"],
+    },
+];
+
+/// What a table of objects shows beside name, namespace and age.
+pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
+    PrinterColumn {
+        heading: "Owner",
+        column: "owner",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Type",
+        column: "pipeline_type",
+        wide: false,
     },
 ];

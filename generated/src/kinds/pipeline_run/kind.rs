@@ -2,7 +2,7 @@
 
 //! `PipelineRun` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Scope};
+use kindex_runtime::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `PipelineRun`.
 pub static KIND: Kind = Kind {
@@ -11,12 +11,14 @@ pub static KIND: Kind = Kind {
     version: "v2",
     plural: "pipelineruns",
     singular: "pipelinerun",
+    short_names: &[],
     scope: Scope::Namespaced,
     table: "pipelinerun",
     immutable: false,
     history: false,
     columns: COLUMNS,
     keys: KEYS,
+    printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/pipelineruns.yaml"),
     encode: kindex_runtime::wire::encode_root::<
@@ -114,5 +116,34 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "pipelinerun_state",
         columns: &["state"],
+    },
+];
+
+/// What a table of objects shows beside name, namespace and age.
+pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
+    PrinterColumn {
+        heading: "Pipeline",
+        column: "pipeline_name",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Revision",
+        column: "revision_name",
+        wide: true,
+    },
+    PrinterColumn {
+        heading: "State",
+        column: "state",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Actor",
+        column: "actor",
+        wide: true,
+    },
+    PrinterColumn {
+        heading: "Ended",
+        column: "end_time",
+        wide: false,
     },
 ];

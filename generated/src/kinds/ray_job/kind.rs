@@ -2,7 +2,7 @@
 
 //! `RayJob` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, Key, Kind, Scope};
+use kindex_runtime::kind::{Column, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `RayJob`.
 pub static KIND: Kind = Kind {
@@ -11,12 +11,14 @@ pub static KIND: Kind = Kind {
     version: "v2",
     plural: "rayjobs",
     singular: "rayjob",
+    short_names: &[],
     scope: Scope::Namespaced,
     table: "rayjob",
     immutable: false,
     history: false,
     columns: COLUMNS,
     keys: KEYS,
+    printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/rayjobs.yaml"),
     encode: kindex_runtime::wire::encode_root::<
@@ -47,3 +49,6 @@ pub const KEYS: &[Key] = &[
         columns: &["delete_time"],
     },
 ];
+
+/// What a table of objects shows beside name, namespace and age.
+pub const PRINTER_COLUMNS: &[PrinterColumn] = &[];

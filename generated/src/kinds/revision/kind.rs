@@ -2,7 +2,7 @@
 
 //! `Revision` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Scope};
+use kindex_runtime::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `Revision`.
 pub static KIND: Kind = Kind {
@@ -11,12 +11,14 @@ pub static KIND: Kind = Kind {
     version: "v2",
     plural: "revisions",
     singular: "revision",
+    short_names: &[],
     scope: Scope::Namespaced,
     table: "revision",
     immutable: false,
     history: false,
     columns: COLUMNS,
     keys: KEYS,
+    printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/revisions.yaml"),
     encode: kindex_runtime::wire::encode_root::<
@@ -86,5 +88,29 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "revision_base_resource",
         columns: &["base_resource_namespace", "base_resource_name"],
+    },
+];
+
+/// What a table of objects shows beside name, namespace and age.
+pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
+    PrinterColumn {
+        heading: "Of",
+        column: "base_resource_name",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Kind",
+        column: "base_type",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Branch",
+        column: "commit_branch",
+        wide: true,
+    },
+    PrinterColumn {
+        heading: "Owner",
+        column: "owner",
+        wide: false,
     },
 ];

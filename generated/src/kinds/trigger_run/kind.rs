@@ -2,7 +2,7 @@
 
 //! `TriggerRun` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Scope};
+use kindex_runtime::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `TriggerRun`.
 pub static KIND: Kind = Kind {
@@ -11,12 +11,14 @@ pub static KIND: Kind = Kind {
     version: "v2",
     plural: "triggerruns",
     singular: "triggerrun",
+    short_names: &[],
     scope: Scope::Namespaced,
     table: "triggerrun",
     immutable: false,
     history: false,
     columns: COLUMNS,
     keys: KEYS,
+    printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/triggerruns.yaml"),
     encode: kindex_runtime::wire::encode_root::<
@@ -90,5 +92,24 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "triggerrun_state",
         columns: &["state"],
+    },
+];
+
+/// What a table of objects shows beside name, namespace and age.
+pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
+    PrinterColumn {
+        heading: "Pipeline",
+        column: "pipeline_name",
+        wide: false,
+    },
+    PrinterColumn {
+        heading: "Revision",
+        column: "revision_name",
+        wide: true,
+    },
+    PrinterColumn {
+        heading: "State",
+        column: "state",
+        wide: false,
     },
 ];

@@ -151,7 +151,7 @@ async fn give<D: Driver>(
     gifts: &[(Found, Gift)],
     after: i64,
 ) -> Result<(), sqlx::Error> {
-    let mut connection = store.connections.driver.acquire(Purpose::Write).await?;
+    let mut connection = store.connections.acquire(Purpose::Write).await?;
     let mut transaction = begin::<D>(&mut connection).await?;
     for (found, gift) in gifts {
         let mut params = vec![
@@ -189,12 +189,14 @@ mod tests {
             version: "v",
             plural: "models",
             singular: "model",
+            short_names: &[],
             scope: Scope::Namespaced,
             table: "model",
             immutable,
             history: false,
             columns: &[],
             keys: &[],
+            printer_columns: &[],
             retention: None,
             manifest: "",
             decode: |_| Err(Vec::new()),
