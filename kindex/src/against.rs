@@ -7,6 +7,7 @@ use kindex_runtime::store::{Address, SqlitePlace};
 use serde::Serialize;
 
 use crate::cli::{Form, PlanArgs};
+use crate::colour;
 use crate::database;
 use crate::drift::{Difference, Drift, Statement};
 use crate::error::{CommandError, CommandResult, chain};
@@ -28,7 +29,7 @@ pub(crate) async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
         return Err(CommandError::usage(format_args!("no database at {}", path.display())));
     }
     let lowered = kindex_codegen::lower(&args.root).map_err(|mistakes| {
-        say::note(mistakes);
+        say::note(mistakes.text(colour::of_stderr()));
         CommandError::failure("nothing was compared")
     })?;
     let dialect = match parsed {

@@ -1,8 +1,7 @@
 //! `kindex diff`: what changed in an object between two versions, or between two moments.
 
-use std::io::IsTerminal;
-
 use jiff::Timestamp;
+use kindex_codegen::diag::Style;
 use kindex_runtime::kind::Registry;
 use kindex_runtime::store::{AsOf, MetadataStorage, Past, Stored};
 use serde::Serialize;
@@ -10,6 +9,7 @@ use similar::TextDiff;
 
 use crate::changes::{Change, between};
 use crate::cli::{DiffArgs, DiffForm, Form};
+use crate::colour;
 use crate::database::unanswered;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::get;
@@ -128,12 +128,14 @@ fn as_lines(target: &Target<'_>, from: &Past, to: &Past, managed_fields: bool) -
         .context_radius(CONTEXT)
         .header(&head(from), &head(to))
         .to_string();
-    let coloured = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Ok(if coloured { colour(&text) } else { text })
+    Ok(match colour::of_stdout() {
+        Style::Plain => text,
+        Style::Coloured => coloured(&text),
+    })
 }
 
 /// In git's colours.
-fn colour(diff: &str) -> String {
+fn coloured(diff: &str) -> String {
     const BOLD: &str = "\u{1b}[1m";
     const RED: &str = "\u{1b}[31m";
     const GREEN: &str = "\u{1b}[32m";
@@ -159,8 +161,8 @@ mod tests {
     #[test]
     fn what_went_is_red_and_what_came_is_green() {
         let diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n";
-        let coloured = "\u{1b}[1m--- a\u{1b}[m\n\u{1b}[1m+++ b\u{1b}[m\n\u{1b}[36m@@ -1,2 +1,2 @@\u{1b}[m\n same\n\
+        let painted = "\u{1b}[1m--- a\u{1b}[m\n\u{1b}[1m+++ b\u{1b}[m\n\u{1b}[36m@@ -1,2 +1,2 @@\u{1b}[m\n same\n\
                         \u{1b}[31m-old\u{1b}[m\n\u{1b}[32m+new\u{1b}[m\n";
-        assert_eq!(colour(diff), coloured);
+        assert_eq!(coloured(diff), painted);
     }
 }

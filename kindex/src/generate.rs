@@ -5,7 +5,7 @@ use kindex_codegen::artifact::{self, Change, Difference, Mode};
 
 use crate::cli::GenerateArgs;
 use crate::error::{CommandError, CommandResult, chain};
-use crate::say;
+use crate::{colour, say};
 
 /// Writes what changed, or shows what would.
 pub(crate) fn run(args: &GenerateArgs) -> CommandResult {
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &GenerateArgs) -> CommandResult {
     let Generated {
         artifacts, warnings, ..
     } = kindex_codegen::generate(&args.root).map_err(|mistakes| {
-        say::note(mistakes.to_string().trim_end());
+        say::note(mistakes.text(colour::of_stderr()));
         CommandError::failure("nothing was emitted")
     })?;
     for warning in warnings {

@@ -11,6 +11,8 @@ pub mod moment;
 
 pub mod cli;
 
+mod colour;
+
 mod say;
 
 mod output;

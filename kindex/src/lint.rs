@@ -1,12 +1,13 @@
 //! `kindex lint`: tells what `kindex-codegen` finds in migrations and in crds.toml, for people, for programs and for
 //! GitHub. What is a finding is decided there.
 
+use kindex_codegen::diag::Style;
 use kindex_codegen::lint::{Finding, Report};
 use serde::Serialize;
 
 use crate::cli::{Form, LintArgs, LintForm};
 use crate::error::{CommandError, CommandResult};
-use crate::{output, say};
+use crate::{colour, output, say};
 
 /// Tells every finding; any is a failure.
 pub(crate) fn run(args: &LintArgs) -> CommandResult {
@@ -17,7 +18,7 @@ pub(crate) fn run(args: &LintArgs) -> CommandResult {
         );
     }
     let report = kindex_codegen::lint(&args.root).map_err(|mistakes| {
-        say::note(mistakes);
+        say::note(mistakes.text(colour::of_stderr()));
         CommandError::failure("nothing was looked at: first the mistakes")
     })?;
     if let Some(reminder) = &report.reminder {
@@ -33,15 +34,18 @@ pub(crate) fn run(args: &LintArgs) -> CommandResult {
 
 fn told(report: &Report, form: LintForm) -> CommandResult<String> {
     match form {
-        LintForm::Text => Ok(text(report)),
+        LintForm::Text => Ok(text(report, colour::of_stdout())),
         LintForm::Json => output::document(&Document::of(report), Form::Json),
         LintForm::Github => Ok(report.findings.iter().map(annotation).collect()),
     }
 }
 
-fn text(report: &Report) -> String {
-    let findings = report.findings.iter();
-    let mut text: String = findings.map(|finding| format!("{}\n\n", finding.text)).collect();
+fn text(report: &Report, style: Style) -> String {
+    let findings = report.findings.iter().map(|finding| match style {
+        Style::Plain => &finding.text,
+        Style::Coloured => &finding.coloured,
+    });
+    let mut text: String = findings.map(|finding| format!("{finding}\n\n")).collect();
     if report.findings.is_empty() {
         text.push_str(
             match report.allowed {
@@ -134,6 +138,7 @@ mod tests {
             message: "100% gone".to_owned(),
             help: vec!["think".to_owned()],
             text: String::new(),
+            coloured: String::new(),
         };
         assert_eq!(
             annotation(&finding),

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::cli::{Form, PlanArgs};
 use crate::error::{CommandError, CommandResult, chain};
-use crate::{output, say};
+use crate::{colour, output, say};
 
 /// Plans, or takes the files as they are.
 pub(crate) fn run(args: &PlanArgs) -> CommandResult {
@@ -86,7 +86,7 @@ fn rehash(args: &PlanArgs) -> CommandResult {
 }
 
 fn refused(mistakes: Diagnostics) -> CommandError {
-    say::note(mistakes);
+    say::note(mistakes.text(colour::of_stderr()));
     CommandError::failure("nothing was written")
 }
 

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 
+use crate::colour;
 use crate::error::{CommandError, CommandResult};
 
 /// Writes to stdout.
@@ -21,7 +22,13 @@ pub(crate) fn line(text: impl fmt::Display) -> CommandResult {
 
 /// Writes a line to stderr, where somebody still reads it: there is no other place to complain.
 pub(crate) fn note(text: impl fmt::Display) {
-    let _unread = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+    let text = colour::painted(&format!("{text}\n"), colour::of_stderr());
+    let _unread = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes a question to stderr; the answer is typed behind it.
+pub(crate) fn ask(text: impl fmt::Display) {
+    let _unread = io::stderr().lock().write_all(text.to_string().as_bytes());
 }
 
 fn print_to(place: &mut impl Write, text: &str) -> CommandResult {

@@ -9,6 +9,15 @@ use std::fmt;
 
 use crate::source::{Place, Sources};
 
+/// Whether a text is coloured, as for a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Letters alone.
+    Plain,
+    /// With the codes by which a terminal colours them.
+    Coloured,
+}
+
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
@@ -47,8 +56,8 @@ impl Diagnostic {
     }
 
     /// All of it, as it is printed.
-    pub(crate) fn render(&self, sources: &Sources) -> String {
-        render::render(self, sources)
+    pub(crate) fn render(&self, sources: &Sources, style: Style) -> String {
+        render::render(self, sources, style)
     }
 
     fn at(place: Place, title: impl Into<String>) -> Self {
@@ -164,15 +173,25 @@ impl Diagnostics {
     }
 }
 
+impl Diagnostics {
+    /// All of them, as they are printed.
+    pub fn text(&self, style: Style) -> String {
+        let found = self.found.iter();
+        let mut text: String = found
+            .map(|diagnostic| format!("{}\n\n", diagnostic.render(&self.sources, style)))
+            .collect();
+        let count = match self.found.len() {
+            1 => "1 mistake".to_owned(),
+            count => format!("{count} mistakes"),
+        };
+        text.push_str(&format!("{count} {}", self.conclusion));
+        text
+    }
+}
+
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for diagnostic in &self.found {
-            writeln!(f, "{}\n", render::render(diagnostic, &self.sources))?;
-        }
-        match self.found.len() {
-            1 => write!(f, "1 mistake {}", self.conclusion),
-            count => write!(f, "{count} mistakes {}", self.conclusion),
-        }
+        f.write_str(&self.text(Style::Plain))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::Diagnostic;
+use super::{Diagnostic, Style};
 use crate::source::{Place, Sources};
 
 /// `crds.toml:12:8: unknown column type "strng"`.
@@ -19,20 +19,23 @@ pub(super) fn headline(diagnostic: &Diagnostic, sources: &Sources) -> String {
 }
 
 /// The headline, the marked source and the help, without a final newline.
-pub(super) fn render(diagnostic: &Diagnostic, sources: &Sources) -> String {
-    let mut text = headline(diagnostic, sources);
+pub(super) fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> String {
+    let (renderer, [bold, cyan, plain]) = match style {
+        Style::Plain => (Renderer::plain(), [""; 3]),
+        Style::Coloured => (Renderer::styled(), ["\u{1b}[1m", "\u{1b}[1;36m", "\u{1b}[0m"]),
+    };
+    let mut text = format!("{bold}{}{plain}", headline(diagnostic, sources));
     if let Some(place) = diagnostic.place {
         text.push('\n');
-        text.push_str(&snippet(diagnostic, place, sources));
+        text.push_str(&snippet(diagnostic, place, sources, &renderer));
     }
     for help in &diagnostic.help {
-        text.push_str("\nhelp: ");
-        text.push_str(help);
+        text.push_str(&format!("\n{cyan}help:{plain} {help}"));
     }
     text
 }
 
-fn snippet(diagnostic: &Diagnostic, place: Place, sources: &Sources) -> String {
+fn snippet(diagnostic: &Diagnostic, place: Place, sources: &Sources, renderer: &Renderer) -> String {
     let primary = Snippet::source(sources.text(place.file))
         .annotation(AnnotationKind::Primary.span(place.span()).label(&diagnostic.label));
     let here = diagnostic
@@ -50,5 +53,5 @@ fn snippet(diagnostic: &Diagnostic, place: Place, sources: &Sources) -> String {
             group = group.element(elsewhere);
         }
     }
-    Renderer::plain().render(&[group])
+    renderer.render(&[group])
 }

@@ -11,7 +11,7 @@ mod allow;
 
 pub use code::{Code, Level};
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Style};
 use crate::dialect::Dialect;
 use crate::lower::Lowered;
 use crate::plan::parse_file_name;
@@ -50,8 +50,10 @@ pub struct Finding {
     pub message: String,
     /// What to do about it, one line each.
     pub help: Vec<String>,
-    /// All of it for a terminal: place, code, message, the marked line, help.
+    /// All of it for a person: place, code, message, the marked line, help.
     pub text: String,
+    /// The same in colours.
+    pub coloured: String,
 }
 
 /// Looks at every migration and at the declaration.
@@ -89,6 +91,7 @@ fn tell(found: Found, sources: &Sources) -> Finding {
     let place = diagnostic.place().expect("a finding points at a line");
     let (line, column) = sources.line_and_column(place);
     let page = format!("{code} is explained in {}", code.page());
+    let coded = diagnostic.coded(code.as_str(), page);
     Finding {
         code,
         file: sources.file(place.file).path.clone(),
@@ -96,6 +99,7 @@ fn tell(found: Found, sources: &Sources) -> Finding {
         column,
         message,
         help,
-        text: diagnostic.coded(code.as_str(), page).render(sources),
+        text: coded.render(sources, Style::Plain),
+        coloured: coded.render(sources, Style::Coloured),
     }
 }

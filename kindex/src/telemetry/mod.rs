@@ -2,12 +2,14 @@
 //! work as OpenTelemetry traces. Knows what is logged nowhere.
 
 use std::env;
-use std::io::{self, IsTerminal};
+use std::io;
 
+use kindex_codegen::diag::Style;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing::Level;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -15,6 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::cli::{Cli, LogFormat};
+use crate::colour;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::say;
 use sender::Sender;
@@ -32,13 +35,13 @@ pub(crate) struct Telemetry {
 impl Telemetry {
     /// Begins to log and to trace, as flags and environment say.
     pub(crate) fn start(cli: &Cli) -> CommandResult<Self> {
-        let filter = EnvFilter::try_new(&cli.log).map_err(|error| {
+        let filter = EnvFilter::try_new(filter(&cli.log)).map_err(|error| {
             CommandError::usage(format_args!("--log {:?}: {error}", cli.log))
                 .hint("for example --log info,kindex_runtime=debug")
         })?;
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(io::stderr)
-            .with_ansi(io::stderr().is_terminal());
+            .with_ansi(colour::of_stderr() == Style::Coloured);
         let lines = match cli.log_format {
             LogFormat::Text => lines.boxed(),
             LogFormat::Json => lines.json().boxed(),
@@ -69,6 +72,16 @@ impl Drop for Telemetry {
     }
 }
 
+/// What is said about connections is said once by the store: the driver's own warnings are for who debugs.
+fn filter(asked: &str) -> String {
+    let debugs = |targets: Targets| targets.would_enable("sqlx", &Level::DEBUG);
+    if asked.contains("sqlx") || asked.parse().is_ok_and(debugs) {
+        asked.to_owned()
+    } else {
+        format!("{asked},sqlx=error")
+    }
+}
+
 fn is_traced() -> bool {
     let says = |name: &str, value: &str| env::var(name).is_ok_and(|found| found.eq_ignore_ascii_case(value));
     let named = ENDPOINTS
@@ -93,4 +106,22 @@ fn provider() -> CommandResult<SdkTracerProvider> {
         .with_batch_exporter(exporter.map_err(|error| unusable(&error))?)
         .with_resource(resource.build())
         .build())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_drivers_warnings_come_with_debug_alone() {
+        for (asked, taken) in [
+            ("info", "info,sqlx=error"),
+            ("warn,kindex_runtime=debug", "warn,kindex_runtime=debug,sqlx=error"),
+            ("debug", "debug"),
+            ("trace", "trace"),
+            ("info,sqlx=warn", "info,sqlx=warn"),
+        ] {
+            assert_eq!(filter(asked), taken);
+        }
+    }
 }
