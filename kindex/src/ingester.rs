@@ -29,7 +29,6 @@ pub(crate) struct Setup {
     /// Where the file does not say whether objects are given our finalizer.
     adopt_finalizers: bool,
     orphans: Allowance,
-    shown: String,
 }
 
 impl Setup {
@@ -38,13 +37,11 @@ impl Setup {
         let path = &args.config;
         let config = read(registry, path)?;
         let storage = config.metadata_storage_choice();
-        let shown = format!("as {} says", path.display());
         Ok(Self {
             config,
             storage,
             adopt_finalizers: false,
             orphans: Allowance::new(registry, &args.orphans.allow_orphans)?,
-            shown,
         })
     }
 
@@ -59,20 +56,17 @@ impl Setup {
         let address = match (&args.database.database, &args.config) {
             (Some(address), _) => address.clone(),
             (None, None) => data_dir.default_database(),
-            (None, Some(path)) => {
-                let shown = format!("as {} says", path.display());
+            (None, Some(_)) => {
                 let storage = config.metadata_storage_choice();
                 return Ok(Self {
                     storage,
                     config,
                     adopt_finalizers: true,
                     orphans,
-                    shown,
                 });
             }
         };
         let address: Address = database::parse(&address)?;
-        let shown = address.to_string();
         let storage = MetadataStorageChoice::On {
             address,
             pool: PoolConfig::default(),
@@ -82,15 +76,19 @@ impl Setup {
             storage,
             adopt_finalizers: true,
             orphans,
-            shown,
         })
     }
 
+    /// Whether both gates are open.
+    pub(crate) fn has_database(&self) -> bool {
+        matches!(self.storage, MetadataStorageChoice::On { .. })
+    }
+
     /// The database for people, without a password.
-    pub(crate) fn shown_database(&self) -> &str {
+    pub(crate) fn shown_database(&self) -> String {
         match &self.storage {
-            MetadataStorageChoice::Off { reason } => reason,
-            MetadataStorageChoice::On { .. } => &self.shown,
+            MetadataStorageChoice::Off { reason } => reason.clone(),
+            MetadataStorageChoice::On { address, .. } => address.to_string(),
         }
     }
 }
@@ -150,6 +148,7 @@ impl Ingestion {
             }
             MetadataStorageChoice::On { address, pool } => (address, pool),
         };
+        tracing::info!(database = %address, "Metadata storage enabled");
         let unusable = |error: &dyn std::error::Error| CommandError::usage(chain(error));
         let store = kindex_runtime::store::open(address, *registry, pool).map_err(|error| unusable(&error))?;
         let cluster = KubeCluster::new(access.config.clone()).map_err(|error| unusable(&error))?;

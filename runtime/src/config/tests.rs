@@ -10,12 +10,14 @@ const fn kind(name: &'static str, table: &'static str) -> Kind {
         version: "v1",
         plural: table,
         singular: table,
+        short_names: &[],
         scope: Scope::Namespaced,
         table,
         immutable: false,
         history: false,
         columns: &[],
         keys: &[],
+        printer_columns: &[],
         retention: None,
         manifest: "",
         decode: |_| Err(Vec::new()),
@@ -239,11 +241,21 @@ fn gate_two_closed_keeps_the_ingester_off_with_a_way_out() {
     assert!(reason.contains("mysql.host"), "{reason}");
 }
 
-#[test]
-fn gate_two_opens_with_any_of_host_user_database_or_the_flag() {
-    for key in ["host: h", "user: u", "database: d", "enabled: true"] {
+#[tokio::test]
+async fn gate_two_opens_with_any_of_host_user_database_or_the_flag() {
+    for (key, opened) in [
+        ("host: h", "mysql://root@h:3306/michelangelo"),
+        ("user: u", "mysql://u@localhost:3306/michelangelo"),
+        ("database: d", "mysql://root@localhost:3306/d"),
+        ("enabled: true", "mysql://root@localhost:3306/michelangelo"),
+    ] {
         let text = format!("metadataStorage: {{enableMetadataStorage: true}}\nmysql: {{{key}}}");
-        assert!(address(&text).starts_with("mysql://"), "{key}");
+        assert_eq!(address(&text), opened, "{key}");
+        let MetadataStorageChoice::On { address, pool } = parse(&text).metadata_storage_choice() else {
+            panic!("{key} opens the gate");
+        };
+        let opened = crate::store::open(&address, REGISTRY, &pool);
+        assert!(opened.is_ok(), "{key}: {:?}", opened.err());
     }
     let sqlite = "metadataStorage: {enableMetadataStorage: true}\nsqlite: {path: a/k.db}";
     assert_eq!(address(sqlite), "sqlite:a/k.db");

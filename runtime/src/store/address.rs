@@ -39,7 +39,7 @@ pub struct MySqlFields {
     pub user: String,
     /// Password, with any characters.
     pub password: String,
-    /// Database name.
+    /// Database name; empty: `michelangelo`, as all examples have it.
     pub database: String,
     /// Encryption.
     pub tls: Tls,
@@ -127,12 +127,10 @@ impl Address {
             .host(&or(&fields.host, "localhost"))
             .port(if fields.port == 0 { 3306 } else { fields.port })
             .username(&or(&fields.user, "root"))
+            .database(&or(&fields.database, "michelangelo"))
             .ssl_mode(fields.tls.mode.into());
         if !fields.password.is_empty() {
             options = options.password(&fields.password);
-        }
-        if !fields.database.is_empty() {
-            options = options.database(&fields.database);
         }
         if let Some(ca) = &fields.tls.ca {
             options = options.ssl_ca(ca);
