@@ -12,7 +12,7 @@ use kindex_api::server::{self, FrontProxy, Limits, Tls};
 use kindex_runtime::config::MetadataStorageChoice;
 use kindex_runtime::database_gauges::DatabaseGauges;
 use kindex_runtime::kind::Registry;
-use kindex_runtime::store::Calls;
+use kindex_runtime::store::{Calls, Outage};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -192,6 +192,7 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
     };
     let figures = prometheus::Registry::new();
     if let Rows::Stored(store) = &rows {
+        store.outage().into_iter().for_each(Outage::tell);
         let shown = figures.register(Box::new(DatabaseGauges::new(store.clone())));
         shown.expect("nothing is registered yet");
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
 use kindex_runtime::config::MetadataStorageChoice;
 use kindex_runtime::kind::{Kind, Registry};
+use kindex_runtime::store::Outage;
 use kindex_runtime::verify::Sides;
 use tokio::time::timeout;
 
@@ -29,6 +30,8 @@ pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult
 /// The same, and the cluster once more as one in which objects can be created.
 pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> CommandResult<(Sides, Arc<KubeCluster>)> {
     let storage = store(registry, &args.store)?;
+    // These commands go on through an outage, for a while.
+    storage.outage().into_iter().for_each(Outage::tell);
     let access = cluster(args).await?;
     if let Some(why) = silence(&access).await {
         let url = &access.config.cluster_url;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::cluster::{ClusterError, Notice, ObjectName, Page, Target, WatchEvent};
 use crate::kind::Problem;
 use crate::object::{Object, ResourceVersion, Uid};
-use crate::store::{Arrival, Life, QuarantineRecord, RowState, StoreError, Written};
+use crate::store::{Arrival, Life, OUTAGES, QuarantineRecord, RowState, StoreError, Written};
 
 /// Both clocks, read together.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,13 @@ pub struct StoreFailure {
     pub cause: &'static str,
     /// As the store says it.
     pub message: String,
+}
+
+impl StoreFailure {
+    /// Whether the store has told it already, for all kinds: see [`StoreError::is_outage`].
+    pub fn is_outage(&self) -> bool {
+        OUTAGES.contains(&self.cause)
+    }
 }
 
 impl From<StoreError> for StoreFailure {

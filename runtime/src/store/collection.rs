@@ -151,7 +151,7 @@ async fn delete_evicted<D: Driver>(
     let mut conflicts = 0;
     loop {
         let attempt = async {
-            let mut connection = driver.acquire(Purpose::Write).await?;
+            let mut connection = store.connections.acquire(Purpose::Write).await?;
             let under_way = store.connections.calls.begin(Step::Write, work.kind.name);
             let call = delete_evicted_on::<D>(store, &mut connection, work, select, &uids);
             let answer = under_way.bound(driver.call_timeout(), call).await;

@@ -1,12 +1,15 @@
 //! Calls on pooled connections: time limits, stale connections, transactions and the
 //! repetition of lost ones. Knows statements as values and no table.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 
 use super::calls::{Call, Calls, Step};
 use super::driver::{Driver, Fault, Param, Pooled, Purpose, Raw, Statement, begin};
+use super::outage::Outage;
 use super::write::{Batch, Work};
 use super::{PoolConfig, RowWrite, StoreError, Written};
 
@@ -17,12 +20,55 @@ pub(super) const CONFLICTS_MAX: u32 = 10;
 pub(super) struct Connections<D> {
     pub(super) driver: D,
     pub(super) calls: Calls,
+    pub(super) outage: Outage,
 }
+
+/// After so long without a connection it is asked why there is none.
+const SOON: Duration = Duration::from_millis(500);
 
 impl<D: Driver> Connections<D> {
     pub(super) fn new(driver: D) -> Self {
         let calls = Calls::new(PoolConfig::patience(driver.call_timeout()));
-        Self { driver, calls }
+        let outage = Outage::new(driver.address());
+        Self { driver, calls, outage }
+    }
+
+    /// A connection of the pool, which tries for a while where the server refuses. That it does is told at once.
+    pub(super) async fn acquire(&self, purpose: Purpose) -> Result<Pooled<D>, sqlx::Error> {
+        let mut acquired = pin!(self.driver.acquire(purpose));
+        let answer = match timeout(SOON, &mut acquired).await {
+            Ok(answer) => answer,
+            Err(_) => tokio::select! {
+                biased;
+                answer = &mut acquired => answer,
+                () = self.look() => acquired.await,
+            },
+        };
+        if let Err(error) = &answer {
+            self.note(error);
+        }
+        answer
+    }
+
+    /// Where the pool does not wait for its own connections to come free, a connection of its own says more.
+    async fn look(&self) {
+        let pool = self.driver.pool();
+        if pool.open < pool.max
+            && self.outage.lasts().is_none()
+            && let Err(error) = self.driver.connect().await
+        {
+            self.note(&error);
+        }
+    }
+
+    /// Tells an outage where no connection could be opened because of one.
+    pub(super) fn note(&self, error: &sqlx::Error) {
+        match D::classify(error) {
+            Fault::Connection(_) | Fault::Elsewhere(_) => {
+                self.outage.begins(error);
+            }
+            Fault::Conflict(_) | Fault::Retryable(_) | Fault::Schema | Fault::Refused => {}
+        }
     }
 
     /// Keeps an answer, and never again uses a connection that is broken, gave none in time or
@@ -37,6 +83,9 @@ impl<D: Driver> Connections<D> {
             let late = format!("no answer within {limit:?}");
             Err(std::io::Error::new(std::io::ErrorKind::TimedOut, late).into())
         });
+        if answer.is_ok() {
+            self.outage.ends();
+        }
         if let Err(error) = &answer {
             match D::classify(error) {
                 Fault::Connection(_) => D::discard(connection),
@@ -54,7 +103,7 @@ impl<D: Driver> Connections<D> {
     pub(super) async fn query(&self, statement: Statement, params: &[Param<'_>]) -> Result<Vec<D::Row>, sqlx::Error> {
         let mut stale = 0;
         loop {
-            let mut connection = self.driver.acquire(Purpose::Read).await?;
+            let mut connection = self.acquire(Purpose::Read).await?;
             let call = D::query(&mut connection, statement.clone(), params);
             let answer = self
                 .calls
@@ -72,7 +121,7 @@ impl<D: Driver> Connections<D> {
     pub(super) async fn execute(&self, statement: Statement, params: &[Param<'_>]) -> Result<u64, sqlx::Error> {
         let mut stale = 0;
         loop {
-            let mut connection = self.driver.acquire(Purpose::Write).await?;
+            let mut connection = self.acquire(Purpose::Write).await?;
             let call = D::execute(&mut connection, statement.clone(), params);
             let answer = self
                 .calls
@@ -108,7 +157,7 @@ impl<D: Driver> Connections<D> {
     async fn write_once(&self, work: &Work<'_>, writes: &[RowWrite]) -> Result<Vec<Written>, sqlx::Error> {
         let mut stale = 0;
         loop {
-            let mut connection = self.driver.acquire(Purpose::Write).await?;
+            let mut connection = self.acquire(Purpose::Write).await?;
             let mut begun = false;
             let under_way = self.calls.begin(Step::Write, work.kind.name);
             let call = self.write_on(&mut connection, &mut begun, &under_way, work, writes);

@@ -210,7 +210,7 @@ impl<D: Driver> SqlStore<D> {
         change: &Change<'_>,
     ) -> Result<Result<bool, StoreError>, sqlx::Error> {
         let driver = &self.connections.driver;
-        let mut connection = driver.acquire(Purpose::Write).await?;
+        let mut connection = self.connections.acquire(Purpose::Write).await?;
         let under_way = self.connections.calls.begin(Step::Write, work.kind.name);
         let call = self.change_row_on(&mut connection, work, change);
         let answer = under_way.bound(driver.call_timeout(), call).await;

@@ -134,6 +134,12 @@ pub(super) trait Driver: Send + Sync + 'static {
     where
         Self: Sized;
 
+    /// Where the database is, without a password.
+    fn address(&self) -> String;
+
+    /// Opens a connection beside the pool and closes it: why there is none, where there is none.
+    fn connect(&self) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+
     /// Gets rid of a connection that did not answer in time, without waiting for it.
     fn discard(connection: Pooled<Self>)
     where

@@ -17,6 +17,8 @@ mod driver;
 
 mod calls;
 
+mod outage;
+
 mod sql;
 
 mod template;
@@ -89,6 +91,7 @@ pub use migration::{
     AdoptOptions, Adopted, AdoptedKind, Applied, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
     PendingStep, ScriptError, Unfit, Unfits,
 };
+pub use outage::Outage;
 pub use page::Page;
 pub use past::{AsOf, History, Past};
 pub use past_list::ListAt;
@@ -295,7 +298,22 @@ pub trait MetadataStorage: Maintenance + History + Migrations + Queries + Direct
     fn calls(&self) -> Option<&Calls> {
         None
     }
+
+    /// Whether the database can be reached, for a store that has one to reach.
+    fn outage(&self) -> Option<&Outage> {
+        None
+    }
 }
+
+impl StoreError {
+    /// Whether the database is out of reach or does not answer, which the store tells the log once for all calls.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Retryable { cause, .. } if OUTAGES.contains(cause))
+    }
+}
+
+/// The causes of [`StoreError::Retryable`] that are an [`Outage`], or a call that is [`Stalled`].
+pub(crate) const OUTAGES: [&str; 2] = ["connection", "timeout"];
 
 /// The connections of a store at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

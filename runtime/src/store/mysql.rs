@@ -18,7 +18,7 @@ use super::driver::{
     Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Statement, classify_common, parse_time, time_text,
 };
 use super::explained::{Access, PlanStep};
-use super::{PoolConfig, PoolUse, StoreError};
+use super::{Address, PoolConfig, PoolUse, StoreError};
 use crate::kind::ColumnType;
 use crate::value::Value;
 
@@ -77,8 +77,12 @@ impl MySqlDriver {
     }
 
     async fn connect_once(&self, options: &MySqlConnectOptions) -> Result<MySqlConnection, sqlx::Error> {
-        let connect = tokio::time::timeout(self.config.acquire_timeout, options.connect());
-        connect.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+        let limit = self.config.acquire_timeout;
+        let connect = tokio::time::timeout(limit, options.connect());
+        connect.await.unwrap_or_else(|_| {
+            let late = format!("no connection within {limit:?}");
+            Err(std::io::Error::new(std::io::ErrorKind::TimedOut, late).into())
+        })
     }
 }
 
@@ -141,6 +145,14 @@ impl Driver for MySqlDriver {
             }
             acquired => acquired,
         }
+    }
+
+    fn address(&self) -> String {
+        Address::MySql(Box::new(self.options.clone())).to_string()
+    }
+
+    async fn connect(&self) -> Result<(), sqlx::Error> {
+        self.connect_once(&self.options).await?.close().await
     }
 
     /// Dropping the socket is all that can be done about a server that hangs.

@@ -17,8 +17,8 @@ use super::select::Select;
 use super::sql::{self, KindSql, LIST_MAX, ListFilter};
 use super::write::{Work, padded_list};
 use super::{
-    Arrival, Calls, Counts, Dialect, ListQuery, MetadataStorage, Page, PoolUse, QuarantineRecord, RowState, RowWrite,
-    StoreError, Stored, Written, bookkeeping, page, schema,
+    Arrival, Calls, Counts, Dialect, ListQuery, MetadataStorage, Outage, Page, PoolUse, QuarantineRecord, RowState,
+    RowWrite, StoreError, Stored, Written, bookkeeping, page, schema,
 };
 use crate::kind::{Kind, Registry};
 use crate::object::{Object, ResourceVersion, Uid};
@@ -118,7 +118,10 @@ impl<D: Driver> SqlStore<D> {
 impl<D: Driver> MetadataStorage for SqlStore<D> {
     async fn prepare(&self) -> Result<(), StoreError> {
         let bookkeeping = |error| failure::<D>(BOOKKEEPING, error);
-        self.connections.driver.create_database().await.map_err(bookkeeping)?;
+        let created = self.connections.driver.create_database().await;
+        created
+            .inspect_err(|error| self.connections.note(error))
+            .map_err(bookkeeping)?;
         let recorded = self.recorded_schema().await?;
         let standing = self.standing().await?;
         let refusal = recorded.as_ref().and_then(|(version, _)| schema::refusal(*version));
@@ -350,6 +353,10 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
 
     fn calls(&self) -> Option<&Calls> {
         Some(&self.connections.calls)
+    }
+
+    fn outage(&self) -> Option<&Outage> {
+        Some(&self.connections.outage)
     }
 }
 

@@ -18,11 +18,12 @@ use super::driver::{
     Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Statement, classify_common, parse_time, time_text,
 };
 use super::explained::{Access, PlanStep};
-use super::{PoolConfig, PoolUse, SqlitePlace};
+use super::{Address, PoolConfig, PoolUse, SqlitePlace};
 use crate::kind::ColumnType;
 use crate::value::Value;
 
 pub(super) struct SqliteDriver {
+    place: SqlitePlace,
     /// One connection: writers wait for it in turn, instead of polling the file's lock.
     writer: SqlitePool,
     /// `None` for a database in memory, which is that of one connection.
@@ -43,6 +44,7 @@ impl SqliteDriver {
             SqlitePlace::File(_) => Some(pool(config.max_open.clamp(1, 8), config).connect_lazy_with(options)),
         };
         Self {
+            place: place.clone(),
             writer,
             readers,
             config: config.clone(),
@@ -98,6 +100,15 @@ impl Driver for SqliteDriver {
             Purpose::Read => self.readers.as_ref().unwrap_or(&self.writer).acquire().await,
             Purpose::Write => self.writer.acquire().await,
         }
+    }
+
+    fn address(&self) -> String {
+        Address::Sqlite(self.place.clone()).to_string()
+    }
+
+    /// Whoever may open the file has the database.
+    async fn connect(&self) -> Result<(), sqlx::Error> {
+        Ok(())
     }
 
     /// The connection's thread ends its statement; the pool then rolls back.
@@ -323,12 +334,14 @@ mod tests {
             version: "v1",
             plural: "things",
             singular: "thing",
+            short_names: &[],
             scope: Scope::Namespaced,
             table: "thing",
             immutable: false,
             history: false,
             columns: &[],
             keys: &[KEY],
+            printer_columns: &[],
             retention: None,
             manifest: "",
             decode: |_| Err(Vec::new()),

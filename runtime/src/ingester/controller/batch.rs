@@ -317,7 +317,7 @@ impl Controller {
         // Of many objects one is named: the one that somebody waits for.
         let named = uids.iter().find(|uid| self.is_leaving(uid)).or(uids.first());
         let named = named.map(|uid| self.entries[uid].name.clone());
-        self.note_batch_failure(what, failure, named.as_ref());
+        self.note_batch_failure(what, failure, named.as_ref(), deletes);
         for uid in &uids {
             self.forget_row(uid);
             let entry = self.entries.get_mut(uid).expect("entries in a batch exist");

@@ -268,18 +268,25 @@ impl Controller {
     }
 
     fn note_store_failure(&mut self, what: &str, failure: &StoreFailure) {
-        self.note_batch_failure(what, failure, None);
+        self.note_batch_failure(what, failure, None, false);
     }
 
-    fn note_batch_failure(&mut self, what: &str, failure: &StoreFailure, object: Option<&ObjectName>) {
+    /// An outage is told by the store once for all kinds; that a deletion waits for its end is told each time.
+    fn note_batch_failure(
+        &mut self,
+        what: &str,
+        failure: &StoreFailure,
+        object: Option<&ObjectName>,
+        is_awaited: bool,
+    ) {
         self.metrics.retry(failure.cause);
-        tracing::warn!(
-            kind = self.kind.name,
-            object = object.map(tracing::field::display),
-            cause = failure.cause,
-            "{what}: {}",
-            failure.message
-        );
+        let (kind, cause, message) = (self.kind.name, failure.cause, &failure.message);
+        let object = object.map(tracing::field::display);
+        if failure.is_outage() && !is_awaited {
+            tracing::debug!(kind, object, cause, "{what}: {message}");
+        } else {
+            tracing::warn!(kind, object, cause, "{what}: {message}");
+        }
         self.last_error = Some(format!("{what}: {}", failure.message));
     }
 }

@@ -31,6 +31,8 @@ use kind_task::KindTask;
 
 /// Longest pause before a task that panicked, or a database that is down, is tried again.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// How often the database is asked whether it is there.
+const LOOK_PERIOD: Duration = Duration::from_secs(2);
 const PAUSE_FIRST: Duration = Duration::from_millis(200);
 /// A task that ran longer is not one that panics at every start.
 const HEALTHY: Duration = Duration::from_secs(60);
@@ -132,6 +134,10 @@ impl Ingester {
             });
         }
         show_status(&figures, &kinds, &database, &storage);
+        if let Some(outage) = storage.outage() {
+            let statuses: Vec<_> = kinds.iter().map(|kind| kind.status.clone()).collect();
+            outage.count_waiting(move || statuses.iter().map(|status| status.borrow().pending).sum());
+        }
         let supervisor = tokio::spawn(supervise_all(storage.clone(), database_state, supervised, stopped));
         Self {
             division,
@@ -236,7 +242,24 @@ async fn supervise_all(
     for kind in supervised {
         tasks.spawn(supervise(kind));
     }
+    tasks.spawn(look_after(storage, stop));
     tasks.join_all().await;
+}
+
+/// Asks the database from time to time, so that the store tells an outage also while nothing changes.
+async fn look_after(storage: Arc<dyn MetadataStorage>, mut stop: watch::Receiver<bool>) {
+    while storage.outage().is_some() {
+        let look = async {
+            tokio::time::sleep(LOOK_PERIOD).await;
+            // What comes of it is the store's to tell.
+            let _told = storage.clock().await;
+        };
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            () = look => {}
+        }
+    }
 }
 
 /// Waits for the database; whether it came before the end.
@@ -250,7 +273,12 @@ async fn prepare(
             break;
         };
         let text = chain(&error);
-        tracing::error!("The metadata storage is not ready: {text}");
+        let is_known = error.is_outage() || state.borrow().as_ref() == Some(&text);
+        if is_known {
+            tracing::debug!("The metadata storage is not ready: {text}");
+        } else {
+            tracing::error!("The metadata storage is not ready: {text}");
+        }
         state.send_replace(Some(text));
         let pause = backoff::pause(attempt, PAUSE_FIRST, PAUSE_MAX, &mut rand::rng());
         if tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_ok() {

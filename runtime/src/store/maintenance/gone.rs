@@ -123,7 +123,7 @@ async fn remove_once<D: Driver>(
     gone: &Gone,
     uids: &[&str],
 ) -> Result<Vec<Uid>, sqlx::Error> {
-    let mut connection = connections.driver.acquire(Purpose::Write).await?;
+    let mut connection = connections.acquire(Purpose::Write).await?;
     let sql = gone.sql(connections, kind);
     let under_way = connections.calls.begin(Step::Write, kind.name);
     let call = remove_on::<D>(&mut connection, kind, &sql, gone, uids);

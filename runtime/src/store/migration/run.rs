@@ -36,7 +36,7 @@ impl<D: Driver> Lock<D> {
         let Some(take) = driver.dialect().take_migration_lock() else {
             return Ok(Self { connection: None });
         };
-        let mut connection = driver.acquire(Purpose::Write).await.map_err(failed)?;
+        let mut connection = store.connections.acquire(Purpose::Write).await.map_err(failed)?;
         loop {
             let params = [Param::Int(LOCK_SECONDS)];
             let taken = D::query(&mut connection, fixed(take), &params).await.map_err(failed)?;
@@ -222,7 +222,7 @@ async fn change_once<D: Driver>(
     text: &str,
 ) -> Result<(), sqlx::Error> {
     let dialect = store.connections.driver.dialect();
-    let mut connection = store.connections.driver.acquire(Purpose::Write).await?;
+    let mut connection = store.connections.acquire(Purpose::Write).await?;
     let done = change_on::<D>(dialect, &mut connection, noted, text).await;
     D::discard(connection);
     done

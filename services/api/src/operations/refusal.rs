@@ -228,7 +228,11 @@ pub(super) fn of_query(error: &StoreError) -> Refusal {
             Refusal::bad_request(error.to_string())
         }
         StoreError::Retryable { .. } | StoreError::Schema(_) => {
-            tracing::warn!(%error, "The database cannot answer");
+            if error.is_outage() {
+                tracing::debug!(%error, "The database cannot answer");
+            } else {
+                tracing::warn!(%error, "The database cannot answer");
+            }
             Refusal::try_again(
                 Reason::ServiceUnavailable,
                 "the database of stored objects cannot answer now; try again",

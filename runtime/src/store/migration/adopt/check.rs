@@ -91,7 +91,7 @@ pub(super) async fn unhurried<D: Driver>(
     connections: &Connections<D>,
     question: Statement,
 ) -> Result<Vec<D::Row>, sqlx::Error> {
-    let mut connection = connections.driver.acquire(Purpose::Read).await?;
+    let mut connection = connections.acquire(Purpose::Read).await?;
     let rows = D::query(&mut connection, question, &[]).await;
     if rows.is_err() {
         D::discard(connection);

@@ -1,0 +1,135 @@
+//! Whether the database can be reached at all. It is told in the log when it is lost and when it is back, once for all
+//! calls of a store, whatever kinds they are of. Knows no statement.
+
+use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Counts the objects that wait for the database.
+type Waiting = Box<dyn Fn() -> usize + Send + Sync>;
+
+/// The times at which the database cannot be reached.
+pub struct Outage {
+    /// For people: where the database is, without a password.
+    database: String,
+    since: Mutex<Option<Instant>>,
+    waiting: OnceLock<Waiting>,
+    is_told: AtomicBool,
+}
+
+impl Outage {
+    pub(super) fn new(database: String) -> Self {
+        Self {
+            database,
+            since: Mutex::default(),
+            waiting: OnceLock::new(),
+            is_told: AtomicBool::new(false),
+        }
+    }
+
+    /// Has outages told in the log from now on, for who goes on through them; a single question ends with its error.
+    pub fn tell(&self) {
+        self.is_told.store(true, Ordering::Relaxed);
+    }
+
+    /// The same, with how many objects waited for the end of each. The first counter stays.
+    pub fn count_waiting(&self, count: impl Fn() -> usize + Send + Sync + 'static) {
+        // One ingester works on a store.
+        let _first = self.waiting.set(Box::new(count));
+        self.tell();
+    }
+
+    /// Since when it lasts; `None` where the database can be reached, as far as anybody tried.
+    pub fn lasts(&self) -> Option<Duration> {
+        self.since().map(|since| since.elapsed())
+    }
+
+    /// The database was not reached. Whether this is news, which is told.
+    pub(super) fn begins(&self, why: &dyn Display) -> bool {
+        let mut since = self.since();
+        if since.is_some() {
+            return false;
+        }
+        *since = Some(Instant::now());
+        let text = self.news(why);
+        match self.is_told.load(Ordering::Relaxed) {
+            true => tracing::error!("{text}"),
+            false => tracing::debug!("{text}"),
+        }
+        true
+    }
+
+    /// The database answered. Whether this is news, which is told.
+    pub(super) fn ends(&self) -> bool {
+        let Some(since) = self.since().take() else {
+            return false;
+        };
+        let text = self.farewell(since.elapsed());
+        match self.is_told.load(Ordering::Relaxed) {
+            true => tracing::info!("{text}"),
+            false => tracing::debug!("{text}"),
+        }
+        true
+    }
+
+    fn news(&self, why: &dyn Display) -> String {
+        let meanwhile = match self.waiting.get() {
+            Some(_) => "Objects wait in the cluster until it is back",
+            None => "It is asked again",
+        };
+        format!("The database {} cannot be reached: {why}. {meanwhile}", self.database)
+    }
+
+    fn farewell(&self, lasted: Duration) -> String {
+        let Self { database, waiting, .. } = self;
+        let seconds = lasted.as_secs();
+        let waited = match waiting.get().map(|count| count()) {
+            None => String::new(),
+            Some(1) => "; 1 object waited".to_owned(),
+            Some(objects) => format!("; {objects} objects waited"),
+        };
+        format!("The database {database} is back after {seconds} s{waited}")
+    }
+
+    fn since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_is_news_once_and_so_is_its_end() {
+        let outage = Outage::new("mysql://kindex@db:3306/d".to_owned());
+        assert!(!outage.ends() && outage.lasts().is_none());
+        assert!(outage.begins(&"refused"));
+        assert!(!outage.begins(&"refused") && outage.lasts().is_some());
+        assert!(outage.ends());
+        assert!(!outage.ends() && outage.lasts().is_none());
+        assert!(outage.begins(&"refused again"), "the next one is another");
+    }
+
+    #[test]
+    fn its_end_says_how_long_it_lasted_and_what_waited() {
+        let outage = Outage::new("mysql://kindex@db:3306/d".to_owned());
+        let back = "The database mysql://kindex@db:3306/d is back after 37 s";
+        assert_eq!(outage.farewell(Duration::from_millis(37_900)), back);
+        let lost = "The database mysql://kindex@db:3306/d cannot be reached: refused. ";
+        assert_eq!(outage.news(&"refused"), format!("{lost}It is asked again"));
+        outage.count_waiting(|| 12);
+        assert!(
+            outage
+                .news(&"refused")
+                .ends_with(". Objects wait in the cluster until it is back")
+        );
+        assert_eq!(
+            outage.farewell(Duration::from_secs(37)),
+            format!("{back}; 12 objects waited")
+        );
+    }
+}
