@@ -1,11 +1,12 @@
 //! `kindex release`: takes the finalizer off all objects, so that no deletion waits for an
 //! ingester that was switched off.
 
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
-use kindex_runtime::kind::Registry;
+use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::release::{Options, Place, ReleaseError, Released, release};
 use kindex_runtime::store::StoreError;
 
@@ -14,6 +15,9 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
 use crate::{say, sides};
+
+/// From so many objects on, a person is asked first.
+const MUCH: u64 = 100;
 
 /// Releases kind by kind and prints what was done.
 pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResult {
@@ -30,18 +34,67 @@ pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResul
         ..Options::default()
     };
     let place = place(registry, args).await?;
-    let bar = Bar::new();
-    let mut released: Vec<Released> = Vec::new();
-    for kind in kinds {
-        let is_first = released.iter().all(|kind| kind.released == 0);
-        let done = release(&place, kind, is_first, &options, &bar).await;
-        released.push(done.map_err(|error| stopped(&error))?);
+    if !args.dry_run && !args.yes {
+        let rehearsal = Options {
+            dry_run: true,
+            ..options.clone()
+        };
+        let wanted: u64 = all(&place, &kinds, &rehearsal)
+            .await?
+            .iter()
+            .map(|kind| kind.guarded)
+            .sum();
+        if is_much(wanted, args.force) {
+            confirm(&question(wanted, args.force))?;
+        }
     }
+    let released = all(&place, &kinds, &options).await?;
     if let Some(storage) = &place.storage {
         storage.close().await;
     }
     say::print(render(&released, args.output)?)?;
     judge(&released)
+}
+
+async fn all(place: &Place, kinds: &[&'static Kind], options: &Options) -> CommandResult<Vec<Released>> {
+    let bar = Bar::new();
+    let mut released: Vec<Released> = Vec::new();
+    for kind in kinds {
+        let is_first = released.iter().all(|kind| kind.released == 0);
+        let done = release(place, kind, is_first, options, &bar).await;
+        released.push(done.map_err(|error| stopped(&error))?);
+    }
+    Ok(released)
+}
+
+/// Whether a person is asked first.
+fn is_much(objects: u64, force: bool) -> bool {
+    objects >= MUCH || force && objects > 0
+}
+
+fn question(objects: u64, force: bool) -> String {
+    let objects = match objects {
+        1 => "1 object".to_owned(),
+        objects => format!("{objects} objects"),
+    };
+    match force {
+        false => format!("This takes the finalizer off {objects}."),
+        true => format!("This takes the finalizer off {objects}, whether or not SQL holds their last version."),
+    }
+}
+
+/// Asks at a terminal; elsewhere nobody can answer, and --yes has to be said.
+fn confirm(question: &str) -> CommandResult {
+    let refused = |why: &str| Err(CommandError::usage(why).hint("say --yes to go on, or --dry-run to see what it is"));
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return refused(&format!("{question} Nobody is at a terminal to confirm that"));
+    }
+    say::ask(format_args!("{question} Go on? [y/N] "));
+    let mut answer = String::new();
+    match io::stdin().read_line(&mut answer) {
+        Ok(_) if ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) => Ok(()),
+        Ok(_) | Err(_) => refused("nothing was released"),
+    }
 }
 
 /// Both sides, or the cluster alone where SQL is not to be asked.
@@ -90,6 +143,7 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
             kind.guarded,
             kind.released,
             kind.gone,
+            kind.elsewhere,
             kind.stored,
             kind.unstored,
             kind.contended,
@@ -104,6 +158,7 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
         "guarded",
         "released",
         "gone",
+        "elsewhere",
         "stored",
         "unstored",
         "contended",
@@ -124,4 +179,17 @@ fn judge(released: &[Released]) -> CommandResult {
         "`kindex quarantine list` says why they are refused; --force releases them all the same; run the command again \
          for the others",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn much_is_asked_about_and_so_is_force_wherever_it_does_anything() {
+        assert!(!is_much(99, false) && is_much(100, false));
+        assert!(!is_much(0, true) && is_much(1, true));
+        assert_eq!(question(1, false), "This takes the finalizer off 1 object.");
+        assert!(question(2, true).contains("2 objects, whether or not SQL holds"));
+    }
 }

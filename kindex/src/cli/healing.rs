@@ -164,6 +164,10 @@ pub struct ReleaseArgs {
     #[arg(long)]
     pub force: bool,
 
+    /// Do not ask, however many objects there are; a script has to say so from 100 objects on, and with --force.
+    #[arg(short, long, conflicts_with = "dry_run")]
+    pub yes: bool,
+
     /// At most so many objects a second; default: as fast as the cluster takes them.
     #[arg(long, value_name = "NUMBER")]
     pub objects_per_second: Option<f64>,
@@ -189,6 +193,7 @@ Examples:
   kindex release --dry-run
   kindex release
   kindex release --kind pipelineruns --objects-per-second 200 --config /etc/kindex/config.yaml
+  kindex release --yes                    in a script
   kindex release --force                  the database is gone
 
 The way back: switch the ingester on again. With adoptFinalizers it gives the finalizer to every object.";

@@ -36,8 +36,10 @@ pub struct Released {
     pub objects: u64,
     /// Those that held the finalizer.
     pub guarded: u64,
-    /// Those that do not any more; of a dry run, those that would not.
+    /// Those that this run took it off; of a dry run, those that it would take it off.
     pub released: u64,
+    /// Those that somebody else took it off meanwhile, such as another release.
+    pub elsewhere: u64,
     /// Those among them that went with it: somebody had deleted them.
     pub gone: u64,
     /// Those that SQL lacked, in this version or at all, and holds now; of a dry run, those it lacks.
@@ -96,12 +98,13 @@ impl Releaser<'_> {
                 released.released += 1;
                 released.gone += 1;
             }
+            Outcome::Elsewhere => released.elsewhere += 1,
             Outcome::Unstored => released.unstored += 1,
             Outcome::Contended => released.contended += 1,
         }
         match outcome {
             Outcome::Released(object) => Some(object),
-            Outcome::Gone | Outcome::Unstored | Outcome::Contended => None,
+            Outcome::Gone | Outcome::Elsewhere | Outcome::Unstored | Outcome::Contended => None,
         }
     }
 
@@ -189,18 +192,21 @@ impl Releaser<'_> {
     /// Takes the finalizer off one object. One that somebody changed meanwhile is read and stored again.
     pub(super) async fn release(&self, object: &Object) -> Result<Outcome, ReleaseError> {
         let mut object = object.clone();
+        let mut maybe_ours = false;
         for _ in 0..CONFLICTS_MAX {
-            match self.set_finalizers(&object).await {
+            let (answer, repeated) = self.set_finalizers(&object).await;
+            maybe_ours |= repeated;
+            match answer {
                 Ok(after) if after.metadata.deletion_timestamp.is_some() => return Ok(Outcome::Gone),
                 Ok(after) => return Ok(Outcome::Released(after)),
-                Err(ClusterError::NotFound(_)) => return Ok(Outcome::Gone),
+                Err(ClusterError::NotFound(_)) => return Ok(Outcome::without(None, maybe_ours)),
                 Err(ClusterError::Conflict(_)) => {}
                 Err(source) => return Err(ReleaseError::cluster(self.kind, source)),
             }
             let now = self.get(&ObjectName::of(&object)).await?;
             match now.filter(|now| now.metadata.uid == object.metadata.uid) {
-                None => return Ok(Outcome::Gone),
-                Some(now) if !self.head(&now).guarded => return Ok(Outcome::Released(now)),
+                None => return Ok(Outcome::without(None, maybe_ours)),
+                Some(now) if !self.head(&now).guarded => return Ok(Outcome::without(Some(now), maybe_ours)),
                 Some(now) => {
                     let mut again = Released::default();
                     let Some(stored) = self.store(vec![now], &mut again).await?.pop() else {
@@ -218,12 +224,18 @@ impl Releaser<'_> {
         now.map_err(|source| ReleaseError::cluster(self.kind, source))
     }
 
-    async fn set_finalizers(&self, object: &Object) -> Result<Object, ClusterError> {
+    /// The answer, and whether it is that to a repetition: an earlier attempt may have been carried out.
+    async fn set_finalizers(&self, object: &Object) -> (Result<Object, ClusterError>, bool) {
         let mut finalizers = object.metadata.finalizers.clone();
         finalizers.retain(|finalizer| finalizer != self.platform.finalizer);
         let target = Target::of(object);
-        let release = || self.cluster.set_finalizers(self.kind, &target, &finalizers);
-        patiently(self.options.patience, release).await
+        let mut attempts = 0;
+        let release = || {
+            attempts += 1;
+            self.cluster.set_finalizers(self.kind, &target, &finalizers)
+        };
+        let answer = patiently(self.options.patience, release).await;
+        (answer, attempts > 1)
     }
 }
 
@@ -233,8 +245,22 @@ pub(super) enum Outcome {
     Released(Object),
     /// It had been deleted, and nothing of ours holds it any more.
     Gone,
+    /// Somebody else released it, who stores what that made of it, or it went without us.
+    Elsewhere,
     /// The database refuses what it became meanwhile.
     Unstored,
     /// It changed all the time.
     Contended,
+}
+
+impl Outcome {
+    /// Of an object without the finalizer, by us where an answer was lost, by somebody else otherwise. Who releases
+    /// also stores what that makes: two who did would each take the other for an ingester.
+    fn without(now: Option<Object>, maybe_ours: bool) -> Self {
+        match (now, maybe_ours) {
+            (_, false) => Self::Elsewhere,
+            (Some(now), true) => Self::Released(now),
+            (None, true) => Self::Gone,
+        }
+    }
 }

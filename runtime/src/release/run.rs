@@ -192,7 +192,7 @@ impl Releaser<'_> {
                 self.progress.begin(self.kind.name, total);
             }
             token = page.continue_token.take();
-            if !*alone && let Some(first) = self.first_guarded(&page) {
+            while !*alone && let Some(first) = self.first_guarded(&page) {
                 let object = page.objects.remove(first);
                 *alone = self.release_first(object, released).await?;
             }

@@ -9,4 +9,5 @@ mod gaps;
 mod history;
 mod leaving;
 mod races;
+mod releases;
 mod restoration;

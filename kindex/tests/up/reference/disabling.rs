@@ -131,7 +131,13 @@ fn an_object_that_sql_refuses_stays_guarded_until_it_is_forced(site: &Site) {
     );
 
     stage.server.kill();
-    let forced = stage.report(&["release", "--force"]);
+    let (code, _, stderr) = stage.command(&["release", "--force"]);
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(
+        stderr.contains("finalizer off 1 object, whether or not SQL holds"),
+        "{stderr}"
+    );
+    let forced = stage.report(&["release", "--force", "--yes"]);
     assert_eq!((sum(&forced, "guarded"), sum(&forced, "released")), (1, 1));
     stage.kubectl("delete model test-model");
     stage.wait_until_gone();
