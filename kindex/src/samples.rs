@@ -9,7 +9,7 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::install::FIELD_MANAGER;
 use crate::platform::Sample;
 
-/// Applies the manifests in their order; returns how many.
+/// Applies the manifests in their order, each with its status, as its controller would report it; returns how many.
 pub(crate) async fn apply(client: &Client, registry: &Registry, samples: &[Sample]) -> CommandResult<usize> {
     for (file, text) in samples {
         let failed = |error: &dyn std::error::Error| CommandError::failure(format_args!("{file}: {}", chain(error)));
@@ -20,13 +20,21 @@ pub(crate) async fn apply(client: &Client, registry: &Registry, samples: &[Sampl
             Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
             None => Api::all_with(client.clone(), &resource),
         };
-        api.patch(
-            &object.name_any(),
-            &PatchParams::apply(FIELD_MANAGER),
-            &Patch::Apply(&object),
-        )
-        .await
-        .map_err(|error| failed(&error))?;
+        let (name, params, patch) = (
+            object.name_any(),
+            PatchParams::apply(FIELD_MANAGER),
+            Patch::Apply(&object),
+        );
+        let applied = api.patch(&name, &params, &patch).await;
+        applied.map_err(|error| failed(&error))?;
+        if object.data.get("status").is_some() {
+            match api.patch_status(&name, &params, &patch).await {
+                // A final object may have left the cluster already.
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                Err(error) => return Err(failed(&error)),
+                Ok(_) => {}
+            }
+        }
     }
     Ok(samples.len())
 }

@@ -106,7 +106,7 @@ async fn work(platform: &Platform, args: &UpArgs, place: &ClusterPlace, ingestio
         report::settled(&settled)?;
     }
     if args.once {
-        Ok(())
+        report::afterwards(platform, args, place)
     } else {
         std::future::pending().await
     }

@@ -2,9 +2,10 @@
 //! where the samples went.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::{DATA_DIR, UpArgs};
+use crate::database;
 use crate::error::CommandResult;
 use crate::ingester::Setup;
 use crate::output::table;
@@ -34,33 +35,92 @@ pub(crate) fn announce(
     lines.extend(api.map(|api| format!("  api          {api}")));
     lines.push(format!("  readiness    http://{health}/readyz"));
     lines.push(format!("  kinds        {}", platform.registry.kinds.len()));
-    lines.push(String::new());
-    lines.extend(next_steps(platform, args, &place.kubeconfig, api));
+    if !args.once {
+        lines.push(String::new());
+        lines.extend(next_steps(platform, args, setup, &place.kubeconfig, api));
+    }
     lines.push(String::new());
     say::line(lines.join("\n"))
 }
 
-/// What can be typed in another terminal as it stands.
-fn next_steps(platform: &Platform, args: &UpArgs, kubeconfig: &Path, api: Option<&str>) -> Vec<String> {
-    let group = platform.registry.platform.group;
-    let first = platform.registry.kinds.first().map_or("KIND", |kind| kind.plural);
-    let kubectl = api.map(|api| format!("  kubectl --server {api} get {first}    # live and archived as one"));
-    let data_dir = &args.data_dir.data_dir;
-    let from = if args.database.database.is_some() || args.config.is_some() {
-        " --database ADDRESS    # the one above, with its password".to_owned()
-    } else if data_dir == Path::new(DATA_DIR) {
-        String::new()
-    } else {
-        format!(" --data-dir {}", quoted(data_dir))
+/// What can be typed once the process has ended: what needs the rows alone, and how the cluster comes back.
+pub(crate) fn afterwards(platform: &Platform, args: &UpArgs, place: &ClusterPlace) -> CommandResult {
+    let first = first_kind(platform);
+    let (program, from) = (program(), database_flag(args));
+    let again = match &args.kubeconfig {
+        Some(path) => format!("  {program} up --kubeconfig {}{from}", quoted(path)),
+        None => format!("  {program} up{from}"),
     };
+    let mut lines = vec![
+        String::new(),
+        "Try next:".to_owned(),
+        format!("  {program} get {first}{from}"),
+        format!("  {program} get {first}{from} -o yaml"),
+        format!("{again}    # until Ctrl-C"),
+    ];
+    if args.kubeconfig.is_none() {
+        let kubeconfig = quoted(&place.kubeconfig);
+        lines.push(format!(
+            "  KUBECONFIG={kubeconfig} kubectl get {first} -A    # meanwhile"
+        ));
+    }
+    lines.extend(meaning(&lines));
+    say::line(lines.join("\n"))
+}
+
+/// What can be typed in another terminal as it stands.
+fn next_steps(platform: &Platform, args: &UpArgs, setup: &Setup, kubeconfig: &Path, api: Option<&str>) -> Vec<String> {
+    let group = platform.registry.platform.group;
+    let first = first_kind(platform);
+    let kubectl = api.map(|api| format!("  kubectl --server {api} get {first} -A    # live and archived as one"));
     let mut steps = vec![
         "Try next:".to_owned(),
         format!("  export KUBECONFIG={}", quoted(kubeconfig)),
         format!("  kubectl api-resources --api-group={group}"),
     ];
     steps.extend(kubectl);
-    steps.push(format!("  kindex get {first}{from}"));
+    if setup.has_database() {
+        steps.push(format!("  {} get {first}{}", program(), database_flag(args)));
+    }
+    steps.extend(meaning(&steps));
     steps
+}
+
+fn first_kind(platform: &Platform) -> &'static str {
+    platform.registry.kinds.first().map_or("KIND", |kind| kind.plural)
+}
+
+/// How a command finds the rows of this run.
+fn database_flag(args: &UpArgs) -> String {
+    let data_dir = &args.data_dir.data_dir;
+    match (&args.database.database, &args.config) {
+        (Some(address), _) if is_shown_whole(address) => format!(" --database {}", quoted(Path::new(address))),
+        (Some(_), _) => " --database ADDRESS".to_owned(),
+        (None, Some(config)) => format!(" --config {}", quoted(config)),
+        (None, None) if data_dir == Path::new(DATA_DIR) => String::new(),
+        (None, None) => format!(" --data-dir {}", quoted(data_dir)),
+    }
+}
+
+/// Whether an address holds no password and no option that is left out where it is shown.
+fn is_shown_whole(address: &str) -> bool {
+    database::parse(address).is_ok_and(|parsed| parsed.to_string() == address)
+}
+
+/// What stands for an address that is not repeated.
+fn meaning(steps: &[String]) -> Option<String> {
+    let hidden = steps.iter().any(|step| step.contains(" --database ADDRESS"));
+    hidden.then(|| "  (ADDRESS is the one that you gave, with its password)".to_owned())
+}
+
+/// The words by which this program was started, as far as it can tell.
+fn program() -> String {
+    let typed = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    match (std::env::var_os("CARGO"), typed.to_str()) {
+        (Some(_), _) => "cargo run --".to_owned(),
+        (None, Some(_)) => quoted(&typed),
+        (None, None) => "kindex".to_owned(),
+    }
 }
 
 /// A path as a shell takes it for one word.
