@@ -28,7 +28,7 @@ pub(crate) fn open_existing(registry: &Registry, address: Option<&str>, data_dir
         None => {
             let path = data_dir.kindex_db();
             return Err(CommandError::usage(format_args!("no database at {}", path.display()))
-                .hint("start `kindex up` first, or name one with --database or --data-dir"));
+                .hint("start `kindex up` first, or name one with --database, --config or --data-dir"));
         }
     };
     open(registry, &address)
@@ -55,11 +55,12 @@ fn unusable(error: &StoreError) -> CommandError {
 pub(crate) fn unanswered(error: &StoreError) -> CommandError {
     let hint = match error {
         StoreError::Retryable { cause: "access", .. } => {
-            "has the user of --database or KINDEX_DATABASE this password, and rights on the database?"
+            "do --database, KINDEX_DATABASE or the configuration file have the right user and password, and has the user \
+             rights on the database?"
         }
         StoreError::Retryable {
             cause: "connection", ..
-        } => "does the database run, and is --database or KINDEX_DATABASE its address?",
+        } => "does the database run, and is this its address? --database, KINDEX_DATABASE or --config name it",
         StoreError::Retryable { cause: "corrupt", .. } => "is the file that --database names an SQLite database?",
         StoreError::Retryable { .. }
         | StoreError::Refused { .. }

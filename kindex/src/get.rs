@@ -108,10 +108,8 @@ pub(crate) fn stored_as_of(target: &Target<'_>, found: AsOf, time: Timestamp) ->
 fn select(kind: &'static Kind, args: &GetArgs) -> CommandResult<Select> {
     let mut select = Select::all(kind);
     let refused = |error: &dyn std::error::Error| CommandError::usage(chain(error));
-    for text in &args.filter.selector {
-        let selector = LabelSelector::parse(text);
-        let selector = selector.map_err(|error| refused(&error).hint(format_args!("in the selector {text:?}")))?;
-        select.filter_by_labels(&selector);
+    for selector in &selectors(&args.filter.selector)? {
+        select.filter_by_labels(selector);
     }
     for text in &args.filter.field_selector {
         select.filter_by_fields(text).map_err(|error| refused(&error))?;
@@ -139,4 +137,13 @@ fn select(kind: &'static Kind, args: &GetArgs) -> CommandResult<Select> {
         select.without("delete_time");
     }
     Ok(select)
+}
+
+/// Label selectors as they were typed, all of which must match.
+pub(crate) fn selectors(texts: &[String]) -> CommandResult<Vec<LabelSelector>> {
+    let parse = |text: &String| {
+        LabelSelector::parse(text)
+            .map_err(|error| CommandError::usage(chain(&error)).hint(format_args!("in the selector {text:?}")))
+    };
+    texts.iter().map(parse).collect()
 }

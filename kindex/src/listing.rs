@@ -51,6 +51,15 @@ pub(crate) async fn answer(mut select: Select, args: &AnswerArgs, store: &dyn Me
 /// Prints a page, and how to go on after it.
 pub(crate) fn print(kind: &Kind, page: &Page, output: Output) -> CommandResult {
     let next = page.continue_token.as_deref();
+    if page.items.is_empty() && next.is_none() {
+        match output {
+            Output::Json => {}
+            Output::Table | Output::Wide | Output::Yaml | Output::Name => {
+                say::note(format_args!("No {} found.", kind.plural));
+                return Ok(());
+            }
+        }
+    }
     let text = objects(kind, &page.items, next, output, Timestamp::now())?;
     say::print(&text)?;
     if let Some(token) = next {

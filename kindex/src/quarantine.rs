@@ -96,6 +96,9 @@ async fn records(registry: &Registry, args: &RecordsArgs, store: &dyn MetadataSt
             records.extend(found);
         }
     }
+    if records.is_empty() && args.uids.is_empty() {
+        say::note("Nothing is in quarantine.");
+    }
     for uid in &args.uids {
         if !records.iter().any(|record| *record.of.uid.0 == **uid) {
             return Err(CommandError::failure(format_args!("{uid} is not in quarantine"))
@@ -125,6 +128,9 @@ async fn list(registry: &Registry, args: &RecordsArgs) -> CommandResult {
 fn render(lines: &[Line<'_>], form: Form) -> CommandResult<String> {
     if form != Form::Table {
         return document(&lines, form);
+    }
+    if lines.is_empty() {
+        return Ok(String::new());
     }
     let rows = lines.iter().map(|line| {
         let outcome = match &line.retried {

@@ -6,11 +6,10 @@ use kindex_runtime::kind::{ColumnType, NamedQuery, Operand, Registry};
 use kindex_runtime::store::Select;
 use serde_json::{Value, json};
 
-use crate::cli::{AnswerArgs, Form, Output, QueryArgs};
-use crate::data_dir::DataDir;
+use crate::cli::{Form, Output, QueryArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::output::{document, table};
-use crate::{database, listing, say};
+use crate::{listing, say, sides};
 
 /// Lists the queries, or asks one.
 pub(crate) async fn run(registry: &Registry, args: &QueryArgs) -> CommandResult {
@@ -22,9 +21,7 @@ pub(crate) async fn run(registry: &Registry, args: &QueryArgs) -> CommandResult 
     let query = query.map_err(|error| CommandError::usage(error).hint("`kindex query` lists them"))?;
     let select = Select::named(query, &parameters(&args.parameters)?)
         .map_err(|error| CommandError::usage(error).hint(format_args!("as in: {}", example(query))))?;
-    let AnswerArgs { data_dir, database, .. } = &args.answer;
-    let data_dir = DataDir::at(&data_dir.data_dir);
-    let store = database::open_existing(registry, database.database.as_deref(), &data_dir)?;
+    let store = sides::store(registry, &args.answer.store)?;
     let done = listing::answer(select, &args.answer, store.as_ref()).await;
     store.close().await;
     done

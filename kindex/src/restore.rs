@@ -8,6 +8,7 @@ use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::object::{Object, Uid};
 use kindex_runtime::patience::{Patience, patiently};
 use kindex_runtime::progress::Progress as _;
+use kindex_runtime::query::LabelSelector;
 use kindex_runtime::restore::{Choice, Done, Mode, Outcome, RestoreError, Restorer, choose};
 use kindex_runtime::store::{Gone, Life, MetadataStorage, Stored};
 use serde::Serialize;
@@ -15,7 +16,7 @@ use serde::Serialize;
 use crate::cli::{Form, RestoreArgs};
 use crate::database::unanswered;
 use crate::error::{CommandError, CommandResult, chain};
-use crate::get::stored_as_of;
+use crate::get::{selectors, stored_as_of};
 use crate::moment::{Moment, Time};
 use crate::output::{document, table};
 use crate::progress::Bar;
@@ -37,9 +38,10 @@ pub(crate) async fn run(registry: &Registry, args: &RestoreArgs) -> CommandResul
         );
         return Err(CommandError::usage(format_args!("which {}?", kind.plural)).hint(hint));
     }
-    if !bulk && (!args.labels.is_empty() || args.since.is_some()) || bulk && name.is_some() {
+    let selectors = selectors(&args.selector)?;
+    if !bulk && (!args.selector.is_empty() || args.since.is_some()) || bulk && name.is_some() {
         return Err(CommandError::usage(
-            "--label and --since narrow --evicted and --deleted, which are for a whole kind",
+            "--selector and --since narrow --evicted and --deleted, which are for a whole kind",
         )
         .hint("name either one object, or neither name nor uid"));
     }
@@ -54,13 +56,21 @@ pub(crate) async fn run(registry: &Registry, args: &RestoreArgs) -> CommandResul
         mode: if args.dry_run { Mode::DryRun } else { Mode::Create },
         patience: Patience::default(),
     };
-    let command = Command { restorer, kind, args };
+    let command = Command {
+        restorer,
+        kind,
+        args,
+        selectors,
+    };
     let lines = if bulk {
         command.all().await?
     } else {
         vec![command.one(name).await?]
     };
     sides.storage.close().await;
+    if lines.is_empty() {
+        say::note(format_args!("No {} to restore.", kind.plural));
+    }
     say::print(render(&lines, args.output)?)?;
     judge(&lines)
 }
@@ -69,6 +79,7 @@ struct Command<'a> {
     restorer: Restorer<'a>,
     kind: &'static Kind,
     args: &'a RestoreArgs,
+    selectors: Vec<LabelSelector>,
 }
 
 /// One line of the report.
@@ -175,12 +186,6 @@ impl Command<'_> {
             since: self.args.since.map(|Time(time)| time),
             ..Gone::default()
         };
-        let labels: Vec<_> = self
-            .args
-            .labels
-            .iter()
-            .map(|label| parse_label(label))
-            .collect::<CommandResult<_>>()?;
         let bar = Bar::new();
         bar.begin(self.kind.name, None);
         let (mut lines, mut seen, mut after) = (Vec::new(), BTreeSet::new(), None);
@@ -200,7 +205,7 @@ impl Command<'_> {
                     continue;
                 }
                 let rows = self.rows(&name).await?;
-                if let Some(line) = self.newest(&rows, &found.uid, &labels).await? {
+                if let Some(line) = self.newest(&rows, &found.uid).await? {
                     lines.push(line);
                     seen.insert(name);
                 }
@@ -211,16 +216,14 @@ impl Command<'_> {
         Ok(lines)
     }
 
-    /// Restores a row where it is the one of its name that comes back, and has these labels.
-    async fn newest(&self, rows: &[Stored], uid: &Uid, labels: &[(String, String)]) -> CommandResult<Option<Line>> {
+    /// Restores a row where it is the one of its name that comes back, and the selectors match its labels.
+    async fn newest(&self, rows: &[Stored], uid: &Uid) -> CommandResult<Option<Line>> {
         let Some(row) = rows.iter().find(|row| row.life != Life::Live) else {
             return Ok(None);
         };
         let metadata = &row.object.metadata;
-        let labelled = labels
-            .iter()
-            .all(|(key, value)| metadata.labels.get(key) == Some(value));
-        if metadata.uid != *uid || !labelled {
+        let selected = self.selectors.iter().all(|selector| selector.matches(&metadata.labels));
+        if metadata.uid != *uid || !selected {
             return Ok(None);
         }
         match self.choose(rows, None) {
@@ -269,6 +272,9 @@ fn render(lines: &[Line], form: Form) -> CommandResult<String> {
     if form != Form::Table {
         return document(&lines, form);
     }
+    if lines.is_empty() {
+        return Ok(String::new());
+    }
     let rows = lines.iter().map(|line| {
         let mut outcome = match &line.done.outcome {
             Outcome::Restored { .. } => "restored".to_owned(),
@@ -309,11 +315,4 @@ fn judge(lines: &[Line]) -> CommandResult {
                 .hint("an object of the same name has to go first; the last column has each reason"),
         ),
     }
-}
-
-fn parse_label(label: &str) -> CommandResult<(String, String)> {
-    let (key, value) = label
-        .split_once('=')
-        .ok_or_else(|| CommandError::usage(format_args!("label {label:?} has no `=`")).hint("write it as key=value"))?;
-    Ok((key.to_owned(), value.to_owned()))
 }

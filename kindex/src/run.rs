@@ -2,22 +2,22 @@
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
-use kindex_runtime::kind::Registry;
+use kindex_runtime::spelling::nearest;
 
-use crate::cli::{Cli, Command, DataDirArg, DatabaseArg};
-use crate::data_dir::DataDir;
+use crate::cli::{Cli, Command};
 use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    against, api, backfill, database, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine,
-    query, release, restore, say, status, up, verify,
+    against, api, backfill, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine, query,
+    release, restore, say, sides, status, up, verify,
 };
 
 /// Runs the command that the process was started with.
 pub fn run(platform: &Platform) -> ExitCode {
-    let cli = Cli::parse();
+    let cli = parse();
     let done = Telemetry::start(&cli).and_then(|_until_the_end| dispatch(platform, cli));
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -25,6 +25,27 @@ pub fn run(platform: &Platform) -> ExitCode {
             say::note(&error);
             error.exit_code()
         }
+    }
+}
+
+/// What was typed; where it is wrong, the process ends with the reason.
+fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|mut error| {
+        suggest(&mut error);
+        error.exit()
+    })
+}
+
+/// Names the command that was meant where clap finds none, as for two letters that changed places.
+fn suggest(error: &mut clap::Error) {
+    let typed = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(typed)) if error.get(ContextKind::SuggestedSubcommand).is_none() => typed.clone(),
+        _ => return,
+    };
+    let command = Cli::command();
+    if let Some(meant) = nearest(&typed, command.get_subcommands().map(clap::Command::get_name)) {
+        let meant = ContextValue::Strings(vec![meant.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, meant);
     }
 }
 
@@ -51,31 +72,26 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Restore(args) => block_on(restore::run(&platform.registry, &args)),
         Command::Verify(args) => block_on(verify::run(&platform.registry, &args)),
         Command::Get(args) => block_on(async {
-            let store = open(&platform.registry, &args.answer.data_dir, &args.answer.database)?;
+            let store = sides::store(&platform.registry, &args.answer.store)?;
             let done = get::run(&platform.registry, &args, store.as_ref()).await;
             store.close().await;
             done
         }),
         Command::Query(args) => block_on(query::run(&platform.registry, &args)),
         Command::History(args) => block_on(async {
-            let store = open(&platform.registry, &args.object.data_dir, &args.object.database)?;
+            let store = sides::store(&platform.registry, &args.object.store)?;
             let done = history::run(&platform.registry, &args, store.as_ref()).await;
             store.close().await;
             done
         }),
         Command::Diff(args) => block_on(async {
-            let store = open(&platform.registry, &args.object.data_dir, &args.object.database)?;
+            let store = sides::store(&platform.registry, &args.object.store)?;
             let done = diff::run(&platform.registry, &args, store.as_ref()).await;
             store.close().await;
             done
         }),
         Command::Status(args) => block_on(status::run(&platform.registry, &args)),
     }
-}
-
-fn open(registry: &Registry, data_dir: &DataDirArg, database: &DatabaseArg) -> CommandResult<database::Store> {
-    let data_dir = DataDir::at(&data_dir.data_dir);
-    database::open_existing(registry, database.database.as_deref(), &data_dir)
 }
 
 fn block_on(command: impl Future<Output = CommandResult>) -> CommandResult {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use kindex_runtime::kind::Kind;
+use kindex_runtime::kind::{Column, Kind};
 use kindex_runtime::projection::extract;
 use kindex_runtime::store::{Life, Stored};
 use kindex_runtime::value::Value;
@@ -12,9 +12,6 @@ use serde_json::value::RawValue;
 use crate::cli::Output;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{age, table};
-
-/// The first columns that fit a terminal; wide shows all of them.
-const NARROW_COLUMNS: usize = 3;
 
 /// One object.
 pub(crate) fn object(kind: &Kind, row: &Stored, output: Output, now: Timestamp) -> CommandResult<String> {
@@ -46,28 +43,46 @@ pub(crate) fn objects(
     }
 }
 
+/// The printer columns, of which kubectl shows the same; wide has every extracted column, by its name in SQL.
 fn as_table(kind: &Kind, rows: &[Stored], wide: bool, now: Timestamp) -> String {
-    let shown = if wide {
-        kind.columns.len()
+    let columns: Vec<(&str, Column)> = if wide {
+        kind.columns.iter().map(|column| (column.name, *column)).collect()
     } else {
-        kind.columns.len().min(NARROW_COLUMNS)
+        printed(kind).collect()
     };
-    let columns = &kind.columns[..shown];
+    let (headings, columns): (Vec<&str>, Vec<Column>) = columns.into_iter().unzip();
     let mut heads = vec!["namespace", "name"];
-    heads.extend(columns.iter().map(|column| column.name));
-    heads.extend(["life", "version", "age"]);
+    heads.extend(headings);
+    heads.extend(if wide {
+        &["life", "version", "age"][..]
+    } else {
+        &["life", "age"]
+    });
     table(
         &heads,
         rows.iter().map(|row| {
             let metadata = &row.object.metadata;
             let mut cells = vec![metadata.namespace.clone(), metadata.name.clone()];
-            cells.extend(extract(columns, &row.object, &mut Vec::new()).iter().map(cell));
+            let values = extract(&columns, &row.object, &mut Vec::new());
+            cells.extend(values.iter().map(|value| match value {
+                Value::Time(time) if !wide => age(Some(*time), now),
+                value => cell(value),
+            }));
             cells.push(life(row.life).to_owned());
-            cells.push(metadata.resource_version.to_string());
+            cells.extend(wide.then(|| metadata.resource_version.to_string()));
             cells.push(age(metadata.creation_timestamp, now));
             cells
         }),
     )
+}
+
+/// The printer columns that are not for wide tables alone, each with its heading.
+fn printed(kind: &Kind) -> impl Iterator<Item = (&'static str, Column)> {
+    let shown = kind.printer_columns.iter().filter(|shown| !shown.wide);
+    shown.filter_map(|shown| {
+        let column = kind.columns.iter().find(|column| column.name == shown.column)?;
+        Some((shown.heading, *column))
+    })
 }
 
 fn life(life: Life) -> &'static str {
@@ -118,4 +133,45 @@ fn as_yaml(rows: &[Stored]) -> CommandResult<String> {
 
 fn failed(error: &dyn std::error::Error) -> CommandError {
     CommandError::failure(chain(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_generated::kinds::pipeline_run;
+    use kindex_runtime::object::Object;
+
+    use super::*;
+
+    #[test]
+    fn a_table_has_the_printer_columns_and_a_wide_one_all_columns() {
+        let text = r#"{"apiVersion":"michelangelo.api/v2","kind":"PipelineRun","metadata":{"uid":"u","namespace":"n",
+            "name":"nightly","resourceVersion":"7","creationTimestamp":"1970-01-01T00:00:00Z"},
+            "spec":{"pipeline":{"name":"train"},"actor":{"name":"ada"}},
+            "status":{"state":"PIPELINE_RUN_STATE_FAILED","endTime":"1970-01-01T00:10:00Z"}}"#;
+        let row = Stored {
+            object: Object::parse_str(text).expect("an object"),
+            life: Life::Live,
+            delete_time: None,
+            evicted_time: None,
+            update_time: None,
+        };
+        let now = Timestamp::from_second(3_600).expect("in range");
+        let shown = |output| objects(&pipeline_run::KIND, std::slice::from_ref(&row), None, output, now);
+        assert_eq!(
+            shown(Output::Table).expect("a table"),
+            "NAMESPACE   NAME      PIPELINE   STATE                       ENDED   LIFE   AGE\n\
+             n           nightly   train      PIPELINE_RUN_STATE_FAILED   50m     live   60m\n"
+        );
+        let wide = shown(Output::Wide).expect("a table");
+        for word in [
+            "PIPELINE_NAMESPACE",
+            "ACTOR",
+            "VERSION",
+            "ada",
+            "1970-01-01T00:10:00Z",
+            "7",
+        ] {
+            assert!(wide.contains(word), "{word} in {wide}");
+        }
+    }
 }

@@ -92,3 +92,30 @@ pub(crate) fn with_history(registry: &Registry, kind: &Kind) -> CommandResult {
         )),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use kindex_generated::kinds::{model, pipeline_run};
+
+    use super::*;
+
+    static RUN: Kind = Kind {
+        short_names: &["pr", "model"],
+        ..pipeline_run::KIND
+    };
+
+    static KINDS: [&Kind; 2] = [&RUN, &model::KIND];
+
+    #[test]
+    fn a_kind_is_found_by_its_short_name_which_hides_no_other_name() {
+        let registry = Registry {
+            kinds: &KINDS,
+            ..kindex_generated::registry()
+        };
+        for (word, found) in [("pr", "PipelineRun"), ("PR", "PipelineRun"), ("model", "Model")] {
+            assert_eq!(kind_of(&registry, word).expect(word).name, found);
+        }
+        let (kind, name) = kind_and_name(&registry, "pr/nightly", None).expect("a name");
+        assert_eq!((kind.name, name), ("PipelineRun", Some("nightly")));
+    }
+}

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 
-use super::{AtArg, DataDirArg, DatabaseArg};
+use super::{AtArg, StoreArgs};
 
 /// Flags of `kindex get`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = GET_EXAMPLES)]
 pub struct GetArgs {
-    /// The kind: PipelineRun, pipelinerun or pipelineruns; or kind/name.
+    /// The kind: PipelineRun, pipelinerun, pipelineruns or a short name; or kind/name.
     pub kind: String,
     /// One object by name.
     pub name: Option<String>,
@@ -109,20 +109,17 @@ pub struct AnswerArgs {
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub output: Output,
 
-    /// Where files are.
+    /// Where the database is.
     #[command(flatten)]
-    pub data_dir: DataDirArg,
-    /// Where rows are.
-    #[command(flatten)]
-    pub database: DatabaseArg,
+    pub store: StoreArgs,
 }
 
 /// Form of a command's answer on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// Columns for people.
+    /// The kind's printer columns, as kubectl shows them.
     Table,
-    /// A table with every extracted column.
+    /// A table with every extracted column and the version.
     Wide,
     /// The objects as JSON.
     Json,

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 
-use super::{DataDirArg, DatabaseArg, Form};
+use super::{Form, StoreArgs};
 use crate::moment::{Moment, Time};
 
 /// One object, as people name it.
 #[derive(Clone, Debug, Args)]
 pub struct ObjectArgs {
-    /// The kind, Model, model or models; or kind/name.
+    /// The kind: Model, model, models or a short name; or kind/name.
     pub kind: String,
     /// Its name, where it does not follow the kind after a slash.
     pub name: Option<String>,
@@ -21,12 +21,9 @@ pub struct ObjectArgs {
     #[arg(long)]
     pub uid: Option<String>,
 
-    /// Where files are.
+    /// Where the database is.
     #[command(flatten)]
-    pub data_dir: DataDirArg,
-    /// Where rows are.
-    #[command(flatten)]
-    pub database: DatabaseArg,
+    pub store: StoreArgs,
 }
 
 /// Flags of `kindex history`.

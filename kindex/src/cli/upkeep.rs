@@ -9,7 +9,7 @@ use crate::moment::{Moment, Time};
 #[derive(Clone, Debug, Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
 pub struct RestoreArgs {
-    /// The kind, Model, model or models; or kind/name.
+    /// The kind: Model, model, models or a short name; or kind/name.
     pub kind: String,
     /// One object by name; without it, all that --evicted and --deleted say.
     pub name: Option<String>,
@@ -19,11 +19,11 @@ pub struct RestoreArgs {
     pub namespace: Option<String>,
 
     /// The object that had this uid; default: the evicted one of the name, else the one deleted last.
-    #[arg(long, conflicts_with_all = ["evicted", "deleted", "labels", "since"])]
+    #[arg(long, conflicts_with_all = ["evicted", "deleted", "selector", "since"])]
     pub uid: Option<String>,
 
     /// Its text as it was then, for kinds with a history: a version or a time, as in `kindex diff`.
-    #[arg(long, value_name = "VERSION|TIME", conflicts_with_all = ["evicted", "deleted", "labels", "since"])]
+    #[arg(long, value_name = "VERSION|TIME", conflicts_with_all = ["evicted", "deleted", "selector", "since"])]
     pub at: Option<Moment>,
 
     /// All objects that were evicted: they exist for their users, and live in SQL alone.
@@ -34,9 +34,15 @@ pub struct RestoreArgs {
     #[arg(long, conflicts_with = "name")]
     pub deleted: bool,
 
-    /// Of these, only those with this label; may be repeated.
-    #[arg(short = 'l', long = "label", value_name = "KEY=VALUE", conflicts_with = "name")]
-    pub labels: Vec<String>,
+    /// Of these, only those that a label selector of Kubernetes matches; may be repeated.
+    #[arg(
+        short = 'l',
+        long,
+        visible_alias = "label",
+        value_name = "SELECTOR",
+        conflicts_with = "name"
+    )]
+    pub selector: Vec<String>,
 
     /// Of these, only those that went then or later: 2026-11-01T12:00:00Z, a day, or a while ago such as 2h.
     #[arg(long, value_name = "TIME", conflicts_with = "name")]
@@ -62,7 +68,7 @@ Examples:
   kindex restore model/fraud -n prod --dry-run
   kindex restore model/fraud -n prod
   kindex restore model/fraud -n prod --at 2026-11-01T12:00:00Z
-  kindex restore pipelineruns --deleted --since 2h -n prod -l team=risk
+  kindex restore pipelineruns --deleted --since 2h -n prod -l 'team in (risk,fraud)'
   kindex restore models --evicted --dry-run -o json";
 
 /// Flags of `kindex purge`.

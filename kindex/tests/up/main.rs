@@ -13,6 +13,7 @@ mod manners;
 mod metrics;
 mod orphans;
 mod own_repository;
+mod outage;
 mod plan;
 mod process;
 mod purge;
@@ -27,7 +28,9 @@ mod traces;
 mod verify;
 mod walk;
 
-use process::{Running, kubectl_is_there, wait_for};
+use std::process::Command;
+
+use process::{KINDEX, Running, kubectl_is_there, wait_for};
 use site::{Site, on_clusters};
 
 const MODEL: &str = r#"
@@ -119,6 +122,37 @@ fn a_restart_keeps_everything_and_a_kill_loses_nothing(site: &Site) {
     run.restart();
     assert!(run.kubectl(&["get", "models"], "").contains("fraud"));
     wait_for("the row", || run.get(&["models"]).contains("fraud"));
+}
+
+/// The lines below "Try next:" that need no cluster work as they stand, and the documentation's questions find rows.
+#[test]
+fn what_is_suggested_once_the_samples_are_stored_works_then() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let kindex = |words: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", words]).current_dir(directory.path());
+        // As a person who has a program, and no checkout.
+        command.env_remove("CARGO").output().expect("a shell runs")
+    };
+    let up = "up --samples --once --timeout 240 --api-addr 127.0.0.1:0 --health-addr 127.0.0.1:0 --listen 127.0.0.1:0";
+    let output = kindex(&format!("{KINDEX} {up}"));
+    let text = text_of(&output.stdout);
+    assert!(output.status.success(), "{text}{}", text_of(&output.stderr));
+    let (_, steps) = text.split_once("Try next:\n").expect("suggestions at the end");
+    let alone: Vec<&str> = steps
+        .lines()
+        .filter(|line| line.contains(" get ") && !line.contains("kubectl"))
+        .collect();
+    assert_eq!(alone.len(), 2, "{text}");
+    let questions = [
+        format!("{KINDEX} get pipelineruns --where state=PIPELINE_RUN_STATE_FAILED"),
+        format!("{KINDEX} query failed-runs -p namespace=ingester-test"),
+    ];
+    for words in alone.into_iter().chain(questions.iter().map(String::as_str)) {
+        let output = kindex(words);
+        let (rows, said) = (text_of(&output.stdout), text_of(&output.stderr));
+        assert!(output.status.success() && !rows.is_empty(), "{words}: {rows}{said}");
+    }
 }
 
 #[test]

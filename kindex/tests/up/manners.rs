@@ -153,7 +153,10 @@ fn a_word_that_is_mistyped_is_told_with_the_one_that_is_meant() {
             &["get", "models", "--where", "algoritm=x"],
             "did you mean \"algorithm\"?",
         ),
-        (&["get", "models", "--sort", "nmae"], "has no column \"nmae\": one of "),
+        (
+            &["get", "models", "--sort", "nmae"],
+            "has no column \"nmae\": did you mean \"name\"?",
+        ),
         (&["status", "--kind", "pipelinrun"], "did you mean \"pipelineruns\"?"),
         (
             &["get", "models", "--at", "2999-01-01"],
@@ -169,5 +172,50 @@ fn a_word_that_is_mistyped_is_told_with_the_one_that_is_meant() {
         let stderr = text_of(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {stderr}");
         assert!(stderr.contains(told), "{words:?}: {stderr}");
+    }
+}
+
+#[test]
+fn an_unknown_word_or_flag_is_told_with_a_similar_one() {
+    for (words, told) in [
+        (&["gte", "models"][..], "a similar subcommand exists: 'get'"),
+        (
+            &["get", "models", "--limt", "3"],
+            "a similar argument exists: '--limit'",
+        ),
+        (&["get", "models", "-o", "yalm"], "a similar value exists: 'yaml'"),
+    ] {
+        let output = kindex(words, Stdio::piped(), Stdio::piped());
+        let stderr = text_of(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {stderr}");
+        assert!(stderr.contains(told), "{words:?}: {stderr}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_and_for_nobody_who_does_not_want_them() {
+    let root = tempfile::tempdir().expect("a directory");
+    std::fs::write(root.path().join("crds.toml"), "[platfrom]\n").expect("writable");
+    let root = root.path().to_str().expect("a path of letters");
+    for words in [
+        &["get", "nothing"][..],
+        &["get", "--nothing"],
+        &["get", "--help"],
+        &["generate", "--root", root],
+    ] {
+        for (environment, coloured) in [
+            (&[][..], false),
+            // As if the stream were a terminal.
+            (&[("CLICOLOR_FORCE", "1")], true),
+            (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+        ] {
+            let output = Command::new(KINDEX)
+                .args(words)
+                .envs(environment.iter().copied())
+                .output()
+                .expect("kindex runs");
+            let said = text_of(&output.stdout) + &text_of(&output.stderr);
+            assert_eq!(said.contains("\u{1b}["), coloured, "{words:?} {environment:?}: {said}");
+        }
     }
 }

@@ -154,6 +154,7 @@ fn everything(asked: &Asked) {
     mistakes_are_explained(asked);
     named_queries_are_listed_and_asked(asked);
     the_past_is_listed(asked);
+    nothing_found_is_said(asked);
 }
 
 fn selectors_and_conditions_narrow(asked: &Asked) {
@@ -415,4 +416,59 @@ fn the_past_is_listed(asked: &Asked) {
     }
     let said = asked.refused(&["get", "models", "--at", &stored, "--continue", "x' OR 1=1"]);
     assert!(said.contains("continue token: not one that a page came with"), "{said}");
+}
+
+fn nothing_found_is_said(asked: &Asked) {
+    for (args, said) in [
+        (&["get", "models", "-n", "nowhere"][..], "No models found.\n"),
+        (&["get", "models", "-n", "nowhere", "-o", "name"], "No models found.\n"),
+        (
+            &["query", "failed-runs", "-p", "namespace=nowhere"],
+            "No pipelineruns found.\n",
+        ),
+    ] {
+        let output = asked.run(args);
+        assert!(
+            output.status.success() && output.stdout.is_empty(),
+            "{args:?}: {output:?}"
+        );
+        assert_eq!(text_of(&output.stderr), said, "{args:?}");
+    }
+    let list: Value =
+        serde_json::from_str(&asked.ask(&["get", "models", "-n", "nowhere", "-o", "json"])).expect("JSON");
+    assert_eq!(list["items"], json!([]), "a program reads a list");
+}
+
+#[test]
+fn a_configuration_file_says_where_rows_are_for_every_question() {
+    let asked = Asked::filled(|path| format!("sqlite:{}", path.display()));
+    let config = asked.directory.path().join("kindex.yaml");
+    let text = "metadataStorage: {enableMetadataStorage: true}\nsqlite: {path: runs.db}\n";
+    std::fs::write(&config, text).expect("writable");
+    let config = config.to_str().expect("a path of letters");
+    for (words, code, shown) in [
+        (&["get", "models"][..], 0, "xgboost"),
+        (&["query", "failed-runs", "-p", "namespace=prod"], 0, "r09"),
+        (
+            &["history", "model/fraud", "-n", "prod"],
+            0,
+            "the first version that is kept",
+        ),
+        (&["diff", "model/fraud", "-n", "prod"], 1, "no version before 2 is kept"),
+    ] {
+        let kindex = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_kindex"));
+            command.args(words).current_dir(asked.directory.path());
+            command
+        };
+        for output in [
+            kindex().args(["--config", config]).output(),
+            kindex().env("KINDEX_CONFIG", config).output(),
+        ] {
+            let output = output.expect("kindex runs");
+            let said = text_of(&output.stdout) + &text_of(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+            assert!(said.contains(shown), "{words:?}: {said}");
+        }
+    }
 }

@@ -68,8 +68,8 @@ fn schemas_of_every_shape() {
 }
 
 #[test]
-fn names_and_columns_for_kubectl() {
-    check("printer", &["schema/crds/jobs.yaml"]);
+fn names_and_columns_are_the_same_for_kubectl_and_for_kindex() {
+    check("printer", &["schema/crds/jobs.yaml", "generated/src/kinds/job/kind.rs"]);
 }
 
 #[test]

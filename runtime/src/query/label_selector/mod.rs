@@ -5,7 +5,7 @@
 
 mod rules;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::rules::{problem_of_key, problem_of_value};
 use crate::store::Select;
@@ -95,6 +95,21 @@ fn check_size(requirements: usize, values: usize) -> Result<(), LabelSelectorErr
         return refused(VALUES_MAX, "values");
     }
     Ok(())
+}
+
+impl LabelSelector {
+    /// Whether labels are selected, with the meaning that [`Select::filter_by_labels`] has.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.requirements.iter().all(|Requirement { key, test }| {
+            let value = labels.get(key);
+            match test {
+                Test::In(values) => value.is_some_and(|value| values.contains(value)),
+                Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+                Test::Exists => value.is_some(),
+                Test::DoesNotExist => value.is_none(),
+            }
+        })
+    }
 }
 
 impl Select {

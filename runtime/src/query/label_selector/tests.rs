@@ -132,3 +132,26 @@ fn no_text_of_a_selector_is_ever_more_than_a_key_or_a_value() {
         refused(text);
     }
 }
+
+#[test]
+fn labels_match_as_in_kubernetes() {
+    let labels = BTreeMap::from([
+        ("team".to_owned(), "risk".to_owned()),
+        ("old".to_owned(), String::new()),
+    ]);
+    for (text, matches) in [
+        ("", true),
+        ("team=risk", true),
+        ("team in (fraud,risk),old", true),
+        ("team!=fraud,new!=x,!new", true),
+        ("new notin (x)", true),
+        ("old=", true),
+        ("team=fraud", false),
+        ("team=risk,new", false),
+        ("!old", false),
+        ("team notin (risk)", false),
+    ] {
+        let selector = LabelSelector::parse(text).expect(text);
+        assert_eq!(selector.matches(&labels), matches, "{text}");
+    }
+}
