@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS `project` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `tier` INT,
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS `project` (
     UNIQUE KEY `project_uid` (`uid`),
     KEY `project_namespace_name` (`namespace`, `name`, `uid`),
     KEY `project_create_time` (`create_time`, `uid`),
-    KEY `project_delete_time` (`delete_time`, `uid`)
+    KEY `project_delete_time` (`delete_time`, `uid`),
+    CONSTRAINT `project_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `project_labels` (
@@ -68,7 +69,7 @@ CREATE TABLE IF NOT EXISTS `modelfamily` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `model_family_name` VARCHAR(255),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
@@ -77,7 +78,8 @@ CREATE TABLE IF NOT EXISTS `modelfamily` (
     UNIQUE KEY `modelfamily_uid` (`uid`),
     KEY `modelfamily_namespace_name` (`namespace`, `name`, `uid`),
     KEY `modelfamily_create_time` (`create_time`, `uid`),
-    KEY `modelfamily_delete_time` (`delete_time`, `uid`)
+    KEY `modelfamily_delete_time` (`delete_time`, `uid`),
+    CONSTRAINT `modelfamily_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `modelfamily_labels` (
@@ -114,7 +116,7 @@ CREATE TABLE IF NOT EXISTS `model` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `algorithm` VARCHAR(255),
     `training_framework` VARCHAR(255),
     `owner` VARCHAR(255),
@@ -144,7 +146,8 @@ CREATE TABLE IF NOT EXISTS `model` (
     KEY `model_create_time` (`create_time`, `uid`),
     KEY `model_delete_time` (`delete_time`, `uid`),
     KEY `model_algorithm` (`algorithm`, `uid`),
-    KEY `model_owner` (`owner`, `uid`)
+    KEY `model_owner` (`owner`, `uid`),
+    CONSTRAINT `model_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `model_labels` (
@@ -192,7 +195,7 @@ CREATE TABLE IF NOT EXISTS `pipeline` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `owner` VARCHAR(255),
     `pipeline_type` VARCHAR(255),
     `evicted_time` DATETIME(6),
@@ -203,7 +206,8 @@ CREATE TABLE IF NOT EXISTS `pipeline` (
     KEY `pipeline_namespace_name` (`namespace`, `name`, `uid`),
     KEY `pipeline_create_time` (`create_time`, `uid`),
     KEY `pipeline_delete_time` (`delete_time`, `uid`),
-    KEY `pipeline_owner` (`owner`, `uid`)
+    KEY `pipeline_owner` (`owner`, `uid`),
+    CONSTRAINT `pipeline_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `pipeline_labels` (
@@ -240,7 +244,7 @@ CREATE TABLE IF NOT EXISTS `pipelinerun` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `pipeline_namespace` VARCHAR(255),
     `pipeline_name` VARCHAR(255),
     `revision_namespace` VARCHAR(255),
@@ -260,7 +264,8 @@ CREATE TABLE IF NOT EXISTS `pipelinerun` (
     KEY `pipelinerun_create_time` (`create_time`, `uid`),
     KEY `pipelinerun_delete_time` (`delete_time`, `uid`),
     KEY `pipelinerun_pipeline` (`pipeline_namespace`, `pipeline_name`, `uid`),
-    KEY `pipelinerun_state` (`state`, `uid`)
+    KEY `pipelinerun_state` (`state`, `uid`),
+    CONSTRAINT `pipelinerun_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `pipelinerun_labels` (
@@ -297,7 +302,7 @@ CREATE TABLE IF NOT EXISTS `inferenceserver` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `state` VARCHAR(255),
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
@@ -307,7 +312,8 @@ CREATE TABLE IF NOT EXISTS `inferenceserver` (
     KEY `inferenceserver_namespace_name` (`namespace`, `name`, `uid`),
     KEY `inferenceserver_create_time` (`create_time`, `uid`),
     KEY `inferenceserver_delete_time` (`delete_time`, `uid`),
-    KEY `inferenceserver_state` (`state`, `uid`)
+    KEY `inferenceserver_state` (`state`, `uid`),
+    CONSTRAINT `inferenceserver_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `inferenceserver_labels` (
@@ -344,7 +350,7 @@ CREATE TABLE IF NOT EXISTS `revision` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `base_resource_namespace` VARCHAR(255),
     `base_resource_name` VARCHAR(255),
     `base_type` VARCHAR(255),
@@ -359,7 +365,8 @@ CREATE TABLE IF NOT EXISTS `revision` (
     KEY `revision_namespace_name` (`namespace`, `name`, `uid`),
     KEY `revision_create_time` (`create_time`, `uid`),
     KEY `revision_delete_time` (`delete_time`, `uid`),
-    KEY `revision_base_resource` (`base_resource_namespace`, `base_resource_name`, `uid`)
+    KEY `revision_base_resource` (`base_resource_namespace`, `base_resource_name`, `uid`),
+    CONSTRAINT `revision_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `revision_labels` (
@@ -396,7 +403,7 @@ CREATE TABLE IF NOT EXISTS `cluster` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
     `seq` BIGINT NOT NULL AUTO_INCREMENT,
@@ -404,7 +411,8 @@ CREATE TABLE IF NOT EXISTS `cluster` (
     UNIQUE KEY `cluster_uid` (`uid`),
     KEY `cluster_namespace_name` (`namespace`, `name`, `uid`),
     KEY `cluster_create_time` (`create_time`, `uid`),
-    KEY `cluster_delete_time` (`delete_time`, `uid`)
+    KEY `cluster_delete_time` (`delete_time`, `uid`),
+    CONSTRAINT `cluster_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `cluster_labels` (
@@ -441,7 +449,7 @@ CREATE TABLE IF NOT EXISTS `raycluster` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
     `seq` BIGINT NOT NULL AUTO_INCREMENT,
@@ -449,7 +457,8 @@ CREATE TABLE IF NOT EXISTS `raycluster` (
     UNIQUE KEY `raycluster_uid` (`uid`),
     KEY `raycluster_namespace_name` (`namespace`, `name`, `uid`),
     KEY `raycluster_create_time` (`create_time`, `uid`),
-    KEY `raycluster_delete_time` (`delete_time`, `uid`)
+    KEY `raycluster_delete_time` (`delete_time`, `uid`),
+    CONSTRAINT `raycluster_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `raycluster_labels` (
@@ -486,7 +495,7 @@ CREATE TABLE IF NOT EXISTS `rayjob` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
     `seq` BIGINT NOT NULL AUTO_INCREMENT,
@@ -494,7 +503,8 @@ CREATE TABLE IF NOT EXISTS `rayjob` (
     UNIQUE KEY `rayjob_uid` (`uid`),
     KEY `rayjob_namespace_name` (`namespace`, `name`, `uid`),
     KEY `rayjob_create_time` (`create_time`, `uid`),
-    KEY `rayjob_delete_time` (`delete_time`, `uid`)
+    KEY `rayjob_delete_time` (`delete_time`, `uid`),
+    CONSTRAINT `rayjob_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `rayjob_labels` (
@@ -531,7 +541,7 @@ CREATE TABLE IF NOT EXISTS `triggerrun` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `pipeline_namespace` VARCHAR(255),
     `pipeline_name` VARCHAR(255),
     `revision_namespace` VARCHAR(255),
@@ -547,7 +557,8 @@ CREATE TABLE IF NOT EXISTS `triggerrun` (
     KEY `triggerrun_create_time` (`create_time`, `uid`),
     KEY `triggerrun_delete_time` (`delete_time`, `uid`),
     KEY `triggerrun_pipeline` (`pipeline_namespace`, `pipeline_name`, `uid`),
-    KEY `triggerrun_state` (`state`, `uid`)
+    KEY `triggerrun_state` (`state`, `uid`),
+    CONSTRAINT `triggerrun_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `triggerrun_labels` (
@@ -584,7 +595,7 @@ CREATE TABLE IF NOT EXISTS `deployment` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `state` VARCHAR(255),
     `target_definition_type` VARCHAR(255),
     `current_revision_namespace` VARCHAR(255),
@@ -598,7 +609,8 @@ CREATE TABLE IF NOT EXISTS `deployment` (
     KEY `deployment_namespace_name` (`namespace`, `name`, `uid`),
     KEY `deployment_create_time` (`create_time`, `uid`),
     KEY `deployment_delete_time` (`delete_time`, `uid`),
-    KEY `deployment_state` (`state`, `uid`)
+    KEY `deployment_state` (`state`, `uid`),
+    CONSTRAINT `deployment_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `deployment_labels` (
@@ -646,7 +658,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
     `seq` BIGINT NOT NULL AUTO_INCREMENT,
@@ -654,7 +666,8 @@ CREATE TABLE IF NOT EXISTS `sparkjob` (
     UNIQUE KEY `sparkjob_uid` (`uid`),
     KEY `sparkjob_namespace_name` (`namespace`, `name`, `uid`),
     KEY `sparkjob_create_time` (`create_time`, `uid`),
-    KEY `sparkjob_delete_time` (`delete_time`, `uid`)
+    KEY `sparkjob_delete_time` (`delete_time`, `uid`),
+    CONSTRAINT `sparkjob_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS `sparkjob_labels` (

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS `run` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `pipeline_namespace` VARCHAR(255),
     `pipeline_name` VARCHAR(255),
     `state` VARCHAR(255),
@@ -24,7 +24,8 @@ CREATE TABLE IF NOT EXISTS `run` (
     KEY `run_create_time` (`create_time`, `uid`),
     KEY `run_delete_time` (`delete_time`, `uid`),
     KEY `run_pipeline` (`pipeline_namespace`, `pipeline_name`, `uid`),
-    KEY `run_state` (`state`, `uid`)
+    KEY `run_state` (`state`, `uid`),
+    CONSTRAINT `run_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `run_labels` (
     `id` BIGINT NOT NULL AUTO_INCREMENT,

@@ -30,6 +30,7 @@ pub(crate) async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResul
         let options = MigrateOptions {
             rows_per_second: args.rows_per_second,
             refill: args.refill,
+            ..MigrateOptions::default()
         };
         // For the report alone: what is wrong, the migration says.
         let was_untracked = matches!(store.standing().await, Ok(MigrationStanding::Untracked));
@@ -53,6 +54,7 @@ async fn adopt(registry: &Registry, store: &Store, args: &MigrateArgs) -> Comman
     let options = AdoptOptions {
         evicted: evicted.iter().map(|kind| kind.name).collect(),
         rows_per_second: args.rows_per_second,
+        ..AdoptOptions::default()
     };
     let adopted = store.adopt(&options, &Bar::new()).await;
     show_adopted(&adopted.map_err(|error| failure(&error))?, args.output)

@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::object::{Object, ObjectError, ResourceVersion, Uid};
 use crate::patience::{Patience, patiently};
 use crate::projection::Version;
-use crate::store::{Life, Quarantined, RowState, RowWrite, StoreError, Written};
+use crate::store::{Life, Quarantined, RowState, RowWrite, StoreError, Written, is_cut};
 use crate::verify::Sides;
 
 /// What became of another attempt.
@@ -43,6 +43,14 @@ pub enum RetryError {
     /// The recorded text is no object.
     #[error("the recorded text: {0}")]
     Text(#[from] ObjectError),
+    /// Only its beginning is recorded.
+    #[error("{kind} {uid}: the object is gone, and only the beginning of its last text is recorded")]
+    Cut {
+        /// The kind.
+        kind: &'static str,
+        /// The uid.
+        uid: Uid,
+    },
     /// There is no record.
     #[error("{kind} {uid} is not in quarantine")]
     Absent {
@@ -82,6 +90,10 @@ pub async fn retry(
                 kind: kind.name,
                 uid: uid.clone(),
             })?;
+            if is_cut(&text) {
+                let (kind, uid) = (kind.name, uid.clone());
+                return Err(RetryError::Cut { kind, uid });
+            }
             let object = Object::parse_str(&text)?;
             plan_gone(object.metadata.resource_version, row).map(|life| (object, life))
         }

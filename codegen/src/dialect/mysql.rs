@@ -17,6 +17,7 @@ pub fn create_table(table: &Table) -> String {
     let mut lines: Vec<String> = table.columns.iter().map(column).collect();
     lines.push(primary_key(&table.primary_key));
     lines.extend(table.keys.iter().map(key));
+    lines.extend(json_check(table));
     let body = lines.join(",\n    ");
     format!("CREATE TABLE IF NOT EXISTS `{name}` (\n    {body}\n) {TABLE_OPTIONS};")
 }
@@ -58,16 +59,25 @@ fn column(column: &TableColumn) -> String {
     let null = if column.required { " NOT NULL" } else { "" };
     let rest = match column.ty {
         StorageType::RowId => " AUTO_INCREMENT".to_owned(),
-        StorageType::Json => format!(" CHECK ({})", is_json(name)),
-        StorageType::Sql(_) | StorageType::Bytes | StorageType::Hash => String::new(),
+        StorageType::Json | StorageType::Sql(_) | StorageType::Bytes | StorageType::Hash => String::new(),
     };
     format!("`{name}` {ty}{null}{rest}")
 }
 
-/// Holds for JSON text, and for every text with the ends of an object: MariaDB calls an object of 32 levels invalid
-/// and MySQL one of 101, and the cluster's objects may be deeper. <https://mariadb.com/kb/en/json_valid/>
-fn is_json(column: &ColumnName) -> String {
-    format!("`{column}` LIKE '{{\"%}}' OR JSON_VALID(`{column}`)")
+/// Holds for the text that the row's hash is of, which whoever computes it has read as JSON, and for every other text
+/// that the server reads as JSON. MariaDB calls objects of 32 levels invalid, and MySQL fails at 101, so the hash comes
+/// first: the cluster's objects may be deeper. <https://mariadb.com/kb/en/json_valid/>
+///
+/// A constraint of the table, as MySQL wants it of one on two columns.
+fn json_check(table: &Table) -> Option<String> {
+    let of_type = |ty| table.columns.iter().find(|column| column.ty == ty);
+    let json = &of_type(StorageType::Json)?.name;
+    let hash = &of_type(StorageType::Hash)?.name;
+    let is_hashed = format!("LEFT(`{hash}`, 16) <=> UNHEX(LEFT(SHA2(`{json}`, 256), 32))");
+    let name = &table.name;
+    Some(format!(
+        "CONSTRAINT `{name}_json` CHECK ({is_hashed} OR JSON_VALID(`{json}`))"
+    ))
 }
 
 fn primary_key(columns: &[ColumnName]) -> String {

@@ -38,10 +38,20 @@ struct State {
     late: usize,
 }
 
+/// Where reads are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// By a server, which may be away, or hang.
+    Elsewhere,
+    /// By a thread of this process, which may have much to read and is never away.
+    Here,
+}
+
 /// All calls of a store that are under way.
 #[derive(Debug)]
 pub struct Calls {
     patience: Duration,
+    reads: Reads,
     state: Mutex<State>,
 }
 
@@ -76,9 +86,10 @@ impl fmt::Display for UnderWay {
 
 impl Calls {
     /// None yet; each may wait so long until it counts as stalled.
-    pub(super) fn new(patience: Duration) -> Self {
+    pub(super) fn new(patience: Duration, reads: Reads) -> Self {
         Self {
             patience,
+            reads,
             state: Mutex::default(),
         }
     }
@@ -122,13 +133,13 @@ impl Calls {
     }
 
     /// A write that waits has a lock, a disk or other servers to wait for. A read may have much to do: it counts where
-    /// no other read was answered meanwhile either.
+    /// no other read was answered meanwhile either, and a server is asked.
     fn is_late(&self, state: &State, call: &UnderWay, now: Instant) -> bool {
         let is_old = |since: Instant| now - since >= self.patience;
         is_old(call.since)
             && match call.step {
                 Step::Write | Step::Commit => true,
-                Step::Read => state.read_answered.is_none_or(is_old),
+                Step::Read => self.reads == Reads::Elsewhere && state.read_answered.is_none_or(is_old),
             }
     }
 
@@ -183,16 +194,20 @@ impl Call<'_> {
         }
     }
 
-    /// Whether the call is late, which is told where it is the first.
+    /// Whether the call is late, which is told where it is the first. Of one that is not, it is told that it is slow.
     fn tell_late(&self) -> bool {
         let mut state = self.calls.state();
-        let (now, call) = (Instant::now(), state.under_way.get(&self.number).copied());
-        let Some(call) = call.filter(|call| self.calls.is_late(&state, call, now)) else {
+        let now = Instant::now();
+        let Some(call) = state.under_way.get(&self.number).copied() else {
             return false;
         };
+        let seconds = (now - call.since).as_secs();
+        if !self.calls.is_late(&state, &call, now) {
+            tracing::warn!(%call, seconds, "A statement takes long: it reads much, and `--explain` shows how");
+            return false;
+        }
         state.late += 1;
         if state.late == 1 {
-            let seconds = (now - call.since).as_secs();
             tracing::warn!(%call, seconds, "The database does not answer");
         }
         true
@@ -231,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_oldest_call_is_known_until_it_ends() {
-        let (calls, start) = (Calls::new(PATIENCE), Instant::now());
+        let (calls, start) = (Calls::new(PATIENCE, Reads::Elsewhere), Instant::now());
         assert_eq!(calls.oldest_at(start), Duration::ZERO);
         let first = calls.begin_at(Step::Write, "Model", start);
         let second = calls.begin_at(Step::Read, "", after(start, 3));
@@ -244,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_write_that_waits_is_named_with_its_kind_and_its_step() {
-        let (calls, start) = (Calls::new(PATIENCE), Instant::now());
+        let (calls, start) = (Calls::new(PATIENCE, Reads::Elsewhere), Instant::now());
         let call = calls.begin_at(Step::Write, "Model", start);
         assert_eq!(said(&calls, after(start, 9)), None);
         let write = "the database has not answered a write of Model for 12 s";
@@ -256,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_long_read_beside_reads_that_are_answered_is_no_stall() {
-        let (calls, start) = (Calls::new(PATIENCE), Instant::now());
+        let (calls, start) = (Calls::new(PATIENCE, Reads::Elsewhere), Instant::now());
         let long = calls.begin_at(Step::Read, "", start);
         let short = calls.begin_at(Step::Read, "", after(start, 8));
         short.answered(false, after(start, 9));
@@ -267,10 +282,21 @@ mod tests {
         drop(long);
     }
 
+    #[test]
+    fn a_long_read_of_a_database_in_this_process_is_slow_and_no_stall() {
+        let (calls, start) = (Calls::new(PATIENCE, Reads::Here), Instant::now());
+        let read = calls.begin_at(Step::Read, "", start);
+        assert_eq!(said(&calls, after(start, 19)), None);
+        let _write = calls.begin_at(Step::Write, "Model", start);
+        let write = "the database has not answered a write of Model for 19 s";
+        assert_eq!(said(&calls, after(start, 19)).as_deref(), Some(write));
+        drop(read);
+    }
+
     #[tokio::test]
     async fn a_late_call_counts_until_it_ends_whether_it_was_answered_or_not() {
         const LIMIT: Duration = Duration::from_millis(200);
-        let calls = Calls::new(Duration::from_millis(20));
+        let calls = Calls::new(Duration::from_millis(20), Reads::Elsewhere);
         let (answer, answered) = tokio::sync::oneshot::channel::<()>();
         let [first, second] = [1, 2].map(|_| calls.begin(Step::Write, "Model"));
         let watch = async {

@@ -7,10 +7,11 @@ use std::time::Duration;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use super::calls::{Call, Calls, Step};
+use super::calls::{Call, Calls, Reads, Step};
+use super::dialect::Dialect;
 use super::driver::{Driver, Fault, Param, Pooled, Purpose, Raw, Statement, begin};
 use super::outage::Outage;
-use super::write::{Batch, Work};
+use super::write::{Batch, PACKET_RESERVE_BYTES, Work, too_long};
 use super::{PoolConfig, RowWrite, StoreError, Written};
 
 /// How often a transaction is repeated that lost against another writer.
@@ -28,7 +29,11 @@ const SOON: Duration = Duration::from_millis(500);
 
 impl<D: Driver> Connections<D> {
     pub(super) fn new(driver: D) -> Self {
-        let calls = Calls::new(PoolConfig::patience(driver.call_timeout()));
+        let reads = match driver.dialect() {
+            Dialect::MySql => Reads::Elsewhere,
+            Dialect::Sqlite => Reads::Here,
+        };
+        let calls = Calls::new(PoolConfig::patience(driver.call_timeout()), reads);
         let outage = Outage::new(driver.address());
         Self { driver, calls, outage }
     }
@@ -132,6 +137,23 @@ impl<D: Driver> Connections<D> {
                 Err(error) if self.is_stale(&error, stale) => stale += 1,
                 answer => return answer,
             }
+        }
+    }
+
+    /// Whether one statement can hold these.
+    pub(super) async fn check_packet(&self, params: &[Param<'_>]) -> Result<(), sqlx::Error> {
+        let mut connection = self.driver.acquire(Purpose::Write).await?;
+        let call = self.driver.limits(&mut connection);
+        let answer = self
+            .calls
+            .begin(Step::Read, "")
+            .bound(self.driver.call_timeout(), call)
+            .await;
+        let most = self.settle(connection, answer)?.packet_bytes_max;
+        let bytes: usize = params.iter().map(Param::wire_bytes).sum();
+        match bytes + PACKET_RESERVE_BYTES > most {
+            true => Err(too_long(bytes, most)),
+            false => Ok(()),
         }
     }
 

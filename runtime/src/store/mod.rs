@@ -41,6 +41,8 @@ mod history;
 
 mod plan;
 
+mod record;
+
 mod rows;
 
 mod page;
@@ -96,6 +98,7 @@ pub use page::Page;
 pub use past::{AsOf, History, Past};
 pub use past_list::ListAt;
 pub use queries::Queries;
+pub(crate) use record::is_cut;
 pub use row::{Arrival, Life, RowState, RowWrite, Stored, Written};
 pub use select::{Direction, Select, Statement};
 pub use template::TemplateError;

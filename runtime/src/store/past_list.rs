@@ -16,8 +16,8 @@ use crate::kind::{ColumnType, Kind};
 use crate::object::Uid;
 use crate::value::Value;
 
-/// Rows that are read at once.
-const ROWS: usize = 500;
+/// Rows that are read at once, at most: no more than a page has, and one to know whether another follows.
+const ROWS_MAX: usize = 500;
 /// Objects whose version of then is asked for at once.
 const VERSIONS: usize = 50;
 /// Rows a page where the caller does not say.
@@ -44,12 +44,13 @@ pub(super) async fn list<D: Driver>(
     let select = rows_at(kind, wanted);
     let limit = if wanted.limit == 0 { PAGE_ROWS } else { wanted.limit };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let at_once = limit.saturating_add(1).min(ROWS_MAX);
     let mut after = continue_token.map(|token| page::read(token, &select)).transpose()?;
     let mut items: Vec<Stored> = Vec::new();
     loop {
-        let rows = read(store, &select, after.as_deref()).await?;
+        let rows = read(store, &select, after.as_deref(), at_once).await?;
         let mut versions = versions_at(reader, &rows, wanted.time).await?;
-        after = rows.last().filter(|_| rows.len() == ROWS).map(place);
+        after = rows.last().filter(|_| rows.len() == at_once).map(place);
         for row in &rows {
             let past = versions.remove(&row.object.metadata.uid);
             let found = stood(row, past, wanted.time).filter(|found| found.delete_time.is_none());
@@ -107,8 +108,9 @@ async fn read<D: Driver>(
     store: &SqlStore<D>,
     select: &Select,
     after: Option<&[Value]>,
+    rows: usize,
 ) -> Result<Vec<Stored>, StoreError> {
-    let query = select.page(store.connections.driver.dialect(), Lead::Engine, after, ROWS as i64);
+    let query = select.page(store.connections.driver.dialect(), Lead::Engine, after, rows as i64);
     let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
     let rows = store.connections.query(kept(query.sql), &params).await;
     let rows = rows.map_err(|error| super::connections::failure::<D>(select.kind().name, error))?;

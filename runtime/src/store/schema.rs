@@ -33,6 +33,16 @@ pub(super) fn refusal(found: i64) -> Option<String> {
     }
 }
 
+/// What there is to say where a database of the right version was made from another text, if it was.
+pub(super) fn notice(recorded: &str, ours: &str) -> Option<String> {
+    (recorded != ours).then(|| {
+        format!(
+            "the tables of the database were made from another schema text (checksum {recorded}) than this program's \
+             ({ours}): what is missing is made now, and what is there keeps its checks"
+        )
+    })
+}
+
 /// Splits a script at the semicolons that end statements: not those in quotes, names and comments.
 pub(super) fn statements(script: &str) -> Vec<&str> {
     let bytes = script.as_bytes();
@@ -121,6 +131,13 @@ mod tests {
     #[test]
     fn a_last_statement_needs_no_semicolon() {
         assert_eq!(statements("SELECT 1; SELECT 'open"), ["SELECT 1", "SELECT 'open"]);
+    }
+
+    #[test]
+    fn another_text_of_the_same_version_is_noticed() {
+        assert_eq!(notice("a", "a"), None);
+        let said = notice("a", "b").expect("another text");
+        assert!(said.contains("checksum a") && said.contains("(b)"), "{said}");
     }
 
     #[test]

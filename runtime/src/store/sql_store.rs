@@ -12,6 +12,7 @@ use super::driver::{Cells, Driver, Fault, Param, Statement};
 use super::history::sql::{self as history_sql, HistorySql};
 use super::history::{Keeping, lost_branch};
 use super::migration::{MigrationStanding, Migrations as _};
+use super::record::Record;
 use super::rows::{found_row, param, res_version, stored};
 use super::select::Select;
 use super::sql::{self, KindSql, LIST_MAX, ListFilter};
@@ -130,7 +131,8 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
             return Err(StoreError::Schema(refusal));
         }
         let checksum = schema::checksum(self.schema);
-        let known = recorded.is_some_and(|(_, known)| known == checksum);
+        let notice = recorded.as_ref().map(|(_, known)| schema::notice(known, &checksum));
+        let known = notice == Some(None);
         // An account that may only read and write is enough for a database that is ready, or that a newer program
         // has migrated, which allows this one to write.
         let is_ready =
@@ -140,6 +142,9 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
         }
         if standing == MigrationStanding::Untracked {
             self.refuse_foreign().await?;
+        }
+        if let Some(notice) = notice.flatten() {
+            tracing::warn!("{notice}");
         }
         self.create_tables().await?;
         self.probe_tables().await?;
@@ -300,20 +305,18 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
     }
 
     async fn quarantine(&self, kind: &Kind, object: &Object, reason: &str, now: Timestamp) -> Result<(), StoreError> {
-        let metadata = &object.metadata;
-        let params = [
-            Param::Text(kind.name),
-            Param::Text(&metadata.uid.0),
-            Param::Text(&metadata.namespace),
-            Param::Text(&metadata.name),
-            Param::Int(metadata.resource_version.0.cast_signed()),
-            Param::Text(reason),
-            Param::Text(object.text()),
-            Param::Time(now),
-            Param::Time(now),
-        ];
-        let statement = bookkeeping::quarantine(self.connections.driver.dialect());
-        self.change(kind, statement, &params).await
+        let whole = Record::of(object, reason);
+        match self.record(kind, &whole, now).await {
+            Err(StoreError::Refused { source, .. }) => {
+                tracing::warn!(
+                    kind = kind.name,
+                    ?object,
+                    "The record is cut, because it was refused whole: {source}"
+                );
+                self.record(kind, &whole.cut(&source.to_string()), now).await
+            }
+            recorded => recorded,
+        }
     }
 
     async fn quarantined(&self, kind: &Kind) -> Result<Vec<QuarantineRecord>, StoreError> {
@@ -372,6 +375,25 @@ impl<D: Driver> SqlStore<D> {
         let rows = self.connections.query(statement, params).await;
         let rows = rows.map_err(|error| failure::<D>(kind.name, error))?;
         rows.first().map(|row| stored(kind, row)).transpose()
+    }
+
+    async fn record(&self, kind: &Kind, record: &Record, now: Timestamp) -> Result<(), StoreError> {
+        let params = [
+            Param::Text(kind.name),
+            Param::Text(&record.uid),
+            Param::Text(&record.namespace),
+            Param::Text(&record.name),
+            Param::Int(record.version.0.cast_signed()),
+            Param::Text(&record.reason),
+            Param::Text(&record.text),
+            Param::Time(now),
+            Param::Time(now),
+        ];
+        let statement = bookkeeping::quarantine(self.connections.driver.dialect());
+        // A server closes the connection on a packet that is too long: it would pass for one that went away.
+        let fits = self.connections.check_packet(&params).await;
+        fits.map_err(|error| failure::<D>(kind.name, error))?;
+        self.change(kind, statement, &params).await
     }
 
     async fn change(&self, kind: &Kind, statement: Statement, params: &[Param<'_>]) -> Result<(), StoreError> {

@@ -4,6 +4,8 @@
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,7 +13,7 @@ use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteRow, SqliteSynchronous,
 };
-use sqlx::{Arguments, ConnectOptions, Row, Sqlite};
+use sqlx::{Arguments, ConnectOptions, Executor, Row, Sqlite};
 
 use super::dialect::Dialect;
 use super::driver::{
@@ -21,6 +23,10 @@ use super::explained::{Access, PlanStep};
 use super::{Address, PoolConfig, PoolUse, SqlitePlace};
 use crate::kind::ColumnType;
 use crate::value::Value;
+
+/// Looks at every table of which nothing is known, or whose size is another one by far, and no longer than it takes to
+/// read a few hundred rows of each key. <https://sqlite.org/pragma.html#pragma_optimize>
+const OPTIMIZE: &str = "PRAGMA optimize=0x10002";
 
 pub(super) struct SqliteDriver {
     place: SqlitePlace,
@@ -38,7 +44,11 @@ impl SqliteDriver {
             make_private(path);
         }
         let options = options(place, config);
-        let writer = pool(1, config).connect_lazy_with(options.clone());
+        let writer = match place {
+            SqlitePlace::Memory => pool(1, config),
+            SqlitePlace::File(_) => optimizing(pool(1, config)),
+        };
+        let writer = writer.connect_lazy_with(options.clone());
         let readers = match place {
             SqlitePlace::Memory => None,
             SqlitePlace::File(_) => Some(pool(config.max_open.clamp(1, 8), config).connect_lazy_with(options)),
@@ -83,6 +93,28 @@ fn pool(connections: u32, config: &PoolConfig) -> SqlitePoolOptions {
         .max_lifetime(None)
         .acquire_timeout(config.acquire_timeout.max(config.call_timeout))
         .test_before_acquire(false)
+}
+
+/// Whoever reads the file by other programs relies on statistics. They follow what is written: early, and then now and
+/// then.
+fn optimizing(pool: SqlitePoolOptions) -> SqlitePoolOptions {
+    let writes = Arc::new(AtomicU64::new(0));
+    pool.after_release(move |connection, _| {
+        let write = writes.fetch_add(1, Ordering::Relaxed) + 1;
+        Box::pin(async move {
+            if matches!(write, 10 | 100) || write.is_multiple_of(1_000) {
+                optimize(connection).await;
+            }
+            Ok(true)
+        })
+    })
+}
+
+/// Where it fails nothing is lost but speed.
+async fn optimize(connection: &mut SqliteConnection) {
+    if let Err(error) = connection.execute(OPTIMIZE).await {
+        tracing::debug!("No statistics: {error}");
+    }
 }
 
 impl Driver for SqliteDriver {
@@ -198,6 +230,9 @@ impl Driver for SqliteDriver {
     async fn close(&self) {
         if let Some(readers) = &self.readers {
             readers.close().await;
+            if let Some(mut writer) = self.writer.try_acquire() {
+                optimize(&mut writer).await;
+            }
         }
         self.writer.close().await;
     }
@@ -302,7 +337,7 @@ mod tests {
     use super::super::sql::{KindSql, ListFilter};
     use super::*;
     use crate::kind::{Encoded, Key, Kind, Scope};
-    use sqlx::{AssertSqlSafe, Executor};
+    use sqlx::AssertSqlSafe;
 
     #[test]
     fn what_passes_by_itself_is_retried_and_what_does_not_is_refused() {

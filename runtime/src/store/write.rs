@@ -21,7 +21,7 @@ use crate::projection::Version;
 /// Rows of one statement, at most.
 const ROWS_MAX: usize = 4_095;
 /// What a packet holds besides parameters, at most.
-const PACKET_RESERVE_BYTES: usize = 4_096;
+pub(super) const PACKET_RESERVE_BYTES: usize = 4_096;
 
 /// A batch on an open transaction.
 pub(super) struct Batch<'a, D: Driver> {
@@ -378,7 +378,7 @@ pub(super) fn padded_pairs<'a>(names: &[(&'a str, &'a str)]) -> Vec<Param<'a>> {
         .collect()
 }
 
-fn too_long(row_bytes: usize, packet_bytes_max: usize) -> sqlx::Error {
+pub(super) fn too_long(row_bytes: usize, packet_bytes_max: usize) -> sqlx::Error {
     sqlx::Error::Encode(
         format!("a row of {row_bytes} bytes does not fit the server's max_allowed_packet of {packet_bytes_max}").into(),
     )

@@ -5,7 +5,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::compare::compare;
 use super::confirm::{Reading, Verdict, judge, judge_last};
 use super::report::{Class, Difference, Finding};
-use super::run::{PAGE_ROWS, Run, Sides, Suspect, VerifyError};
+use super::run::{Run, Sides, Suspect, VerifyError};
 use crate::kind::Kind;
 use crate::object::{Object, Uid};
 use crate::patience::{Patience, patiently};
@@ -49,7 +49,7 @@ impl Run<'_> {
         let (sides, kind, patience) = (self.sides, self.kind, self.options.patience);
         let mut chunks = suspects.into_iter().peekable();
         while chunks.peek().is_some() {
-            let chunk: Vec<Suspect> = chunks.by_ref().take(PAGE_ROWS).collect();
+            let chunk: Vec<Suspect> = chunks.by_ref().take(self.page_rows()).collect();
             let objects: Vec<Option<Object>> = stream::iter(&chunk)
                 .map(|suspect| object_of(sides, kind, patience, suspect))
                 .buffered(QUESTIONS_MAX)

@@ -19,8 +19,6 @@ use crate::store::{MetadataStorage, RowImage, StoreError};
 
 /// How often a list whose version is no longer kept is begun anew.
 const LISTS_MAX: u32 = 5;
-/// Most objects or rows of a page that holds their texts.
-pub(super) const PAGE_ROWS: usize = 500;
 
 /// How a verification goes about it.
 #[derive(Clone, Debug)]
@@ -31,6 +29,10 @@ pub struct Options {
     pub settle: Duration,
     /// How often both sides are read again, at most.
     pub rounds: u32,
+    /// Objects, or rows with their texts, that are read at once, at most.
+    pub page_rows: u32,
+    /// Rows without their texts that are read at once, at most.
+    pub scan_rows: u32,
     /// How long failures are borne.
     pub patience: Patience,
 }
@@ -41,6 +43,8 @@ impl Default for Options {
             namespace: None,
             settle: Duration::from_secs(1),
             rounds: 5,
+            page_rows: 500,
+            scan_rows: 2_000,
             patience: Patience::default(),
         }
     }
@@ -153,7 +157,7 @@ impl Run<'_> {
     async fn list_once(&mut self) -> Result<Seen, VerifyError> {
         let mut seeing = Seeing::default();
         self.checked.objects = 0;
-        let mut limits = PageLimit::default();
+        let mut limits = PageLimit::new(self.options.page_rows.max(1));
         let mut page = self.page(limits.rows, None).await?;
         let total = page.remaining.map(|remaining| remaining + page.len() as u64);
         self.progress.begin(self.kind.name, total);
@@ -216,6 +220,11 @@ impl Run<'_> {
         self.confirm_if_many().await
     }
 
+    /// See [`Options::page_rows`].
+    pub(super) fn page_rows(&self) -> usize {
+        usize::try_from(self.options.page_rows.max(1)).unwrap_or(usize::MAX)
+    }
+
     pub(super) fn is_asked_for(&self, namespace: &str) -> bool {
         self.options
             .namespace
@@ -262,24 +271,24 @@ async fn list_page(
 #[derive(Clone, Copy, Debug)]
 struct PageLimit {
     rows: u32,
-}
-
-impl Default for PageLimit {
-    fn default() -> Self {
-        Self { rows: Self::ROWS }
-    }
+    most: u32,
 }
 
 impl PageLimit {
     /// What a page should weigh at most.
     const BYTES: usize = 4 << 20;
-    const ROWS: u32 = PAGE_ROWS as u32;
+    /// What it should have at least.
+    const FEW: u32 = 10;
+
+    fn new(most: u32) -> Self {
+        Self { rows: most, most }
+    }
 
     fn learn(&mut self, page: &Page) {
         let bytes: usize = page.objects.iter().map(|object| object.text().len()).sum();
         let mean = bytes / page.objects.len().max(1) + 1;
         self.rows = u32::try_from(Self::BYTES / mean)
             .unwrap_or(u32::MAX)
-            .clamp(10, Self::ROWS);
+            .clamp(Self::FEW.min(self.most), self.most);
     }
 }

@@ -4,15 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::report::{Class, Difference, Finding};
-use super::run::{PAGE_ROWS, Run, VerifyError};
+use super::run::{Run, VerifyError};
 use crate::cluster::ObjectName;
 use crate::object::Uid;
 use crate::patience::patiently;
 use crate::seen::Seen;
 use crate::store::{Life, RowState};
-
-/// Rows of a page that hold nothing large.
-const SCAN_ROWS: u32 = 2_000;
 
 impl Run<'_> {
     /// Holds every row that the list did not show against itself, and asks for its object where
@@ -20,7 +17,7 @@ impl Run<'_> {
     pub(super) async fn scan(&mut self, seen: &Seen) -> Result<(), VerifyError> {
         let mut after = None;
         loop {
-            let read = || self.sides.storage.scan(self.kind, after, SCAN_ROWS);
+            let read = || self.sides.storage.scan(self.kind, after, self.options.scan_rows);
             let mut states = patiently(self.options.patience, read).await?;
             let Some(last) = states.last() else { return Ok(()) };
             after = Some(last.arrival);
@@ -28,7 +25,7 @@ impl Run<'_> {
             self.checked.rows += states.len() as u64;
             self.namesakes(&states).await?;
             states.retain(|state| !seen.contains(&state.uid));
-            for page in states.chunks(PAGE_ROWS) {
+            for page in states.chunks(self.page_rows()) {
                 let uids: Vec<Uid> = page.iter().map(|state| state.uid.clone()).collect();
                 let rows = self.images(&uids).await?;
                 for state in page {
@@ -67,7 +64,11 @@ impl Run<'_> {
         }
         let mut after = None;
         loop {
-            let read = || self.sides.storage.side_owners(self.kind, after.as_ref(), SCAN_ROWS);
+            let read = || {
+                self.sides
+                    .storage
+                    .side_owners(self.kind, after.as_ref(), self.options.scan_rows)
+            };
             let owners = patiently(self.options.patience, read).await?;
             let Some(last) = owners.last() else { return Ok(()) };
             after = Some(last.clone());

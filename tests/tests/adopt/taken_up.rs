@@ -112,6 +112,8 @@ async fn a_kind_that_was_evicted_as_a_whole_is_named(product: Product) {
     };
     let options = AdoptOptions {
         evicted: vec![first.name],
+        // The rows of a kind are several pages.
+        page_rows: Some(2),
         ..AdoptOptions::default()
     };
     let adopted = reference.store().adopt(&options, &Untold).await.expect("taken up");

@@ -64,6 +64,7 @@ async fn everything(address: &Address) {
     }
     leads(store, &mut mistakes).await;
     work::selectors(store, address, &mut mistakes).await;
+    work::after_statistics(store, address, &mut mistakes).await;
     named_queries(store, &mut mistakes).await;
     a_scan_and_a_sort_are_seen(store).await;
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));

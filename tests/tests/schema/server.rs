@@ -2,6 +2,8 @@
 
 use kindex_codegen::dialect::StorageType;
 use kindex_codegen::model::SqlType;
+use kindex_runtime::object::Object;
+use kindex_runtime::projection::content_hash;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, Row};
 
@@ -124,18 +126,36 @@ async fn objects_are_stored_and_what_is_no_json_is_refused(product: Product) {
     };
     run(&mut connection, &text(shipped(), "schema/mysql_schema.sql")).await;
     let deep = |levels| "{\"a\":".repeat(levels) + "1" + &"}".repeat(levels);
+    let hash = |text: &str| {
+        let object = Object::parse_str(text).map(|object| content_hash(&object).to_bytes());
+        object.unwrap_or([7; 32]).to_vec()
+    };
+    let kindex = |levels| {
+        format!(
+            r#"{{"metadata":{{"name":"a","uid":"b","resourceVersion":"1"}},"c":{}}}"#,
+            deep(levels)
+        )
+    };
+    let beyond = kindex(1).replace("1}}", "1e400}}");
     let cases = [
-        ("{".to_owned(), false),
-        ("none".to_owned(), false),
-        ("{}".to_owned(), true),
-        ("{\"b\": 1, \"a\": 1e400}".to_owned(), true),
-        (deep(31), true),
-        (deep(500), true),
+        ("{".to_owned(), None, false),
+        ("none".to_owned(), None, false),
+        ("{\"broken}".to_owned(), Some("{\"broken}".to_owned()), false),
+        ("{}".to_owned(), None, true),
+        ("{\"b\": 1, \"a\": 1.50}".to_owned(), None, true),
+        (deep(31), None, true),
+        // Deeper ones, and numbers beyond a double, with the hash of whoever has read the text.
+        (beyond.clone(), Some(beyond), true),
+        (deep(500), None, false),
+        (kindex(500), None, false),
+        (kindex(500), Some(kindex(400)), false),
+        (kindex(500), Some(kindex(500)), true),
     ];
-    for (number, (json, is_stored)) in cases.into_iter().enumerate() {
-        let insert = "INSERT INTO project (uid, group_ver, namespace, name, res_version, create_time, json) \
-                      VALUES (?, 'g/v', 'n', 'n', 1, '2026-01-31 12:00:00', ?)";
+    for (number, (json, hashed, is_stored)) in cases.into_iter().enumerate() {
+        let insert = "INSERT INTO project (uid, group_ver, namespace, name, res_version, create_time, json, content_hash) \
+                      VALUES (?, 'g/v', 'n', 'n', 1, '2026-01-31 12:00:00', ?, ?)";
         let insert = sqlx::query(insert).bind(number.to_string()).bind(&json);
+        let insert = insert.bind(hashed.map(|text| hash(&text)));
         let done = insert.execute(&mut connection).await;
         assert_eq!(done.is_ok(), is_stored, "{json}: {done:?}");
     }

@@ -5,15 +5,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use jiff::Timestamp;
 use kindex_generated::registry;
+use kindex_runtime::object::Uid;
 use kindex_runtime::query::LabelSelector;
-use kindex_runtime::store::{Address, MetadataStorage, Select, SqlitePlace, Statement};
+use kindex_runtime::store::{self, Address, Dialect, MetadataStorage, RowWrite, Select, SqlitePlace, Statement};
 use kindex_runtime::value::Value;
 use sqlx::mysql::MySqlConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 
 use super::plans::{MANY, MANY_ROWS};
+use crate::harness::database::patient;
 
 const PAGE_ROWS: u32 = 50;
 
@@ -115,6 +118,35 @@ pub(super) async fn selectors(store: &dyn MetadataStorage, address: &Address, mi
                 break;
             }
         }
+    }
+    meter.close().await;
+}
+
+/// The same once SQLite has statistics, which a store leaves that has written; and what the reference page shows to
+/// those who ask by other programs.
+pub(super) async fn after_statistics(store: &dyn MetadataStorage, address: &Address, mistakes: &mut Vec<String>) {
+    let last = store::open(address, registry(), &patient()).expect("an address");
+    let kind = registry().find(MANY).expect("a kind");
+    let nothing = [RowWrite::SoftDelete {
+        uid: Uid::from("nobody"),
+    }];
+    let now = Timestamp::now();
+    last.write(kind, &nothing, now).await.expect("nothing is written");
+    last.close().await;
+    if store.dialect() == Dialect::Sqlite {
+        selectors(store, address, mistakes).await;
+    }
+    let mut meter = Meter::open(address).await;
+    let by_label = "SELECT t.namespace, t.name, t.update_time FROM pipelinerun AS t \
+                    JOIN pipelinerun_labels AS l ON l.obj_uid = t.uid \
+                    WHERE l.`key` = 'owner' AND l.`value` = 'o5' AND t.delete_time IS NULL";
+    let statement = Statement {
+        sql: by_label.to_owned(),
+        values: Vec::new(),
+    };
+    let (read, most) = (meter.reads(&statement).await, meter.allowed(OWNED));
+    if read > most {
+        mistakes.push(format!("{read} read, {most} allowed\n  {by_label}"));
     }
     meter.close().await;
 }

@@ -2,13 +2,16 @@
 //! several at once, and refused.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
 use kindex_runtime::progress::Untold;
 use kindex_runtime::store::{
     self, Life, MetadataStorage, MigrateError, MigrateOptions, MigrationStanding as Standing, StoreError,
 };
+use kindex_tests::patience::PATIENCE;
 use serde_json::json;
+use sqlx::{ConnectOptions as _, Executor as _};
 
 use super::backend::Backend;
 use super::widget::{PARTS, REGISTRY, at, widget};
@@ -19,6 +22,8 @@ scenarios!(
     a_run_that_broke_off_anywhere_is_gone_on_with,
     rows_that_an_older_program_wrote_since_are_filled_again,
     several_that_migrate_at_once_agree,
+    pages_of_two_are_filled_to_the_last_row,
+    a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read,
     a_step_that_fails_is_named_and_what_came_before_it_stays,
     an_edited_migration_is_refused,
     a_database_made_by_the_schema_script_is_taken_up,
@@ -255,6 +260,88 @@ async fn rows_that_an_older_program_wrote_since_are_filled_again(backend: Backen
     let rows: Vec<u64> = refilled.iter().map(|migration| migration.rows_filled).collect();
     assert_eq!(rows, [5]);
     expect_filled(&backend, 20).await;
+}
+
+async fn pages_of_two_are_filled_to_the_last_row(backend: Backend) {
+    if with_rows(&backend, 9).await.is_none() {
+        return;
+    }
+    let options = MigrateOptions {
+        page_rows: Some(2),
+        ..MigrateOptions::default()
+    };
+    let migrated = open(&backend, newer_program(NEW)).migrate(&options, &Untold).await;
+    let rows: u64 = migrated.expect("migrated").iter().map(|done| done.rows_filled).sum();
+    assert_eq!(rows, 9);
+    expect_filled(&backend, 9).await;
+}
+
+/// A writer changes a row, and commits once the fill has read the row as it was before and waits for it.
+async fn a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read(backend: Backend) {
+    if with_rows(&backend, 3).await.is_none() {
+        return;
+    }
+    let new = open(&backend, newer_program(NEW));
+    migrate(&new).await.expect("migrated");
+    backend.rows("UPDATE widget SET tint = NULL").await;
+    let mut writer = Writer::begin(&backend).await;
+    writer
+        .execute("UPDATE widget SET res_version = 99, tint = 'newer' WHERE uid = 'u0002'")
+        .await;
+    let refill = MigrateOptions {
+        refill: true,
+        ..MigrateOptions::default()
+    };
+    let filling = {
+        let new = new.clone();
+        tokio::spawn(async move { new.migrate(&refill, &Untold).await })
+    };
+    let waits = || new.calls().expect("a database").oldest() > Duration::from_millis(300);
+    let deadline = Instant::now() + PATIENCE;
+    while !waits() && !filling.is_finished() {
+        assert!(Instant::now() < deadline, "the fill neither waits nor ends");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    writer.execute("COMMIT").await;
+    filling.await.expect("no panic").expect("filled");
+    let tints = backend.rows("SELECT tint FROM widget ORDER BY uid").await;
+    let tints = tints.expect("not in memory").concat();
+    assert_eq!(
+        tints,
+        [Some("t1"), Some("newer"), Some("t3")].map(|tint| tint.map(str::to_owned))
+    );
+}
+
+/// Another program's transaction.
+enum Writer {
+    Sqlite(sqlx::SqliteConnection),
+    MySql(sqlx::MySqlConnection),
+}
+
+impl Writer {
+    async fn begin(backend: &Backend) -> Self {
+        let mut writer = match &backend.address {
+            store::Address::Sqlite(store::SqlitePlace::File(path)) => {
+                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+                Self::Sqlite(options.connect().await.expect("the file opens"))
+            }
+            store::Address::Sqlite(store::SqlitePlace::Memory) => unreachable!("nobody else can open it"),
+            store::Address::MySql(options) => Self::MySql(options.connect().await.expect("the server is up")),
+        };
+        let begin = match &writer {
+            Self::Sqlite(_) => "BEGIN IMMEDIATE",
+            Self::MySql(_) => "START TRANSACTION",
+        };
+        writer.execute(begin).await;
+        writer
+    }
+
+    async fn execute(&mut self, sql: &'static str) {
+        match self {
+            Self::Sqlite(connection) => drop(connection.execute(sql).await.expect(sql)),
+            Self::MySql(connection) => drop(connection.execute(sql).await.expect(sql)),
+        }
+    }
 }
 
 async fn several_that_migrate_at_once_agree(backend: Backend) {

@@ -47,6 +47,7 @@ macro_rules! scenarios {
 
 mod agreement;
 mod backfill;
+mod broken_json;
 mod changes;
 mod collection;
 mod concurrent;

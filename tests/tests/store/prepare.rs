@@ -16,6 +16,7 @@ scenarios!(
     another_schema_version_is_refused_with_advice,
     a_table_without_a_column_is_refused_by_name,
     another_text_with_the_same_tables_is_recorded,
+    a_checksum_that_changed_is_said_once,
     what_a_program_adds_of_its_own_is_made_by_a_migration,
     a_missing_table_is_a_schema_error,
 );
@@ -100,6 +101,57 @@ async fn another_text_with_the_same_tables_is_recorded(backend: Backend) {
     assert_eq!(after.len(), 1);
     assert_eq!(after[0][0], before[0][0]);
     assert_ne!(after[0][1], before[0][1]);
+}
+
+async fn a_checksum_that_changed_is_said_once(backend: Backend) {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(log.clone())
+        .with_ansi(false)
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let change = "UPDATE kindex_schema SET checksum = 'of another text'";
+    if backend.rows(change).await.is_none() {
+        return;
+    }
+    for _ in 0..2 {
+        backend.store.prepare().await.expect("the same tables");
+    }
+    let text = log.text();
+    let said = text
+        .matches("made from another schema text (checksum of another text)")
+        .count();
+    assert_eq!(said, 1, "{text}");
+}
+
+/// What is logged while a test runs.
+#[derive(Clone, Default)]
+struct Log(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        let bytes = self.0.lock().expect("not poisoned").clone();
+        String::from_utf8(bytes).expect("a log is text")
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("not poisoned").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
 }
 
 /// So that a program whose account may only read and write finds it all.

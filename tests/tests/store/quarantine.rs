@@ -5,19 +5,23 @@ use std::time::Duration;
 
 use kindex_runtime::object::Uid;
 use kindex_runtime::patience::Patience;
-use kindex_runtime::quarantine::{Retried, retry};
-use kindex_runtime::store::Life;
+use kindex_runtime::quarantine::{Retried, RetryError, retry};
+use kindex_runtime::store::{self, Address, Life, MetadataStorage, MySqlFields};
 use kindex_runtime::verify::Sides;
+use kindex_tests::mariadb::MariaDb;
 
 use super::backend::Backend;
 use super::shelf::Shelf;
 use super::widget::{REGISTRY, WIDGET, Widget, at, widget};
+use crate::harness::database::patient;
+use crate::harness::mariadb::available;
 
 scenarios!(
     a_retry_stores_what_the_cluster_has_now_and_removes_the_record,
     the_last_text_of_an_object_that_is_gone_is_stored_as_deleted,
     what_is_refused_again_stays_with_one_more_attempt,
     records_come_in_pages,
+    a_record_that_is_refused_as_well_is_cut_and_says_so,
 );
 
 async fn record(backend: &Backend, thing: &Widget) {
@@ -30,14 +34,17 @@ async fn record(backend: &Backend, thing: &Widget) {
 }
 
 async fn again(backend: &Backend, shelf: &Arc<Shelf>) -> Retried {
+    attempt(backend, shelf).await.expect("both sides answer")
+}
+
+async fn attempt(backend: &Backend, shelf: &Arc<Shelf>) -> Result<Retried, RetryError> {
     let sides = Sides {
         platform: REGISTRY.platform,
         cluster: shelf.clone(),
         storage: backend.store.clone(),
     };
     let records = backend.store.quarantine_page(&WIDGET, None, 1).await.expect("read");
-    let retried = retry(&sides, &WIDGET, &records[0], Patience(Duration::ZERO)).await;
-    retried.expect("both sides answer")
+    retry(&sides, &WIDGET, &records[0], Patience(Duration::ZERO)).await
 }
 
 async fn stored(backend: &Backend, uid: &str) -> (u64, Life) {
@@ -93,6 +100,66 @@ async fn what_is_refused_again_stays_with_one_more_attempt(backend: Backend) {
         Some(widget("u1", "a", 5).text()),
         "the text that was refused last"
     );
+}
+
+/// By a database that takes no long text: of a packet of its own size see below.
+async fn a_record_that_is_refused_as_well_is_cut_and_says_so(backend: Backend) {
+    let limit = match &backend.address {
+        Address::Sqlite(_) => {
+            "CREATE TRIGGER short BEFORE INSERT ON kindex_quarantine WHEN length(CAST(NEW.json AS BLOB)) > 50000 \
+             BEGIN SELECT RAISE(ABORT, 'too long for this table'); END"
+        }
+        Address::MySql(_) => "ALTER TABLE kindex_quarantine ADD CONSTRAINT short CHECK (LENGTH(json) <= 50000)",
+    };
+    if backend.rows(limit).await.is_none() {
+        return;
+    }
+    let shelf = Arc::new(Shelf::default());
+    let long = widget("u1", "a", 3).annotation("note", &"\u{1f980}".repeat(20_000));
+    record(&backend, &long).await;
+    let found = backend.store.quarantine_page(&WIDGET, None, 2).await.expect("read");
+    assert_eq!((found.len(), found[0].attempts, found[0].res_version.0), (1, 1, 3));
+    let reason = &found[0].reason;
+    assert!(reason.starts_with("too long; its record, which is cut: "), "{reason}");
+    expect_cut(&*backend.store, long.text().len()).await;
+    // The cluster has the object: nobody needs the recorded text.
+    shelf.put(&long);
+    assert_eq!(again(&backend, &shelf).await, Retried::Stored);
+    assert_eq!(records(&backend).await, 0);
+    record(&backend, &widget("u2", "b", 4).annotation("note", &"x".repeat(60_000))).await;
+    let refused = attempt(&backend, &shelf).await.expect_err("its text is not whole");
+    assert!(matches!(refused, RetryError::Cut { .. }), "{refused}");
+}
+
+async fn expect_cut(store: &dyn MetadataStorage, bytes: usize) {
+    let text = store.quarantined_text(&WIDGET, &Uid::from("u1")).await;
+    let text = text.expect("read").expect("a record");
+    let end = format!("\n[cut by Kindex: the record of all {bytes} bytes was refused as well]");
+    assert!(text.starts_with("{\"apiVersion\"") && text.ends_with(&end), "{text}");
+}
+
+#[tokio::test]
+async fn an_object_longer_than_a_packet_has_a_record_that_is_cut() {
+    if !available() {
+        return;
+    }
+    let server = MariaDb::start(&["--max-allowed-packet=1M"]);
+    let fields = MySqlFields {
+        host: "127.0.0.1".to_owned(),
+        port: server.port,
+        database: "k".to_owned(),
+        ..MySqlFields::default()
+    };
+    let store = store::open(&Address::mysql(&fields), REGISTRY, &patient()).expect("an address");
+    store.prepare().await.expect("prepared");
+    let long = widget("u1", "a", 3).annotation("note", &"x".repeat(3_000_000));
+    let reason = "y".repeat(2_000_000);
+    for _ in 0..2 {
+        let object = &long.project().object;
+        let recorded = store.quarantine(&WIDGET, object, &reason, at(1)).await;
+        recorded.expect("recorded all the same");
+        expect_cut(&*store, long.text().len()).await;
+    }
 }
 
 async fn records_come_in_pages(backend: Backend) {

@@ -35,6 +35,7 @@ scenarios!(
     what_was_let_go_and_others_hold_is_no_difference,
     a_list_that_expires_begins_anew_and_reports_once,
     a_namespace_is_compared_alone,
+    all_pages_of_both_sides_are_read,
 );
 
 fn thing(number: u64) -> Widget {
@@ -366,6 +367,37 @@ async fn a_list_that_expires_begins_anew_and_reports_once(backend: Backend) {
     let (checked, findings) = sample.verify().await;
     assert_eq!((checked.objects, checked.rows, findings.len()), (1_106, 1_107, 1));
     assert_eq!(findings[0].uid, "u100");
+}
+
+/// Differences that only later pages have: of the list, of the rows, of rows beside them, of what is read again.
+async fn all_pages_of_both_sides_are_read(backend: Backend) {
+    let sample = Sample::new(backend).await;
+    let orphans: Vec<_> = (10..17).map(|number| thing(number).live()).collect();
+    sample.backend.write_all(&orphans, at(3)).await;
+    (20..27).for_each(|number| sample.shelf.put(&thing(number)));
+    let mut expected: Vec<(String, Class)> = (10..17).map(|number| (format!("u{number}"), Class::Orphan)).collect();
+    expected.extend((20..27).map(|number| (format!("u{number}"), Class::Missing)));
+    for number in 30..37 {
+        let sql = format!("INSERT INTO `widget_labels` (`obj_uid`, `key`, `value`) VALUES ('u{number}', 'a', 'b')");
+        if sample.plant(&sql).await {
+            expected.push((format!("u{number}"), Class::Stray));
+        }
+    }
+    for rows in [2, 1, 1000] {
+        let options = Options {
+            page_rows: rows,
+            scan_rows: rows,
+            ..quick()
+        };
+        let (checked, findings) = sample.verify_with(&options).await;
+        let mut found: Vec<(String, Class)> = findings
+            .iter()
+            .flat_map(|finding| finding.differences.iter().map(|one| (finding.uid.clone(), one.class)))
+            .collect();
+        found.sort();
+        assert_eq!(found, expected, "pages of {rows}");
+        assert_eq!((checked.objects, checked.rows), (13, 15), "pages of {rows}");
+    }
 }
 
 async fn a_namespace_is_compared_alone(backend: Backend) {

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS `widget` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `group` VARCHAR(64),
     `order` INT,
     `key` BIGINT,
@@ -23,7 +23,8 @@ CREATE TABLE IF NOT EXISTS `widget` (
     UNIQUE KEY `widget_uid` (`uid`),
     KEY `widget_namespace_name` (`namespace`, `name`, `uid`),
     KEY `widget_create_time` (`create_time`, `uid`),
-    KEY `widget_delete_time` (`delete_time`, `uid`)
+    KEY `widget_delete_time` (`delete_time`, `uid`),
+    CONSTRAINT `widget_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `widget_labels` (
     `id` BIGINT NOT NULL AUTO_INCREMENT,
@@ -52,7 +53,7 @@ CREATE TABLE IF NOT EXISTS `keepsake` (
     `update_time` DATETIME(6),
     `delete_time` DATETIME(6),
     `proto` LONGBLOB,
-    `json` LONGTEXT NOT NULL CHECK (`json` LIKE '{"%}' OR JSON_VALID(`json`)),
+    `json` LONGTEXT NOT NULL,
     `group` VARCHAR(64),
     `order` INT,
     `key` BIGINT,
@@ -64,7 +65,8 @@ CREATE TABLE IF NOT EXISTS `keepsake` (
     `seq` BIGINT NOT NULL AUTO_INCREMENT,
     PRIMARY KEY (`seq`),
     UNIQUE KEY `keepsake_uid` (`uid`),
-    KEY `keepsake_namespace_name` (`namespace`, `name`, `uid`)
+    KEY `keepsake_namespace_name` (`namespace`, `name`, `uid`),
+    CONSTRAINT `keepsake_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `keepsake_labels` (
     `id` BIGINT NOT NULL AUTO_INCREMENT,

@@ -75,11 +75,12 @@ impl Fill<'_> {
         let failed = |error| failure::<D>(kind.name, error);
         let dialect = store.connections.driver.dialect();
         let (began, mut pace) = (Instant::now(), Pace::new(options.rows_per_second));
+        let page_rows = options.page_rows.unwrap_or(PAGE_ROWS).max(1);
         let mut after = after.unwrap_or(i64::MIN);
         let mut changed = 0;
         loop {
             let statement = sql::fill_page(dialect, kind, columns);
-            let params = [Param::Int(after), Param::Int(PAGE_ROWS.into())];
+            let params = [Param::Int(after), Param::Int(page_rows.into())];
             let rows = store.connections.query(statement, &params).await.map_err(failed)?;
             let Some(last) = rows.last() else {
                 return Ok(changed);

@@ -39,6 +39,8 @@ pub struct MigrateOptions {
     pub rows_per_second: Option<f64>,
     /// Fills columns once more that earlier migrations filled, in a database that lacks nothing.
     pub refill: bool,
+    /// Rows that fills read at once; `None`: 200.
+    pub page_rows: Option<u32>,
 }
 
 /// A migration that has run.

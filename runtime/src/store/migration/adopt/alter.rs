@@ -57,6 +57,9 @@ pub(super) fn change(
         let touched = key.columns.iter().any(|column| rebuilt.contains(column));
         clauses.key(found, key, touched);
     }
+    for constraint in &wanted.constraints {
+        clauses.constraint(live, wanted, constraint);
+    }
     if !unfit.is_empty() {
         return Err(unfit);
     }
@@ -188,6 +191,19 @@ impl Clauses {
             self.drop.push(format!("DROP KEY `{}`", wanted.name));
         }
         self.change.push(format!("ADD {}", wanted.text));
+    }
+
+    /// A table that lacks one of its columns cannot have it yet.
+    fn constraint(&mut self, live: &LiveTable, wanted: &Definition<'_>, constraint: &str) {
+        let lacks = |name: &str| live.columns.iter().all(|column| column.name != name);
+        let named = |name: &str| constraint.contains(&format!("`{name}`"));
+        if wanted
+            .columns
+            .iter()
+            .any(|column| named(column.name) && lacks(column.name))
+        {
+            self.change.push(format!("ADD {constraint}"));
+        }
     }
 
     /// Columns of others keep their collation. `CONVERT TO` would change it, and MySQL then leaves a

@@ -48,6 +48,8 @@ pub struct AdoptOptions {
     pub evicted: Vec<&'static str>,
     /// Most rows a second that are taken up; `None`: as fast as the database.
     pub rows_per_second: Option<f64>,
+    /// Rows that are taken up at once; `None`: 200.
+    pub page_rows: Option<u32>,
 }
 
 /// What became of a database that was taken up.

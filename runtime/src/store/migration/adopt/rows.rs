@@ -65,11 +65,12 @@ pub(super) async fn take_up<D: Driver>(
     progress.begin(&format!("take up {}", kind.table), total.map(i64::unsigned_abs));
     let evict_all = options.evicted.contains(&kind.name);
     let (began, mut pace) = (Instant::now(), Pace::new(options.rows_per_second));
+    let page_rows = options.page_rows.unwrap_or(PAGE_ROWS).max(1);
     let mut after = after.unwrap_or(i64::MIN);
     let mut adopted = AdoptedKind::of(kind);
     loop {
         let page = sql::page(store.connections.driver.dialect(), kind);
-        let params = [Param::Int(after), Param::Int(PAGE_ROWS.into())];
+        let params = [Param::Int(after), Param::Int(page_rows.into())];
         let rows = store.connections.query(page, &params).await.map_err(failed)?;
         let Some(last) = rows.last() else { break };
         after = last.int(0).map_err(failed)?;
