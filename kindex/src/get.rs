@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use kindex_runtime::kind::{Kind, Registry};
+use kindex_runtime::object::Uid;
 use kindex_runtime::query::{LabelSelector, Reach};
 use kindex_runtime::store::{AsOf, ListAt, MetadataStorage, Select, Stored};
 
@@ -21,6 +22,14 @@ pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn Metadat
     }
     if name.is_some() && args.all_namespaces {
         return Err(CommandError::usage("one object has one namespace").hint("say -n NAMESPACE, or leave out the name"));
+    }
+    if let Some(uid) = &args.uid {
+        if name.is_some() || !args.filter.is_empty() {
+            return Err(CommandError::usage("a uid names one object").hint("leave out the name and all selectors"));
+        }
+        let row = by_uid(kind, &Uid::from(uid.as_str()), store).await?;
+        say::print(show::object(kind, &row, args.answer.output, Timestamp::now())?)?;
+        return Ok(());
     }
     let Some(name) = name else {
         if let Some(Time(time)) = args.at.at {
@@ -61,6 +70,20 @@ async fn list_at(kind: &'static Kind, args: &GetArgs, time: Timestamp, store: &d
     };
     let page = store.list_at(kind, &wanted, answer.continue_token.as_deref()).await;
     listing::print(kind, &page.map_err(|error| failed(&error))?, answer.output)
+}
+
+/// The object of a uid; says on stderr what has become of one whose name another object took.
+async fn by_uid(kind: &'static Kind, uid: &Uid, store: &dyn MetadataStorage) -> CommandResult<Stored> {
+    let found = store.get_by_id(kind, uid).await.map_err(|error| failed(&error))?;
+    let row = found.ok_or_else(|| CommandError::failure(format_args!("{} with uid {uid}: not stored", kind.name)))?;
+    if let (Some(by), Some(time)) = (&row.replaced_by, row.delete_time) {
+        say::note(format_args!(
+            "replaced at {time}: {by} took its name in the cluster\n\
+             help: `kindex restore {} --uid {uid} --as NEW-NAME` creates it again under another name",
+            kind.singular
+        ));
+    }
+    Ok(row)
 }
 
 async fn one(target: &Target<'_>, args: &GetArgs, store: &dyn MetadataStorage) -> CommandResult<Stored> {

@@ -9,7 +9,7 @@ use kindex_runtime::object::{Object, Uid};
 use kindex_runtime::patience::{Patience, patiently};
 use kindex_runtime::progress::Progress as _;
 use kindex_runtime::query::LabelSelector;
-use kindex_runtime::restore::{Choice, Done, Mode, Outcome, RestoreError, Restorer, choose};
+use kindex_runtime::restore::{Choice, Done, Mode, Outcome, RestoreError, Restorer, choose, choose_under};
 use kindex_runtime::store::{Gone, Life, MetadataStorage, Stored};
 use serde::Serialize;
 
@@ -21,6 +21,7 @@ use crate::moment::{Moment, Time};
 use crate::output::{document, table};
 use crate::progress::Bar;
 use crate::say;
+use crate::show::life;
 use crate::sides;
 use crate::target::{Target, kind_and_name, with_history};
 
@@ -54,6 +55,7 @@ pub(crate) async fn run(registry: &Registry, args: &RestoreArgs) -> CommandResul
         creator: cluster.as_ref(),
         registry,
         mode: if args.dry_run { Mode::DryRun } else { Mode::Create },
+        new_name: args.new_name.as_deref(),
         patience: Patience::default(),
     };
     let command = Command {
@@ -110,6 +112,18 @@ impl Command<'_> {
         rows.map_err(|error| unanswered(&error))
     }
 
+    /// Those of the name under which the object is to come back, where that is another.
+    async fn rows_there(&self, name: &ObjectName) -> CommandResult<Option<Vec<Stored>>> {
+        let Some(new_name) = self.restorer.new_name else {
+            return Ok(None);
+        };
+        let there = ObjectName {
+            namespace: name.namespace.clone(),
+            name: new_name.to_owned(),
+        };
+        self.rows(&there).await.map(Some)
+    }
+
     fn choose<'r>(&self, rows: &'r [Stored], uid: Option<&Uid>) -> Choice<'r> {
         choose(rows, uid, &self.restorer.sides.platform)
     }
@@ -130,7 +144,9 @@ impl Command<'_> {
             past = Some(stood.object);
         }
         let rows = self.rows(&name).await?;
-        match self.choose(&rows, uid.as_ref()) {
+        let there = self.rows_there(&name).await?;
+        let there = there.as_deref().unwrap_or(&rows);
+        match choose_under(&rows, uid.as_ref(), there, &self.restorer.sides.platform) {
             Choice::Absent => Err(CommandError::failure(format_args!("{target}: never stored"))
                 .hint("another namespace? name it with -n")),
             Choice::Taken(by) => {
@@ -258,11 +274,7 @@ impl Command<'_> {
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
             uid: metadata.uid.to_string(),
-            was: match row.life {
-                Life::Live => "live",
-                Life::Evicted => "evicted",
-                Life::Deleted => "deleted",
-            },
+            was: life(row),
             done,
         }
     }
@@ -312,7 +324,7 @@ fn judge(lines: &[Line]) -> CommandResult {
         0 => Ok(()),
         bad => Err(
             CommandError::failure(format_args!("{bad} of {} objects did not come back whole", lines.len()))
-                .hint("an object of the same name has to go first; the last column has each reason"),
+                .hint("the last column has each reason; where the name is taken, --as NEW-NAME brings one object back under another"),
         ),
     }
 }

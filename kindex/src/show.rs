@@ -68,7 +68,7 @@ fn as_table(kind: &Kind, rows: &[Stored], wide: bool, now: Timestamp) -> String 
                 Value::Time(time) if !wide => age(Some(*time), now),
                 value => cell(value),
             }));
-            cells.push(life(row.life).to_owned());
+            cells.push(life(row).to_owned());
             cells.extend(wide.then(|| metadata.resource_version.to_string()));
             cells.push(age(metadata.creation_timestamp, now));
             cells
@@ -85,10 +85,12 @@ fn printed(kind: &Kind) -> impl Iterator<Item = (&'static str, Column)> {
     })
 }
 
-fn life(life: Life) -> &'static str {
-    match life {
+/// Where an object lives, in one word.
+pub(crate) fn life(row: &Stored) -> &'static str {
+    match row.life {
         Life::Live => "live",
         Life::Evicted => "evicted",
+        Life::Deleted if row.replaced_by.is_some() => "replaced",
         Life::Deleted => "deleted",
     }
 }

@@ -40,6 +40,8 @@ pub struct KindMetrics {
     pub superseded: IntCounter,
     /// Objects that left the cluster for SQL.
     pub evicted: IntCounter,
+    /// Archived objects whose name another object took in the cluster.
+    pub replaced: IntCounter,
     /// Deletions of which SQL never held the object.
     pub lost: IntCounter,
     /// Rows that were marked deleted while the cluster showed the object alive.
@@ -93,6 +95,10 @@ impl KindMetrics {
                 "kindex_ingester_evicted_total",
                 "Objects that left the cluster for SQL.",
             ),
+            replaced: counter(
+                "kindex_ingester_replaced_total",
+                "Archived objects whose name another object took in the cluster, past the API server.",
+            ),
             lost: counter(
                 "kindex_ingester_lost_total",
                 "Deletions of which SQL never held the object: it was released by somebody else before it was stored.",
@@ -128,6 +134,10 @@ impl KindMetrics {
             Written::Updated => self.updated.inc(),
             Written::Unchanged => self.unchanged.inc(),
             Written::Superseded => self.superseded.inc(),
+            Written::Replacing => {
+                self.inserted.inc();
+                self.replaced.inc();
+            }
         }
     }
 

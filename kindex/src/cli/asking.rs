@@ -17,6 +17,10 @@ pub struct GetArgs {
     #[arg(short, long)]
     pub namespace: Option<String>,
 
+    /// The object that has or had this uid, also one that was deleted, or whose name another object took.
+    #[arg(long, conflicts_with_all = ["name", "all_namespaces", "deleted", "at"])]
+    pub uid: Option<String>,
+
     /// All namespaces, as where none is named: for the habits of kubectl's users.
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub all_namespaces: bool,
@@ -46,6 +50,7 @@ Examples:
   kindex get pipelineruns --where state=PIPELINE_RUN_STATE_FAILED --count
   kindex get models --where algorithm=xgboost --where 'create_time>=2026-11-01' --explain
   kindex get pipelinerun/nightly -n prod -o yaml --deleted
+  kindex get models --uid 6f1c2b5e-… -o yaml
   kindex get pipelineruns --where 'state in (A, B) or (actor = \"x\" and not name like \"tmp-%\")'
   kindex get model/fraud -n prod --at 2026-11-01T12:00:00Z -o yaml
   kindex get models -n prod --at 2d";

@@ -22,6 +22,10 @@ pub struct RestoreArgs {
     #[arg(long, conflicts_with_all = ["evicted", "deleted", "selector", "since"])]
     pub uid: Option<String>,
 
+    /// Comes back under this name: its own may belong to another object by now.
+    #[arg(long = "as", value_name = "NEW-NAME", conflicts_with_all = ["evicted", "deleted", "selector", "since"])]
+    pub new_name: Option<String>,
+
     /// Its text as it was then, for kinds with a history: a version or a time, as in `kindex diff`.
     #[arg(long, value_name = "VERSION|TIME", conflicts_with_all = ["evicted", "deleted", "selector", "since"])]
     pub at: Option<Moment>,
@@ -67,6 +71,7 @@ The new object has a new uid, and the old one in an annotation. Exits 1 where on
 Examples:
   kindex restore model/fraud -n prod --dry-run
   kindex restore model/fraud -n prod
+  kindex restore models --uid 6f1c2b5e-… --as fraud-2025
   kindex restore model/fraud -n prod --at 2026-11-01T12:00:00Z
   kindex restore pipelineruns --deleted --since 2h -n prod -l 'team in (risk,fraud)'
   kindex restore models --evicted --dry-run -o json";

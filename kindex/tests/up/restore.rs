@@ -130,6 +130,7 @@ on_clusters!(
     an_object_comes_back_from_mariadb_and_stays_beside_an_ingester_that_remembers_versions,
     a_name_that_is_taken_a_kind_without_history_and_nothing_named_are_said_so,
     an_object_comes_back_to_its_owner_or_without_it_and_is_not_collected,
+    an_archived_object_whose_name_was_taken_is_found_by_uid_and_comes_back_under_another,
 );
 
 fn an_object_comes_back_from_sqlite_and_stays(site: &Site) {
@@ -181,6 +182,48 @@ fn a_name_that_is_taken_a_kind_without_history_and_nothing_named_are_said_so(sit
     ] {
         assert_eq!(run.command(wrong).status.code(), Some(2), "{wrong:?}");
     }
+}
+
+fn an_archived_object_whose_name_was_taken_is_found_by_uid_and_comes_back_under_another(site: &Site) {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start_on(site, &[]);
+    run.kubectl(&["apply", "-f", "-"], super::MODEL);
+    let uid = run.kubectl(&["get", "model", "fraud", "-o", "jsonpath={.metadata.uid}"], "");
+    wait_for("the row", || run.get(&["models"]).contains("fraud"));
+    run.kubectl(&["annotate", "model", "fraud", "michelangelo/Immutable=true"], "");
+    let names = || run.kubectl(&["get", "models", "-o", "name"], "");
+    wait_for("the eviction", || names().is_empty());
+    run.kubectl(&["apply", "-f", "-"], super::MODEL);
+    let by_uid = || run.command(&["get", "models", "--uid", &uid]);
+    wait_for("what happened", || {
+        text_of(&by_uid().stderr).contains("took its name in the cluster")
+    });
+    let said = text_of(&by_uid().stderr);
+    assert!(
+        said.contains(&format!("`kindex restore model --uid {uid} --as NEW-NAME`")),
+        "{said}"
+    );
+    let json = run.command(&["get", "models", "--uid", &uid, "-o", "json"]);
+    let object: Value = serde_json::from_slice(&json.stdout).expect("the stored text");
+    assert_eq!(object["metadata"]["uid"], *uid);
+
+    let refused = run.command(&["restore", "models", "--uid", &uid]);
+    assert_eq!(refused.status.code(), Some(1));
+    let restored = run.command(&["restore", "models", "--uid", &uid, "--as", "fraud-before"]);
+    assert!(restored.status.success(), "{}", text_of(&restored.stderr));
+    assert_eq!(names().lines().count(), 2, "{}", names());
+    let path = "jsonpath={.metadata.annotations.michelangelo/RestoredFrom}";
+    assert_eq!(run.kubectl(&["get", "model", "fraud-before", "-o", path], ""), uid);
+    let again = run.command(&["restore", "models", "--uid", &uid, "--as", "fraud-before"]);
+    assert!(
+        text_of(&again.stdout).contains("already restored"),
+        "{}",
+        text_of(&again.stdout)
+    );
+    let other = run.command(&["restore", "models", "--uid", &uid, "--as", "fraud"]);
+    assert_eq!(other.status.code(), Some(1), "the name is taken");
 }
 
 fn an_object_comes_back_to_its_owner_or_without_it_and_is_not_collected(site: &Site) {

@@ -76,7 +76,7 @@ impl Filled {
 
     fn count(&mut self, written: Written) {
         match written {
-            Written::Inserted => self.inserted += 1,
+            Written::Inserted | Written::Replacing => self.inserted += 1,
             Written::Updated => self.updated += 1,
             Written::Unchanged => self.unchanged += 1,
             Written::Superseded => self.newer += 1,
@@ -141,7 +141,7 @@ impl Filler {
                 Ok(written) => {
                     for (write, written) in batch.iter().zip(written) {
                         filled.count(written);
-                        if written == Written::Inserted {
+                        if matches!(written, Written::Inserted | Written::Replacing) {
                             let name = ObjectName::of(object_of(write));
                             inserted.push((write.uid().clone(), name));
                         }

@@ -99,6 +99,8 @@ pub struct Outcome {
     pub written: Written,
     /// In the projection.
     pub problems: Vec<Problem>,
+    /// Archived objects that had the name of this one, and are closed by the write.
+    pub replaced: Vec<Uid>,
 }
 
 /// Names one batch until it is done.

@@ -23,10 +23,15 @@ pub enum Choice<'a> {
 /// A row that was restored before is chosen again, so that an interrupted restoration is completed.
 /// No other row is chosen while an object of the name exists: creating one would close that object's row.
 pub fn choose<'a>(rows: &'a [Stored], uid: Option<&Uid>, platform: &Platform) -> Choice<'a> {
-    let holder = rows.iter().find(|row| row.life != Life::Deleted);
+    choose_under(rows, uid, rows, platform)
+}
+
+/// As [`choose`], of an object that is to come back under another name, which has the rows `there`.
+pub fn choose_under<'a>(rows: &'a [Stored], uid: Option<&Uid>, there: &'a [Stored], platform: &Platform) -> Choice<'a> {
+    let holder = there.iter().find(|row| row.life != Life::Deleted);
     let wanted = match uid {
         Some(uid) => rows.iter().find(|row| row.object.metadata.uid == *uid),
-        None => rows.iter().find(|row| row.life != Life::Live).or(holder),
+        None => rows.iter().find(|row| row.life != Life::Live).or(rows.first()),
     };
     match (wanted, holder) {
         (None, _) => Choice::Absent,
@@ -67,6 +72,7 @@ mod tests {
             update_time: None,
             delete_time: None,
             evicted_time: None,
+            replaced_by: None,
         }
     }
 
@@ -97,6 +103,27 @@ mod tests {
         assert_eq!(chosen(&live[..1], None), "taken by l");
         let evicted = [row("e", Life::Evicted), row("d", Life::Deleted)];
         assert_eq!(chosen(&evicted, Some("d")), "taken by e");
+    }
+
+    #[test]
+    fn another_name_has_to_be_free_and_the_objects_own_need_not() {
+        let own = [row("new", Life::Live), row("old", Life::Deleted)];
+        let under = |there: &[Stored], uid: Option<&str>| {
+            let uid = uid.map(Uid::from);
+            match choose_under(&own, uid.as_ref(), there, &PLATFORM) {
+                Choice::Row(row) => row.object.metadata.uid.to_string(),
+                Choice::Taken(row) => format!("taken by {}", row.object.metadata.uid),
+                Choice::Absent => "absent".to_owned(),
+            }
+        };
+        assert_eq!(under(&[], Some("old")), "old");
+        assert_eq!(under(&[], None), "old");
+        assert_eq!(under(&[], Some("new")), "taken by new");
+        assert_eq!(under(&[row("gone", Life::Deleted)], Some("old")), "old");
+        for life in [Life::Live, Life::Evicted] {
+            assert_eq!(under(&[row("there", life)], Some("old")), "taken by there");
+        }
+        assert_eq!(under(&[from("back", Life::Live, "old")], Some("old")), "old");
     }
 
     #[test]

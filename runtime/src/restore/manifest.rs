@@ -51,7 +51,7 @@ pub enum ManifestError {
     Text(#[from] serde_json::Error),
 }
 
-/// Makes the manifest of a stored object, with these as its `ownerReferences`.
+/// Makes the manifest of a stored object, with these as its `ownerReferences`, under its own name or a new one.
 ///
 /// # Guarantees
 /// The new object carries the uid of the old one in the annotation `restored_from`, and neither of
@@ -61,6 +61,7 @@ pub(super) fn manifest(
     platform: &Platform,
     object: &Object,
     owners: &[Value],
+    new_name: Option<&str>,
 ) -> Result<Manifest, ManifestError> {
     if kind.immutable {
         return Err(ManifestError::Immutable(kind.name));
@@ -74,6 +75,11 @@ pub(super) fn manifest(
     };
     for field in OF_THE_OLD_OBJECT {
         metadata.remove(field);
+    }
+    let mut name = ObjectName::of(object);
+    if let Some(new_name) = new_name {
+        new_name.clone_into(&mut name.name);
+        metadata.insert("name".to_owned(), new_name.into());
     }
     let old_uid = object.metadata.uid.clone();
     let mut annotations = object.metadata.annotations.clone();
@@ -92,7 +98,7 @@ pub(super) fn manifest(
     parts.insert("apiVersion".to_owned(), to_raw_value(&kind.api_version())?);
     parts.insert("kind".to_owned(), to_raw_value(kind.name)?);
     Ok(Manifest {
-        name: ObjectName::of(object),
+        name,
         old_uid,
         text: serde_json::to_string(&parts)?,
         status: status.filter(|status| says_something(status)),
@@ -115,7 +121,7 @@ pub(super) mod tests {
     use super::*;
     use crate::kind::{Encoded, Scope};
 
-    const KIND: Kind = Kind {
+    pub(in super::super) const KIND: Kind = Kind {
         name: "Thing",
         group: "test.kindex",
         version: "v1",
@@ -150,7 +156,7 @@ pub(super) mod tests {
     fn made(text: &str) -> (Value, Manifest) {
         let object = Object::parse_str(text).expect("an object");
         let owners = [serde_json::json!({"uid": "o2"})];
-        let manifest = manifest(&KIND, &PLATFORM, &object, &owners).expect("a manifest");
+        let manifest = manifest(&KIND, &PLATFORM, &object, &owners, None).expect("a manifest");
         (serde_json::from_str(&manifest.text).expect("JSON"), manifest)
     }
 
@@ -202,7 +208,7 @@ pub(super) mod tests {
             ..KIND
         };
         let object = Object::parse_str(STORED).expect("an object");
-        let refused = manifest(&kind, &PLATFORM, &object, &[]).expect_err("refused");
+        let refused = manifest(&kind, &PLATFORM, &object, &[], None).expect_err("refused");
         assert!(refused.to_string().contains("evicted again at once"));
     }
 }

@@ -11,7 +11,7 @@ mod owners;
 
 mod run;
 
-pub use choose::{Choice, choose};
+pub use choose::{Choice, choose, choose_under};
 pub use manifest::{Manifest, ManifestError};
 pub use owners::LeftOut;
 pub use run::{Done, Mode, Outcome, RestoreError, Restorer};

@@ -132,6 +132,7 @@ fn judge(reference: &Value, owner: Option<&Object>, restored_from: &str) -> Foun
 
 #[cfg(test)]
 mod tests {
+    use super::super::manifest::tests::{KIND, PLATFORM};
     use super::*;
 
     #[test]
@@ -160,5 +161,42 @@ mod tests {
             (owners.left_out.len(), owners.left_out[0].owner.as_str()),
             (1, "Thing/a")
         );
+    }
+
+    const fn kind(group: &'static str, name: &'static str) -> Kind {
+        Kind { name, group, ..KIND }
+    }
+
+    static ONE: Kind = kind("one.test", "Thing");
+    static OTHER: Kind = kind("other.test", "Thing");
+    static PART: Kind = kind("one.test", "Part");
+
+    #[test]
+    fn of_two_kinds_of_one_name_the_owner_is_of_its_own_group() {
+        static KINDS: &[&Kind] = &[&ONE, &OTHER, &PART];
+        let registry = Registry {
+            platform: PLATFORM,
+            kinds: KINDS,
+            foreign: &[],
+            mysql_schema: "",
+            sqlite_schema: "",
+            queries: &[],
+            migrations: &[],
+            descriptors: &[],
+        };
+        for (group, name, expected) in [
+            ("one.test", "Thing", Some("one.test")),
+            ("other.test", "Thing", Some("other.test")),
+            ("one.test", "Part", Some("one.test")),
+            ("other.test", "Part", None),
+            ("third.test", "Thing", None),
+        ] {
+            let reference = serde_json::json!({"apiVersion": format!("{group}/v0"), "kind": name, "name": "a"});
+            let found = owner_kind(&registry, &reference);
+            assert_eq!(
+                found.map(|kind| (kind.group, kind.name)),
+                expected.map(|group| (group, name))
+            );
+        }
     }
 }

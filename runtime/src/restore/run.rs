@@ -128,6 +128,8 @@ pub struct Restorer<'a> {
     pub registry: &'a Registry,
     /// Whether anything is written.
     pub mode: Mode,
+    /// Under which name objects come back; their own where there is none.
+    pub new_name: Option<&'a str>,
     /// How long failures are borne.
     pub patience: Patience,
 }
@@ -155,7 +157,7 @@ impl Restorer<'_> {
         };
         let owners = owners(&*self.sides.cluster, self.registry, object, self.patience).await;
         let owners = owners.map_err(failed)?;
-        let outcome = match manifest(kind, &self.sides.platform, object, &owners.kept) {
+        let outcome = match manifest(kind, &self.sides.platform, object, &owners.kept, self.new_name) {
             Err(error @ (ManifestError::Immutable(_) | ManifestError::Text(_))) => {
                 let reason = error.to_string();
                 Outcome::Refused { reason }

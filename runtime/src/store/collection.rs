@@ -107,6 +107,7 @@ pub(super) async fn delete<D: Driver>(
         sql: &sql,
         kind,
         now,
+        restored_from: store.restored_from(),
         keeping: None,
     };
     let locked = delete_evicted(store, &work, &select, &names.evicted).await?;

@@ -118,6 +118,7 @@ impl<D: Driver> Direct for SqlStore<D> {
             sql: &self.texts(kind),
             kind,
             now,
+            restored_from: self.restored_from(),
             keeping: kind
                 .history
                 .then(|| Keeping::new(self.history_sql(kind), &[write], now)),
@@ -145,6 +146,7 @@ impl<D: Driver> Direct for SqlStore<D> {
             sql: &self.texts(kind),
             kind,
             now,
+            restored_from: self.restored_from(),
             keeping: None,
         };
         self.change_row(&work, &Change::Delete { uid, read }).await?;

@@ -57,6 +57,8 @@ mod catalogue;
 
 mod sql_store;
 
+mod replaced;
+
 mod past;
 
 mod past_list;

@@ -86,7 +86,8 @@ impl<D: Driver> History for SqlStore<D> {
         let params = [namespace, name].map(sql::exact).concat();
         let rows = self.connections.query(self.texts(kind).incarnations(), &params).await;
         let rows = rows.map_err(|error| failure::<D>(kind.name, error))?;
-        rows.iter().map(|row| stored(kind, row)).collect()
+        let rows: Vec<Stored> = rows.iter().map(|row| stored(kind, row)).collect::<Result<_, _>>()?;
+        self.with_replaced(kind, rows).await
     }
 
     async fn history(
@@ -235,6 +236,7 @@ pub(super) fn stood(row: &Stored, past: Option<Past>, time: Timestamp) -> Option
         update_time: Some(since),
         delete_time,
         evicted_time,
+        replaced_by: row.replaced_by.clone().filter(|_| delete_time.is_some()),
     })
 }
 

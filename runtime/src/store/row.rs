@@ -110,6 +110,8 @@ pub enum Written {
     Unchanged,
     /// The row holds a newer version, or is deleted and may not be revived.
     Superseded,
+    /// A row was inserted, or came back, and closed that of an archived object which had its name.
+    Replacing,
 }
 
 /// A stored object.
@@ -125,4 +127,8 @@ pub struct Stored {
     pub delete_time: Option<Timestamp>,
     /// When it was evicted.
     pub evicted_time: Option<Timestamp>,
+    /// The object that took its name in the cluster while it was archived: it is no more there under its name, and
+    /// nobody deleted it. Only [`get_by_id`](super::MetadataStorage::get_by_id) and
+    /// [`incarnations`](super::History::incarnations) say so.
+    pub replaced_by: Option<Uid>,
 }

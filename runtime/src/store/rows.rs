@@ -54,6 +54,7 @@ pub(super) fn stored(kind: &Kind, row: &impl Cells) -> Result<Stored, StoreError
         update_time: row.time(2).map_err(unreadable)?,
         delete_time,
         evicted_time,
+        replaced_by: None,
     })
 }
 

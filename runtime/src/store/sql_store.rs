@@ -177,6 +177,7 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
             sql: &self.texts(kind),
             kind,
             now,
+            restored_from: self.restored_from(),
             keeping: kind.history.then(|| Keeping::new(self.history_sql(kind), batch, now)),
         };
         let written = self.connections.write(&work, batch).await;
@@ -227,7 +228,9 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
 
     async fn get_by_id(&self, kind: &Kind, uid: &Uid) -> Result<Option<Stored>, StoreError> {
         let params = [Param::Text(&uid.0)];
-        self.get(kind, self.texts(kind).by_id(), &params).await
+        let found = self.get(kind, self.texts(kind).by_id(), &params).await?;
+        let found = self.with_replaced(kind, found.into_iter().collect()).await?;
+        Ok(found.into_iter().next())
     }
 
     async fn list(&self, kind: &Kind, query: &ListQuery) -> Result<Vec<Stored>, StoreError> {
@@ -364,6 +367,11 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
 }
 
 impl<D: Driver> SqlStore<D> {
+    /// See [`Work::restored_from`].
+    pub(super) fn restored_from(&self) -> &'static str {
+        self.registry.platform.restored_from
+    }
+
     pub(super) fn history_sql(&self, kind: &Kind) -> HistorySql {
         HistorySql {
             dialect: self.dialect(),

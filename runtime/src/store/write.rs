@@ -11,6 +11,7 @@ use super::changes::{Told, becomes_another};
 use super::driver::{Cells, Driver, Limits, Param, Raw, Statement};
 use super::history::Keeping;
 use super::plan::{FoundRow, NewRow, Plan, plan};
+use super::replaced::Replaced;
 use super::rows::{MainRow, found_row, res_version, side_rows, stored};
 use super::sql::{KindSql, LIST_MAX, Side, padded};
 use super::{Life, RowWrite, Written};
@@ -35,6 +36,8 @@ pub(super) struct Work<'a> {
     pub(super) sql: &'a KindSql,
     pub(super) kind: &'a Kind,
     pub(super) now: Timestamp,
+    /// The annotation by which an object says as which it was stored before it was created again.
+    pub(super) restored_from: &'static str,
     /// Where the kind keeps a history.
     pub(super) keeping: Option<Keeping>,
 }
@@ -85,8 +88,9 @@ impl<D: Driver> Batch<'_, D> {
         // No cluster tells what becomes of an object there once SQL keeps it.
         let before = self.labels_before(&changed).await?;
         let replaced = self.carry_out(&sorted).await?;
+        self.record_replaced(&replaced, writes, &mut written).await?;
         let updates = before.iter().map(|(uid, labels)| Told::update(uid, labels));
-        let deletions = replaced.iter().map(|uid| Told::deletion(&uid.0));
+        let deletions = replaced.iter().map(|one| Told::deletion(&one.uid.0));
         let told: Vec<Told<'_>> = updates.chain(deletions).collect();
         self.tell(&told).await?;
         Ok(written)
@@ -140,7 +144,7 @@ impl<D: Driver> Batch<'_, D> {
     }
 
     /// Gives back those that lived in SQL alone until others took their names: no cluster tells of their end.
-    async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Uid>, sqlx::Error> {
+    async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Replaced>, sqlx::Error> {
         if let Some(keeping) = &self.work.keeping {
             let mut replaced = Vec::with_capacity(sorted.updates.len());
             let mut anew = Vec::new();
@@ -172,18 +176,18 @@ impl<D: Driver> Batch<'_, D> {
         Ok(found)
     }
 
-    async fn write_main(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Uid>, sqlx::Error> {
+    async fn write_main(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Replaced>, sqlx::Error> {
         self.write_rows(&sorted.inserts, KindSql::insert).await?;
         self.write_rows(&sorted.updates, KindSql::update).await?;
         self.relocate(Life::Live, &sorted.to_live).await?;
         self.relocate(Life::Evicted, &sorted.to_evicted).await?;
         let outlived = self.outlived(&sorted.arrived, &sorted.to_deleted).await?;
         let mut deleted = sorted.to_deleted.clone();
-        deleted.extend(outlived.iter().map(|row| &*row.uid.0));
+        deleted.extend(outlived.iter().map(|(row, _)| &*row.uid.0));
         deleted.sort_unstable();
         self.relocate(Life::Deleted, &deleted).await?;
-        let evicted = outlived.into_iter().filter(|row| row.is_evicted);
-        Ok(evicted.map(|row| row.uid).collect())
+        let evicted = outlived.into_iter().filter(|(row, _)| row.is_evicted);
+        Ok(evicted.map(|(row, by)| Replaced { uid: row.uid, by }).collect())
     }
 
     async fn write_rows(
@@ -253,10 +257,14 @@ impl<D: Driver> Batch<'_, D> {
         Ok(())
     }
 
-    /// Rows whose name a younger incarnation has, besides those that this batch deletes anyway:
-    /// those outlive nobody. The read locks what it finds: of two writers that store two
-    /// incarnations at once, one sees the other's.
-    async fn outlived(&mut self, arrived: &[&Version], deleted: &[&str]) -> Result<Vec<Incarnation>, sqlx::Error> {
+    /// Rows whose name a younger incarnation has, with its uid; besides those that this batch deletes anyway: those
+    /// outlive nobody. The read locks what it finds: of two writers that store two incarnations at once, one sees
+    /// the other's.
+    async fn outlived(
+        &mut self,
+        arrived: &[&Version],
+        deleted: &[&str],
+    ) -> Result<Vec<(Incarnation, Uid)>, sqlx::Error> {
         let mut names: Vec<(&str, &str)> = arrived
             .iter()
             .map(|version| {
@@ -286,9 +294,10 @@ impl<D: Driver> Batch<'_, D> {
         }
         let outlived = incarnations.into_values().flat_map(|mut rows| {
             rows.sort_unstable();
-            rows.pop();
-            rows
+            let youngest = rows.pop().map(|row| row.uid);
+            rows.into_iter().zip(std::iter::repeat(youngest))
         });
+        let outlived = outlived.filter_map(|(row, by)| by.map(|by| (row, by)));
         Ok(outlived.collect())
     }
 

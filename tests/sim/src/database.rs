@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::projection::Version;
-use kindex_runtime::store::{Arrival, Life, RowState, RowWrite, Written};
+use kindex_runtime::store::{Arrival, Life, RowState, RowWrite, Stored, Written};
 
 use super::past::SimHistory;
 use super::thing::is_poison;
@@ -131,6 +131,20 @@ impl SimDatabase {
         found.collect()
     }
 
+    /// All rows of a name.
+    pub fn incarnations(&self, namespace: &str, name: &str) -> Vec<Stored> {
+        let rows = self.rows.values().filter(|row| row.name() == (namespace, name));
+        let stored = |row: &SimRow| Stored {
+            object: row.object().clone(),
+            life: row.life(),
+            update_time: Some(row.update_time),
+            delete_time: row.delete_time,
+            evicted_time: row.evicted_time,
+            replaced_by: None,
+        };
+        rows.map(stored).collect()
+    }
+
     /// A page of rows in order of arrival.
     pub fn scan(&self, after: Option<Arrival>, limit: usize) -> Vec<RowState> {
         let later = |row: &SimRow| after.is_none_or(|after| row.arrival > after);
@@ -153,7 +167,12 @@ impl SimDatabase {
             written.push(after.apply(write, now, &mut arrived)?);
         }
         for (namespace, name) in arrived {
-            after.close_namesakes((&namespace, &name), now);
+            let by = after.close_namesakes((&namespace, &name), now);
+            let took = |write: &RowWrite| !matches!(write, RowWrite::Record { .. }) && Some(write.uid()) == by.as_ref();
+            let place = batch.iter().position(took);
+            if let Some(place) = place.filter(|place| matches!(written[*place], Written::Inserted | Written::Updated)) {
+                written[place] = Written::Replacing;
+            }
         }
         after.number_arrivals();
         self.note(&after.rows);
@@ -255,15 +274,18 @@ impl SimDatabase {
         Ok(Written::Updated)
     }
 
-    /// Of the rows of one name that are not deleted only the newest stays so.
-    fn close_namesakes(&mut self, name: (&str, &str), now: Timestamp) {
+    /// Of the rows of one name that are not deleted only the newest stays so: its uid, where it replaced one that was
+    /// evicted.
+    fn close_namesakes(&mut self, name: (&str, &str), now: Timestamp) -> Option<Uid> {
         let open = |row: &SimRow| row.life() != Life::Deleted && row.name() == name;
         let mut rows: Vec<(&Uid, &mut SimRow)> = self.rows.iter_mut().filter(|(_, row)| open(row)).collect();
         rows.sort_by_key(|(uid, row)| (row.version, (*uid).clone()));
-        rows.pop();
+        let newest = rows.pop().map(|(uid, _)| uid.clone());
+        let replaces = rows.iter().any(|(_, row)| row.life() == Life::Evicted);
         for (_, row) in rows {
             row.put_into(Life::Deleted, now);
         }
+        newest.filter(|_| replaces)
     }
 
     fn note(&mut self, after: &BTreeMap<Uid, SimRow>) {

@@ -43,13 +43,14 @@ const EVERYTHING: &str = "
             UNION ALL
             SELECT 'a' || obj_uid || '=' || group_concat(id, ',') FROM thing_annotations GROUP BY obj_uid))";
 
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
     "DELETE FROM thing",
     "DELETE FROM thing_labels",
     "DELETE FROM thing_annotations",
     "DELETE FROM thing_history",
     "DELETE FROM kindex_checkpoint",
     "DELETE FROM kindex_quarantine",
+    "DELETE FROM kindex_state",
     "DELETE FROM kindex_feed",
     "DELETE FROM kindex_changes",
 ];

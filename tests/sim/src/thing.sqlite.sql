@@ -68,6 +68,13 @@ CREATE TABLE IF NOT EXISTS `kindex_quarantine` (
     `attempts` INTEGER NOT NULL,
     PRIMARY KEY (`kind`, `uid`)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_state` (
+    `kind` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `value` TEXT NOT NULL,
+    `update_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `name`)
+) STRICT;
 CREATE TABLE IF NOT EXISTS `kindex_feed` (
     `kind` TEXT NOT NULL,
     `position` INTEGER NOT NULL,

@@ -8,6 +8,7 @@ use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use kube::{Client, Config};
 use serde_json::{Value, json};
@@ -29,12 +30,76 @@ struct Post {
     cluster: Client,
 }
 
-/// Jane reads, creates and deletes in `default`; the root does everything.
-fn allows(user: &str, verb: &str, namespace: &str) -> bool {
+/// What somebody wants to do.
+struct Deed {
+    verb: String,
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+}
+
+impl Deed {
+    /// What a request wants, by its method and path.
+    fn of(parts: &Parts) -> Self {
+        let path: Vec<&str> = parts.uri.path().split('/').skip(1).collect();
+        let (namespace, rest) = match path[..] {
+            ["apis", _, _, "namespaces", namespace, ref rest @ ..] if !rest.is_empty() => (namespace, rest),
+            ["api", _, "namespaces", namespace, ref rest @ ..] if !rest.is_empty() => (namespace, rest),
+            ["apis", _, _, ref rest @ ..] | ["api", _, ref rest @ ..] => ("", rest),
+            _ => ("", &path[..]),
+        };
+        let part = |index: usize| rest.get(index).copied().unwrap_or_default().to_owned();
+        let watches = parts.uri.query().is_some_and(|query| query.contains("watch="));
+        let verb = match (parts.method.as_str(), rest.len()) {
+            ("GET", 1) if watches => "watch",
+            ("GET", 1) => "list",
+            ("GET", _) => "get",
+            ("POST", _) => "create",
+            ("PUT", _) => "update",
+            ("PATCH", _) => "patch",
+            ("DELETE", 1) => "deletecollection",
+            ("DELETE", _) => "delete",
+            _ => "other",
+        };
+        Self {
+            verb: verb.to_owned(),
+            resource: part(0),
+            subresource: part(2),
+            namespace: namespace.to_owned(),
+            name: part(1),
+        }
+    }
+
+    /// What a SubjectAccessReview asks for.
+    fn reviewed(attributes: &Value) -> Self {
+        let text = |field: &str| attributes[field].as_str().unwrap_or_default().to_owned();
+        Self {
+            verb: text("verb"),
+            resource: text("resource"),
+            subresource: text("subresource"),
+            namespace: text("namespace"),
+            name: text("name"),
+        }
+    }
+}
+
+/// Jane reads, creates and deletes in `default`; the root does everything; a deputy acts as Jane; `only-VERB` and
+/// `only-VERB/SUBRESOURCE` have this one right to models, everywhere, `only-VERB+VERB` two.
+fn allows(user: &str, deed: &Deed) -> bool {
+    let verb = deed.verb.as_str();
     match user {
         "root" => true,
-        "jane" => namespace == "default" && ["get", "list", "watch", "create", "delete"].contains(&verb),
-        _ => false,
+        "jane" => deed.namespace == "default" && ["get", "list", "watch", "create", "delete"].contains(&verb),
+        "deputy" => (verb, deed.resource.as_str(), deed.name.as_str()) == ("impersonate", "users", "jane"),
+        _ => {
+            let own = match deed.subresource.as_str() {
+                "" => verb.to_owned(),
+                subresource => format!("{verb}/{subresource}"),
+            };
+            let rights = user.strip_prefix("only-").unwrap_or_default();
+            rights.split('+').any(|right| right == own) && deed.resource == "models"
+        }
     }
 }
 
@@ -63,8 +128,7 @@ async fn answer(State(post): State<Post>, request: Request) -> Response {
     post.guard.requests.fetch_add(1, Ordering::SeqCst);
     let (mut parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap();
-    let path = parts.uri.path().to_owned();
-    if path.ends_with("reviews") {
+    if parts.uri.path().ends_with("reviews") {
         post.guard.reviews.fetch_add(1, Ordering::SeqCst);
         return Json(json!({"status": review(&serde_json::from_slice(&body).unwrap())})).into_response();
     }
@@ -79,21 +143,12 @@ async fn answer(State(post): State<Post>, request: Request) -> Response {
             Some(user) => user.to_str().unwrap().to_owned(),
             None => asked,
         };
-        let namespace = path.split_once("/namespaces/").map_or("", |(_, rest)| rest);
-        let mut rest = namespace.split('/');
-        let namespace = rest.next().unwrap_or_default();
-        let verb = match (parts.method.as_str(), rest.nth(1)) {
-            ("GET", Some(_)) => "get",
-            ("GET", None) => "list",
-            ("POST", _) => "create",
-            ("DELETE", _) => "delete",
-            _ => "patch",
-        };
-        if !allows(&user, verb, namespace) {
+        let deed = Deed::of(&parts);
+        if !allows(&user, &deed) {
             let status = json!({"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403});
             return (StatusCode::FORBIDDEN, Json(status)).into_response();
         }
-        post.guard.passed.lock().unwrap().push(format!("{user} {verb}"));
+        post.guard.passed.lock().unwrap().push(format!("{user} {}", deed.verb));
     }
     let request = http::Request::from_parts(parts, kube::client::Body::from(body));
     let (parts, body) = post.cluster.send(request).await.unwrap().into_parts();
@@ -108,8 +163,7 @@ fn review(review: &Value) -> Value {
             None => json!({"authenticated": false}),
         };
     }
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let deed = &spec["resourceAttributes"];
-    let allowed = allows(&text(&spec["user"]), &text(&deed["verb"]), &text(&deed["namespace"]));
+    let deed = Deed::reviewed(&spec["resourceAttributes"]);
+    let allowed = allows(spec["user"].as_str().unwrap_or_default(), &deed);
     json!({"allowed": allowed, "reason": "as the list says"})
 }

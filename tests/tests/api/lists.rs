@@ -2,16 +2,22 @@
 
 use std::collections::BTreeSet;
 
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
 use serde_json::{Value, json};
 
 use super::stage::{FINAL, MODELS, Stage, ask, ask_in, eventually, model, names};
 
 /// All names of a list, page by page, with `between` done after each page.
-async fn walk(stage: &Stage, query: &str, limit: usize, mut between: impl AsyncFnMut(usize)) -> Vec<String> {
+async fn walk(stage: &Stage, query: &str, limit: usize, between: impl AsyncFnMut(usize)) -> Vec<String> {
+    walk_on(&stage.api, query, limit, between).await
+}
+
+async fn walk_on(api: &Client, query: &str, limit: usize, mut between: impl AsyncFnMut(usize)) -> Vec<String> {
     let (mut found, mut token, mut pages) = (Vec::new(), String::new(), 0);
     loop {
         let path = format!("{MODELS}?limit={limit}&{query}&continue={token}");
-        let (code, page) = ask(&stage.api, "GET", &path, &Value::Null).await;
+        let (code, page) = ask(api, "GET", &path, &Value::Null).await;
         assert_eq!(code, 200, "{page}");
         let page_names = names(&page);
         assert!(page_names.len() <= limit, "{} in a page of {limit}", page_names.len());
@@ -81,6 +87,49 @@ async fn every_object_is_on_one_page_of_a_merged_list_on_mariadb() {
     if let Some(stage) = Stage::on_mariadb().await {
         every_object_is_on_one_page(stage).await;
     }
+}
+
+/// Which object left the cluster before the list began, and which since, no clock tells: they differ by less than the
+/// margin for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_object_is_on_one_page_where_the_clocks_of_server_and_ingester_differ() {
+    let stage = Stage::on_sqlite().await;
+    let ahead = stage
+        .served_at(|| Timestamp::now() + SignedDuration::from_secs(45))
+        .await;
+    let behind = stage
+        .served_at(|| Timestamp::now() - SignedDuration::from_secs(45))
+        .await;
+    for (round, api) in [ahead, behind].iter().enumerate() {
+        for name in ["early", "first", "second", "third"] {
+            stage
+                .create(
+                    &format!("{name}-{round}"),
+                    json!({"round": round.to_string()}),
+                    json!({}),
+                )
+                .await;
+        }
+        let evict = async |name: &str| {
+            let name = format!("{name}-{round}");
+            let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
+            let (code, answer) = ask(&stage.api, "PATCH", &model(&name), &patch).await;
+            assert_eq!(code, 200, "{answer}");
+            stage.wait_until_evicted(&name).await;
+        };
+        evict("early").await;
+        let query = format!("labelSelector=round%3D{round}");
+        let mut found = walk_on(api, &query, 1, async |pages| match pages {
+            1 => evict("first").await,
+            2 => evict("third").await,
+            _ => {}
+        })
+        .await;
+        found.sort_unstable();
+        let all = ["early", "first", "second", "third"].map(|name| format!("{name}-{round}"));
+        assert_eq!(found, all, "each once");
+    }
+    stage.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! The API server over an embedded cluster, a real ingester and real databases, asked over HTTP as any client asks.
 
+mod each_right;
 mod encrypted;
 mod following;
 mod grpc;
@@ -11,6 +12,7 @@ mod lists;
 mod nonsense;
 mod program;
 mod real;
+mod replaced;
 mod rights;
 mod stage;
 mod storage_off;

@@ -197,8 +197,28 @@ async fn who_may_act_as_another_has_the_others_rights() {
     stage.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_act_as_a_user_may_not_for_that_take_a_group() {
+    let stage = Stage::with_rights().await;
+    let (user, group) = (("impersonate-user", "jane"), ("impersonate-group", "people"));
+    let robot = ("impersonate-user", "system:serviceaccount:default:jane");
+    for (headers, expected) in [
+        (&[user][..], 200),
+        (&[user, group], 403),
+        (&[user, ("impersonate-group", "system:masters")], 403),
+        (&[user, ("impersonate-group", "system:authenticated")], 403),
+        (&[("impersonate-user", "root")], 403),
+        (&[robot], 403),
+        (&[group], 403),
+    ] {
+        let (code, answer) = ask_as(&stage, "deputy", "GET", MODELS, &Value::Null, headers).await;
+        assert_eq!(code, expected, "{headers:?}: {answer}");
+    }
+    stage.end().await;
+}
+
 /// A client over TLS that shows this certificate, or none.
-fn secure(stage: &Stage, shown: Option<[&str; 2]>) -> Client {
+pub(super) fn secure(stage: &Stage, shown: Option<[&str; 2]>) -> Client {
     let mut config = Config::new(format!("https://{}", stage.secure).parse().unwrap());
     let root = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
     config.root_cert = Some(vec![root.to_vec()]);
@@ -211,7 +231,7 @@ fn secure(stage: &Stage, shown: Option<[&str; 2]>) -> Client {
 }
 
 /// Those of the front proxy, and of the one that follows it.
-const FIRST: [&str; 2] = [CERTIFICATE, KEY];
+pub(super) const FIRST: [&str; 2] = [CERTIFICATE, KEY];
 const SECOND: [&str; 2] = [include_str!("tls/second.crt"), include_str!("tls/second.key")];
 
 #[tokio::test(flavor = "multi_thread")]

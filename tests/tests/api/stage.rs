@@ -229,6 +229,18 @@ impl Stage {
         }
     }
 
+    /// One more API server, in whose opinion it is this time.
+    pub(super) async fn served_at(&self, clock: fn() -> Timestamp) -> Client {
+        let registry = Registry {
+            kinds: self.ground.kinds,
+            ..kindex_generated::registry()
+        };
+        let config = self.ground.seen_by_the_server.clone();
+        let operations = Operations::new(registry, config, self.store.clone(), RightsOf::Server).unwrap();
+        let operations = operations.with_pace(PACE).with_clock(clock);
+        client_of(serve(operations, None, &self.ground.stop).await)
+    }
+
     /// Ends everything in order.
     pub(super) async fn end(self) {
         self.ingester.shutdown().await;

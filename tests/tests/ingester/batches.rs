@@ -167,6 +167,7 @@ fn an_object_that_does_not_fit_its_projection_is_stored_once_with_one_warning() 
         let outcome = Outcome {
             written: Written::Updated,
             problems: vec![problem],
+            replaced: Vec::new(),
         };
         let after = bench.step(Input::Written(ticket, Ok(vec![outcome])));
         notices += after

@@ -152,6 +152,7 @@ impl Bench {
         let outcome = Outcome {
             written: Written::Inserted,
             problems: Vec::new(),
+            replaced: Vec::new(),
         };
         self.step(Input::Written(ticket, Ok(vec![outcome; writes])))
     }

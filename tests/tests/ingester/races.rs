@@ -60,6 +60,7 @@ fn an_object_that_went_while_its_write_may_still_land_is_soft_deleted_without_a_
     let unchanged = Outcome {
         written: Written::Unchanged,
         problems: Vec::new(),
+        replaced: Vec::new(),
     };
     bench.step(Input::Written(ticket, Ok(vec![unchanged])));
     assert_eq!(bench.controller.status().pending, 0);

@@ -20,6 +20,7 @@ scenarios!(
     what_belongs_to_the_object_for_life_stays,
     what_changes_nothing_is_not_written,
     a_deletion_has_the_same_lock,
+    what_is_archived_can_be_changed_after_its_cluster_came_back_from_a_backup,
 );
 
 /// Evicted, with version 10.
@@ -290,4 +291,31 @@ async fn a_deletion_has_the_same_lock(backend: Backend) {
         expect_whole(&backend, uid).await;
     };
     join_all(uids.iter().map(race)).await;
+}
+
+/// The cluster lost the versions of these rows, and the ingester forgot them: who read one has that of its text.
+async fn what_is_archived_can_be_changed_after_its_cluster_came_back_from_a_backup(backend: Backend) {
+    for uid in ["u1", "u2", "u3"] {
+        evict(&backend, &evicted(uid)).await;
+    }
+    let uids = ["u1", "u2", "u3"].map(Uid::from);
+    backend.store.rewind(&WIDGET, &uids, at(1)).await.expect("rewound");
+    let version = ResourceVersion(10);
+    for given in [ResourceVersion(9), ResourceVersion(11)] {
+        let stale = read(&evicted("u1").label("team", "risk"), given);
+        let refused = update(&backend, &stale, at(2)).await;
+        let conflict = DirectError::Conflict { given, stored: version };
+        assert_eq!(refused.expect_err("stale"), conflict);
+    }
+    let wanted = read(&evicted("u1").label("team", "risk"), version);
+    let changed = update(&backend, &wanted, at(2)).await.expect("changed");
+    assert_eq!(changed.metadata.resource_version.of_cluster(), version);
+    expect_whole(&backend, "u1").await;
+    let again = read(&evicted("u1").label("team", "pay"), changed.metadata.resource_version);
+    update(&backend, &again, at(3)).await.expect("and once more");
+
+    let delete = async |uid: &str, read| told(backend.store.delete_direct(&WIDGET, &Uid::from(uid), read, at(4)).await);
+    delete("u2", Some(version)).await.expect("deleted");
+    delete("u3", None).await.expect("deleted");
+    assert_eq!(backend.life("u2").await, Some(Life::Deleted));
 }

@@ -1,8 +1,10 @@
 //! Names that come again with another uid: one incarnation is alive, the others are closed.
 
-use kindex_runtime::store::{Life, Written};
+use kindex_runtime::object::{ResourceVersion, Uid};
+use kindex_runtime::store::{Gone, Life, Written};
 
 use super::backend::Backend;
+use super::direct::{read, update};
 use super::widget::{WIDGET, at, soft_delete, widget};
 
 scenarios!(
@@ -12,6 +14,9 @@ scenarios!(
     other_names_and_namesakes_in_the_past_are_left_alone,
     a_revived_row_gives_way_to_a_younger_incarnation,
     two_writers_of_two_incarnations_leave_one_alive,
+    an_archived_object_whose_name_is_taken_says_by_whom_until_it_is_purged,
+    a_name_that_was_free_and_an_object_that_came_back_replace_nobody,
+    a_version_of_sqls_own_never_closes_the_live_row_of_a_new_object,
 );
 
 async fn a_recreated_name_closes_the_old_row(backend: Backend) {
@@ -21,10 +26,12 @@ async fn a_recreated_name_closes_the_old_row(backend: Backend) {
         backend
             .write(widget(&old, &name, 10).store(old_life, false), at(0))
             .await;
-        assert_eq!(
-            backend.write(widget(&new, &name, 20).live(), at(1)).await,
-            Written::Inserted
-        );
+        let expected = match old_life {
+            Life::Evicted => Written::Replacing,
+            Life::Live | Life::Deleted => Written::Inserted,
+        };
+        let written = backend.write(widget(&new, &name, 20).live(), at(1)).await;
+        assert_eq!(written, expected);
         assert_eq!(backend.life(&old).await, Some(Life::Deleted));
         assert_eq!(backend.life(&new).await, Some(Life::Live));
         let found = backend.store.get_by_name(&WIDGET, "shop", &name).await;
@@ -89,4 +96,102 @@ async fn two_writers_of_two_incarnations_leave_one_alive(backend: Backend) {
         assert_eq!(backend.life(&old).await, Some(Life::Deleted), "round {round}");
         assert_eq!(backend.life(&new).await, Some(Life::Live), "round {round}");
     }
+}
+
+async fn replaced_by(backend: &Backend, uid: &str) -> Option<String> {
+    let row = backend.store.get_by_id(&WIDGET, &uid.into()).await;
+    let row = row.expect("readable").expect("stored");
+    let rows = backend
+        .store
+        .incarnations(&WIDGET, "shop", &row.object.metadata.name)
+        .await;
+    let rows = rows.expect("readable");
+    let listed = rows.iter().find(|one| *one.object.metadata.uid.0 == *uid);
+    assert_eq!(listed.expect("listed").replaced_by, row.replaced_by);
+    row.replaced_by.map(|by| by.to_string())
+}
+
+async fn an_archived_object_whose_name_is_taken_says_by_whom_until_it_is_purged(backend: Backend) {
+    for (uid, name) in [("u1", "a"), ("u3", "b")] {
+        let stored = widget(uid, name, 10).store(Life::Evicted, false);
+        backend.write(stored, at(0)).await;
+    }
+    let batch = [widget("u2", "a", 20).live(), widget("u9", "z", 21).live()];
+    let written = backend.write_all(&batch, at(1)).await;
+    assert_eq!(written, [Written::Replacing, Written::Inserted]);
+    let late = backend
+        .write(widget("u4", "b", 9).store(Life::Evicted, false), at(1))
+        .await;
+    assert_eq!(
+        late,
+        Written::Inserted,
+        "of the two the one that came late is the older one"
+    );
+    assert_eq!(replaced_by(&backend, "u1").await.as_deref(), Some("u2"));
+    assert_eq!(replaced_by(&backend, "u4").await.as_deref(), Some("u3"));
+    assert_eq!(replaced_by(&backend, "u3").await, None);
+    let again = backend.write(widget("u2", "a", 20).live(), at(2)).await;
+    assert_eq!(again, Written::Unchanged, "said once");
+
+    let deleted = Gone {
+        deleted: true,
+        ..Gone::default()
+    };
+    let uids = ["u1", "u4"].map(Uid::from);
+    let removed = backend.store.remove(&WIDGET, &deleted, &uids).await.expect("removed");
+    assert_eq!(removed.len(), 2);
+    let state = backend.store.state(&WIDGET, "replaced/u1").await.expect("readable");
+    assert_eq!(state, None, "nothing is left of it");
+}
+
+async fn a_name_that_was_free_and_an_object_that_came_back_replace_nobody(backend: Backend) {
+    for (uid, name) in [("u1", "a"), ("u2", "b"), ("u3", "c")] {
+        let stored = widget(uid, name, 10).store(Life::Evicted, false);
+        backend.write(stored, at(0)).await;
+    }
+    backend.write(soft_delete("u1"), at(1)).await;
+    let batch = [
+        widget("n1", "a", 20).live(),
+        widget("n2", "b", 21).annotation("test/RestoredFrom", "u2").live(),
+    ];
+    let written = backend.write_all(&batch, at(1)).await;
+    assert_eq!(written, [Written::Inserted; 2]);
+    assert_eq!(backend.life("u2").await, Some(Life::Deleted));
+    for uid in ["u1", "u2"] {
+        assert_eq!(replaced_by(&backend, uid).await, None, "{uid}");
+    }
+    // Whom the cluster shows again, and who is deleted then, was deleted.
+    backend.write(widget("n3", "c", 22).live(), at(2)).await;
+    assert_eq!(replaced_by(&backend, "u3").await.as_deref(), Some("n3"));
+    backend.write(soft_delete("n3"), at(3)).await;
+    backend
+        .write(widget("u3", "c", 30).store(Life::Live, true), at(4))
+        .await;
+    assert_eq!(replaced_by(&backend, "u3").await, None);
+    backend
+        .write(widget("u3", "c", 30).store(Life::Evicted, false), at(5))
+        .await;
+    backend.write(soft_delete("u3"), at(6)).await;
+    assert_eq!(replaced_by(&backend, "u3").await, None);
+}
+
+async fn a_version_of_sqls_own_never_closes_the_live_row_of_a_new_object(backend: Backend) {
+    let old = widget("u1", "a", 10);
+    backend.write(old.store(Life::Evicted, false), at(0)).await;
+    let wanted = read(&old.clone().label("team", "risk"), ResourceVersion(10));
+    let changed = update(&backend, &wanted, at(1)).await.expect("changed");
+    assert!(changed.metadata.resource_version > ResourceVersion(1 << 62));
+    backend.write(widget("u2", "a", 20).live(), at(2)).await;
+    assert_eq!(backend.life("u1").await, Some(Life::Deleted));
+    assert_eq!(backend.life("u2").await, Some(Life::Live));
+    let found = backend.store.get_by_name(&WIDGET, "shop", "a").await;
+    let found = found.expect("readable").expect("stored");
+    assert_eq!(&*found.object.metadata.uid.0, "u2");
+    backend.write(soft_delete("u2"), at(3)).await;
+    let rows = backend
+        .store
+        .incarnations(&WIDGET, "shop", "a")
+        .await
+        .expect("readable");
+    assert_eq!(&*rows[0].object.metadata.uid.0, "u2", "the newest comes first");
 }

@@ -22,6 +22,7 @@ scenarios!(
     a_name_that_is_taken_stays_as_it_is,
     a_dry_run_changes_neither_side,
     an_owner_that_is_gone_is_left_out_and_one_that_came_back_is_named_anew,
+    an_archived_object_whose_name_was_taken_comes_back_under_another,
 );
 
 async fn restored(backend: &Backend, shelf: &Arc<Shelf>, thing: &Widget, mode: Mode) -> Done {
@@ -29,6 +30,10 @@ async fn restored(backend: &Backend, shelf: &Arc<Shelf>, thing: &Widget, mode: M
 }
 
 async fn restored_text(backend: &Backend, shelf: &Arc<Shelf>, text: &str, mode: Mode) -> Done {
+    restored_as(backend, shelf, text, mode, None).await
+}
+
+async fn restored_as(backend: &Backend, shelf: &Arc<Shelf>, text: &str, mode: Mode, new_name: Option<&str>) -> Done {
     let sides = Sides {
         platform: REGISTRY.platform,
         cluster: shelf.clone(),
@@ -39,6 +44,7 @@ async fn restored_text(backend: &Backend, shelf: &Arc<Shelf>, text: &str, mode: 
         creator: shelf.as_ref(),
         registry: &REGISTRY,
         mode,
+        new_name,
         patience: Patience(Duration::ZERO),
     };
     let object = Object::parse_str(text).expect("an object");
@@ -175,4 +181,33 @@ async fn an_owner_that_is_gone_is_left_out_and_one_that_came_back_is_named_anew(
         .map(|owner| owner["uid"].as_str().expect("a uid"))
         .collect();
     assert_eq!(uids, ["o1", "o4"]);
+}
+
+async fn an_archived_object_whose_name_was_taken_comes_back_under_another(backend: Backend) {
+    let shelf = Arc::new(Shelf::default());
+    backend.write(old().store(Life::Evicted, false), at(1)).await;
+    let thief = widget("u2", "a", 80);
+    shelf.put(&thief);
+    backend.write(thief.live(), at(2)).await;
+    let read = async |uid: &str| {
+        let row = backend.store.get_by_id(&WIDGET, &Uid::from(uid)).await;
+        row.expect("readable").expect("stored")
+    };
+    assert_eq!(read("u1").await.replaced_by, Some(Uid::from("u2")));
+    let done = restored_as(&backend, &shelf, &old().text(), Mode::Create, Some("b")).await;
+    let new_uid = "new-b".to_owned();
+    assert_eq!(done.outcome, Outcome::Restored { new_uid });
+    let shown = shelf.shown("b").expect("it is there");
+    assert_eq!(shown["metadata"]["annotations"]["test/RestoredFrom"], "u1");
+    assert_eq!(shown["spec"], json!({"group": "g"}));
+    assert_eq!(shelf.shown("a").expect("as it was")["metadata"]["uid"], "u2");
+    assert_eq!(
+        (backend.life("u2").await, backend.life("new-b").await),
+        (Some(Life::Live), Some(Life::Live))
+    );
+    assert_eq!(
+        read("u1").await.replaced_by,
+        Some(Uid::from("u2")),
+        "what happened stays"
+    );
 }

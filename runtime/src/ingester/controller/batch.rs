@@ -278,7 +278,7 @@ impl Controller {
         let Item { uid, action, after } = item;
         let metrics = &self.metrics;
         metrics.count_written(outcome.written);
-        let changed = matches!(outcome.written, Written::Inserted | Written::Updated);
+        let changed = !matches!(outcome.written, Written::Unchanged | Written::Superseded);
         if outcome.written == Written::Superseded {
             self.forget_row(&uid);
             return self.retry(&uid, "superseded", Duration::ZERO, Resume::Decide);
@@ -290,6 +290,7 @@ impl Controller {
                 "The row was marked deleted while the object is alive; revived");
         }
         self.remember_row(&uid, after);
+        self.report_replaced(&uid, &outcome.replaced);
         self.report_problems(&uid, outcome);
         let now = self.now.elapsed;
         let entry = self.entries.get_mut(&uid).expect("entries in a batch exist");

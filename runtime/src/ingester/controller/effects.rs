@@ -308,6 +308,29 @@ impl Controller {
         self.last_error = Some(format!("{name}: {error}"));
     }
 
+    /// A warning event for each archived object whose name this one took in the cluster.
+    pub(super) fn report_replaced(&mut self, uid: &Uid, replaced: &[Uid]) {
+        let entry = &self.entries[uid];
+        for old in replaced {
+            let kind = self.kind;
+            tracing::warn!(kind = kind.name, object = %entry.name, %uid, archived = %old,
+                "The name of an archived object was taken in the cluster: the archived object is replaced");
+            let Some(object) = entry.newest.object() else {
+                continue;
+            };
+            self.out.push(Output::Notify(Notice {
+                about: Target::of(object),
+                warning: true,
+                reason: "ArchivedObjectReplaced",
+                message: format!(
+                    "took the name of the archived object {old}, which stays stored without it: `kindex restore {} \
+                     --uid {old} --as NEW-NAME` creates it again under another name",
+                    kind.singular
+                ),
+            }));
+        }
+    }
+
     /// One warning event for what an object's projection could not read, until it differs.
     pub(super) fn report_problems(&mut self, uid: &Uid, outcome: Outcome) {
         if outcome.problems.is_empty() {

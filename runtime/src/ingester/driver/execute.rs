@@ -14,9 +14,9 @@ use tracing::{Instrument, Span, debug_span};
 use super::super::message::{Effect, EffectDone, Input, Outcome, Output, PlannedWrite, Saved, StoreFailure, Ticket};
 use crate::cluster::{ClusterApi, Notice};
 use crate::kind::{Kind, Problem};
-use crate::object::Uid;
+use crate::object::{Object, Uid};
 use crate::projection::Version;
-use crate::store::{MetadataStorage, RowWrite, StoreError};
+use crate::store::{MetadataStorage, RowWrite, StoreError, Written};
 
 /// Where outputs are carried out.
 #[derive(Clone)]
@@ -164,10 +164,36 @@ impl Place {
         let (batch, problems) = debug_span!("projection").in_scope(|| self.project(writes));
         let commit = self.storage.write(self.kind, &batch, now);
         let written = commit.instrument(debug_span!("commit")).await?;
-        let outcomes = written.into_iter().zip(problems);
-        Ok(outcomes
-            .map(|(written, problems)| Outcome { written, problems })
-            .collect())
+        let mut outcomes = Vec::with_capacity(written.len());
+        for ((written, problems), write) in written.into_iter().zip(problems).zip(&batch) {
+            let replaced = match (written, write) {
+                (Written::Replacing, RowWrite::Store { version, .. }) => self.replaced_by(&version.object).await,
+                _ => Vec::new(),
+            };
+            outcomes.push(Outcome {
+                written,
+                problems,
+                replaced,
+            });
+        }
+        Ok(outcomes)
+    }
+
+    /// The archived objects whose name this one took. The rows are written: what cannot be read now is not told.
+    async fn replaced_by(&self, object: &Object) -> Vec<Uid> {
+        let metadata = &object.metadata;
+        let rows = self
+            .storage
+            .incarnations(self.kind, &metadata.namespace, &metadata.name);
+        let rows = rows.await.unwrap_or_else(|error| {
+            tracing::warn!(kind = self.kind.name, uid = %metadata.uid,
+                "Took the name of an archived object, which cannot be read now: {error}");
+            Vec::new()
+        });
+        let replaced = rows
+            .into_iter()
+            .filter(|row| row.replaced_by.as_ref() == Some(&metadata.uid));
+        replaced.map(|row| row.object.metadata.uid.clone()).collect()
     }
 
     fn project(&self, writes: Vec<PlannedWrite>) -> (Vec<RowWrite>, Vec<Vec<Problem>>) {

@@ -4,6 +4,7 @@
 use super::super::calls::Step;
 use super::super::connections::{CONFLICTS_MAX, Connections, failure, pause};
 use super::super::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
+use super::super::replaced;
 use super::super::rows::res_version;
 use super::super::sql::LIST_MAX;
 use super::super::write::padded_list;
@@ -152,6 +153,7 @@ async fn remove_on<D: Driver>(
         for statement in sql_gone::remove(sql.dialect(), kind, list.len()) {
             D::execute(&mut transaction, statement, &list).await?;
         }
+        replaced::forget::<D>(&mut transaction, kind, &names).await?;
     }
     transaction.commit().await?;
     Ok(found.iter().map(|uid| Uid::from(uid.as_str())).collect())

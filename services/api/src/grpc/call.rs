@@ -88,6 +88,7 @@ impl Call<'_> {
         let options = GetOptions {
             at: past.at,
             include_deleted: past.include_deleted,
+            uid: String::new(),
             resource_version: request.options.unwrap_or_default().resource_version,
         };
         self.one(self.operations.get(self.caller, &place, &options).await?)

@@ -1,9 +1,11 @@
 //! One object: from the cluster, else from SQL, or as it was.
 
 use jiff::Timestamp;
-use kindex_runtime::store::{AsOf, Life};
+use kindex_runtime::object::Uid;
+use kindex_runtime::store::{AsOf, Life, Stored};
 
 use super::cluster::Call;
+use super::objects::Head;
 use super::rights::Wanted;
 use super::{Answer, Caller, Operations, Place, Refusal, refusal, stored, version_of_cluster};
 
@@ -14,6 +16,8 @@ pub struct GetOptions {
     pub at: Option<Timestamp>,
     /// Also the last that was deleted under the name.
     pub include_deleted: bool,
+    /// The object of this uid and no other of the name, also one that was deleted, or whose name another took.
+    pub uid: String,
     /// As Kubernetes has it; empty for the newest.
     pub resource_version: String,
 }
@@ -27,6 +31,9 @@ impl Operations {
         self.allow(caller, Wanted::at("get", place)).await?;
         if let Some(time) = options.at {
             return self.get_past(place, time).await;
+        }
+        if !options.uid.is_empty() {
+            return self.get_by_uid(caller, place, &options.uid).await;
         }
         if options.include_deleted {
             self.store()?;
@@ -53,6 +60,31 @@ impl Operations {
             self.stored_only(place).await?
         };
         found.map(|stored| Answer::found(stored::shown(&stored))).ok_or(absent)
+    }
+
+    /// What the cluster shows under the name, if that is the one, else what SQL has of it.
+    async fn get_by_uid(&self, caller: &Caller, place: &Place<'_>, uid: &str) -> Result<Answer, Refusal> {
+        match self.upstream.call(caller, Call::get(place.path(), Vec::new())).await {
+            Ok(answer) if Head::read(&answer.text).metadata.uid == uid => return Ok(answer),
+            Err(refusal) if !refusal.is_of_absent_object() => return Err(refusal),
+            Ok(_) | Err(_) => {}
+        }
+        let found = self.store()?.get_by_id(place.kind, &Uid::from(uid)).await;
+        let found = found.map_err(|error| refusal::of_store(place, error))?;
+        let of_the_name = |stored: &Stored| {
+            let metadata = &stored.object.metadata;
+            metadata.namespace == place.namespace && metadata.name == place.name && stored.life != Life::Live
+        };
+        let stored = found.filter(of_the_name).ok_or_else(|| Refusal::not_found(place))?;
+        let mut answer = Answer::found(stored::shown(&stored));
+        if let (Some(by), Some(time)) = (&stored.replaced_by, stored.delete_time) {
+            answer.warnings.push(format!(
+                "replaced at {time}: {by} took its name in the cluster; kindex restore {} --uid {uid} --as NEW-NAME \
+                 creates it again under another name",
+                place.kind.singular
+            ));
+        }
+        Ok(answer)
     }
 
     async fn get_past(&self, place: &Place<'_>, time: Timestamp) -> Result<Answer, Refusal> {

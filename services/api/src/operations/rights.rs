@@ -106,22 +106,27 @@ impl<K: Hash + Eq, V: Clone> Words<K, V> {
         Self(Mutex::new(HashMap::new()))
     }
 
-    fn get(&self, key: &K) -> Option<V> {
+    fn get(&self, key: &K, now: Instant) -> Option<V> {
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (said, value) = words.get(key)?;
-        (said.elapsed() < WORD_COUNTS).then(|| value.clone())
+        counts(*said, now).then(|| value.clone())
     }
 
-    fn put(&self, key: K, value: V) {
+    fn put(&self, key: K, value: V, now: Instant) {
         let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if words.len() >= WORDS_MAX {
-            words.retain(|_, (said, _)| said.elapsed() < WORD_COUNTS);
+            words.retain(|_, (said, _)| counts(*said, now));
         }
         if words.len() >= WORDS_MAX {
             words.clear();
         }
-        words.insert(key, (Instant::now(), value));
+        words.insert(key, (now, value));
     }
+}
+
+/// Whether what was said then counts now.
+fn counts(said: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(said) < WORD_COUNTS
 }
 
 /// Who may do what.
@@ -153,7 +158,10 @@ impl Rights {
             return user.username.clone();
         }
         let key = |token: &String| -> [u8; 32] { Sha256::digest(token).into() };
-        let user = caller.bearer.as_ref().and_then(|token| self.users.get(&key(token)));
+        let user = caller
+            .bearer
+            .as_ref()
+            .and_then(|token| self.users.get(&key(token), Instant::now()));
         let user = user.map_or_else(|| "unknown".to_owned(), |user| user.username);
         match &caller.impersonate {
             Some(other) => format!("{user} as {}", other.user),
@@ -191,9 +199,10 @@ impl Rights {
         let unauthorized = || Refusal::new(Reason::Unauthorized, "Unauthorized");
         let token = caller.bearer.as_deref().ok_or_else(unauthorized)?;
         let key: [u8; 32] = Sha256::digest(token).into();
-        if let Some(user) = self.users.get(&key) {
+        if let Some(user) = self.users.get(&key, Instant::now()) {
             return Ok(user);
         }
+        let asked = Instant::now();
         let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
         let status = review_by(upstream, caller, TOKEN_REVIEWS, &review).await?;
         if status["authenticated"] != true {
@@ -203,7 +212,7 @@ impl Rights {
         if status["user"]["extra"].is_object() {
             user.extra = status["user"]["extra"].to_string();
         }
-        self.users.put(key, user.clone());
+        self.users.put(key, user.clone(), asked);
         Ok(user)
     }
 
@@ -254,9 +263,10 @@ impl Rights {
 
     async fn ask(&self, upstream: &Upstream, user: &User, deed: Deed) -> Result<Result<(), String>, Refusal> {
         let key = (user.clone(), deed);
-        if let Some(word) = self.deeds.get(&key) {
+        if let Some(word) = self.deeds.get(&key, Instant::now()) {
             return Ok(word);
         }
+        let asked = Instant::now();
         let (user, deed) = &key;
         let mut review = json!({
             "apiVersion": "authorization.k8s.io/v1",
@@ -284,7 +294,7 @@ impl Rights {
             true => Ok(()),
             false => Err(status["reason"].as_str().unwrap_or_default().to_owned()),
         };
-        self.deeds.put(key, word.clone());
+        self.deeds.put(key, word.clone(), asked);
         Ok(word)
     }
 }
@@ -340,5 +350,44 @@ fn forbidden(user: &User, wanted: &Wanted<'_>, why: &str) -> Refusal {
                 user.username, kind.group
             ),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clusters_word_counts_for_a_while_and_no_longer() {
+        let (words, said) = (Words::new(), Instant::now());
+        words.put("jane", "may", said);
+        let at = |passed| words.get(&"jane", said + passed);
+        assert_eq!(at(Duration::ZERO), Some("may"));
+        assert_eq!(at(WORD_COUNTS - Duration::from_millis(1)), Some("may"));
+        assert_eq!(at(WORD_COUNTS), None);
+        assert_eq!(at(Duration::from_secs(3600)), None);
+        assert_eq!(words.get(&"joe", said), None);
+        words.put("jane", "may not", said + WORD_COUNTS);
+        assert_eq!(at(WORD_COUNTS), Some("may not"), "asked again");
+    }
+
+    #[test]
+    fn so_many_words_are_remembered_and_those_that_count_before_the_others() {
+        let (words, said) = (Words::new(), Instant::now());
+        for user in 0..WORDS_MAX {
+            words.put(user, (), if user == 0 { said + WORD_COUNTS } else { said });
+        }
+        let later = said + WORD_COUNTS;
+        words.put(WORDS_MAX, (), later);
+        assert_eq!(
+            [0, 1, WORDS_MAX].map(|user| words.get(&user, later).is_some()),
+            [true, false, true]
+        );
+        let held = |words: &Words<usize, ()>| words.0.lock().expect("no panic").len();
+        assert_eq!(held(&words), 2);
+        for user in 0..3 * WORDS_MAX {
+            words.put(user, (), later);
+            assert!(held(&words) <= WORDS_MAX);
+        }
     }
 }

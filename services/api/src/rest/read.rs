@@ -27,6 +27,7 @@ pub(super) async fn get(rest: &Rest, asked: &Asked, name: &str) -> Result<Respon
     let options = GetOptions {
         at: moment(asked)?,
         include_deleted: asked.query.is_on("includeDeleted"),
+        uid: text(asked, "uid"),
         resource_version: text(asked, "resourceVersion"),
     };
     let answer = rest.operations.get(&asked.caller, &asked.place(name), &options).await?;

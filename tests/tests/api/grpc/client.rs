@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::super::stage::CERTIFICATE;
 
 #[derive(Clone)]
-pub(super) struct Client {
+pub(in crate::api) struct Client {
     channel: Channel,
     pub(super) pool: DescriptorPool,
     /// Sent with every call.
@@ -32,7 +32,7 @@ pub(super) enum Body<'a> {
 }
 
 impl Client {
-    pub(super) async fn plain(address: SocketAddr) -> Self {
+    pub(in crate::api) async fn plain(address: SocketAddr) -> Self {
         let channel = Channel::from_shared(format!("http://{address}")).unwrap();
         Self::over(channel.connect().await.unwrap())
     }
@@ -52,7 +52,7 @@ impl Client {
     }
 
     /// The same client, with a token.
-    pub(super) fn with_token(&self, token: &str) -> Self {
+    pub(in crate::api) fn with_token(&self, token: &str) -> Self {
         let mut client = self.clone();
         let value = format!("Bearer {token}").parse().unwrap();
         client.metadata.insert("authorization", value);
@@ -74,7 +74,7 @@ impl Client {
     }
 
     /// One answer, as JSON.
-    pub(super) async fn call(&self, kind: &Kind, call: &str, request: Value) -> Result<Value, Status> {
+    pub(in crate::api) async fn call(&self, kind: &Kind, call: &str, request: Value) -> Result<Value, Status> {
         self.answered(kind, call, Body::Json(&request))
             .await
             .map(|(answer, _)| answer)
@@ -115,7 +115,7 @@ impl Client {
     }
 
     /// A stream of answers.
-    pub(super) async fn watch(&self, kind: &Kind, request: Value) -> Result<Watch, Status> {
+    pub(in crate::api) async fn watch(&self, kind: &Kind, request: Value) -> Result<Watch, Status> {
         Ok(Watch {
             stream: self.call_within(kind, "Watch*", request, PATIENCE).await?,
             method: self.method(kind, "Watch*"),
@@ -174,7 +174,7 @@ fn path(method: &MethodDescriptor) -> http::uri::PathAndQuery {
 }
 
 /// Events as they come.
-pub(super) struct Watch {
+pub(in crate::api) struct Watch {
     stream: Streaming<Bytes>,
     method: MethodDescriptor,
     client: Client,

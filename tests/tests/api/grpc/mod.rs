@@ -1,6 +1,6 @@
 //! The API server asked over gRPC by a client that knows the services from their descriptors alone.
 
-mod client;
+pub(super) mod client;
 mod errors;
 mod lists;
 mod nonsense;

@@ -224,3 +224,88 @@ fn text_at(object: &Value, field: &str) -> String {
         Some(_) | None => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kindex_runtime::object::Object;
+
+    use super::*;
+
+    fn labels(team: &str) -> Labels {
+        Labels::from([("team".to_owned(), team.to_owned())])
+    }
+
+    fn change(position: u64, uid: &str, team: Option<&str>) -> Change {
+        Change {
+            position: Position(position),
+            uid: Uid::from(uid),
+            labels: team.map(labels),
+        }
+    }
+
+    fn moved(before: &[&str], now: &str, life: Life) -> Move {
+        let text = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "9",
+            "labels": labels(now)}});
+        Move {
+            row: Stored {
+                object: Object::parse_str(&text.to_string()).expect("an object"),
+                life,
+                update_time: None,
+                delete_time: None,
+                evicted_time: None,
+                replaced_by: None,
+            },
+            before: before.iter().map(|team| labels(team)).collect(),
+            successor: None,
+            until: None,
+        }
+    }
+
+    fn told(selector: &str, moved: &Move) -> Option<String> {
+        let which = ListOptions {
+            labels: selector.to_owned(),
+            ..ListOptions::default()
+        };
+        let event = Filter::of(&which).expect("a selector").event(moved).expect("an event");
+        event.map(|event| event.r#type)
+    }
+
+    #[test]
+    fn all_changes_of_an_object_between_two_looks_are_told_together_in_their_order() {
+        let changes = vec![
+            change(1, "u", Some("x")),
+            change(2, "v", Some("x")),
+            change(3, "u", Some("y")),
+            change(4, "u", Some("z")),
+            change(5, "v", None),
+        ];
+        let expected = [
+            ("u", vec![Some(labels("x")), Some(labels("y")), Some(labels("z"))]),
+            ("v", vec![Some(labels("x")), None]),
+        ];
+        assert_eq!(
+            of_objects(changes),
+            expected.map(|(uid, before)| (Uid::from(uid), before))
+        );
+    }
+
+    #[test]
+    fn of_three_changes_of_labels_between_two_looks_each_may_be_what_a_watch_saw() {
+        let changed = moved(&["x", "y", "z"], "w", Life::Evicted);
+        for (selector, expected) in [
+            ("team=x", Some("DELETED")),
+            ("team=y", Some("DELETED")),
+            ("team=z", Some("DELETED")),
+            ("team=w", Some("ADDED")),
+            ("team in (y, w)", Some("MODIFIED")),
+            ("team", Some("MODIFIED")),
+            ("team=v", None),
+        ] {
+            assert_eq!(told(selector, &changed).as_deref(), expected, "{selector}");
+        }
+        let deleted = moved(&["x", "y", "z"], "z", Life::Deleted);
+        for (selector, expected) in [("team=y", Some("DELETED")), ("team=w", None)] {
+            assert_eq!(told(selector, &deleted).as_deref(), expected, "{selector}");
+        }
+    }
+}
