@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kindex_serve::watches::Watches;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Token;
@@ -23,6 +24,7 @@ pub(crate) struct Api {
     pub(crate) turns: Arc<Turns>,
     pub(crate) token: Token,
     pub(crate) clock: Clock,
+    pub(crate) watches: Watches,
     pub(crate) shutdown: CancellationToken,
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kindex_serve::watches::Watches;
 use serde_json::json;
 use sqlx::sqlite::SqliteSynchronous;
 use tokio::net::TcpListener;
@@ -14,6 +15,7 @@ use crate::access::Token;
 use crate::admit::Author;
 use crate::api::{Api, Clock};
 use crate::builtin::FIRST_NAMESPACES;
+use crate::door::Limits;
 use crate::housekeeping;
 use crate::mutate::{self, DEFINITIONS};
 use crate::namespaces::{self, Namespaces};
@@ -66,6 +68,8 @@ pub struct ClusterOptions {
     pub token: Option<Token>,
     /// The time of day.
     pub clock: Clock,
+    /// What it bears.
+    pub limits: Limits,
 }
 
 impl Default for ClusterOptions {
@@ -75,6 +79,7 @@ impl Default for ClusterOptions {
             history_max: HISTORY_MAX,
             token: None,
             clock: Arc::new(Timestamp::now),
+            limits: Limits::default(),
         }
     }
 }
@@ -91,6 +96,7 @@ impl Default for ClusterOptions {
 pub struct Cluster {
     pub(crate) api: Api,
     temporary: Option<PathBuf>,
+    limits: Limits,
 }
 
 impl Cluster {
@@ -138,9 +144,14 @@ impl Cluster {
             turns: Arc::new(Turns::new()),
             token: options.token.unwrap_or_else(Token::random),
             clock: options.clock,
+            watches: Watches::new(options.limits.watches),
             shutdown: CancellationToken::new(),
         };
-        let cluster = Self { api, temporary };
+        let cluster = Self {
+            api,
+            temporary,
+            limits: options.limits,
+        };
         cluster.load().await?;
         cluster.create_first_namespaces().await?;
         Ok(cluster)
@@ -197,7 +208,7 @@ impl Cluster {
     ) -> Result<(), ClusterError> {
         let token = self.api.shutdown.clone();
         let housekeeping = tokio::spawn(housekeeping::run(self.api.clone()));
-        let serving = server::serve(self.api.clone(), listener);
+        let serving = server::serve(self.api.clone(), listener, self.limits);
         let stopping = async {
             shutdown.await;
             token.cancel();

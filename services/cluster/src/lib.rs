@@ -53,6 +53,8 @@ mod housekeeping;
 mod openapi_index;
 mod rest;
 
+mod door;
+
 mod server;
 
 mod cluster;
@@ -60,4 +62,5 @@ mod cluster;
 pub use access::{Token, kubeconfig};
 pub use api::Clock;
 pub use cluster::{Cluster, ClusterError, ClusterOptions};
+pub use door::Limits;
 pub use store::StoreError;

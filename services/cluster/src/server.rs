@@ -3,48 +3,69 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use kindex_serve::cut::{Cut, Ended};
+use kindex_serve::watches::Texture;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::access;
 use crate::api::Api;
+use crate::door::{Caller, Door, Limits};
 use crate::request::{self, Query, Rendering, Target};
 use crate::resource::Nature;
 use crate::rest::{self, Body, ObjectRequest, Reply};
 use crate::status::Status;
 use crate::{discovery, openapi_index};
 
-/// The largest body that is read.
-const BODY_MAX_BYTES: usize = 3 * 1024 * 1024;
+/// What is buffered of one connection, and the largest head of a request.
+const BUFFER_MAX_BYTES: usize = 64 * 1024;
 /// How long connections may take to end when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
 const ACCEPTED: &str = "application/json, application/yaml";
 const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
+/// What all connections share.
+struct Host {
+    api: Api,
+    door: Door,
+    limits: Limits,
+    address: SocketAddr,
+}
+
 /// Serves connections until the shutdown token is cancelled, then lets those under way end.
-pub(crate) async fn serve(api: Api, listener: TcpListener) -> std::io::Result<()> {
-    let address = listener.local_addr()?;
+pub(crate) async fn serve(api: Api, listener: TcpListener, limits: Limits) -> std::io::Result<()> {
+    let host = Arc::new(Host {
+        door: Door::new(&limits),
+        address: listener.local_addr()?,
+        limits,
+        api,
+    });
+    let shutdown = host.api.shutdown.clone();
+    let places = Arc::new(Semaphore::new(limits.connections));
     let mut connections = JoinSet::new();
     loop {
-        let stream = tokio::select! {
-            () = api.shutdown.cancelled() => break,
+        let (place, stream, peer) = tokio::select! {
+            () = shutdown.cancelled() => break,
             // What has ended is forgotten as it ends.
             Some(_) = connections.join_next() => continue,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+            accepted = accept(&listener, &places) => match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of file descriptors, most likely: connections that end will free some.
                     tracing::warn!(%error, "cannot accept a connection");
@@ -53,28 +74,53 @@ pub(crate) async fn serve(api: Api, listener: TcpListener) -> std::io::Result<()
                 }
             },
         };
-        connections.spawn(serve_connection(api.clone(), stream, address));
+        let host = Arc::clone(&host);
+        connections.spawn(async move {
+            serve_connection(host, stream, peer).await;
+            drop(place);
+        });
     }
     // Whoever does not end in time is cut off.
     let _late = tokio::time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
     Ok(())
 }
 
-async fn serve_connection(api: Api, stream: TcpStream, address: SocketAddr) {
+/// The next connection, once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> std::io::Result<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
+    let place = Arc::clone(places).acquire_owned().await;
+    let place = place.map_err(std::io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((place, stream, peer))
+}
+
+async fn serve_connection(host: Arc<Host>, stream: TcpStream, peer: SocketAddr) {
     // Without this, small events wait for acknowledgements; a socket that refuses still works.
     let _slower = stream.set_nodelay(true);
-    let shutdown = api.shutdown.clone();
+    let (shutdown, limits) = (host.api.shutdown.clone(), host.limits);
+    let (cut, has_asked) = (Arc::new(Cut::default()), Arc::new(AtomicBool::new(false)));
+    let (follows, asks) = (Arc::clone(&cut), Arc::clone(&has_asked));
     let service = service_fn(move |request| {
-        let api = api.clone();
-        async move { Ok::<_, Infallible>(respond(&api, request, address).await) }
+        asks.store(true, Ordering::Relaxed);
+        let (host, cut) = (Arc::clone(&host), Arc::clone(&follows));
+        async move {
+            let response = respond(&host, request, peer).await;
+            cut.follow(response.extensions().get::<Ended>());
+            Ok::<_, Infallible>(response)
+        }
     });
-    // A connection that idles is kept: closing it could cross a request that is on its way.
     let connection = http1::Builder::new()
-        .header_read_timeout(None)
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.idle)
+        .max_buf_size(BUFFER_MAX_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = silent(&has_asked, limits.first) => return tracing::debug!("a client connects and asks nothing"),
+        () = cut.needed() => return tracing::debug!("a watch ends whose client does not read"),
         () = shutdown.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -85,14 +131,22 @@ async fn serve_connection(api: Api, stream: TcpStream, address: SocketAddr) {
     }
 }
 
+/// Until so long has passed, where nothing was asked by then.
+async fn silent(has_asked: &AtomicBool, first: Duration) {
+    tokio::time::sleep(first).await;
+    if has_asked.load(Ordering::Relaxed) {
+        std::future::pending().await
+    }
+}
+
 async fn respond(
-    api: &Api,
+    host: &Host,
     request: Request<Incoming>,
-    address: SocketAddr,
+    peer: SocketAddr,
 ) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let rendering = request::rendering(text(request.headers(), header::ACCEPT));
-    let reply = answer(api, request, address)
+    let reply = answer(host, request, peer)
         .await
         .unwrap_or_else(|status| refusal(&status, rendering));
     tracing::debug!(%method, path, code = reply.code, "answered");
@@ -101,34 +155,44 @@ async fn respond(
 
 /// A refusal in the form that the client wants.
 fn refusal(status: &Status, rendering: Option<Rendering>) -> Reply {
+    let reply = Reply::from(status);
     match rendering {
-        Some(Rendering::Yaml) => serde_saphyr::to_string(&status)
-            .map_or_else(|_| Reply::from(status), |text| Reply::yaml(status.http_code(), text)),
-        Some(Rendering::Json | Rendering::Table | Rendering::Metadata) | None => Reply::from(status),
+        Some(Rendering::Yaml) => match serde_saphyr::to_string(&status) {
+            Ok(text) => Reply {
+                retry_after_seconds: reply.retry_after_seconds,
+                ..Reply::yaml(status.http_code(), text)
+            },
+            Err(_) => reply,
+        },
+        Some(Rendering::Json | Rendering::Table | Rendering::Metadata) | None => reply,
     }
 }
 
-async fn answer(api: &Api, request: Request<Incoming>, address: SocketAddr) -> Result<Reply, Status> {
+async fn answer(host: &Host, request: Request<Incoming>, peer: SocketAddr) -> Result<Reply, Status> {
+    let Host { api, door, .. } = host;
     let (parts, body) = request.into_parts();
     access::check(&api.token, address, &parts)?;
     let accept = text(&parts.headers, header::ACCEPT);
-    let path = match request::parse_path(parts.uri.path()) {
-        Target::Resource(path) => path,
-        target => {
-            return match parts.method {
-                Method::GET | Method::HEAD => {
-                    let found = document(api, &target, accept, address)?;
-                    found.ok_or_else(|| nothing_at(api, parts.uri.path()))
-                }
-                _ => Err(if target == Target::Unknown {
-                    nothing_at(api, parts.uri.path())
-                } else {
-                    Status::method_not_allowed()
-                }),
-            };
-        }
+    let user_agent = text(&parts.headers, header::USER_AGENT);
+    let caller = Caller::new(peer.ip(), user_agent);
+    let target = request::parse_path(parts.uri.path());
+    let Target::Resource(path) = target.clone() else {
+        let _place = door.enter(&target, caller).await?;
+        return match parts.method {
+            Method::GET | Method::HEAD => {
+                let found = document(api, &target, accept, host.address)?;
+                found.ok_or_else(|| nothing_at(api, parts.uri.path()))
+            }
+            _ => Err(if target == Target::Unknown {
+                nothing_at(api, parts.uri.path())
+            } else {
+                Status::method_not_allowed()
+            }),
+        };
     };
     let request = ObjectRequest {
+        rendering: request::rendering(accept).ok_or_else(|| Status::not_acceptable(ACCEPTED))?,
+        body: door.read(&parts.method, body).await?,
         // What is only asked about is found as if it were read; the connection leaves the body out.
         method: match parts.method {
             Method::HEAD => Method::GET,
@@ -136,26 +200,18 @@ async fn answer(api: &Api, request: Request<Incoming>, address: SocketAddr) -> R
         },
         path,
         query: Query::parse(parts.uri.query().unwrap_or_default()),
-        rendering: request::rendering(accept).ok_or_else(|| Status::not_acceptable(ACCEPTED))?,
         content_type: text(&parts.headers, header::CONTENT_TYPE)
             .unwrap_or_default()
             .to_owned(),
-        user_agent: text(&parts.headers, header::USER_AGENT).unwrap_or_default().to_owned(),
-        body: read(body).await?,
+        user_agent: user_agent.unwrap_or_default().to_owned(),
     };
+    // Given back with the head of the answer, so that a watch takes none while it goes on.
+    let _place = door.enter(&target, caller).await?;
     rest::answer(api, &request).await
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
-}
-
-async fn read(body: Incoming) -> Result<Bytes, Status> {
-    match Limited::new(body, BODY_MAX_BYTES).collect().await {
-        Ok(whole) => Ok(whole.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Status::too_large(BODY_MAX_BYTES)),
-        Err(error) => Err(Status::bad_request(format!("error reading the body: {error}"))),
-    }
 }
 
 /// The core group answers for all of its paths, the OpenAPI documents for theirs; below a custom resource, the object
@@ -215,11 +271,23 @@ fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAdd
 }
 
 fn into_response(reply: Reply) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
-    let body = match reply.body {
-        Body::Whole(text) => Full::new(text).boxed_unsync(),
-        Body::Pieces(pieces) => StreamBody::new(pieces.map(|piece| Ok(Frame::data(piece)))).boxed_unsync(),
+    let (body, ended) = match reply.body {
+        Body::Whole(text) => (Full::new(text).boxed_unsync(), None),
+        Body::Watch(seat, pieces) => {
+            let ended = Ended(seat.ended().clone());
+            let body = StreamBody::new(pieces.map(|piece| Ok(Frame::data(piece))));
+            (seat.seen(body, Texture::Counted).boxed_unsync(), Some(ended))
+        }
     };
     let mut response = Response::new(body);
+    if let Some(ended) = ended {
+        response.extensions_mut().insert(ended);
+    }
+    if let Some(seconds) = reply.retry_after_seconds {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
     *response.status_mut() = StatusCode::from_u16(reply.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(reply.content_type));

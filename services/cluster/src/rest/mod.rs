@@ -1,6 +1,7 @@
 //! The verbs of the Kubernetes API over resources: from a parsed request to a reply. Each verb has a file; refuses
 //! to know sockets.
 
+mod lines;
 mod list;
 mod remove;
 mod render;

@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use futures::Stream;
+use kindex_serve::watches::Seat;
 use serde_json::Value;
 
 use crate::status::Status;
@@ -12,8 +13,8 @@ use crate::status::Status;
 pub(crate) enum Body {
     /// All of it.
     Whole(Bytes),
-    /// Pieces as they come; the client's pace decides when the next is made.
-    Pieces(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    /// Pieces of a watch as they come; the client's pace decides when the next is made.
+    Watch(Seat, Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
 /// An answer.
@@ -21,6 +22,8 @@ pub(crate) struct Reply {
     pub(crate) code: u16,
     pub(crate) content_type: &'static str,
     pub(crate) warnings: Vec<String>,
+    /// When to ask again, of who was turned away.
+    pub(crate) retry_after_seconds: Option<u32>,
     pub(crate) body: Body,
 }
 
@@ -31,6 +34,7 @@ impl Reply {
             code,
             content_type: "application/json",
             warnings: Vec::new(),
+            retry_after_seconds: None,
             body: Body::Whole(text.into()),
         }
     }
@@ -57,9 +61,9 @@ impl Reply {
     }
 
     /// JSON values, one a line, as they come.
-    pub(crate) fn lines(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+    pub(crate) fn lines(seat: Seat, pieces: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self {
-            body: Body::Pieces(Box::pin(pieces)),
+            body: Body::Watch(seat, Box::pin(pieces)),
             ..Self::json(200, Bytes::new())
         }
     }
@@ -79,6 +83,10 @@ impl From<&Status> for Reply {
                 ..Self::json(status.http_code(), format!("{}\n", status.message))
             };
         }
-        Self::json(status.http_code(), status.to_json())
+        let seconds = status.details.as_ref().and_then(|details| details.retry_after_seconds);
+        Self {
+            retry_after_seconds: seconds.filter(|_| status.code == 429),
+            ..Self::json(status.http_code(), status.to_json())
+        }
     }
 }

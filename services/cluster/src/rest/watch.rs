@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream;
+use futures::{StreamExt, stream};
+use kindex_serve::pages::PageSize;
+use kindex_serve::watches::Seat;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::lines::{LARGE_BYTES, Lines};
 use super::list::selected;
 use super::{Call, Reply, render};
 use crate::api::Api;
@@ -17,10 +20,8 @@ use crate::mutate::store_failed;
 use crate::request::{ListQuery, Query, Rendering};
 use crate::resource::{Resource, Shown, shown};
 use crate::status::Status;
-use crate::store::{Change, Feed, FeedError, PageRequest, Revision};
+use crate::store::{Change, Feed, FeedError, Page, PageRequest, Revision};
 
-/// How many revisions are read from the log, or from the initial state, at once.
-const CHUNK: u32 = 500;
 /// Events that are ready at once travel together up to this size.
 const PIECE_MAX_BYTES: usize = 64 * 1024;
 /// A watch without a timeout of its own ends after this.
@@ -53,6 +54,8 @@ struct Watch {
     /// Everything up to this version has been shown.
     position: u64,
     phase: Phase,
+    /// How much is read from the log, or from the initial state, at once.
+    size: PageSize,
     ends_at: Instant,
     bookmark_at: Instant,
     headed: bool,
@@ -60,6 +63,11 @@ struct Watch {
 
 /// Opens a watch. Errors that are known at once are answered at once.
 pub(super) async fn watch(call: &Call<'_>, query: ListQuery) -> Result<Reply, Status> {
+    let seat: Seat = call
+        .api
+        .watches
+        .begin()
+        .ok_or_else(|| Status::too_many_requests("there are as many watches as the server bears; try again"))?;
     let timeout = query.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
     let now = Instant::now();
     let ends_at = now + timeout.min(Duration::from_secs(u64::from(u32::MAX)));
@@ -72,7 +80,6 @@ pub(super) async fn watch(call: &Call<'_>, query: ListQuery) -> Result<Reply, St
         Phase::Initial(PageRequest {
             resource: call.resource.storage.to_string(),
             namespace: call.request.path.namespace.clone(),
-            limit: Some(CHUNK),
             ..PageRequest::default()
         })
     } else {
@@ -88,43 +95,51 @@ pub(super) async fn watch(call: &Call<'_>, query: ListQuery) -> Result<Reply, St
         feed,
         position,
         phase,
+        size: PageSize::default(),
         ends_at,
         bookmark_at: next_bookmark(now, ends_at),
         headed: false,
     };
-    Ok(Reply::lines(stream::unfold(watch, |mut watch| async move {
-        let piece = watch.next_piece().await?;
-        Some((piece, watch))
-    })))
+    let pieces = stream::unfold(watch, |mut watch| async move {
+        let pieces = watch.next_pieces().await?;
+        Some((stream::iter(pieces), watch))
+    });
+    Ok(Reply::lines(seat, pieces.flatten()))
 }
 
 impl Watch {
-    /// The next lines, or nothing when the watch is over.
-    async fn next_piece(&mut self) -> Option<Bytes> {
+    /// The next lines, or nothing when the watch is over. Waits where there is no room for them.
+    async fn next_pieces(&mut self) -> Option<Vec<Bytes>> {
+        let watches = self.api.watches.clone();
         loop {
-            let mut lines = Vec::new();
-            match std::mem::replace(&mut self.phase, Phase::Ended) {
+            let mut lines = Lines::default();
+            let phase = std::mem::replace(&mut self.phase, Phase::Ended);
+            // Who reads much waits for the turn, and has it until there is room for what was read.
+            let _turn = match phase {
+                Phase::Initial(_) | Phase::CatchingUp => watches.turn().await,
+                Phase::Live | Phase::Ended => None,
+            };
+            let next = match phase {
                 Phase::Ended => return None,
-                Phase::Initial(request) => match self.show_state(request, &mut lines).await {
-                    Ok(phase) => self.phase = phase,
-                    Err(status) => push_status(&mut lines, &status),
-                },
-                Phase::CatchingUp => match self.catch_up(&mut lines).await {
-                    Ok(phase) => self.phase = phase,
-                    Err(status) => push_status(&mut lines, &status),
-                },
-                Phase::Live => match self.listen(&mut lines).await {
-                    Ok(phase) => self.phase = phase,
-                    Err(status) => push_status(&mut lines, &status),
-                },
+                Phase::Initial(request) => self.show_state(request, &mut lines).await,
+                Phase::CatchingUp => self.catch_up(&mut lines).await,
+                Phase::Live => self.listen(&mut lines).await,
+            };
+            match next {
+                Ok(phase) => self.phase = phase,
+                Err(status) => push_status(&mut lines, &status),
             }
-            if !lines.is_empty() {
-                return Some(Bytes::from(lines));
+            let pieces = lines.finish(&watches);
+            if !pieces.is_empty() {
+                watches.settle().await;
+                return Some(pieces);
             }
         }
     }
 
-    async fn show_state(&mut self, mut request: PageRequest, lines: &mut Vec<u8>) -> Result<Phase, Status> {
+    async fn show_state(&mut self, mut request: PageRequest, lines: &mut Lines) -> Result<Phase, Status> {
+        let limit = self.size.objects();
+        request.limit = Some(limit);
         let page = self
             .api
             .store
@@ -141,7 +156,8 @@ impl Watch {
                 self.push_revision(lines, "ADDED", revision)?;
             }
         }
-        if request.limit.is_some_and(|limit| page.objects.len() >= limit as usize) {
+        self.learn(&page);
+        if page.objects.len() >= limit as usize {
             return Ok(Phase::Initial(request));
         }
         self.position = page.rv;
@@ -151,24 +167,32 @@ impl Watch {
         Ok(Phase::CatchingUp)
     }
 
-    async fn catch_up(&mut self, lines: &mut Vec<u8>) -> Result<Phase, Status> {
+    async fn catch_up(&mut self, lines: &mut Lines) -> Result<Phase, Status> {
+        let limit = self.size.objects();
         let missed = self
             .api
             .store
-            .log_after(Some(&self.resource.storage), self.position, CHUNK)
+            .log_after(Some(&self.resource.storage), self.position, limit)
             .await;
         let missed = missed.map_err(|error| store_failed(&error))?;
         for revision in &missed.objects {
             self.push_change(lines, revision)?;
         }
-        if missed.objects.len() >= CHUNK as usize {
+        self.learn(&missed);
+        if missed.objects.len() >= limit as usize {
             return Ok(Phase::CatchingUp);
         }
         self.position = self.position.max(missed.rv);
         Ok(Phase::Live)
     }
 
-    async fn listen(&mut self, lines: &mut Vec<u8>) -> Result<Phase, Status> {
+    /// The next page holds about as many bytes as all do.
+    fn learn(&mut self, page: &Page) {
+        let bytes = page.objects.iter().map(|revision| revision.text.len()).sum();
+        self.size.read(page.objects.len(), bytes);
+    }
+
+    async fn listen(&mut self, lines: &mut Lines) -> Result<Phase, Status> {
         let mut waiting = VecDeque::new();
         tokio::select! {
             // Where a machine was so busy that both are due, the last bookmark comes before the end.
@@ -198,7 +222,7 @@ impl Watch {
     }
 
     /// Says how far the watch has come: to the last committed version, once all before it has been shown.
-    fn bookmark(&mut self, lines: &mut Vec<u8>) -> Result<Phase, Status> {
+    fn bookmark(&mut self, lines: &mut Lines) -> Result<Phase, Status> {
         let committed = self.api.store.committed();
         loop {
             match self.feed.ready() {
@@ -215,7 +239,7 @@ impl Watch {
     }
 
     /// Shows a change as it looks through the selectors: what enters is added, what leaves is deleted.
-    fn push_change(&mut self, lines: &mut Vec<u8>, revision: &Revision) -> Result<(), Status> {
+    fn push_change(&mut self, lines: &mut Lines, revision: &Revision) -> Result<(), Status> {
         if revision.rv <= self.position {
             return Ok(());
         }
@@ -243,7 +267,7 @@ impl Watch {
     }
 
     /// An object that the selectors no longer select is shown as it was, at the version of the change.
-    fn push_departed(&mut self, lines: &mut Vec<u8>, revision: &Revision) -> Result<(), Status> {
+    fn push_departed(&mut self, lines: &mut Lines, revision: &Revision) -> Result<(), Status> {
         let before = revision.before.as_deref().unwrap_or(revision);
         let shown = shown(&self.resource, before).map_err(|error| store_failed(&error))?;
         let mut object = shown.value().map_err(|error| store_failed(&error))?.clone();
@@ -251,18 +275,24 @@ impl Watch {
         self.push(lines, "DELETED", &Shown::Object(object))
     }
 
-    fn push_revision(&mut self, lines: &mut Vec<u8>, kind: &str, revision: &Revision) -> Result<(), Status> {
+    fn push_revision(&mut self, lines: &mut Lines, kind: &str, revision: &Revision) -> Result<(), Status> {
         let resource = Arc::clone(&self.resource);
         let shown = shown(&resource, revision).map_err(|error| store_failed(&error))?;
         self.push(lines, kind, &shown)
     }
 
-    fn push(&mut self, lines: &mut Vec<u8>, kind: &str, object: &Shown<'_>) -> Result<(), Status> {
+    fn push(&mut self, lines: &mut Lines, kind: &str, object: &Shown<'_>) -> Result<(), Status> {
         let value = || object.value().map_err(|error| store_failed(&error));
-        let text = match self.rendering {
-            Rendering::Json | Rendering::Yaml => object.text(),
-            Rendering::Metadata => Bytes::from(render::metadata_of(value()?).to_string()),
-            Rendering::Table => {
+        let text = match (self.rendering, object) {
+            (Rendering::Json | Rendering::Yaml, Shown::Text(revision)) if revision.text.len() >= LARGE_BYTES => {
+                let watches = &self.api.watches;
+                let text = revision.told(|text| watches.counted(text));
+                lines.push_shared(kind, text, watches);
+                return Ok(());
+            }
+            (Rendering::Json | Rendering::Yaml, _) => object.text(),
+            (Rendering::Metadata, _) => Bytes::from(render::metadata_of(value()?).to_string()),
+            (Rendering::Table, _) => {
                 let mut table = render::table(&self.api, &self.resource, &self.parameters, &[value()?], None);
                 if self.headed {
                     table["columnDefinitions"] = Value::Null;
@@ -271,11 +301,11 @@ impl Watch {
                 Bytes::from(table.to_string())
             }
         };
-        push_line(lines, kind, &text);
+        lines.push(kind, &text);
         Ok(())
     }
 
-    fn push_bookmark(&mut self, lines: &mut Vec<u8>, ends_initial_events: bool) {
+    fn push_bookmark(&mut self, lines: &mut Lines, ends_initial_events: bool) {
         let mut metadata = json!({"resourceVersion": self.position.to_string()});
         if ends_initial_events {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
@@ -290,7 +320,7 @@ impl Watch {
             bookmark["columnDefinitions"] = Value::Null;
             bookmark["rows"] = json!([]);
         }
-        push_line(lines, "BOOKMARK", bookmark.to_string().as_bytes());
+        lines.push("BOOKMARK", bookmark.to_string().as_bytes());
     }
 }
 
@@ -303,16 +333,8 @@ fn next_bookmark(now: Instant, ends_at: Instant) -> Instant {
     }
 }
 
-fn push_status(lines: &mut Vec<u8>, status: &Status) {
-    push_line(lines, "ERROR", status.to_json().as_bytes());
-}
-
-fn push_line(lines: &mut Vec<u8>, kind: &str, object: &[u8]) {
-    lines.extend_from_slice(b"{\"type\":\"");
-    lines.extend_from_slice(kind.as_bytes());
-    lines.extend_from_slice(b"\",\"object\":");
-    lines.extend_from_slice(object);
-    lines.extend_from_slice(b"}\n");
+fn push_status(lines: &mut Lines, status: &Status) {
+    lines.push("ERROR", status.to_json().as_bytes());
 }
 
 #[cfg(test)]

@@ -286,6 +286,19 @@ impl Status {
         )
     }
 
+    /// 408: the request comes too slowly.
+    pub(crate) fn too_slow(message: impl Into<String>) -> Self {
+        Self::failure(408, "Timeout", message)
+    }
+
+    /// 429: the server does as much as it may.
+    pub(crate) fn too_many_requests(message: impl Into<String>) -> Self {
+        Self::failure(429, "TooManyRequests", message).with(Details {
+            retry_after_seconds: Some(1),
+            ..Details::default()
+        })
+    }
+
     /// 410: a watch or a list from before the history begins.
     pub(crate) fn expired(rv: u64, floor: u64) -> Self {
         Self::failure(410, "Expired", format!("too old resource version: {rv} ({floor})"))

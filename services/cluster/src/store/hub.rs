@@ -1,15 +1,18 @@
-//! Hands committed revisions to those who wait for them: one bounded ring per resource. A slow reader loses its
-//! place in the ring and catches up from the log; it never holds up the writer and never makes memory grow.
+//! Hands committed revisions to those who wait for them: one ring per resource, bounded in revisions and in bytes. A
+//! slow reader loses its place in the ring and catches up from the log; it never holds up the writer and never makes
+//! memory grow.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 use super::record::Revision;
 
 /// Revisions a ring holds for its slowest reader.
 const RING_MAX: usize = 256;
+/// And their texts; the last revision is there in any case.
+const RING_MAX_BYTES: usize = 4 * 1024 * 1024;
 /// The ring that carries every resource, for housekeeping.
 const EVERYTHING: &str = "*";
 
@@ -24,8 +27,56 @@ pub(crate) enum FeedError {
 
 /// The rings, and the last committed resource version.
 pub(super) struct Hub {
-    rings: Mutex<HashMap<String, broadcast::Sender<Arc<Revision>>>>,
+    rings: Mutex<HashMap<String, Ring>>,
     committed: watch::Sender<u64>,
+}
+
+/// The newest revisions of one resource.
+struct Ring {
+    kept: Arc<Mutex<Kept>>,
+    /// Says when there is another one; gone with the ring.
+    news: watch::Sender<()>,
+}
+
+/// Revisions are numbered as they come.
+#[derive(Default)]
+struct Kept {
+    /// The number of the first that is kept.
+    first: u64,
+    revisions: VecDeque<Arc<Revision>>,
+    bytes: usize,
+}
+
+impl Kept {
+    fn push(&mut self, revision: Arc<Revision>) {
+        self.bytes += size(&revision);
+        self.revisions.push_back(revision);
+        while self.revisions.len() > RING_MAX || (self.revisions.len() > 1 && self.bytes > RING_MAX_BYTES) {
+            if let Some(oldest) = self.revisions.pop_front() {
+                self.bytes -= size(&oldest);
+                self.first += 1;
+            }
+        }
+    }
+
+    /// Nobody reads.
+    fn forget(&mut self) {
+        self.first = self.end() + 1;
+        self.revisions.clear();
+        self.bytes = 0;
+    }
+
+    fn end(&self) -> u64 {
+        self.first + self.revisions.len() as u64
+    }
+}
+
+fn size(revision: &Revision) -> usize {
+    revision.text.len() + revision.before.as_ref().map_or(0, |before| before.text.len())
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Hub {
@@ -41,24 +92,37 @@ impl Hub {
     }
 
     pub(super) fn subscribe(&self, resource: Option<&str>) -> Feed {
-        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rings = locked(&self.rings);
         let ring = rings
             .entry(resource.unwrap_or(EVERYTHING).to_owned())
-            .or_insert_with(|| broadcast::Sender::new(RING_MAX));
-        Feed { ring: ring.subscribe() }
+            .or_insert_with(|| Ring {
+                kept: Arc::default(),
+                news: watch::Sender::new(()),
+            });
+        let next = locked(&ring.kept).end();
+        Feed {
+            kept: Arc::clone(&ring.kept),
+            news: ring.news.subscribe(),
+            next,
+        }
     }
 
     /// Offers `revisions` to their readers, then declares them committed, in that order: who sees a committed
     /// version finds everything up to it in the ring.
     pub(super) fn publish(&self, revisions: &[Arc<Revision>], newest: u64) {
-        let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let rings = locked(&self.rings);
         for revision in revisions {
             for ring in [&*revision.key.resource, EVERYTHING]
                 .iter()
                 .filter_map(|ring| rings.get(*ring))
             {
-                // No reader at this moment is no error: the log keeps the revision.
-                let _unread = ring.send(Arc::clone(revision));
+                // The log keeps what nobody reads at this moment.
+                if ring.news.receiver_count() == 0 {
+                    locked(&ring.kept).forget();
+                    continue;
+                }
+                locked(&ring.kept).push(Arc::clone(revision));
+                ring.news.send_replace(());
             }
         }
         self.committed.send_replace(newest);
@@ -66,34 +130,49 @@ impl Hub {
 
     /// Ends the feeds of a resource that no longer exists, after what they have yet to read.
     pub(super) fn close(&self, resource: &str) {
-        self.rings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(resource);
+        locked(&self.rings).remove(resource);
     }
 }
 
 /// A reader's place in a ring.
 pub(crate) struct Feed {
-    ring: broadcast::Receiver<Arc<Revision>>,
+    kept: Arc<Mutex<Kept>>,
+    news: watch::Receiver<()>,
+    /// The number of the next revision.
+    next: u64,
 }
 
 impl Feed {
     /// The next revision, waiting for it.
     pub(crate) async fn next(&mut self) -> Result<Arc<Revision>, FeedError> {
-        self.ring.recv().await.map_err(|error| match error {
-            broadcast::error::RecvError::Lagged(_) => FeedError::Lagged,
-            broadcast::error::RecvError::Closed => FeedError::Closed,
-        })
+        loop {
+            // What comes after the look is news.
+            self.news.mark_unchanged();
+            if let Some(revision) = self.ready()? {
+                return Ok(revision);
+            }
+            // A ring that is gone has nothing more, which the next look says.
+            let _gone = self.news.changed().await;
+        }
     }
 
     /// The next revision if it is there already.
     pub(crate) fn ready(&mut self) -> Result<Option<Arc<Revision>>, FeedError> {
-        match self.ring.try_recv() {
-            Ok(revision) => Ok(Some(revision)),
-            Err(broadcast::error::TryRecvError::Empty) => Ok(None),
-            Err(broadcast::error::TryRecvError::Lagged(_)) => Err(FeedError::Lagged),
-            Err(broadcast::error::TryRecvError::Closed) => Err(FeedError::Closed),
+        // Asked first: what was published before the end is read.
+        let is_closed = self.news.has_changed().is_err();
+        let kept = locked(&self.kept);
+        if self.next < kept.first {
+            self.next = kept.first;
+            return Err(FeedError::Lagged);
+        }
+        let place = usize::try_from(self.next - kept.first).unwrap_or(usize::MAX);
+        match kept.revisions.get(place) {
+            Some(revision) => {
+                self.next += 1;
+                Ok(Some(Arc::clone(revision)))
+            }
+            None if is_closed => Err(FeedError::Closed),
+            None => Ok(None),
         }
     }
 }

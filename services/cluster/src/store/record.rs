@@ -65,6 +65,7 @@ pub(crate) struct Revision {
     /// What the object was before, where that is known; watches with selectors need it.
     pub(crate) before: Option<Arc<Revision>>,
     parsed: OnceLock<Value>,
+    told: OnceLock<Bytes>,
 }
 
 impl Revision {
@@ -76,12 +77,18 @@ impl Revision {
             text,
             before,
             parsed: OnceLock::new(),
+            told: OnceLock::new(),
         }
     }
 
     /// The same revision cut off from what came before it.
     pub(super) fn without_history(&self) -> Self {
         Self::new(self.rv, self.change, self.key.clone(), self.text.clone(), None)
+    }
+
+    /// The text as watches tell it, made by the first of them and held by all.
+    pub(crate) fn told(&self, make: impl FnOnce(Bytes) -> Bytes) -> Bytes {
+        self.told.get_or_init(|| make(self.text.clone())).clone()
     }
 
     /// The object, parsed on first use.

@@ -1,0 +1,147 @@
+//! Places at work, shared as `shares` says. Who finds none waits a while for one.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::shares::{Asked, Shares, Sizes};
+
+/// The part of the places that one caller may have, in quarters.
+const MOST_QUARTERS: usize = 3;
+/// Who waits, for each place.
+const WAITING_FOR_EACH: usize = 4;
+
+/// All places are taken, and the line is full or did not move in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("as many requests are under way as may be")]
+pub struct Full;
+
+/// Places of one sort, shared by callers.
+pub struct Gate<K: Ord + Clone> {
+    shares: Mutex<Shares<K, oneshot::Sender<Place<K>>>>,
+    patience: Duration,
+}
+
+impl<K: Ord + Clone> Gate<K> {
+    /// So many places. Who finds none waits so long for one.
+    pub fn new(places: usize, patience: Duration) -> Arc<Self> {
+        let sizes = Sizes {
+            places,
+            most: (places * MOST_QUARTERS).div_ceil(4),
+            waiting: places * WAITING_FOR_EACH,
+        };
+        Arc::new(Self {
+            shares: Mutex::new(Shares::new(sizes)),
+            patience,
+        })
+    }
+
+    /// A place for this caller, given back when it is dropped.
+    ///
+    /// # Errors
+    /// No place became free in time, or too many wait.
+    pub async fn enter(self: &Arc<Self>, caller: K) -> Result<Place<K>, Full> {
+        let (to, place) = oneshot::channel();
+        let asked = self.shares().ask(&caller, to);
+        match asked {
+            Asked::Enters(_) => Ok(self.place(caller)),
+            Asked::Refused(_) => Err(Full),
+            // Who is displaced hears of it as its sender goes.
+            Asked::Waits(number, _displaced) => {
+                let _line = Line {
+                    gate: self,
+                    caller: &caller,
+                    number,
+                };
+                let place = tokio::time::timeout(self.patience, place).await;
+                place.map_err(|_| Full)?.map_err(|_| Full)
+            }
+        }
+    }
+
+    fn place(self: &Arc<Self>, caller: K) -> Place<K> {
+        Place {
+            gate: self.clone(),
+            caller,
+        }
+    }
+
+    fn shares(&self) -> MutexGuard<'_, Shares<K, oneshot::Sender<Place<K>>>> {
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place, until it is dropped.
+pub struct Place<K: Ord + Clone> {
+    gate: Arc<Gate<K>>,
+    caller: K,
+}
+
+impl<K: Ord + Clone> fmt::Debug for Place<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
+impl<K: Ord + Clone> Drop for Place<K> {
+    fn drop(&mut self) {
+        let next = self.gate.shares().leave(&self.caller);
+        if let Some((caller, waits)) = next {
+            // Who is gone by now drops the place, and the next one gets it.
+            let _gone = waits.send(self.gate.place(caller));
+        }
+    }
+}
+
+/// A place in the line, until somebody waits no more.
+struct Line<'a, K: Ord + Clone> {
+    gate: &'a Gate<K>,
+    caller: &'a K,
+    number: u64,
+}
+
+impl<K: Ord + Clone> Drop for Line<'_, K> {
+    fn drop(&mut self) {
+        self.gate.shares().give_up(self.caller, self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_gets_the_next_place_or_is_told_that_there_is_none() {
+        let gate = Gate::new(1, PATIENCE);
+        let first = gate.enter("a").await.expect("a place");
+        assert_eq!(gate.enter("b").await.err(), Some(Full), "nobody leaves");
+        let waits = tokio::spawn({
+            let gate = gate.clone();
+            async move { gate.enter("b").await.is_ok() }
+        });
+        tokio::task::yield_now().await;
+        drop(first);
+        assert!(waits.await.expect("no panic"));
+        gate.enter("c").await.expect("all have left");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_for_somebody_who_has_gone_is_not_lost() {
+        let gate = Gate::new(1, PATIENCE);
+        let first = gate.enter("a").await.expect("a place");
+        for _ in 0..3 {
+            let waits = tokio::spawn({
+                let gate = gate.clone();
+                async move { gate.enter("b").await.is_ok() }
+            });
+            tokio::task::yield_now().await;
+            waits.abort();
+        }
+        drop(first);
+        gate.enter("c").await.expect("a place");
+    }
+}

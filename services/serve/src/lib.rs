@@ -1,0 +1,23 @@
+//! What a server over HTTP owes its callers, whatever it serves: bodies that come fast enough, places that callers
+//! share, and a bound on what is held for watchers that do not read. Knows no Kubernetes, no router and no objects.
+//! Decisions are pure and get the time as a parameter; what waits and counts is beside them.
+
+mod pace;
+
+pub mod body;
+
+mod shares;
+
+pub mod gate;
+
+pub mod cut;
+
+pub mod pages;
+
+mod unread;
+
+mod texts;
+
+pub mod watches;
+
+pub use pace::BodyPace;
