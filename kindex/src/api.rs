@@ -105,7 +105,16 @@ impl Api {
         }
         let stop = stop.clone();
         tasks.spawn(async move {
-            let served = server::serve(self.listener, self.router, self.tls, self.limits, self.figures, stop).await;
+            let served = server::serve(
+                self.listener,
+                self.router,
+                self.operations,
+                self.tls,
+                self.limits,
+                self.figures,
+                stop,
+            )
+            .await;
             if let Err(error) = served {
                 tracing::error!(%error, "The API server has stopped");
             }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::{HeaderValue, header};
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
 use kindex_runtime::config::{Config, MetadataStorageChoice};
 use kindex_runtime::ingester::settings::Settings;
@@ -21,6 +22,9 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
 use crate::orphans::Allowance;
 use crate::{database, interrupt, replicas};
+
+/// What the ingester calls itself: our servers keep places for it.
+const AGENT: &str = concat!("kindex-ingester/", env!("CARGO_PKG_VERSION"));
 
 /// What the command line and the configuration file ask for together.
 pub(crate) struct Setup {
@@ -151,7 +155,7 @@ impl Ingestion {
         tracing::info!(database = %address, "Metadata storage enabled");
         let unusable = |error: &dyn std::error::Error| CommandError::usage(chain(error));
         let store = kindex_runtime::store::open(address, *registry, pool).map_err(|error| unusable(&error))?;
-        let cluster = KubeCluster::new(access.config.clone()).map_err(|error| unusable(&error))?;
+        let cluster = KubeCluster::new(named(access.config.clone())).map_err(|error| unusable(&error))?;
         let settings = |kind: &Kind| Settings {
             orphans_allowed: setup.orphans.of(kind),
             ..setup.config.settings(kind, setup.adopt_finalizers)
@@ -253,4 +257,11 @@ pub(crate) async fn run(registry: &Registry, args: &IngesterArgs) -> CommandResu
     ingestion.stop().await;
     stop.cancel();
     served.await.map_err(CommandError::failure)
+}
+
+fn named(mut config: kube::Config) -> kube::Config {
+    config
+        .headers
+        .push((header::USER_AGENT, HeaderValue::from_static(AGENT)));
+    config
 }

@@ -156,6 +156,7 @@ mod tests {
             delete_time: None,
             evicted_time: None,
             update_time: None,
+            replaced_by: None,
         };
         let now = Timestamp::from_second(3_600).expect("in range");
         let shown = |output| objects(&pipeline_run::KIND, std::slice::from_ref(&row), None, output, now);

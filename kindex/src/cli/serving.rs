@@ -40,11 +40,11 @@ pub struct LimitArgs {
     #[arg(long, help_heading = LIMITS, env = "KINDEX_MAX_CONNECTIONS", value_name = "N", default_value = "16384")]
     pub max_connections: NonZeroUsize,
 
-    /// Reading requests at once; more are answered 429.
+    /// Reading requests at once; others wait up to 10 s for a place, and are answered 429 then.
     #[arg(long, help_heading = LIMITS, env = "KINDEX_MAX_READS", value_name = "N", default_value = "400")]
     pub max_reads: NonZeroUsize,
 
-    /// Changing requests at once; more are answered 429.
+    /// Changing requests at once; others wait up to 10 s for a place, and are answered 429 then.
     #[arg(long, help_heading = LIMITS, env = "KINDEX_MAX_CHANGES", value_name = "N", default_value = "200")]
     pub max_changes: NonZeroUsize,
 

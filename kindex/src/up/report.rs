@@ -72,7 +72,12 @@ pub(crate) fn afterwards(platform: &Platform, args: &UpArgs, place: &ClusterPlac
 fn next_steps(platform: &Platform, args: &UpArgs, setup: &Setup, kubeconfig: &Path, api: Option<&str>) -> Vec<String> {
     let group = platform.registry.platform.group;
     let first = first_kind(platform);
-    let kubectl = api.map(|api| format!("  kubectl --server {api} get {first} -A    # live and archived as one"));
+    let which = if setup.has_database() {
+        "    # live and archived as one"
+    } else {
+        ""
+    };
+    let kubectl = api.map(|api| format!("  kubectl --server {api} get {first} -A{which}"));
     let mut steps = vec![
         "Try next:".to_owned(),
         format!("  export KUBECONFIG={}", quoted(kubeconfig)),

@@ -6,6 +6,7 @@ mod against;
 mod aggregated;
 mod api;
 mod backfill;
+mod bounds;
 mod chart;
 mod exposure;
 mod history;

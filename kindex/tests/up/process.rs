@@ -148,6 +148,29 @@ impl Running {
         self.api
     }
 
+    /// Where the embedded cluster is.
+    pub(crate) fn cluster(&self) -> SocketAddr {
+        let text = std::fs::read_to_string(self.data_dir().join("kubeconfig")).expect("a kubeconfig");
+        let server = text.lines().find_map(|line| line.trim().strip_prefix("server: "));
+        let (_, address) = server.and_then(|server| server.split_once('@')).expect("a server");
+        address.parse().expect("an address")
+    }
+
+    /// What the embedded cluster wants to be shown.
+    pub(crate) fn token(&self) -> String {
+        let token = std::fs::read_to_string(self.data_dir().join("token"));
+        token.expect("a token").trim().to_owned()
+    }
+
+    /// The most memory that it has taken so far.
+    pub(crate) fn peak_kib(&self) -> u64 {
+        let process = self.child.as_ref().expect("it was started").id();
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let amount = line.and_then(|line| line.split_whitespace().next());
+        amount.and_then(|amount| amount.parse().ok()).expect("a peak")
+    }
+
     /// What it logged so far, in all its lives.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()

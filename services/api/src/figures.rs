@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use kindex_serve::watches::Meter;
 use prometheus::core::Collector;
-use prometheus::{Gauge, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use prometheus::{Gauge, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
 
 /// From an object in memory to a list of a whole kind.
 const SECONDS: &[f64] = &[
@@ -28,13 +29,17 @@ impl Deed {
     };
 }
 
-/// Why a request was turned away unread.
+/// Why a request was turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnedAway {
     /// As many as are let in are under way.
     InFlight,
     /// Its client has asked too often.
     Rate,
+    /// Its body came too slowly.
+    SlowBody,
+    /// There are as many watches as may be.
+    Watches,
 }
 
 /// The figures of one server. Clones count together.
@@ -47,6 +52,10 @@ pub struct Figures {
     pub connections: Gauge,
     /// Watches under way.
     pub watches: Gauge,
+    /// Bytes of events that are held for watches.
+    pub watch_bytes: Gauge,
+    /// Watches that were ended because the memory was needed.
+    pub watches_ended: IntCounter,
 }
 
 impl Figures {
@@ -56,12 +65,14 @@ impl Figures {
     /// Where the registry shows an API server already.
     pub fn new(registry: &Registry) -> Self {
         let figures = Self::default();
-        let collectors: [Box<dyn Collector>; 5] = [
+        let collectors: [Box<dyn Collector>; 7] = [
             Box::new(figures.requests.clone()),
             Box::new(figures.seconds.clone()),
             Box::new(figures.turned_away.clone()),
             Box::new(figures.connections.clone()),
             Box::new(figures.watches.clone()),
+            Box::new(figures.watch_bytes.clone()),
+            Box::new(figures.watches_ended.clone()),
         ];
         for collector in collectors {
             registry.register(collector).expect("one API server a registry");
@@ -85,6 +96,8 @@ impl Figures {
         let why = match why {
             TurnedAway::InFlight => "in_flight",
             TurnedAway::Rate => "rate",
+            TurnedAway::SlowBody => "slow_body",
+            TurnedAway::Watches => "watches",
         };
         self.turned_away.with_label_values(&[why])
     }
@@ -110,15 +123,40 @@ impl Default for Figures {
             seconds: HistogramVec::new(seconds.buckets(SECONDS.to_vec()), &["verb", "kind"]).expect("names are valid"),
             turned_away: vector(
                 "kindex_api_turned_away_total",
-                "Requests that were answered 429 unread, by cause.",
+                "Requests that were refused for the sake of others, by cause.",
                 &["cause"],
             ),
             connections: gauge("kindex_api_connections", "Open connections of clients."),
             watches: gauge("kindex_api_watches", "Watches under way."),
+            watch_bytes: gauge(
+                "kindex_api_watch_bytes",
+                "Bytes of events that are held until clients of watches have taken them.",
+            ),
+            watches_ended: IntCounter::new(
+                "kindex_api_watches_ended_total",
+                "Watches that were ended, because others needed the memory and their clients did not read.",
+            )
+            .expect("names are valid"),
         };
         // Shown from the start, so that the first of them is seen as an increase.
-        let _shown = [TurnedAway::InFlight, TurnedAway::Rate].map(|why| figures.of(why));
+        let causes = [
+            TurnedAway::InFlight,
+            TurnedAway::Rate,
+            TurnedAway::SlowBody,
+            TurnedAway::Watches,
+        ];
+        let _shown = causes.map(|why| figures.of(why));
         figures
+    }
+}
+
+impl Meter for Figures {
+    fn held(&self, bytes: usize) {
+        self.watch_bytes.set(bytes as f64);
+    }
+
+    fn ended(&self) {
+        self.watches_ended.inc();
     }
 }
 

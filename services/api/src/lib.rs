@@ -8,6 +8,7 @@ pub mod figures;
 pub mod operations;
 
 mod identity;
+mod watched;
 
 pub mod rest;
 

@@ -171,7 +171,7 @@ fn refusal(status: &Status, rendering: Option<Rendering>) -> Reply {
 async fn answer(host: &Host, request: Request<Incoming>, peer: SocketAddr) -> Result<Reply, Status> {
     let Host { api, door, .. } = host;
     let (parts, body) = request.into_parts();
-    access::check(&api.token, address, &parts)?;
+    access::check(&api.token, host.address, &parts)?;
     let accept = text(&parts.headers, header::ACCEPT);
     let user_agent = text(&parts.headers, header::USER_AGENT);
     let caller = Caller::new(peer.ip(), user_agent);

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -53,6 +54,7 @@ async fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
     let served = tokio::spawn(server::serve(
         listener,
         router,
+        Arc::new(()),
         Some(tls),
         Limits::default(),
         Figures::default(),

@@ -124,6 +124,7 @@ async fn a_connection_that_never_asks_is_closed_and_one_that_waits_for_an_answer
     tokio::spawn(server::serve(
         listener,
         router,
+        Arc::new(()),
         None,
         limits,
         Figures::default(),

@@ -10,9 +10,12 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
 use bytes::Bytes;
-use futures::stream;
+use futures::future::BoxFuture;
+use futures::{FutureExt, stream};
+use http::request::Parts;
 use kindex_api::figures::Figures;
-use kindex_api::server::{self, Limits};
+use kindex_api::operations::Refusal;
+use kindex_api::server::{self, Guard, Limits, Who};
 use kindex_tests::patience::PATIENCE;
 use kube::{Client, Config};
 use serde_json::Value;
@@ -22,6 +25,17 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::eventually;
+
+/// Whoever shows a token has its name.
+struct ByToken;
+
+impl Guard for ByToken {
+    fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<Who, Refusal>> {
+        let token = head.headers.get("authorization").and_then(|token| token.to_str().ok());
+        let who = token.map_or(Who::Unnamed, |token| Who::Named(token.to_owned()));
+        std::future::ready(Ok(who)).boxed()
+    }
+}
 
 /// A server of little patience.
 struct Door {
@@ -55,9 +69,19 @@ impl Door {
         let router = Router::new()
             .route("/", get(async || "hello").post(async || "changed"))
             .route("/held", get(wait))
+            .route("/readyz", get(async || "ready"))
+            .route("/apis/coordination.k8s.io/v1/leases", get(async || "led"))
             .route("/endless", get(endless));
         let (figures, stop) = (door.figures.clone(), door.stop.clone());
-        tokio::spawn(server::serve(listener, router, None, limits, figures, stop));
+        tokio::spawn(server::serve(
+            listener,
+            router,
+            Arc::new(ByToken),
+            None,
+            limits,
+            figures,
+            stop,
+        ));
         door
     }
 
@@ -122,6 +146,7 @@ async fn too_many_requests_at_once_are_told_to_come_again() {
         Door::open(Limits {
             reads: 1,
             changes: 1,
+            patience: Duration::from_millis(50),
             ..Limits::default()
         })
         .await,
@@ -154,6 +179,46 @@ async fn too_many_requests_at_once_are_told_to_come_again() {
     let (code, ..) = door.ask("GET", "/", "b").await;
     assert_eq!(code, 200);
     drop(response);
+}
+
+/// Nobody leaves while others are asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_caller_never_has_all_places_and_health_and_leases_have_their_own() {
+    let door = Arc::new(
+        Door::open(Limits {
+            reads: 4,
+            ..Limits::default()
+        })
+        .await,
+    );
+    let hold = |token: &'static str| {
+        let door = door.clone();
+        tokio::spawn(async move { door.ask("GET", "/held", token).await.0 })
+    };
+    let let_in = async |count: usize| {
+        eventually("they are let in", async || door.let_in.load(Ordering::SeqCst) == count).await;
+    };
+    let mut all: Vec<_> = (0..10).map(|_| hold("greedy")).collect();
+    let_in(3).await;
+    assert_eq!(
+        door.ask("GET", "/", "modest").await.0,
+        200,
+        "a place is left for others"
+    );
+    all.push(hold("other"));
+    let_in(4).await;
+    for path in ["/readyz", "/apis/coordination.k8s.io/v1/leases"] {
+        assert_eq!(door.ask("GET", path, "modest").await.0, 200, "{path}");
+    }
+    let modest = tokio::spawn({
+        let door = door.clone();
+        async move { door.ask("GET", "/", "modest").await.0 }
+    });
+    door.held.add_permits(all.len());
+    assert_eq!(modest.await.unwrap(), 200);
+    for held in futures::future::join_all(all).await {
+        assert_eq!(held.unwrap(), 200, "who waits is not refused");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

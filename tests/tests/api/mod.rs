@@ -3,6 +3,7 @@
 mod each_right;
 mod encrypted;
 mod following;
+mod full;
 mod grpc;
 mod guard;
 mod http2;
@@ -14,6 +15,7 @@ mod program;
 mod real;
 mod replaced;
 mod rights;
+mod slow;
 mod stage;
 mod storage_off;
 mod stored;

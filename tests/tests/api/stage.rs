@@ -18,6 +18,7 @@ use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::ingester::{Division, Ingester};
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::store::{Address, Life, MetadataStorage};
+use kindex_serve::watches::WatchLimits;
 use kindex_tests::controlplane::ControlPlane;
 use kindex_tests::embedded::Embedded;
 use kindex_tests::patience::PATIENCE;
@@ -146,6 +147,7 @@ pub(super) struct Stage {
     pub(super) tls: Tls,
     pub(super) store: Arc<dyn MetadataStorage>,
     pub(super) ground: Ground,
+    rights: RightsOf,
     ingester: Ingester,
     _database: Option<mariadb::Database>,
 }
@@ -224,6 +226,7 @@ impl Stage {
             tls,
             store,
             ground,
+            rights,
             ingester,
             _database: database,
         }
@@ -239,6 +242,20 @@ impl Stage {
         let operations = Operations::new(registry, config, self.store.clone(), RightsOf::Server).unwrap();
         let operations = operations.with_pace(PACE).with_clock(clock);
         client_of(serve(operations, None, &self.ground.stop).await)
+    }
+
+    /// Another API server over the same, that bears as much as this, and what it counts.
+    pub(super) async fn bearing(&self, limits: Limits, watches: WatchLimits) -> (SocketAddr, Figures) {
+        let registry = Registry {
+            kinds: self.ground.kinds,
+            ..kindex_generated::registry()
+        };
+        let (config, figures) = (self.ground.seen_by_the_server.clone(), Figures::default());
+        let operations = Operations::new(registry, config, self.store.clone(), self.rights).unwrap();
+        let operations = operations.with_pace(PACE).with_figures(figures.clone());
+        let operations = operations.with_watch_limits(watches);
+        let address = serve_within(operations, None, limits, figures.clone(), &self.ground.stop).await;
+        (address, figures)
     }
 
     /// Ends everything in order.
@@ -346,13 +363,23 @@ fn keys(directory: &TempDir) -> Tls {
 }
 
 pub(super) async fn serve(operations: Operations, tls: Option<Tls>, stop: &CancellationToken) -> SocketAddr {
+    serve_within(operations, tls, Limits::default(), Figures::default(), stop).await
+}
+
+async fn serve_within(
+    operations: Operations,
+    tls: Option<Tls>,
+    limits: Limits,
+    figures: Figures,
+    stop: &CancellationToken,
+) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let operations = Arc::new(operations);
     let rest = Rest::new(operations.clone()).router();
-    let router = grpc::beside(rest, operations).await.unwrap();
-    let (limits, figures) = (Limits::default(), Figures::default());
-    tokio::spawn(server::serve(listener, router, tls, limits, figures, stop.clone()));
+    let router = grpc::beside(rest, operations.clone()).await.unwrap();
+    let stop = stop.clone();
+    tokio::spawn(server::serve(listener, router, operations, tls, limits, figures, stop));
     address
 }
 

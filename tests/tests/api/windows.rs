@@ -81,7 +81,15 @@ impl Door {
             )
             .route("/quiet", counted(&door.open, move || stream::once(quiet())));
         let (figures, stop) = (door.figures.clone(), door.stop.clone());
-        tokio::spawn(server::serve(listener, router, None, limits, figures, stop));
+        tokio::spawn(server::serve(
+            listener,
+            router,
+            Arc::new(()),
+            None,
+            limits,
+            figures,
+            stop,
+        ));
         door
     }
 

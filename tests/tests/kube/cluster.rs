@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use kindex_cluster::ClusterOptions;
+use kindex_cluster::{ClusterOptions, Limits};
 use kindex_tests::embedded::Embedded;
 use kindex_tests::patience::PATIENCE;
 use kube::Client;
@@ -34,7 +34,13 @@ impl TestCluster {
 
     /// A cluster that keeps so many events.
     pub(super) async fn with_history(history_max: u64) -> Self {
-        Self::in_directory(tempfile::tempdir().unwrap(), history_max).await
+        let directory = tempfile::tempdir().unwrap();
+        Self::in_directory(directory, history_max, Limits::default()).await
+    }
+
+    /// A cluster that bears no more than this.
+    pub(super) async fn bearing(limits: Limits) -> Self {
+        Self::in_directory(tempfile::tempdir().unwrap(), 10_000, limits).await
     }
 
     /// A cluster in which widgets are served.
@@ -44,11 +50,12 @@ impl TestCluster {
         cluster
     }
 
-    async fn in_directory(directory: TempDir, history_max: u64) -> Self {
+    async fn in_directory(directory: TempDir, history_max: u64, limits: Limits) -> Self {
         let path = Some(directory.path().join("cluster.db"));
         let options = ClusterOptions {
             path,
             history_max,
+            limits,
             ..ClusterOptions::default()
         };
         let (stop, stopped) = oneshot::channel::<()>();
@@ -67,7 +74,7 @@ impl TestCluster {
     pub(super) async fn restart(mut self) -> Self {
         self.stop.take().unwrap().send(()).unwrap();
         (&mut self.serving).await.unwrap();
-        Self::in_directory(self.directory, 10_000).await
+        Self::in_directory(self.directory, 10_000, Limits::default()).await
     }
 
     /// Serves widgets.

@@ -4,6 +4,7 @@ mod access;
 mod cluster;
 mod kubectl;
 mod lifecycle;
+mod limits;
 mod paging;
 mod refusals;
 mod transcripts;

@@ -13,9 +13,12 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The end of a client's patience; some have no end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Deadline(Option<Instant>);
+pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
+    /// Of a client that waits as long as it takes.
+    pub(super) const NONE: Self = Self(None);
+
     /// As the headers say, from now on.
     ///
     /// # Errors
@@ -36,7 +39,7 @@ impl Deadline {
     ///
     /// # Errors
     /// `DEADLINE_EXCEEDED`.
-    pub(super) async fn bound<T>(self, work: impl Future<Output = T>) -> Result<T, Status> {
+    pub(crate) async fn bound<T>(self, work: impl Future<Output = T>) -> Result<T, Status> {
         let Some(end) = self.0 else {
             return Ok(work.await);
         };

@@ -24,6 +24,7 @@ use axum::http::{Version, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
+use kindex_serve::watches::{Seat, Texture};
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::server::{Grpc, NamedService};
 use tonic::{Code, Status};
@@ -32,16 +33,17 @@ use tower::{Service, ServiceExt, service_fn};
 use crate::figures::Deed;
 use crate::identity;
 use crate::operations::{Caller, Operations, Reason, Refusal};
+use crate::watched::watched;
 use call::Reply;
 use codec::Whole;
-use deadline::Deadline;
+pub(crate) use deadline::Deadline;
 use method::{Method, Methods, Verb};
 use past::Past;
 
 /// The largest message that is read: as much as Kubernetes reads of an object.
 const MESSAGE_MAX_BYTES: usize = 3 * 1024 * 1024;
 /// What stands before a message: whether it is compressed, and its length.
-const PREFIX_BYTES: usize = 5;
+pub(crate) const PREFIX_BYTES: usize = 5;
 /// Warnings of an answer, and bytes of each: headers are bounded.
 const WARNINGS_MAX: usize = 16;
 const WARNING_MAX_BYTES: usize = 256;
@@ -70,17 +72,47 @@ struct Served {
 pub async fn beside(rest: Router, operations: Arc<Operations>) -> Result<Router, GrpcError> {
     let grpc = router(operations).await?;
     let either = service_fn(move |request: Request| {
-        let router = if is_grpc(&request) { grpc.clone() } else { rest.clone() };
+        let router = if is_grpc(request.headers()) {
+            grpc.clone()
+        } else {
+            rest.clone()
+        };
         router.oneshot(request)
     });
     Ok(Router::new().fallback_service(either))
 }
 
 /// Whether a request is one of gRPC, by its type.
-pub(crate) fn is_grpc(request: &Request) -> bool {
-    let content_type = request.headers().get(header::CONTENT_TYPE);
+pub(crate) fn is_grpc(headers: &http::HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
     let rest = content_type.and_then(|value| value.as_bytes().strip_prefix(b"application/grpc"));
     matches!(rest, Some([] | [b';', ..] | [b'+', b'p', b'r', b'o', b't', b'o', ..]))
+}
+
+/// Until when the client of a request wants its answer. What is no time is told by the call.
+pub(crate) fn deadline(headers: &http::HeaderMap) -> Deadline {
+    match is_grpc(headers) {
+        true => Deadline::read(headers).unwrap_or(Deadline::NONE),
+        false => Deadline::NONE,
+    }
+}
+
+/// Whether the messages of a request come one by one, each once the one before was answered.
+pub(crate) fn is_streamed(path: &str) -> bool {
+    path.starts_with("/grpc.reflection.")
+}
+
+/// Whether everybody may make a call, whoever it is.
+pub(crate) fn is_public(path: &str) -> bool {
+    is_streamed(path) || path.starts_with("/grpc.health.")
+}
+
+/// A message that is not read.
+pub(crate) fn too_large() -> Refusal {
+    Refusal::new(
+        Reason::RequestEntityTooLarge,
+        format!("the message of the request is larger than {MESSAGE_MAX_BYTES} bytes"),
+    )
 }
 
 async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
@@ -157,7 +189,7 @@ async fn answer(State(served): State<Served>, request: Request) -> Response {
         let status = Status::unimplemented(format!("no service has the call {path}"));
         return status.into_http::<Body>();
     };
-    let mut response = match Asked::read(served.operations, method, path, request.headers()) {
+    let mut response = match Asked::read(served.operations, method, path, &request) {
         Err(status) => status.into_http::<Body>(),
         Ok(asked) => asked.answer(request).await,
     };
@@ -169,13 +201,11 @@ async fn answer(State(served): State<Served>, request: Request) -> Response {
 }
 
 impl Asked {
-    fn read(
-        operations: Arc<Operations>,
-        method: Method,
-        path: String,
-        headers: &http::HeaderMap,
-    ) -> Result<Self, Status> {
+    fn read(operations: Arc<Operations>, method: Method, path: String, request: &Request) -> Result<Self, Status> {
+        let headers = request.headers();
         let deadline = Deadline::read(headers)?;
+        // Time has passed since the request came.
+        let deadline = request.extensions().get().copied().unwrap_or(deadline);
         let past = Past::read(headers, method.verb);
         let past = past.map_err(|refusal| status::of(&refusal, operations.registry().platform.group))?;
         Ok(Self {
@@ -206,17 +236,16 @@ impl Asked {
             let service = service_fn(|request: tonic::Request<Bytes>| self.reply(request.into_inner()));
             grpc.unary(service, request).await
         };
-        response.map(Body::new)
+        let mut response = response.map(Body::new);
+        match response.extensions_mut().remove::<Seat>() {
+            Some(seat) => watched(response, seat, Texture::Own),
+            None => response,
+        }
     }
 
     /// The whole body, which is one message with its prefix.
     async fn whole(&self, body: Body) -> Result<Bytes, Status> {
-        let too_large = || {
-            self.refused(&Refusal::new(
-                Reason::RequestEntityTooLarge,
-                format!("the message of the request is larger than {MESSAGE_MAX_BYTES} bytes"),
-            ))
-        };
+        let too_large = || self.refused(&too_large());
         let read = Limited::new(body, MESSAGE_MAX_BYTES + PREFIX_BYTES).collect();
         let read = self.deadline.bound(read).await?;
         let bytes = read.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
@@ -253,7 +282,11 @@ impl Asked {
         let opened = watch::watch(operations, caller, method.kind, message, *deadline);
         let opened = deadline.bound(opened).await;
         let opened = opened.and_then(|opened| opened.map_err(|refusal| self.refused(&refusal)));
-        self.logged(opened.map(tonic::Response::new))
+        self.logged(opened.map(|(messages, seat)| {
+            let mut response = tonic::Response::new(messages);
+            response.extensions_mut().insert(seat);
+            response
+        }))
     }
 
     fn refused(&self, refusal: &Refusal) -> Status {

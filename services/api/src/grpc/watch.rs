@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use kindex_runtime::kind::Kind;
+use kindex_serve::watches::Seat;
 use prost::Message;
 use serde_json::Value;
 use tonic::Status;
@@ -28,7 +29,7 @@ pub(super) async fn watch(
     kind: &'static Kind,
     request: Bytes,
     deadline: Deadline,
-) -> Result<Messages, Refusal> {
+) -> Result<(Messages, Seat), Refusal> {
     let request: WatchRequest = decode(request)?;
     let which = list::options(kind, &request.namespace, request.options.as_ref())?;
     let asked = request.options.unwrap_or_default();
@@ -39,12 +40,12 @@ pub(super) async fn watch(
         timeout_seconds: timeout.map_err(|_| invalid(&[Violation::new("timeoutSeconds", "is less than 0")]))?,
     };
     let domain = operations.registry().platform.group;
-    let events = operations.watch(caller, kind, &which, &options).await?;
+    let (events, seat) = operations.watch(caller, kind, &which, &options).await?;
     let messages = events.filter_map(move |event| {
         let message = event.map_err(broken).and_then(|event| message(kind, event, domain));
         std::future::ready(message.transpose())
     });
-    Ok(ending(messages.boxed(), deadline))
+    Ok((ending(messages.boxed(), deadline), seat))
 }
 
 /// Ends with the first error, and at the deadline.
@@ -66,7 +67,7 @@ fn broken(error: io::Error) -> Status {
 
 /// The message of an event; none for an object that its message cannot hold.
 fn message(kind: &Kind, event: Event, domain: &str) -> Result<Option<Vec<u8>>, Status> {
-    let text = event.object.get();
+    let text = event.text();
     if event.r#type == "ERROR" {
         let status: Value = parsed(text);
         let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
@@ -96,10 +97,12 @@ fn message(kind: &Kind, event: Event, domain: &str) -> Result<Option<Vec<u8>>, S
 mod tests {
     use super::super::list::tests::KIND;
     use super::*;
+    use kindex_serve::watches::{WatchLimits, Watches};
     use tonic::Code;
 
     fn event(text: &str) -> Event {
-        serde_json::from_str(text).expect("an event")
+        let watches = Watches::new(WatchLimits::default());
+        Event::read(text.as_bytes().to_vec(), &watches).expect("an event")
     }
 
     #[test]

@@ -66,6 +66,11 @@ impl Caller {
         }
     }
 
+    /// Whether anything says who it is.
+    pub(crate) fn is_somebody(&self) -> bool {
+        self.bearer.is_some() || self.vouched.is_some()
+    }
+
     /// Whether requests go to the cluster with the server's credentials.
     pub(super) fn is_served_by_us(&self) -> bool {
         self.on_behalf || self.vouched.is_some()

@@ -27,6 +27,7 @@ use jiff::Timestamp;
 use kindex_runtime::kind::{Kind, Registry, Scope};
 use kindex_runtime::object::ResourceVersion;
 use kindex_runtime::store::MetadataStorage;
+use kindex_serve::watches::{Seat, WatchLimits, Watches};
 
 use cluster::{Call, Upstream};
 use names::Names;
@@ -34,7 +35,7 @@ use rights::{Rights, Wanted};
 use snapshot::Snapshots;
 use watch::Feed;
 
-use crate::figures::Figures;
+use crate::figures::{Figures, TurnedAway};
 
 pub use caller::{Caller, Impersonation, User};
 pub use cluster::Relayed;
@@ -103,6 +104,7 @@ pub struct Operations {
     rights: Rights,
     clock: fn() -> Timestamp,
     figures: Figures,
+    watches: Watches,
     snapshots: Snapshots,
     names: Names,
 }
@@ -151,6 +153,7 @@ impl Operations {
             rights: Rights::new(rights),
             clock: Timestamp::now,
             figures: Figures::default(),
+            watches: Watches::new(WatchLimits::default()),
             snapshots: Snapshots::default(),
             names: Names::default(),
         }
@@ -175,8 +178,36 @@ impl Operations {
     /// The same, counting here.
     #[must_use]
     pub fn with_figures(mut self, figures: Figures) -> Self {
+        self.watches = Watches::metered(self.watches.limits(), figures.clone());
         self.figures = figures;
         self
+    }
+
+    /// The same, bearing such watches.
+    #[must_use]
+    pub fn with_watch_limits(mut self, limits: WatchLimits) -> Self {
+        self.watches = Watches::metered(limits, self.figures.clone());
+        self
+    }
+
+    /// The name of the user with these credentials, as the cluster knows it.
+    ///
+    /// # Errors
+    /// 401 for nobody; 503 where that cannot be found out.
+    pub(crate) async fn authenticate(&self, caller: &Caller) -> Result<String, Refusal> {
+        self.rights.authenticate(&self.upstream, caller).await
+    }
+
+    /// A place among the watches.
+    ///
+    /// # Errors
+    /// 429 where there are as many as may be.
+    pub(crate) fn seat(&self) -> Result<Seat, Refusal> {
+        self.watches.begin().ok_or_else(|| {
+            self.figures.turned_away(TurnedAway::Watches);
+            let message = "there are as many watches as the server bears; try again";
+            Refusal::try_again(Reason::TooManyRequests, message)
+        })
     }
 
     /// Why nothing can be answered now; empty where all can.

@@ -192,6 +192,11 @@ impl Rights {
         denied.map_err(|why| forbidden(&user, &wanted, &why))
     }
 
+    /// The name of the user with these credentials.
+    pub(super) async fn authenticate(&self, upstream: &Upstream, caller: &Caller) -> Result<String, Refusal> {
+        Ok(self.user(upstream, caller).await?.username)
+    }
+
     async fn user(&self, upstream: &Upstream, caller: &Caller) -> Result<User, Refusal> {
         if let Some(user) = &caller.vouched {
             return Ok(user.clone());

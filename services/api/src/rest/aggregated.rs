@@ -34,7 +34,7 @@ pub(crate) struct Peer {
 }
 
 /// Whom kube-apiserver vouches for; nobody on connections of others, whatever their headers say.
-pub(super) fn caller(peer: Option<&Peer>, headers: &HeaderMap) -> Option<Caller> {
+pub(crate) fn caller(peer: Option<&Peer>, headers: &HeaderMap) -> Option<Caller> {
     peer.filter(|peer| peer.is_front_proxy)?;
     let texts = |name: &str| {
         let values = headers.get_all(name).iter();

@@ -19,14 +19,16 @@ use axum::response::Response;
 use bytes::Bytes;
 use kindex_cluster::request::{self, Query, ResourcePath, Target};
 use kindex_runtime::kind::{Kind, Scope};
+use kindex_serve::watches::Texture;
 
 use crate::figures::Deed;
 use crate::identity;
 use crate::operations::{Caller, Operations, Place, Refusal};
+use crate::watched::watched;
 use exchange::Head;
 use render::Columns;
 
-pub(crate) use aggregated::Peer;
+pub(crate) use aggregated::{Peer, caller as vouched};
 pub(crate) use exchange::refused;
 
 /// The front end.
@@ -125,7 +127,7 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
         Some(about) if about.is_aggregated && !aggregated::serves(deed.verb) => Err(Refusal::method_not_allowed()),
         Some(about) => respond(&rest, &caller, about, query, request).await,
         None if is_vouched => Ok(aggregated::discovery(rest.operations.registry(), &path)),
-        None => relay(&rest, &caller, request).await,
+        None => relay(&rest, &caller, &query, request).await,
     };
     let mut response = answered.unwrap_or_else(|refusal| exchange::refused(&refusal));
     let code = response.status().as_u16();
@@ -164,9 +166,16 @@ async fn open(rest: &Rest, request: Request<Body>) -> Result<(Parts, Bytes), Ref
     Ok((parts, body))
 }
 
-async fn relay(rest: &Rest, caller: &Caller, request: Request<Body>) -> Result<Response, Refusal> {
+async fn relay(rest: &Rest, caller: &Caller, query: &Query, request: Request<Body>) -> Result<Response, Refusal> {
+    // Of other kinds, and of ours in a form that is not served here: it lasts as long as any.
+    let is_watch = request.method() == Method::GET && query.is_on("watch");
+    let seat = is_watch.then(|| rest.operations.seat()).transpose()?;
     let (parts, body) = open(rest, request).await?;
-    exchange::relay(&rest.operations, caller, parts, body).await
+    let relayed = exchange::relay(&rest.operations, caller, parts, body).await?;
+    Ok(match seat {
+        Some(seat) => watched(relayed, seat, Texture::Own),
+        None => relayed,
+    })
 }
 
 async fn respond(

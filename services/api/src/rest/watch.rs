@@ -6,13 +6,15 @@ use std::io;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
 use kindex_cluster::request::{Query, Rendering};
+use kindex_serve::watches::Texture;
 use serde_json::{Value, json};
 
 use super::render::Form;
 use super::{Asked, Rest, exchange, read};
 use crate::operations::{Event, Refusal, WatchOptions};
+use crate::watched::watched;
 use kindex_runtime::kind::Kind;
 
 pub(super) async fn watch(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
@@ -26,7 +28,7 @@ pub(super) async fn watch(rest: &Rest, asked: &Asked) -> Result<Response, Refusa
             .map(|_| asked.query.is_on("sendInitialEvents")),
         timeout_seconds: timeout.map_err(|error| Refusal::bad_request(format!("timeoutSeconds: {error}")))?,
     };
-    let events = rest
+    let (events, seat) = rest
         .operations
         .watch(&asked.caller, asked.kind, &which, &options)
         .await?;
@@ -37,9 +39,14 @@ pub(super) async fn watch(rest: &Rest, asked: &Asked) -> Result<Response, Refusa
         rest: rest.clone(),
         headed: false,
     };
-    let lines = events.map(move |event| lines.line(event?));
-    Ok(exchange::json(Body::from_stream(lines)))
+    let lines = events.map(move |event| lines.line(event?)).map_ok(stream::iter);
+    let pieces = lines.try_flatten();
+    let response = exchange::json(Body::from_stream(pieces));
+    Ok(watched(response, seat, Texture::Counted))
 }
+
+/// From this size on a text is worth a piece of its own.
+const LARGE_BYTES: usize = 16 * 1024;
 
 struct Lines {
     kind: &'static Kind,
@@ -51,18 +58,21 @@ struct Lines {
 }
 
 impl Lines {
-    fn line(&mut self, event: Event) -> io::Result<Bytes> {
+    /// The line of an event in pieces: one, where its text is small or was made for this watch alone, or the text that
+    /// all watches hold between two others.
+    fn line(&mut self, event: Event) -> io::Result<Vec<io::Result<Bytes>>> {
+        let (head, tail) = (format!("{{\"type\":\"{}\",\"object\":", event.r#type), "}\n");
         let text = match (self.rendering, event.r#type.as_str()) {
-            (Rendering::Json | Rendering::Yaml, _) | (_, "ERROR") => String::from(Box::<str>::from(event.object)),
+            (Rendering::Json | Rendering::Yaml, _) | (_, "ERROR") if event.object.len() >= LARGE_BYTES => {
+                return Ok(vec![Ok(head.into()), Ok(event.object), Ok(tail.into())]);
+            }
+            (Rendering::Json | Rendering::Yaml, _) | (_, "ERROR") => event.text().to_owned(),
             (Rendering::Table | Rendering::Metadata, kind) => {
-                let object: Value = serde_json::from_str(event.object.get())?;
+                let object: Value = serde_json::from_slice(&event.object)?;
                 self.shown(object, kind == "BOOKMARK").to_string()
             }
         };
-        Ok(Bytes::from(format!(
-            "{{\"type\":\"{}\",\"object\":{text}}}\n",
-            event.r#type
-        )))
+        Ok(vec![Ok(Bytes::from(head + &text + tail))])
     }
 
     fn shown(&mut self, object: Value, is_bookmark: bool) -> Value {

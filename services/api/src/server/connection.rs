@@ -10,6 +10,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use kindex_serve::cut::Cut;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,8 @@ use super::streams::{Streams, paced};
 
 /// Requests under way at once on one connection of HTTP/2.
 const STREAMS_MAX: u32 = 256;
+/// What is buffered of one connection of HTTP/1.1, which its head has to fit in, and of one stream of HTTP/2.
+const BUFFER_MAX_BYTES: usize = 64 * 1024;
 /// How often a silent client of HTTP/2 is asked whether it is there, and how long it may take to say so.
 const ASK_EVERY: Duration = Duration::from_secs(30);
 const ASK_PATIENCE: Duration = Duration::from_secs(20);
@@ -32,11 +35,13 @@ pub(super) async fn serve(
 ) {
     let requests = Arc::new(AtomicU64::new(0));
     let counted = requests.clone();
+    let cut = Arc::new(Cut::default());
+    let follows = cut.clone();
     let service = TowerToHyperService::new(router);
     let service = service_fn(move |request| {
         counted.fetch_add(1, Ordering::Relaxed);
-        let answer = service.call(request);
-        async move { answer.await.map(paced) }
+        let (answer, cut) = (service.call(request), follows.clone());
+        async move { answer.await.map(|response| paced(response, &cut)) }
     });
     let streams = Streams::new(limits.stalled);
     let mut builder = Builder::new(streams.clone());
@@ -44,14 +49,17 @@ pub(super) async fn serve(
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.idle)
+        .max_buf_size(BUFFER_MAX_BYTES)
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
+        .max_send_buf_size(BUFFER_MAX_BYTES)
         .keep_alive_interval(ASK_EVERY)
         .keep_alive_timeout(ASK_PATIENCE);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = cut.needed() => return tracing::debug!("A watch ends whose client does not read"),
         () = silent(&requests, limits.first) => return tracing::debug!("A client connects and asks nothing"),
         () = asks_no_more(&requests, limits.idle, stop) => {
             connection.as_mut().graceful_shutdown();

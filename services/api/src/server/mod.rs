@@ -3,6 +3,10 @@
 mod clients;
 mod streams;
 
+mod lane;
+
+mod guard;
+
 mod admission;
 
 mod connection;
@@ -16,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router, middleware};
+use kindex_serve::BodyPace;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -28,6 +33,7 @@ use crate::rest::Peer;
 use admission::{Admission, admit};
 
 pub use front_proxy::{FrontProxy, FrontProxyError};
+pub use guard::{Guard, Who};
 pub use tls::{Tls, TlsError};
 
 /// How long connections may take to end when the server stops.
@@ -47,10 +53,17 @@ pub struct Limits {
     pub first: Duration,
     /// A client that takes nothing of its answer for so long is cut off.
     pub stalled: Duration,
-    /// Requests at once that change nothing; more are told to try again. A watch counts until it has begun.
+    /// Requests at once that change nothing; others wait a while, and are told to try again. A request counts once all
+    /// of it is there, and a watch until it has begun.
     pub reads: usize,
     /// Requests at once that change something.
     pub changes: usize,
+    /// The same of each sort that has places of its own: health, leases, the ingester.
+    pub aside: usize,
+    /// How long a request waits for its place.
+    pub patience: Duration,
+    /// How fast bodies have to come.
+    pub body: BodyPace,
     /// Requests that one client may make in a second: whoever has one token, or one address without any.
     pub requests_per_second: Option<NonZeroU32>,
 }
@@ -66,24 +79,29 @@ impl Default for Limits {
             stalled: Duration::from_secs(30),
             reads: 400,
             changes: 200,
+            aside: 50,
+            patience: Duration::from_secs(10),
+            body: BodyPace::default(),
             requests_per_second: None,
         }
     }
 }
 
-/// Serves until cancelled, then lets what is under way end. Without keys it serves plain HTTP.
+/// Serves until cancelled, then lets what is under way end. Without keys it serves plain HTTP. Who asks is found out by
+/// the guard.
 ///
 /// # Errors
 /// A listener that has no address.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
+    guard: Arc<dyn Guard>,
     tls: Option<Tls>,
     limits: Limits,
     figures: Figures,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let door = Arc::new(Admission::new(&limits, figures.clone()));
+    let door = Arc::new(Admission::new(&limits, guard, figures.clone()));
     let router = router.layer(middleware::from_fn_with_state(door, admit));
     let places = Arc::new(Semaphore::new(limits.connections));
     let connections = TaskTracker::new();

@@ -14,6 +14,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::rt::Executor;
+use kindex_serve::cut::{Cut, Ended};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -27,17 +28,21 @@ tokio::task_local! {
 
 /// Since when a piece of an answer waits for its client; `None` while the client waits for the answer.
 #[derive(Clone, Debug, Default)]
-struct Progress(Arc<Mutex<Option<Instant>>>);
+struct Progress {
+    since: Arc<Mutex<Option<Instant>>>,
+    /// Ends the stream where others need what it holds.
+    cut: Arc<Cut>,
+}
 
 impl Progress {
     fn set(&self, since: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = since;
     }
 
     /// Until one piece has waited for so long.
     async fn stands_still(&self, limit: Duration) {
         loop {
-            let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let since = *self.since.lock().unwrap_or_else(PoisonError::into_inner);
             let waited = since.map_or(Duration::ZERO, |since| since.elapsed());
             if waited >= limit {
                 return;
@@ -87,6 +92,7 @@ where
         let watched = async move {
             tokio::select! {
                 _ = PROGRESS.scope(progress.clone(), stream) => {}
+                () = progress.cut.needed() => tracing::debug!("A watch ends whose client does not read"),
                 // The stream goes with the future, and the client is told by a reset.
                 () = progress.stands_still(stalled) => tracing::debug!("A client takes nothing of its answer"),
             }
@@ -97,16 +103,24 @@ where
 }
 
 /// An answer in pieces of which is known when they are taken; as it is in HTTP/1.1, where the socket tells.
-pub(super) fn paced(response: Response) -> Response {
+/// Either way it ends, alone or with its connection, when it is to.
+pub(super) fn paced(response: Response, connection: &Cut) -> Response {
+    let ended = response.extensions().get::<Ended>();
     match PROGRESS.try_with(Progress::clone) {
-        Err(_) => response,
-        Ok(progress) => response.map(|body| {
-            Body::new(Paced {
-                body,
-                rest: Bytes::new(),
-                progress,
+        Err(_) => {
+            connection.follow(ended);
+            response
+        }
+        Ok(progress) => {
+            progress.cut.follow(ended);
+            response.map(|body| {
+                Body::new(Paced {
+                    body,
+                    rest: Bytes::new(),
+                    progress,
+                })
             })
-        }),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What stands beside the kinds' services: reflection, in both of its versions, and health; and what is none of these.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -128,6 +129,7 @@ async fn who_is_turned_away_at_the_door_is_told_in_grpc_when_to_ask_again() {
     tokio::spawn(server::serve(
         listener,
         Router::new(),
+        Arc::new(()),
         None,
         limits,
         figures,

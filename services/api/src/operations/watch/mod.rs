@@ -6,11 +6,15 @@ mod moved;
 mod outlet;
 mod pump;
 
+use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::stream::BoxStream;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::ResourceVersion;
+use kindex_serve::pages::PageSize;
+use kindex_serve::watches::{Seat, Watches};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -34,16 +38,45 @@ pub struct WatchOptions {
 }
 
 /// One event.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct Event {
     /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`.
     pub r#type: String,
-    /// JSON text.
-    pub object: Box<RawValue>,
+    /// JSON text, held once for all watches that tell it.
+    pub object: Bytes,
+}
+
+/// An event as the cluster writes it.
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: String,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+impl Event {
+    /// Reads a line of the cluster.
+    ///
+    /// # Errors
+    /// What is no event.
+    pub(crate) fn read(line: Vec<u8>, watches: &Watches) -> io::Result<Self> {
+        let line = watches.shared(Bytes::from(line));
+        let read: Line<'_> = serde_json::from_slice(&line)?;
+        Ok(Self {
+            object: line.slice_ref(read.object.get().as_bytes()),
+            r#type: read.r#type,
+        })
+    }
+
+    /// The JSON text of the object.
+    pub(crate) fn text(&self) -> &str {
+        // A JSON text was read, or written.
+        str::from_utf8(&self.object).unwrap_or_default()
+    }
 }
 
 /// Events as they come.
-pub type Events = BoxStream<'static, std::io::Result<Event>>;
+pub type Events = BoxStream<'static, io::Result<Event>>;
 
 /// Where a watch begins.
 enum Beginning {
@@ -85,7 +118,8 @@ fn forbidden(field: &str, rule: &str) -> Refusal {
 }
 
 impl Operations {
-    /// The events of a kind after the version that the options name; after the state, where they name none.
+    /// The events of a kind after the version that the options name; after the state, where they name none. With
+    /// the place of the watch, for as long as it goes on.
     ///
     /// # Errors
     /// 410 for a version that is forgotten, and for one of an object that lives in SQL alone: it is none of the
@@ -96,7 +130,7 @@ impl Operations {
         kind: &'static Kind,
         which: &ListOptions,
         options: &WatchOptions,
-    ) -> Result<Events, Refusal> {
+    ) -> Result<(Events, Seat), Refusal> {
         self.allow(caller, Wanted::of("watch", kind, which.namespace.as_deref()))
             .await?;
         if which.at.is_some() || which.include_deleted {
@@ -113,14 +147,15 @@ impl Operations {
             which: which.clone(),
             options: options.clone(),
         };
-        let figures = &self.figures;
+        let (figures, seat) = (&self.figures, self.seat()?);
         if !self.is_storing() {
             let events = stream.plain().await?;
-            return Ok(outlet::fed(figures, outlet::STALLED, |outlet| {
+            let events = outlet::fed(figures, &self.watches, outlet::STALLED, |outlet| {
                 pump::hand_on(outlet, events)
-            }));
+            });
+            return Ok((events, seat));
         }
-        match beginning {
+        let events = match beginning {
             Beginning::After(version) => {
                 if version.parse().is_ok_and(|number| ResourceVersion(number).is_direct()) {
                     return Err(Refusal::too_old(&version));
@@ -130,9 +165,9 @@ impl Operations {
                 let number = version.parse().map(ResourceVersion).unwrap_or_default();
                 let follower = self.feed()?.since(kind, number).await?;
                 let pump = Pump::new(stream, filter, follower, version);
-                Ok(outlet::fed(figures, outlet::STALLED, |outlet| {
+                outlet::fed(figures, &self.watches, outlet::STALLED, |outlet| {
                     pump.live(outlet, events)
-                }))
+                })
             }
             Beginning::Now => {
                 let follower = self.feed()?.from_now(kind).await?;
@@ -141,19 +176,21 @@ impl Operations {
                     .to_string();
                 let events = stream.open(&version).await?;
                 let pump = Pump::new(stream, filter, follower, version);
-                Ok(outlet::fed(figures, outlet::STALLED, |outlet| {
+                outlet::fed(figures, &self.watches, outlet::STALLED, |outlet| {
                     pump.live(outlet, events)
-                }))
+                })
             }
             Beginning::State => {
                 let follower = self.feed()?.from_now(kind).await?;
-                let first = stream.page("").await?;
-                let pump = Pump::new(stream, filter, follower, first.resource_version.clone());
-                Ok(outlet::fed(figures, outlet::STALLED, |outlet| {
-                    pump.state_first(outlet, first)
-                }))
+                let mut size = PageSize::default();
+                let first = stream.page("", &mut size).await?;
+                let pump = Pump::new(stream, filter, follower, first.version.clone());
+                outlet::fed(figures, &self.watches, outlet::STALLED, |outlet| {
+                    pump.state_first(outlet, first, size)
+                })
             }
-        }
+        };
+        Ok((events, seat))
     }
 }
 

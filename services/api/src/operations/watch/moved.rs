@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::time::Instant;
 
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use kindex_cluster::selector::{FieldSelector, LabelSelector, SelectorError};
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{ResourceVersion, Uid};
 use kindex_runtime::store::{Change, Life, MetadataStorage, Position, Stored};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::cluster::{Call, Upstream};
@@ -210,7 +210,7 @@ impl Filter {
         };
         Ok(Some(Event {
             r#type: r#type.to_owned(),
-            object: RawValue::from_string(stored::shown(&moved.row))?,
+            object: Bytes::from(stored::shown(&moved.row)),
         }))
     }
 }

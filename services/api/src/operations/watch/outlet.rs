@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use futures::StreamExt;
+use kindex_serve::watches::Watches;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -18,6 +19,7 @@ pub(super) const STALLED: Duration = Duration::from_secs(30);
 pub(super) struct Outlet {
     to: mpsc::Sender<io::Result<Event>>,
     stalled: Duration,
+    watches: Watches,
 }
 
 /// Why a watch ends.
@@ -36,9 +38,17 @@ impl From<io::Error> for End {
 }
 
 impl Outlet {
+    /// Once there is room for what watches hold.
     pub(super) async fn send(&self, event: Event) -> Result<(), End> {
+        self.watches.settle().await;
         let sent = self.to.send_timeout(Ok(event), self.stalled).await;
         sent.map_err(|_| End::Left)
+    }
+
+    /// The same of a text that was made here.
+    pub(super) async fn send_own(&self, event: Event) -> Result<(), End> {
+        let object = self.watches.shared(event.object);
+        self.send(Event { object, ..event }).await
     }
 
     /// Until nobody is there.
@@ -48,13 +58,17 @@ impl Outlet {
 }
 
 /// The events that `feed` sends, until it ends.
-pub(super) fn fed<F>(figures: &Figures, stalled: Duration, feed: impl FnOnce(Outlet) -> F) -> Events
+pub(super) fn fed<F>(figures: &Figures, watches: &Watches, stalled: Duration, feed: impl FnOnce(Outlet) -> F) -> Events
 where
     F: Future<Output = Result<(), End>> + Send + 'static,
 {
     let (to, from) = mpsc::channel(1);
     let last = to.clone();
-    let feeding = feed(Outlet { to, stalled });
+    let feeding = feed(Outlet {
+        to,
+        stalled,
+        watches: watches.clone(),
+    });
     let one = OneMore::of(&figures.watches);
     tokio::spawn(async move {
         let _until_the_end = one;
@@ -75,14 +89,15 @@ where
 mod tests {
     use std::time::Instant;
 
-    use serde_json::value::RawValue;
+    use bytes::Bytes;
+    use kindex_serve::watches::WatchLimits;
 
     use super::*;
 
     fn event() -> Event {
         Event {
             r#type: "ADDED".to_owned(),
-            object: RawValue::from_string("{}".to_owned()).expect("JSON"),
+            object: Bytes::from_static(b"{}"),
         }
     }
 
@@ -96,9 +111,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_watch_ends_when_nobody_takes_its_events_and_when_nobody_is_there() {
-        let figures = Figures::default();
+        let (figures, watches) = (Figures::default(), Watches::new(WatchLimits::default()));
         let patience = Duration::from_millis(50);
-        let mut stalled = fed(&figures, patience, |outlet| async move {
+        let mut stalled = fed(&figures, &watches, patience, |outlet| async move {
             loop {
                 outlet.send(event()).await?;
             }
@@ -108,7 +123,7 @@ mod tests {
         let last = [stalled.next().await.is_some(), stalled.next().await.is_some()];
         assert_eq!(last, [true, false], "what was under way, and a clean end");
 
-        let mut quiet = fed(&figures, patience, |outlet| async move {
+        let mut quiet = fed(&figures, &watches, patience, |outlet| async move {
             outlet.closed().await;
             Ok(())
         });
@@ -124,8 +139,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_breaks_a_watch_is_the_last_that_is_told() {
-        let figures = Figures::default();
-        let events = fed(&figures, STALLED, |outlet| async move {
+        let (figures, watches) = (Figures::default(), Watches::new(WatchLimits::default()));
+        let events = fed(&figures, &watches, STALLED, |outlet| async move {
             outlet.send(event()).await?;
             Err(io::Error::other("broken").into())
         });

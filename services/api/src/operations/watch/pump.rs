@@ -4,17 +4,18 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{ResourceVersion, Uid};
 use kindex_runtime::store::Life;
+use kindex_serve::pages::PageSize;
 use serde_json::json;
-use serde_json::value::RawValue;
 
 use super::super::cluster::{self, Call};
 use super::super::objects::{Head, HeadMetadata};
-use super::super::{Caller, ListOptions, Listed, Operations, Refusal, collection, list, stored};
+use super::super::{Caller, ListOptions, Operations, Refusal, collection, list, stored};
 use super::feed::Follower;
 use super::moved::Filter;
 use super::outlet::{End, Outlet};
@@ -34,6 +35,15 @@ pub(super) struct Stream {
     pub(super) kind: &'static Kind,
     pub(super) which: ListOptions,
     pub(super) options: WatchOptions,
+}
+
+/// A part of the state with which a watch begins.
+pub(super) struct State {
+    items: Vec<Bytes>,
+    /// The version of the cluster that it is of.
+    pub(super) version: String,
+    /// Fetches the next part; empty after the last.
+    continue_token: String,
 }
 
 /// The cluster's part.
@@ -74,21 +84,34 @@ impl Stream {
             .upstream
             .open(&self.caller, Call::get(path, query))
             .await?;
+        let watches = self.operations.watches.clone();
         let events = cluster::lines(response.into_body())
             .try_filter(|line| std::future::ready(!line.trim_ascii().is_empty()))
-            .map(|line| serde_json::from_slice(&line?).map_err(io::Error::other));
+            .map(move |line| Event::read(line?, &watches));
         Ok(events.boxed())
     }
 
-    /// A page of the state.
-    pub(super) async fn page(&self, continue_token: &str) -> Result<Listed, Refusal> {
+    /// A page of the state, once it is the turn of this watch and there is room for what was read.
+    pub(super) async fn page(&self, continue_token: &str, size: &mut PageSize) -> Result<State, Refusal> {
+        let watches = &self.operations.watches;
+        let _turn = watches.turn().await;
         let options = ListOptions {
+            limit: size.objects(),
             continue_token: continue_token.to_owned(),
             resource_version: String::new(),
             resource_version_match: String::new(),
             ..self.which.clone()
         };
-        self.operations.list(&self.caller, self.kind, &options).await
+        let listed = self.operations.list(&self.caller, self.kind, &options).await?;
+        size.read(listed.items.len(), listed.items.iter().map(String::len).sum());
+        let items = listed.items.into_iter().map(|item| watches.shared(Bytes::from(item)));
+        let state = State {
+            items: items.collect(),
+            version: listed.resource_version,
+            continue_token: listed.continue_token,
+        };
+        watches.settle().await;
+        Ok(state)
     }
 
     fn bookmark(&self, version: &str, is_complete: bool) -> io::Result<Event> {
@@ -97,7 +120,7 @@ impl Stream {
             metadata["annotations"] = json!({COMPLETE: "true"});
         }
         let object = json!({"kind": self.kind.name, "apiVersion": self.kind.api_version(), "metadata": metadata});
-        event(BOOKMARK, object.to_string())
+        Ok(event(BOOKMARK, object.to_string()))
     }
 }
 
@@ -115,11 +138,11 @@ pub(super) async fn hand_on(outlet: Outlet, mut events: Upstream) -> Result<(), 
     }
 }
 
-fn event(r#type: &str, object: String) -> io::Result<Event> {
-    Ok(Event {
+fn event(r#type: &str, object: impl Into<Bytes>) -> Event {
+    Event {
         r#type: r#type.to_owned(),
-        object: RawValue::from_string(object)?,
-    })
+        object: object.into(),
+    }
 }
 
 /// One watch.
@@ -174,17 +197,17 @@ impl Pump {
     }
 
     /// First the state, page by page, then what happens.
-    pub(super) async fn state_first(self, outlet: Outlet, first: Listed) -> Result<(), End> {
+    pub(super) async fn state_first(self, outlet: Outlet, first: State, mut size: PageSize) -> Result<(), End> {
         let mut page = first;
         loop {
             for item in page.items {
-                outlet.send(event("ADDED", item)?).await?;
+                outlet.send(event("ADDED", item)).await?;
             }
             if page.continue_token.is_empty() {
                 break;
             }
             // On the heap while it lasts, as all that a watch at rest has no room for.
-            page = match Box::pin(self.stream.page(&page.continue_token)).await {
+            page = match Box::pin(self.stream.page(&page.continue_token, &mut size)).await {
                 Ok(page) => page,
                 Err(refusal) => return refused(&outlet, &refusal).await,
             };
@@ -235,7 +258,7 @@ impl Pump {
                 continue;
             }
             if let Some(event) = self.filter.event(moved)? {
-                outlet.send(event).await?;
+                outlet.send_own(event).await?;
                 let until = moved.until.unwrap_or(chunk.version);
                 self.told.add(&moved.row.object.metadata.uid, until);
                 were_told = true;
@@ -248,7 +271,7 @@ impl Pump {
     }
 
     async fn pass_on(&mut self, outlet: &Outlet, event: Event) -> Result<(), End> {
-        let head = Head::read(event.object.get().as_bytes()).metadata;
+        let head = Head::read(&event.object).metadata;
         let is_wanted = event.r#type != BOOKMARK || self.stream.options.bookmarks;
         let is_late = self.told.is_late(&event.r#type, &head);
         if is_wanted
@@ -298,13 +321,13 @@ impl Pump {
             return Ok((!is_seen).then_some(told));
         }
         let is_this = is_this(row.object.metadata.resource_version);
-        is_this.then(|| event("MODIFIED", stored::shown(&row))).transpose()
+        Ok(is_this.then(|| event("MODIFIED", stored::shown(&row))))
     }
 }
 
 /// Tells why the watch ends, as Kubernetes does once events were told.
 async fn refused(outlet: &Outlet, refusal: &Refusal) -> Result<(), End> {
-    outlet.send(event("ERROR", refusal.status().to_string())?).await
+    outlet.send(event("ERROR", refusal.status().to_string())).await
 }
 
 #[cfg(test)]

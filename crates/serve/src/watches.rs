@@ -359,7 +359,7 @@ mod tests {
             ended.cancelled().await;
             drop((slow, text));
         });
-        tokio::time::sleep(Duration::from_secs(3600)).await;
+        tokio::time::advance(Duration::from_secs(3600)).await;
         assert_eq!(watches.bytes(), 1000, "there is room for it");
         let (quick, text) = handed(&watches, 1000).await;
         watches.settle().await;
@@ -375,7 +375,7 @@ mod tests {
         let (first, text) = handed(&watches, 1000).await;
         let (second, _text) = handed(&watches, 1000).await;
         tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_secs(4)).await;
+            tokio::time::sleep_until(Instant::now() + Duration::from_secs(4)).await;
             drop(text);
         });
         watches.settle().await;

@@ -77,7 +77,7 @@ mod tests {
     async fn a_body_that_trickles_is_given_up_and_one_that_keeps_the_rate_is_read() {
         for (bytes_a_second, is_read) in [(1, false), (20, true)] {
             let body = stream::unfold(0, move |second| async move {
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                tokio::time::sleep_until(Instant::now() + Duration::from_secs(1)).await;
                 let data = Bytes::from(vec![b'x'; bytes_a_second]);
                 (second < 60).then(|| (Ok::<_, std::io::Error>(Frame::data(data)), second + 1))
             });

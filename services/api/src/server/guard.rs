@@ -1,0 +1,63 @@
+//! Who sends a request, found out from its head alone: whoever may not ask is told so before anything of the body is
+//! read.
+
+use axum::http::request::Parts;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::lane::has_body;
+use crate::operations::{Operations, Reason, Refusal};
+use crate::rest::{self, Peer};
+use crate::{grpc, identity};
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Somebody who was found out.
+    Named(String),
+    /// Somebody at an address, as far as is known.
+    Unnamed,
+}
+
+/// Looks at the heads of requests.
+pub trait Guard: Send + Sync {
+    /// Who asks.
+    ///
+    /// # Errors
+    /// Who is nobody, and what a page of a browser asks of a server that would do it.
+    fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<Who, Refusal>>;
+}
+
+/// Lets everybody in.
+impl Guard for () {
+    fn look<'a>(&'a self, _head: &'a Parts) -> BoxFuture<'a, Result<Who, Refusal>> {
+        std::future::ready(Ok(Who::Unnamed)).boxed()
+    }
+}
+
+impl Guard for Operations {
+    fn look<'a>(&'a self, head: &'a Parts) -> BoxFuture<'a, Result<Who, Refusal>> {
+        async move {
+            if self.is_open() {
+                identity::check_origin(head)?;
+                return Ok(Who::Unnamed);
+            }
+            let vouched = rest::vouched(head.extensions.get::<Peer>(), &head.headers);
+            let caller = vouched.unwrap_or_else(|| identity::caller(&head.headers));
+            if !caller.is_somebody() {
+                // Without a body there is nothing to read, and the cluster says what everybody may see.
+                return match has_body(&head.method) && !grpc::is_public(head.uri.path()) {
+                    true => Err(Refusal::new(Reason::Unauthorized, "Unauthorized")),
+                    false => Ok(Who::Unnamed),
+                };
+            }
+            match self.authenticate(&caller).await {
+                Ok(name) => Ok(Who::Named(name)),
+                Err(refusal) if refusal.reason == Reason::Unauthorized => Err(refusal),
+                // That nobody can say who it is now is told by the verb, where it matters.
+                Err(_) => Ok(Who::Unnamed),
+            }
+        }
+        .boxed()
+    }
+}

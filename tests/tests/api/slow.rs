@@ -1,0 +1,102 @@
+//! Requests whose bodies do not come: they hold nobody up, and come to an end.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use kindex_api::server::Limits;
+use kindex_serve::BodyPace;
+use kindex_serve::watches::WatchLimits;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::stage::{MODELS, Stage, ask_in, client_of, eventually, manifest};
+
+/// A request that says that it has a body, of which one byte comes.
+pub(super) async fn begin(address: SocketAddr, method: &str, token: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "{method} {MODELS} HTTP/1.1\r\nHost: localhost\r\n{token}Content-Type: application/json\r\nContent-Length: \
+         1000\r\n\r\n{{"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+/// The code of an answer, once it comes.
+pub(super) async fn code(stream: &mut TcpStream) -> String {
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.unwrap();
+    String::from_utf8_lossy(&head[9..]).into_owned()
+}
+
+async fn ask(address: SocketAddr, method: &str, path: &str, body: &Value) -> u16 {
+    let headers = [
+        ("content-type", "application/json"),
+        ("authorization", "Bearer root-token"),
+    ];
+    let text = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    ask_in(&client_of(address), method, path, &headers, text).await.0
+}
+
+const JANE: &str = "Authorization: Bearer jane-token\r\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_do_not_come_keep_nobody_waiting() {
+    let stage = Stage::with_rights().await;
+    let limits = Limits {
+        reads: 4,
+        changes: 4,
+        body: BodyPace {
+            patience: Duration::from_secs(3600),
+            longest: Duration::from_secs(3600),
+            ..BodyPace::default()
+        },
+        ..Limits::default()
+    };
+    let (address, figures) = stage.bearing(limits, WatchLimits::default()).await;
+    let mut held = Vec::new();
+    for _ in 0..50 {
+        let mut nobody = begin(address, "POST", "").await;
+        assert_eq!(
+            code(&mut nobody).await,
+            "401",
+            "whoever is nobody is told before the body is there"
+        );
+        let mut reader = begin(address, "GET", JANE).await;
+        assert_eq!(code(&mut reader).await, "200", "what only reads needs no body");
+        held.push(begin(address, "POST", JANE).await);
+        held.push(begin(address, "DELETE", JANE).await);
+    }
+    eventually("all are there", async || figures.connections.get() >= 100.0).await;
+    let object = manifest(json!({"name": "a"}), json!({}));
+    assert_eq!(ask(address, "POST", MODELS, &object).await, 201);
+    assert_eq!(ask(address, "GET", MODELS, &Value::Null).await, 200);
+    assert_eq!(ask(address, "GET", "/readyz", &Value::Null).await, 200);
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    assert_eq!(ask(address, "GET", leases, &Value::Null).await, 200);
+    drop(held);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_comes_too_slowly_is_given_up() {
+    let stage = Stage::with_rights().await;
+    let limits = Limits {
+        body: BodyPace {
+            patience: Duration::from_millis(100),
+            bytes_per_second: NonZeroU32::new(1024).unwrap(),
+            longest: Duration::from_secs(3600),
+        },
+        ..Limits::default()
+    };
+    let (address, _) = stage.bearing(limits, WatchLimits::default()).await;
+    let mut slow = begin(address, "POST", JANE).await;
+    assert_eq!(code(&mut slow).await, "408");
+    stage.end().await;
+}

@@ -1,0 +1,185 @@
+//! What the embedded cluster bears: bodies and heads that do not come, and watches that nobody reads.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use kindex_cluster::Limits;
+use kindex_serve::BodyPace;
+use kindex_serve::watches::WatchLimits;
+use kube::Client;
+use kube::client::Body;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+use super::cluster::{TestCluster, eventually};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const KIB: usize = 1024;
+const OBJECTS: usize = 40;
+const STALLED: usize = 6;
+
+async fn send(address: SocketAddr, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    stream
+}
+
+/// A request of which one byte of the body comes.
+async fn begin(cluster: &TestCluster, method: &str) -> TcpStream {
+    let authorization = cluster.server.authorization();
+    let head = format!(
+        "{method} {MAPS} HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Type: application/json\r\n\
+         Content-Length: 1000\r\n\r\n"
+    );
+    send(cluster.server.address, &format!("{head}{{")).await
+}
+
+async fn code(stream: &mut TcpStream) -> String {
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.unwrap();
+    String::from_utf8_lossy(&head[9..]).into_owned()
+}
+
+async fn ask(cluster: &TestCluster, method: &str, path: &str, body: String) -> u16 {
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", "application/json")
+        .body(Body::from(body.into_bytes()));
+    let response = cluster.client.send(request.unwrap()).await.unwrap();
+    let code = response.status().as_u16();
+    response.into_body().collect().await.unwrap();
+    code
+}
+
+async fn create(cluster: &TestCluster, name: &str, bytes: usize) {
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+        "data": {"text": "x".repeat(bytes)}});
+    assert_eq!(ask(cluster, "POST", MAPS, map.to_string()).await, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_do_not_come_keep_nobody_waiting() {
+    let cluster = TestCluster::bearing(Limits {
+        requests: 4,
+        body: BodyPace {
+            patience: Duration::from_secs(3600),
+            longest: Duration::from_secs(3600),
+            ..BodyPace::default()
+        },
+        ..Limits::default()
+    })
+    .await;
+    let mut held = Vec::new();
+    for _ in 0..50 {
+        held.push(begin(&cluster, "POST").await);
+        let mut reader = begin(&cluster, "GET").await;
+        assert_eq!(code(&mut reader).await, "200", "what only reads needs no body");
+    }
+    create(&cluster, "a", 1).await;
+    for path in ["/readyz", "/apis/coordination.k8s.io/v1/leases", MAPS] {
+        assert_eq!(ask(&cluster, "GET", path, String::new()).await, 200, "{path}");
+    }
+    drop(held);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heads_and_bodies_that_do_not_come_end() {
+    let cluster = TestCluster::bearing(Limits {
+        first: Duration::from_millis(100),
+        idle: Duration::from_millis(200),
+        body: BodyPace {
+            patience: Duration::from_millis(100),
+            bytes_per_second: NonZeroU32::new(1024).unwrap(),
+            longest: Duration::from_secs(3600),
+        },
+        ..Limits::default()
+    })
+    .await;
+    let mut slow = begin(&cluster, "POST").await;
+    assert_eq!(code(&mut slow).await, "408");
+    let half = format!("GET {MAPS} HTTP/1.1\r\nHost: loc");
+    let mut first = send(cluster.server.address, &half).await;
+    let whole = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let mut second = send(cluster.server.address, &format!("{whole}{half}")).await;
+    for stream in [&mut first, &mut second] {
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_watch_too_many_is_told_to_come_again() {
+    let cluster = TestCluster::bearing(Limits {
+        watches: WatchLimits {
+            watches: 1,
+            ..Limits::default().watches
+        },
+        ..Limits::default()
+    })
+    .await;
+    // One that does not ask again by itself.
+    let mut config = cluster.server.config();
+    config.default_retry = false;
+    let client = Client::try_from(config).unwrap();
+    let watch = async || {
+        let request = http::Request::get(format!("{MAPS}?watch=true")).body(Body::empty());
+        client.send(request.unwrap()).await.unwrap()
+    };
+    let first = watch().await;
+    let second = watch().await;
+    assert_eq!((first.status().as_u16(), second.status().as_u16()), (200, 429));
+    assert_eq!(second.headers()["retry-after"], "1");
+    drop(first);
+    eventually("there is room again", async || watch().await.status() == 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
+    let cluster = TestCluster::bearing(Limits {
+        watches: WatchLimits {
+            bytes: KIB * KIB,
+            patience: Duration::from_secs(2),
+            ..Limits::default().watches
+        },
+        ..Limits::default()
+    })
+    .await;
+    for number in 0..OBJECTS {
+        create(&cluster, &format!("a{number}"), 250 * KIB).await;
+    }
+    let authorization = cluster.server.authorization();
+    let watch = format!("GET {MAPS}?watch=true&timeoutSeconds=600 HTTP/1.1\r\nHost: localhost\r\n{authorization}\r\n");
+    let mut held = Vec::new();
+    for _ in 0..STALLED {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut stalled = socket.connect(cluster.server.address).await.unwrap();
+        stalled.write_all(watch.as_bytes()).await.unwrap();
+        stalled.read_u8().await.unwrap();
+        held.push(stalled);
+    }
+    let request = http::Request::get(format!("{MAPS}?watch=true")).body(Body::empty());
+    let mut events = cluster.client.send(request.unwrap()).await.unwrap().into_body();
+    let mut lines = 0;
+    let mut read_until = async |count: usize| {
+        while lines < count {
+            let piece = events.frame().await.unwrap().unwrap().into_data().unwrap();
+            lines += piece.iter().filter(|byte| **byte == b'\n').count();
+        }
+    };
+    read_until(OBJECTS).await;
+    create(&cluster, "last", 1).await;
+    read_until(OBJECTS + 1).await;
+    // A watch that goes on has no end for ten minutes: the first that ends was ended.
+    let ends = held.iter_mut().map(|stalled| {
+        Box::pin(async {
+            let mut piece = vec![0; 64 * KIB];
+            while !matches!(stalled.read(&mut piece).await, Ok(0) | Err(_)) {}
+        })
+    });
+    futures::future::select_all(ends).await;
+}
