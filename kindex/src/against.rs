@@ -13,7 +13,7 @@ use crate::drift::{Difference, Drift, Statement};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::plan::needs_declaration;
-use crate::say;
+use crate::{say, sides};
 
 /// Where the database is when the flag does not say.
 const VARIABLE: &str = "KINDEX_DATABASE";
@@ -21,8 +21,7 @@ const VARIABLE: &str = "KINDEX_DATABASE";
 /// Compares and tells.
 pub(crate) async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
     needs_declaration(&args.root)?;
-    let address = address(args.against.as_deref().unwrap_or_default())?;
-    let parsed = database::parse(&address)?;
+    let parsed = address(registry, args)?;
     if let Address::Sqlite(SqlitePlace::File(path)) = &parsed
         && !path.is_file()
     {
@@ -36,7 +35,7 @@ pub(crate) async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
         Address::MySql(_) => Dialect::MySql,
         Address::Sqlite(_) => Dialect::Sqlite,
     };
-    let store = database::open(registry, &address)?;
+    let store = database::open_at(registry, &parsed)?;
     let live = store.tables().await;
     store.close().await;
     let live = live.map_err(|error| CommandError::failure(chain(&error)))?;
@@ -52,13 +51,19 @@ pub(crate) async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
     Ok(())
 }
 
-fn address(named: &str) -> CommandResult<String> {
-    match named {
-        "" => std::env::var(VARIABLE).map_err(|_| {
-            CommandError::usage(format_args!("--against names no database, and {VARIABLE} is not set"))
-                .hint("write --against sqlite:PATH or --against mysql://USER:PASSWORD@HOST:PORT/DATABASE")
-        }),
-        named => Ok(named.to_owned()),
+/// The flag's, else the environment's, else that of the configuration file.
+fn address(registry: &Registry, args: &PlanArgs) -> CommandResult<Address> {
+    let named = args.against.as_deref().filter(|named| !named.is_empty());
+    let named = named.map(str::to_owned).or_else(|| std::env::var(VARIABLE).ok());
+    match (named, &args.config) {
+        (Some(named), _) => database::parse(&named),
+        (None, Some(path)) => sides::configured_address(registry, path).map(|(address, _)| address),
+        (None, None) => Err(CommandError::usage(format_args!(
+            "--against names no database, and {VARIABLE} is not set"
+        ))
+        .hint(
+            "write --against sqlite:PATH, --against mysql://USER:PASSWORD@HOST:PORT/DATABASE, or --against --config FILE",
+        )),
     }
 }
 

@@ -36,7 +36,12 @@ pub(crate) fn open_existing(registry: &Registry, address: Option<&str>, data_dir
 
 /// The database of an address. Connects when it is first used.
 pub(crate) fn open(registry: &Registry, address: &str) -> CommandResult<Store> {
-    kindex_runtime::store::open(&parse(address)?, *registry, &PoolConfig::default()).map_err(|error| unusable(&error))
+    open_at(registry, &parse(address)?)
+}
+
+/// The same of an address that is parsed.
+pub(crate) fn open_at(registry: &Registry, address: &Address) -> CommandResult<Store> {
+    kindex_runtime::store::open(address, *registry, &PoolConfig::default()).map_err(|error| unusable(&error))
 }
 
 /// An address as people type it.

@@ -57,8 +57,6 @@ mod plan;
 
 mod drift;
 
-mod against;
-
 mod lint;
 
 mod orphans;
@@ -74,6 +72,8 @@ mod api;
 mod progress;
 
 mod sides;
+
+mod against;
 
 mod status;
 

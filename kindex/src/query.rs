@@ -7,12 +7,17 @@ use kindex_runtime::store::Select;
 use serde_json::{Value, json};
 
 use crate::cli::{Form, Output, QueryArgs};
+use crate::database::Store;
 use crate::error::{CommandError, CommandResult};
 use crate::output::{document, table};
-use crate::{listing, say, sides};
+use crate::{listing, say};
 
 /// Lists the queries, or asks one.
-pub(crate) async fn run(registry: &Registry, args: &QueryArgs) -> CommandResult {
+pub(crate) async fn run(
+    registry: &Registry,
+    args: &QueryArgs,
+    open: impl FnOnce() -> CommandResult<Store>,
+) -> CommandResult {
     let Some(name) = &args.name else {
         say::print(listed(registry, args.answer.output)?)?;
         return Ok(());
@@ -21,7 +26,7 @@ pub(crate) async fn run(registry: &Registry, args: &QueryArgs) -> CommandResult 
     let query = query.map_err(|error| CommandError::usage(error).hint("`kindex query` lists them"))?;
     let select = Select::named(query, &parameters(&args.parameters)?)
         .map_err(|error| CommandError::usage(error).hint(format_args!("as in: {}", example(query))))?;
-    let store = sides::store(registry, &args.answer.store)?;
+    let store = open()?;
     let done = listing::answer(select, &args.answer, store.as_ref()).await;
     store.close().await;
     done

@@ -77,7 +77,10 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
             store.close().await;
             done
         }),
-        Command::Query(args) => block_on(query::run(&platform.registry, &args)),
+        Command::Query(args) => {
+            let open = || sides::store(&platform.registry, &args.answer.store);
+            block_on(query::run(&platform.registry, &args, open))
+        }
         Command::History(args) => block_on(async {
             let store = sides::store(&platform.registry, &args.object.store)?;
             let done = history::run(&platform.registry, &args, store.as_ref()).await;

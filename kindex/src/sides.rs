@@ -7,7 +7,7 @@ use std::time::Duration;
 use kindex_runtime::cluster::kube_cluster::KubeCluster;
 use kindex_runtime::config::MetadataStorageChoice;
 use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::store::Outage;
+use kindex_runtime::store::{Address, Outage, PoolConfig};
 use kindex_runtime::verify::Sides;
 use tokio::time::timeout;
 
@@ -71,11 +71,14 @@ pub(crate) fn store(registry: &Registry, args: &StoreArgs) -> CommandResult<Stor
 }
 
 fn configured(registry: &Registry, path: &Path) -> CommandResult<Store> {
-    let config = crate::ingester::read(registry, path)?;
-    match config.metadata_storage_choice() {
-        MetadataStorageChoice::On { address, pool } => {
-            kindex_runtime::store::open(&address, *registry, &pool).map_err(|error| CommandError::usage(chain(&error)))
-        }
+    let (address, pool) = configured_address(registry, path)?;
+    kindex_runtime::store::open(&address, *registry, &pool).map_err(|error| CommandError::usage(chain(&error)))
+}
+
+/// Where the configuration file has its database, and how its connections are used.
+pub(crate) fn configured_address(registry: &Registry, path: &Path) -> CommandResult<(Address, PoolConfig)> {
+    match crate::ingester::read(registry, path)?.metadata_storage_choice() {
+        MetadataStorageChoice::On { address, pool } => Ok((address, pool)),
         MetadataStorageChoice::Off { reason } => {
             let message = format!("{}: {reason}", path.display());
             Err(CommandError::usage(message).hint("name a database with --database"))

@@ -33,6 +33,10 @@ pub struct PlanArgs {
     )]
     pub against: Option<String>,
 
+    /// The ingester's configuration file, for its database, where --against and KINDEX_DATABASE name none.
+    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
     /// With --against: print the statements that would bring the database there, instead of the differences.
     #[arg(long, requires = "against", conflicts_with = "output")]
     pub sql: bool,

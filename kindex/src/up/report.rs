@@ -49,6 +49,9 @@ pub(crate) fn afterwards(platform: &Platform, args: &UpArgs, place: &ClusterPlac
     let (program, from) = (program(), database_flag(args));
     let again = match &args.kubeconfig {
         Some(path) => format!("  {program} up --kubeconfig {}{from}", quoted(path)),
+        None if args.database.database.is_some() || args.config.is_some() => {
+            format!("  {program} up{from}{}", data_dir_flag(args))
+        }
         None => format!("  {program} up{from}"),
     };
     let mut lines = vec![
@@ -97,14 +100,20 @@ fn first_kind(platform: &Platform) -> &'static str {
 
 /// How a command finds the rows of this run.
 fn database_flag(args: &UpArgs) -> String {
-    let data_dir = &args.data_dir.data_dir;
     match (&args.database.database, &args.config) {
         (Some(address), _) if is_shown_whole(address) => format!(" --database {}", quoted(Path::new(address))),
         (Some(_), _) => " --database ADDRESS".to_owned(),
         (None, Some(config)) => format!(" --config {}", quoted(config)),
-        (None, None) if data_dir == Path::new(DATA_DIR) => String::new(),
-        (None, None) => format!(" --data-dir {}", quoted(data_dir)),
+        (None, None) => data_dir_flag(args),
     }
+}
+
+fn data_dir_flag(args: &UpArgs) -> String {
+    let data_dir = &args.data_dir.data_dir;
+    if data_dir == Path::new(DATA_DIR) {
+        return String::new();
+    }
+    format!(" --data-dir {}", quoted(data_dir))
 }
 
 /// Whether an address holds no password and no option that is left out where it is shown.

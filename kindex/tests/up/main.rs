@@ -8,6 +8,7 @@ mod api;
 mod backfill;
 mod bounds;
 mod chart;
+mod configured;
 mod exposure;
 mod history;
 mod manners;

@@ -20,14 +20,14 @@ use super::text_of;
 const FAILED: &str = "state=PIPELINE_RUN_STATE_FAILED";
 
 /// A database with runs, and `kindex` to ask it.
-struct Asked {
+pub(crate) struct Asked {
     address: String,
-    directory: TempDir,
+    pub(crate) directory: TempDir,
 }
 
 impl Asked {
     /// Twelve runs in two namespaces: every third failed; r11 is deleted.
-    fn filled(address: impl FnOnce(PathBuf) -> String) -> Self {
+    pub(crate) fn filled(address: impl FnOnce(PathBuf) -> String) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let address = address(directory.path().join("runs.db"));
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -437,38 +437,4 @@ fn nothing_found_is_said(asked: &Asked) {
     let list: Value =
         serde_json::from_str(&asked.ask(&["get", "models", "-n", "nowhere", "-o", "json"])).expect("JSON");
     assert_eq!(list["items"], json!([]), "a program reads a list");
-}
-
-#[test]
-fn a_configuration_file_says_where_rows_are_for_every_question() {
-    let asked = Asked::filled(|path| format!("sqlite:{}", path.display()));
-    let config = asked.directory.path().join("kindex.yaml");
-    let text = "metadataStorage: {enableMetadataStorage: true}\nsqlite: {path: runs.db}\n";
-    std::fs::write(&config, text).expect("writable");
-    let config = config.to_str().expect("a path of letters");
-    for (words, code, shown) in [
-        (&["get", "models"][..], 0, "xgboost"),
-        (&["query", "failed-runs", "-p", "namespace=prod"], 0, "r09"),
-        (
-            &["history", "model/fraud", "-n", "prod"],
-            0,
-            "the first version that is kept",
-        ),
-        (&["diff", "model/fraud", "-n", "prod"], 1, "no version before 2 is kept"),
-    ] {
-        let kindex = || {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_kindex"));
-            command.args(words).current_dir(asked.directory.path());
-            command
-        };
-        for output in [
-            kindex().args(["--config", config]).output(),
-            kindex().env("KINDEX_CONFIG", config).output(),
-        ] {
-            let output = output.expect("kindex runs");
-            let said = text_of(&output.stdout) + &text_of(&output.stderr);
-            assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
-            assert!(said.contains(shown), "{words:?}: {said}");
-        }
-    }
 }
