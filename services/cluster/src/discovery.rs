@@ -147,8 +147,11 @@ pub(crate) fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Op
         let names = &resource.names;
         let mut entry = json!({
             "name": names.plural, "singularName": names.singular, "namespaced": resource.namespaced, "kind": names.kind,
-            "verbs": verbs(resource), "storageVersionHash": storage_version_hash(resource),
+            "verbs": verbs(resource),
         });
+        if resource.nature != Nature::Review {
+            entry["storageVersionHash"] = storage_version_hash(resource).into();
+        }
         add_names(&mut entry, resource);
         resources.push(entry);
         for subresource in subresources(resource) {
@@ -168,6 +171,9 @@ pub(crate) fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Op
 /// The order in which the API server tells them.
 fn verbs(resource: &Resource) -> Vec<&'static str> {
     let mut verbs = VERBS.to_vec();
+    if resource.nature == Nature::Review {
+        verbs.retain(|verb| *verb == "create");
+    }
     if resource.nature == Nature::Custom {
         verbs.retain(|verb| *verb != "create");
         let after = verbs.iter().position(|verb| *verb == "patch").map_or(0, |at| at + 1);

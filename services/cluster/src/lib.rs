@@ -7,6 +7,8 @@
 //!
 //! The modules below are in reading order; each imports only those above it.
 
+mod size;
+
 mod schema;
 
 mod fields;
@@ -42,7 +44,8 @@ mod namespaces;
 mod registry;
 
 mod admit;
-mod patch;
+
+pub mod patch;
 
 mod api;
 

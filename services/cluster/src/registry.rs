@@ -47,7 +47,7 @@ impl Catalog {
     /// One resource for each place in the store, in its storage version where that is served.
     pub(crate) fn stored(&self) -> Vec<Arc<Resource>> {
         let mut stored: BTreeMap<&str, &Arc<Resource>> = BTreeMap::new();
-        for resource in self.all() {
+        for resource in self.all().filter(|resource| resource.nature != Nature::Review) {
             let is_storage_form = join_group(&resource.group, &resource.version) == resource.storage_api_version();
             if is_storage_form || !stored.contains_key(&*resource.storage) {
                 stored.insert(&resource.storage, resource);

@@ -37,7 +37,12 @@ const BUFFER_MAX_BYTES: usize = 64 * 1024;
 /// How long connections may take to end when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
 const ACCEPTED: &str = "application/json, application/yaml";
-const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// What clients of all ages ask for, and what is answered: the `@` of the older name is no character of media types.
+const SWAGGER_PROTOBUF_ASKED: [&str; 2] = [
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+    SWAGGER_PROTOBUF,
+];
+const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// What all connections share.
@@ -214,18 +219,22 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
+/// The most parts of an object's path: `apis`, group, version, `namespaces`, one of these, resource, name.
+const OBJECT_PARTS_MAX: usize = 7;
+
 /// The core group answers for all of its paths, the OpenAPI documents for theirs; below a custom resource, the object
 /// is what is not found.
 fn nothing_at(api: &Api, path: &str) -> Status {
     let catalog = api.registry.catalog();
     let above = path
         .match_indices('/')
+        .take(OBJECT_PARTS_MAX + 2)
         .filter_map(|(at, _)| match request::parse_path(&path[..at]) {
             Target::Resource(found) => Some((catalog.find(&found.group, &found.version, &found.plural)?, found.name?)),
             _ => None,
         });
-    let mut custom = above.filter(|(resource, _)| resource.nature == Nature::Custom);
-    if let Some((resource, name)) = custom.next_back() {
+    let custom = above.filter(|(resource, _)| resource.nature == Nature::Custom);
+    if let Some((resource, name)) = custom.last() {
         return Status::not_found(resource.named(), &name);
     }
     if ["/api/", "/openapi/"].iter().any(|known| path.starts_with(known)) {
@@ -255,7 +264,7 @@ fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAdd
         Target::GroupVersion(group, version) => discovery::resource_list(&catalog, group, version),
         Target::OpenApiIndex => Some(openapi_index::index(&catalog)),
         Target::OpenApiDocument(group, version) => openapi_index::document(&catalog, group, version),
-        Target::Swagger if accept.is_some_and(|accept| accept.contains(SWAGGER_PROTOBUF)) => {
+        Target::Swagger if accept.is_some_and(|accept| SWAGGER_PROTOBUF_ASKED.iter().any(|it| accept.contains(it))) => {
             return Ok(Some(Reply {
                 content_type: SWAGGER_PROTOBUF,
                 ..Reply::json(200, openapi_index::swagger_protobuf())

@@ -111,8 +111,8 @@ impl Server {
 
     fn fill(&self, text: &str) -> String {
         let named = |text: String, (name, value): &(String, String)| text.replace(&format!("${{{name}}}"), value);
-        // A long text is written as a letter and how often it stands there.
-        let text = regex::Regex::new(r"\$\{(.)\*(\d+)\}")
+        // A long text is written as its part and how often that stands there.
+        let text = regex::Regex::new(r"\$\{([^{}$]+?)\*(\d+)\}")
             .unwrap()
             .replace_all(text, |found: &regex::Captures<'_>| {
                 found[1].repeat(found[2].parse().unwrap())

@@ -291,3 +291,36 @@ async fn discovery_and_explain() {
     transcript.run("explain widget.spec --recursive").await;
     reviewed("discovery_and_explain", &transcript);
 }
+
+#[tokio::test]
+async fn unserved_kinds() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let cluster = TestCluster::with_widgets().await;
+    let mut transcript = Transcript::of(&cluster);
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n";
+    transcript.run_with("apply -f -", pod).await;
+    transcript.run_with("create -f -", pod).await;
+    transcript
+        .run_with("apply -f -", &WIDGET.replace("kind: Widget", "kind: Wigdet"))
+        .await;
+    transcript.run("get pods").await;
+    reviewed("unserved_kinds", &transcript);
+}
+
+#[tokio::test]
+async fn questions_about_the_caller() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let cluster = TestCluster::with_widgets().await;
+    let mut transcript = Transcript::of(&cluster);
+    transcript.run("auth whoami").await;
+    transcript.run("auth can-i create widgets").await;
+    transcript.run("auth can-i get /healthz").await;
+    transcript.run("auth can-i --list").await;
+    transcript.run("api-resources --api-group authorization.k8s.io").await;
+    transcript.run("api-resources --api-group authentication.k8s.io").await;
+    reviewed("questions_about_the_caller", &transcript);
+}

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use http::Method;
+use kindex_cluster::patch::{self, OBJECT_BYTES_MAX, PatchRefusal};
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::Object;
 use serde_json::{Map, Value, json};
@@ -37,13 +38,27 @@ impl Edit {
         }
     }
 
+    /// What the edit makes of an object, within the bounds that the cluster has as well.
     fn apply(&self, old: &Value) -> Result<Value, Refusal> {
-        let mut new = old.clone();
-        match self {
-            Self::Replace(wanted) => new = wanted.clone(),
-            Self::Merge(patch) => json_patch::merge(&mut new, patch),
-            Self::Patch(patch) => json_patch::patch(&mut new, patch)
-                .map_err(|error| Refusal::new(Reason::Invalid, format!("the patch does not fit: {error}")))?,
+        let new = match self {
+            Self::Replace(wanted) => wanted.clone(),
+            Self::Merge(patch) => {
+                let mut new = old.clone();
+                json_patch::merge(&mut new, patch);
+                new
+            }
+            Self::Patch(patch) => patch::apply_json(old, patch).map_err(|refusal| match refusal {
+                PatchRefusal::TooManyOperations(_) => too_large(&refusal),
+                PatchRefusal::TooMuchCopied(_)
+                | PatchRefusal::TooDeep(_)
+                | PatchRefusal::TooMuchWork(_)
+                | PatchRefusal::DoesNotFit(_) => {
+                    Refusal::new(Reason::Invalid, format!("the patch does not fit: {refusal}"))
+                }
+            })?,
+        };
+        if patch::text_bytes(&new) > OBJECT_BYTES_MAX {
+            return Err(too_large(&format_args!("limit is {OBJECT_BYTES_MAX}")));
         }
         Ok(new)
     }
@@ -176,6 +191,13 @@ impl Operations {
     }
 }
 
+fn too_large(why: &dyn std::fmt::Display) -> Refusal {
+    Refusal::new(
+        Reason::RequestEntityTooLarge,
+        format!("Request entity too large: {why}"),
+    )
+}
+
 /// What is wanted, with all that is not a client's to change as it was.
 fn merged(old: &Value, wanted: &Value) -> Value {
     let mut new = wanted.as_object().cloned().unwrap_or_default();
@@ -259,5 +281,40 @@ mod tests {
         let status = counted(&old, with_status(&old, &wanted));
         assert_eq!(status["status"], json!({"x": 2}));
         assert_eq!(status["metadata"], old["metadata"]);
+    }
+
+    #[test]
+    fn a_small_patch_of_an_archived_object_does_not_make_a_large_one() {
+        let old = json!({"apiVersion": "g/v1", "kind": "Run", "metadata": {"name": "a"}, "spec": {"text": "x"}});
+        let double = |at: usize| json!({"op": "copy", "from": "/spec", "path": format!("/spec/x{at}")});
+        let body = Value::from((0..30).map(double).collect::<Vec<_>>()).to_string();
+        let refused = |patch_type, body: &str| {
+            let edit = Edit::patch(patch_type, body.as_bytes()).unwrap();
+            edit.apply(&old).unwrap_err()
+        };
+        let doubled = refused(PatchType::Json, &body);
+        assert_eq!((doubled.code, doubled.reason), (422, Reason::Invalid));
+        assert!(
+            doubled.message.contains("accumulated size increase of copy"),
+            "{}",
+            doubled.message
+        );
+        let step = json!({"op": "test", "path": "/kind", "value": "Run"});
+        let many = refused(PatchType::Json, &Value::from(vec![step; 10_001]).to_string());
+        assert_eq!(
+            (many.code, many.message.as_str()),
+            (
+                413,
+                "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
+            )
+        );
+        let grown = refused(
+            PatchType::Merge,
+            &json!({"spec": {"text": "x".repeat(OBJECT_BYTES_MAX)}}).to_string(),
+        );
+        assert_eq!(
+            (grown.code, grown.message.as_str()),
+            (413, "Request entity too large: limit is 3145728")
+        );
     }
 }

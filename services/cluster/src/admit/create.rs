@@ -42,7 +42,7 @@ pub(crate) fn create(
     }
     kinds::prepare_created(resource, &mut object);
     if let Some(structural) = &resource.schema {
-        schema::apply_defaults(structural, &mut object);
+        schema::apply_defaults(structural, &mut object).map_err(|schema::TooLarge| Status::object_too_large())?;
     }
     let problems = problems(resource, &object, None);
     if let Some(problem) = undecodable(resource, &problems) {

@@ -43,7 +43,7 @@ pub(super) fn prepare_created(resource: &Resource, object: &mut Value) {
             crate::definition::apply_defaults(object);
             crate::definition::record_stored_version(object);
         }
-        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain => {}
+        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => {}
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn prepare_updated(resource: &Resource, before: &Value, object: &mut 
             crate::definition::apply_defaults(object);
             crate::definition::record_stored_version(object);
         }
-        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain => {}
+        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => {}
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn mark_deleting(resource: &Resource, object: &mut Value, now: Timest
             meta::add_finalizer(object, crate::definition::CLEANUP_FINALIZER);
             crate::definition::mark_terminating(object, &now);
         }
-        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain => {}
+        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => {}
     }
 }
 
@@ -99,7 +99,9 @@ pub(crate) fn is_released(resource: &Resource, object: &Value) -> bool {
         Nature::Namespace => object["spec"]["finalizers"]
             .as_array()
             .is_some_and(|finalizers| !finalizers.is_empty()),
-        Nature::Custom | Nature::Definition | Nature::CoreEvent | Nature::Event | Nature::Plain => false,
+        Nature::Custom | Nature::Definition | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => {
+            false
+        }
     };
     !held && meta::finalizers(object).is_empty()
 }

@@ -52,7 +52,9 @@ fn pairs<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &
 fn check_name(resource: &Resource, object: &Value, found: &mut Vec<FieldProblem>) {
     let rule = match resource.nature {
         Nature::Namespace => names::dns_label,
-        Nature::Custom | Nature::Definition | Nature::CoreEvent | Nature::Event | Nature::Plain => names::subdomain,
+        Nature::Custom | Nature::Definition | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => {
+            names::subdomain
+        }
     };
     let base = object["metadata"]["generateName"].as_str().unwrap_or_default();
     // Something follows, so that a dash at its end does not matter.

@@ -1,5 +1,7 @@
 //! Updates: what a client may change is taken, what it may not is kept, the generation counts real changes.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{Author, create, kinds};
@@ -55,7 +57,7 @@ pub(crate) fn update(
     );
     object = confine(resource, before, object, author.subresource);
     if let Some(structural) = &resource.schema {
-        schema::apply_defaults(structural, &mut object);
+        schema::apply_defaults(structural, &mut object).map_err(|schema::TooLarge| Status::object_too_large())?;
     }
     if resource.has_generation() && content_differs(resource, before, &object) {
         let generation = before["metadata"]["generation"].as_u64().unwrap_or_default();
@@ -183,7 +185,7 @@ fn refused_finalizers(before: &Value, object: &Value) -> Option<FieldProblem> {
     if !meta::is_deleting(before) {
         return None;
     }
-    let present = meta::finalizers(before);
+    let present: HashSet<&str> = meta::finalizers(before).into_iter().collect();
     let added: Vec<_> = meta::finalizers(object)
         .into_iter()
         .filter(|finalizer| !present.contains(finalizer))

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::definition;
 use crate::resource::{Nature, Resource};
 
-const DECLARED: [(Nature, &str); 7] = [
+const DECLARED: [(Nature, &str); 10] = [
     (Nature::Namespace, include_str!("namespaces.yaml")),
     (Nature::Plain, include_str!("configmaps.yaml")),
     (Nature::Plain, include_str!("secrets.yaml")),
@@ -14,6 +14,9 @@ const DECLARED: [(Nature, &str); 7] = [
     (Nature::Event, include_str!("events.k8s.io.yaml")),
     (Nature::Plain, include_str!("leases.yaml")),
     (Nature::Definition, include_str!("customresourcedefinitions.yaml")),
+    (Nature::Review, include_str!("selfsubjectaccessreviews.yaml")),
+    (Nature::Review, include_str!("selfsubjectrulesreviews.yaml")),
+    (Nature::Review, include_str!("selfsubjectreviews.yaml")),
 ];
 
 /// Namespaces that exist from the start.
@@ -40,7 +43,7 @@ pub(crate) fn resources() -> Vec<Resource> {
 /// The object with a field `columns` for those table cells that no path can reach.
 pub(crate) fn with_columns(resource: &Resource, object: &Value) -> Option<Value> {
     let columns = match resource.nature {
-        Nature::Custom | Nature::Definition | Nature::Namespace => return None,
+        Nature::Custom | Nature::Definition | Nature::Namespace | Nature::Review => return None,
         Nature::Plain => {
             let count = |field: &str| object[field].as_object().map_or(0, serde_json::Map::len);
             json!({"data": count("data") + count("binaryData")})

@@ -9,6 +9,8 @@ use std::cell::RefCell;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::size::note;
+
 /// Whole numbers up to here are the same as integers and as floating point.
 const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
@@ -192,7 +194,7 @@ impl<'de> Visitor<'de> for Node<'_> {
                 duplicates: self.duplicates,
             })?;
             if fields.contains_key(&name) {
-                self.duplicates.borrow_mut().push(path.to_string());
+                note(&mut self.duplicates.borrow_mut(), &path);
             }
             fields.insert(name, value);
         }
@@ -211,6 +213,14 @@ mod tests {
         let decoded = json(br#"{"spec":{"a":1,"list":[{"b":1,"b":2}],"a":3}}"#).unwrap();
         assert_eq!(decoded.value, json!({"spec": {"a": 3, "list": [{"b": 2}]}}));
         assert_eq!(decoded.duplicates, ["spec.list[0].b", "spec.a"]);
+    }
+
+    #[test]
+    fn thousands_of_duplicates_below_a_long_key_are_told_briefly() {
+        let fields = vec!["\"a\":1"; 100_000].join(",");
+        let text = format!("{{\"{}\":{{{fields}}}}}", "k".repeat(1_000_000));
+        let told: usize = json(text.as_bytes()).unwrap().duplicates.iter().map(String::len).sum();
+        assert!(told <= 110_000, "{told} bytes");
     }
 
     #[test]

@@ -31,6 +31,9 @@ pub(super) fn of_kind(api_version: &str, kind: &str) -> Option<&'static [Field]>
         ("v1", "Secret") => Some(SECRET),
         ("v1", "Event") => Some(EVENT),
         ("coordination.k8s.io/v1", "Lease") => Some(LEASE),
+        ("authorization.k8s.io/v1", "SelfSubjectAccessReview") => Some(ACCESS_REVIEW),
+        ("authorization.k8s.io/v1", "SelfSubjectRulesReview") => Some(RULES_REVIEW),
+        ("authentication.k8s.io/v1", "SelfSubjectReview") => Some(SUBJECT_REVIEW),
         // Options are sent in the version of the resource that they are for.
         (_, "DeleteOptions") => Some(DELETE_OPTIONS),
         _ => None,
@@ -52,6 +55,41 @@ const OBJECT_META: Shape = Shape::Message(&[
     field(13, "ownerReferences", Shape::List(&OWNER_REFERENCE)),
     field(14, "finalizers", Shape::List(&Shape::Text)),
 ]);
+
+const ACCESS_REVIEW: &[Field] = &[
+    field(1, "metadata", OBJECT_META),
+    field(
+        2,
+        "spec",
+        Shape::Message(&[
+            field(
+                1,
+                "resourceAttributes",
+                Shape::Message(&[
+                    field(1, "namespace", Shape::Text),
+                    field(2, "verb", Shape::Text),
+                    field(3, "group", Shape::Text),
+                    field(4, "version", Shape::Text),
+                    field(5, "resource", Shape::Text),
+                    field(6, "subresource", Shape::Text),
+                    field(7, "name", Shape::Text),
+                ]),
+            ),
+            field(
+                2,
+                "nonResourceAttributes",
+                Shape::Message(&[field(1, "path", Shape::Text), field(2, "verb", Shape::Text)]),
+            ),
+        ]),
+    ),
+];
+
+const RULES_REVIEW: &[Field] = &[
+    field(1, "metadata", OBJECT_META),
+    field(2, "spec", Shape::Message(&[field(1, "namespace", Shape::Text)])),
+];
+
+const SUBJECT_REVIEW: &[Field] = &[field(1, "metadata", OBJECT_META)];
 
 const OWNER_REFERENCE: Shape = Shape::Message(&[
     field(1, "kind", Shape::Text),

@@ -27,7 +27,15 @@ pub(crate) enum PathError {
     Unsupported(&'static str),
 }
 
+/// How many filters may stand inside each other.
+const FILTERS_MAX: usize = 8;
+
 pub(super) fn path(text: &str) -> Result<JsonPath, PathError> {
+    path_within(text, FILTERS_MAX)
+}
+
+/// Reads a path in which filters may stand inside each other so often.
+fn path_within(text: &str, filters: usize) -> Result<JsonPath, PathError> {
     let text = text.trim();
     let text = text
         .strip_prefix('{')
@@ -46,7 +54,7 @@ pub(super) fn path(text: &str) -> Result<JsonPath, PathError> {
             '.' if rest.len() == 1 => "",
             '.' if rest.starts_with(".[") => &rest[1..],
             '.' => field(&rest[1..], &mut steps),
-            '[' if rest.starts_with("[?(") => filter(&rest[3..], &mut steps)?,
+            '[' if rest.starts_with("[?(") => filter(&rest[3..], filters, &mut steps)?,
             '[' => bracket(&rest[1..], &mut steps)?,
             ' ' | '@' | '$' => &rest[1..],
             other => return Err(PathError::UnexpectedCharacter(other)),
@@ -139,7 +147,10 @@ fn slice(inside: &str) -> Result<Step, PathError> {
 }
 
 /// Reads what follows `[?(`.
-fn filter<'a>(text: &'a str, steps: &mut Vec<Step>) -> Result<&'a str, PathError> {
+fn filter<'a>(text: &'a str, filters: usize, steps: &mut Vec<Step>) -> Result<&'a str, PathError> {
+    let inner = filters
+        .checked_sub(1)
+        .ok_or(PathError::Unsupported("so many filters inside each other"))?;
     let end = filter_end(text).ok_or(PathError::UnclosedFilter)?;
     let inside = &text[..end];
     let after = text[end + 1..].strip_prefix(']').ok_or(PathError::UnclosedFilter)?;
@@ -160,14 +171,14 @@ fn filter<'a>(text: &'a str, steps: &mut Vec<Step>) -> Result<&'a str, PathError
                 _ => return Err(PathError::Unsupported("this filter operator")),
             };
             (
-                Test::Compare(comparison, operand(inside[at + length..].trim())?),
+                Test::Compare(comparison, operand(inside[at + length..].trim(), inner)?),
                 &inside[..at],
             )
         }
     };
     let (test, left) = test_and_left;
     steps.push(Step::Filter(Filter {
-        left: path(left)?,
+        left: path_within(left, inner)?,
         test,
     }));
     Ok(after)
@@ -190,14 +201,14 @@ fn filter_end(text: &str) -> Option<usize> {
     None
 }
 
-fn operand(text: &str) -> Result<Operand, PathError> {
+fn operand(text: &str, filters: usize) -> Result<Operand, PathError> {
     let invalid = || PathError::InvalidOperand(text.to_owned());
     match text.chars().next().ok_or_else(invalid)? {
         quote @ ('\'' | '"') => match quoted(&text[1..], quote) {
             Some((literal, "")) => Ok(Operand::Literal(Value::String(literal))),
             _ => Err(invalid()),
         },
-        '@' | '$' | '.' => Ok(Operand::Path(path(text)?)),
+        '@' | '$' | '.' => Ok(Operand::Path(path_within(text, filters)?)),
         _ => match serde_json::from_str(text.trim_start_matches('+')) {
             Ok(literal @ (Value::Bool(_) | Value::Number(_))) => Ok(Operand::Literal(literal)),
             _ => Err(invalid()),

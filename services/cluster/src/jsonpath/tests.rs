@@ -20,6 +20,19 @@ fn pod() -> Value {
 }
 
 #[test]
+fn filters_inside_each_other_are_bounded() {
+    // Each quote hides the closing parenthesis from the filter around it, and shows it to the one inside.
+    let nested = |times: usize| {
+        (0..times).fold("x".to_owned(), |inner, at| {
+            let quote = if at % 2 == 0 { '\'' } else { '"' };
+            format!(".a{quote}[?({inner})].b{quote}")
+        })
+    };
+    assert!(JsonPath::parse(&nested(1)).is_ok());
+    assert!(JsonPath::parse(&nested(100_000)).is_err());
+}
+
+#[test]
 fn fields_with_and_without_leading_dot_and_braces() {
     for path in [
         ".spec.replicas",

@@ -113,7 +113,7 @@ pub(super) fn removal_guards(resource: &Resource, object: &Value) -> Vec<Guard> 
     match resource.nature {
         Nature::Namespace => vec![Guard::NamespaceEmpty(meta::name(object).to_owned())],
         Nature::Definition => vec![Guard::ResourceEmpty(meta::name(object).into())],
-        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain => Vec::new(),
+        Nature::Custom | Nature::CoreEvent | Nature::Event | Nature::Plain | Nature::Review => Vec::new(),
     }
 }
 

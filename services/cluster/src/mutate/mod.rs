@@ -11,6 +11,7 @@ use crate::definition::Claims;
 use crate::meta;
 use crate::namespaces::{self, Phase};
 use crate::resource::{Nature, Resource, shown, stored};
+use crate::size::{OBJECT_BYTES_MAX, text_bytes};
 use crate::status::Status;
 use crate::store::{Guard, Intent, Mutation, ObjectKey, Revision, StoreError, WriteError};
 
@@ -109,6 +110,7 @@ pub(crate) async fn create(
     }
     let claims = claims(api, resource, &object);
     let object = admit::create(resource, object, namespace, &claims, author)?;
+    check_size(&object)?;
     let name = meta::name(&object).to_owned();
     let key = key(resource, namespace, &name);
     if dry_run {
@@ -127,6 +129,14 @@ pub(crate) async fn create(
         Ok(revision) => Ok(Written::Revision(revision)),
         Err(WriteError::Exists) => Err(exists(api, resource, &key).await),
         Err(error) => Err(write_failed(resource, &name, error)),
+    }
+}
+
+/// Many small changes make no object larger than one request could.
+fn check_size(object: &Value) -> Result<(), Status> {
+    match text_bytes(object) > OBJECT_BYTES_MAX {
+        true => Err(Status::object_too_large()),
+        false => Ok(()),
     }
 }
 
@@ -173,6 +183,7 @@ pub(crate) async fn change(
                 delete::removal_guards(resource, before),
             ),
         };
+        check_size(&object)?;
         if dry_run {
             return Ok(Written::Dry(Box::new(object)));
         }

@@ -1,13 +1,17 @@
 //! Patches of objects: JSON patch, merge patch, and strategic merge patch for built-in kinds. From an object and a
 //! patch to an object; refuses to know what may be changed. Server-side apply is no patch in this sense: see
-//! `fields`.
+//! `fields`. What JSON patches are bounded by (`json`) holds for any server of this API, and is public.
 
+mod json;
 mod strategic;
 
 use serde_json::Value;
 
 use crate::decode;
 use crate::status::Status;
+
+pub use crate::size::{OBJECT_BYTES_MAX, text_bytes};
+pub use json::{COPIED_BYTES_MAX, DEPTH_MAX, OPERATIONS_MAX, PatchRefusal, apply as apply_json};
 
 /// The kinds of patches, by content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +52,9 @@ impl Patch {
         let refused = |error: &dyn std::fmt::Display| Status::bad_request(format!("error decoding patch: {error}"));
         if patch_type == PatchType::Json {
             let steps: Vec<Value> = serde_json::from_slice(body).map_err(|error| refused(&error))?;
+            if steps.len() > OPERATIONS_MAX {
+                return Err(Status::too_much(PatchRefusal::TooManyOperations(steps.len())));
+            }
             // A list of what are no steps is a patch that does not fit anything.
             let patch = serde_json::from_value(Value::from(steps));
             let patch = patch.map_err(|error: serde_json::Error| Status::patch_fails(error.to_string()))?;
@@ -67,13 +74,20 @@ impl Patch {
     /// The object after the patch.
     ///
     /// # Errors
-    /// 422 when the patch does not fit the object.
+    /// 422 when the patch does not fit the object; 413 when it has more operations than are allowed.
     pub(crate) fn apply(&self, object: &Value) -> Result<Value, Status> {
+        if let Self::Json(patch) = self {
+            return apply_json(object, patch).map_err(|refusal| match refusal {
+                PatchRefusal::TooManyOperations(_) => Status::too_much(refusal.to_string()),
+                PatchRefusal::TooMuchCopied(_)
+                | PatchRefusal::TooDeep(_)
+                | PatchRefusal::TooMuchWork(_)
+                | PatchRefusal::DoesNotFit(_) => Status::patch_fails(refusal.to_string()),
+            });
+        }
         let mut patched = object.clone();
         match self {
-            Self::Json(patch) => {
-                json_patch::patch(&mut patched, patch).map_err(|error| Status::patch_fails(error.to_string()))?;
-            }
+            Self::Json(_) => {}
             Self::Merge(patch) => json_patch::merge(&mut patched, patch),
             Self::Strategic(patch) => strategic::merge(&mut patched, patch).map_err(Status::patch_fails)?,
         }

@@ -2,6 +2,8 @@
 //! references and conditions, which merge by their key, and finalizers, which merge as a set. The directives
 //! `$patch`, `$retainKeys`, `$setElementOrder` and `$deleteFromPrimitiveList` are honoured.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
@@ -51,12 +53,14 @@ pub(super) fn merge(object: &mut Value, patch: &Value) -> Result<(), String> {
         return Ok(());
     };
     if let Some(retained) = patch.get("$retainKeys").and_then(Value::as_array) {
-        fields.retain(|name, _| retained.iter().any(|kept| kept == name));
+        let retained: HashSet<&str> = retained.iter().filter_map(Value::as_str).collect();
+        fields.retain(|name, _| retained.contains(name.as_str()));
     }
     for (name, value) in patch {
         if let Some(list) = name.strip_prefix(DELETE_FROM_LIST) {
             if let (Some(Value::Array(present)), Value::Array(gone)) = (fields.get_mut(list), value) {
-                present.retain(|entry| !gone.contains(entry));
+                let gone: HashSet<String> = gone.iter().map(Value::to_string).collect();
+                present.retain(|entry| !gone.contains(&entry.to_string()));
             }
         } else if name.starts_with('$') {
             // The other directives say how to read what stands beside them.
@@ -100,27 +104,57 @@ fn merge_list(present: &mut Value, entries: &[Value], rule: &ListRule) -> Result
                     .collect();
                 return Ok(());
             }
-            for entry in entries {
-                let place = list.iter().position(|existing| existing[key] == entry[key]);
-                match (place, entry["$patch"] == "delete") {
-                    (Some(place), true) => {
-                        list.remove(place);
-                    }
-                    (Some(place), false) => merge(&mut list[place], entry)?,
-                    (None, true) => {}
-                    (None, false) => list.push(entry.clone()),
-                }
-            }
+            merge_by_key(list, entries, key)?;
         }
     }
     Ok(())
 }
 
+/// Merges entries into those with the same key, the first of each.
+fn merge_by_key(list: &mut Vec<Value>, entries: &[Value], key: &str) -> Result<(), String> {
+    let text = |entry: &Value| entry[key].to_string();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (place, entry) in list.iter().enumerate() {
+        places.entry(text(entry)).or_insert(place);
+    }
+    let mut gone = HashSet::new();
+    for entry in entries {
+        let place = places.get(&text(entry)).copied();
+        match (place, entry["$patch"] == "delete") {
+            (Some(place), true) => {
+                gone.insert(place);
+                places.remove(&text(entry));
+            }
+            (Some(place), false) => merge(&mut list[place], entry)?,
+            (None, true) => {}
+            (None, false) => {
+                places.insert(text(entry), list.len());
+                list.push(entry.clone());
+            }
+        }
+    }
+    let mut place = 0;
+    list.retain(|_| {
+        place += 1;
+        !gone.contains(&(place - 1))
+    });
+    Ok(())
+}
+
 /// What the patch adds stands before what was there, unless the patch itself places it after something that was.
 fn merged_set(present: &[Value], entries: &[Value]) -> Vec<Value> {
-    let place = |entry: &Value| present.iter().position(|known| known == entry);
-    let mut kept = present.iter().filter(|entry| !entries.contains(entry)).peekable();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (place, entry) in present.iter().enumerate() {
+        places.entry(entry.to_string()).or_insert(place);
+    }
+    let place = |entry: &Value| places.get(&entry.to_string()).copied();
+    let patched: HashSet<String> = entries.iter().map(Value::to_string).collect();
+    let mut kept = present
+        .iter()
+        .filter(|entry| !patched.contains(&entry.to_string()))
+        .peekable();
     let mut merged = Vec::new();
+    let mut added = HashSet::new();
     for entry in entries {
         while let (Some(at), Some(next)) = (place(entry), kept.peek()) {
             if place(next) > Some(at) {
@@ -128,7 +162,7 @@ fn merged_set(present: &[Value], entries: &[Value]) -> Vec<Value> {
             }
             merged.extend(kept.next().cloned());
         }
-        if !merged.contains(entry) {
+        if added.insert(entry.to_string()) {
             merged.push(entry.clone());
         }
     }

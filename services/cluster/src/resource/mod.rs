@@ -30,6 +30,8 @@ pub(crate) enum Nature {
     Event,
     /// A built-in kind without behaviour: configmaps, secrets, leases.
     Plain,
+    /// A question about the caller, which is answered and not stored.
+    Review,
 }
 
 /// The names of a resource, as in `spec.names` of a CustomResourceDefinition.
@@ -84,9 +86,12 @@ impl Resource {
         match self.nature {
             // Both faces of events share the core form.
             Nature::Event => "v1".to_owned(),
-            Nature::Custom | Nature::Definition | Nature::Namespace | Nature::CoreEvent | Nature::Plain => {
-                join_group(&self.group, &self.storage_version)
-            }
+            Nature::Custom
+            | Nature::Definition
+            | Nature::Namespace
+            | Nature::CoreEvent
+            | Nature::Plain
+            | Nature::Review => join_group(&self.group, &self.storage_version),
         }
     }
 

@@ -48,7 +48,8 @@ pub(crate) fn shown<'a>(resource: &Resource, revision: &'a Revision) -> Result<S
     object["apiVersion"] = Value::String(api_version);
     if let Some(structural) = &resource.schema {
         schema::prune(structural, &mut object);
-        schema::apply_defaults(structural, &mut object);
+        // An object from before the present schema is shown with the defaults that fit.
+        let _shown_in_part = schema::apply_defaults(structural, &mut object);
     }
     Ok(Shown::Object(object))
 }

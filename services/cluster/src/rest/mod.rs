@@ -9,6 +9,8 @@ mod reply;
 mod watch;
 mod write;
 
+mod review;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -86,6 +88,9 @@ pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, 
     check_name(path)?;
     check_subresource(resource, path)?;
     let call = Call { api, resource, request };
+    if resource.nature == Nature::Review {
+        return review::answer(&call);
+    }
     let reply = match (&request.method, &path.name, path.subresource) {
         (&Method::GET, None, None) => list::list_or_watch(&call).await,
         (&Method::GET, Some(name), _) => get(&call, name).await,

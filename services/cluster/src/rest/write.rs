@@ -84,6 +84,12 @@ pub(super) async fn put(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
     Ok(render::written(call, 200, written)?.warn(warnings))
 }
 
+/// An object that asks something and is not stored, with the warnings about it.
+pub(super) fn read_question(call: &Call<'_>) -> Result<(Value, Vec<String>), Status> {
+    let manner = manner(call, "CreateOptions")?;
+    read_object(call)?.checked(call.resource, manner.validation)
+}
+
 fn read_object(call: &Call<'_>) -> Result<Sent, Status> {
     let decoded = decode::by_media_type(&call.request.content_type, &call.request.body);
     let Decoded { value, duplicates } = decoded.map_err(|error| match error {

@@ -2,11 +2,27 @@
 //! what differs is that Go's `\d`, `\w`, `\s` and `\b` are ASCII, that a class has no set operations, and that a
 //! brace which repeats nothing stands for itself. Refuses to know where a pattern comes from.
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
+
+/// The most memory that one compiled pattern may take.
+pub(super) const COMPILED_BYTES_MAX: usize = 10 * 1024 * 1024;
+/// The longest `{least,most}` that can be a repetition, and the longest `[:class:]`: no more is looked through, so
+/// that a pattern of braces or brackets alone takes no time.
+const NOTATION_BYTES_MAX: usize = 32;
 
 /// Compiles `pattern` with Go's meaning.
 pub(super) fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    Regex::new(&translate(pattern))
+    compile_within(pattern, COMPILED_BYTES_MAX)
+}
+
+/// Compiles `pattern` if the result takes at most so many bytes.
+pub(super) fn compile_within(pattern: &str, bytes_max: usize) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(&translate(pattern)).size_limit(bytes_max).build()
+}
+
+/// The beginning of a text in which a notation must end.
+fn notation(text: &str) -> &str {
+    &text[..text.floor_char_boundary(NOTATION_BYTES_MAX)]
 }
 
 fn translate(pattern: &str) -> String {
@@ -28,7 +44,7 @@ fn translate(pattern: &str) -> String {
                     out.push('^');
                 }
             }
-            '[' if rest.starts_with("[:") && rest.contains(":]") => {
+            '[' if rest.starts_with("[:") && notation(rest).contains(":]") => {
                 taken = rest.find(":]").expect("just found") + 2;
                 out.push_str(&rest[..taken]);
             }
@@ -94,7 +110,7 @@ fn escape(rest: &str, in_class: bool, out: &mut String) -> usize {
 
 /// Whether the brace at the start of `rest` is a repetition: `{2}`, `{2,}`, `{2,5}`.
 fn repeats(rest: &str) -> bool {
-    let Some((inside, _)) = rest[1..].split_once('}') else {
+    let Some((inside, _)) = notation(&rest[1..]).split_once('}') else {
         return false;
     };
     let (least, most) = inside.split_once(',').unwrap_or((inside, "0"));
@@ -143,6 +159,13 @@ mod tests {
         assert!(matches("^a{,2}$", "a{,2}"));
         assert!(matches("^{a}$", "{a}"));
         assert!(matches(r"^\x{41}\p{Lu}a{1,}$", "AÉaa"));
+    }
+
+    #[test]
+    fn a_brace_or_a_class_is_looked_for_nearby() {
+        // Looking through the whole rest for each of them would take minutes.
+        assert!(matches(&format!("^{}$", "{".repeat(100_000)), &"{".repeat(100_000)));
+        assert!(matches(&format!("^[{}x]$", "[:".repeat(100_000)), ":"));
     }
 
     #[test]

@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
+/// How much of a wrong value is told.
+const SHOWN_BYTES_MAX: usize = 16 * 1024;
+
 /// A text in double quotes with Go's escapes.
 pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -59,6 +62,15 @@ pub(crate) fn float(value: f64) -> String {
 
 /// The value in `Invalid value: …`: scalars plainly, texts quoted, the rest as JSON.
 pub(super) fn bad_value(value: &Value) -> String {
+    let mut shown = whole(value);
+    if shown.len() > SHOWN_BYTES_MAX {
+        shown.truncate(shown.floor_char_boundary(SHOWN_BYTES_MAX));
+        shown.push('…');
+    }
+    shown
+}
+
+fn whole(value: &Value) -> String {
     match value {
         Value::Bool(flag) => flag.to_string(),
         Value::Number(value) => number(value),

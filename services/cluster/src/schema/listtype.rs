@@ -4,10 +4,13 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::problem::{FieldError, Path};
+use super::problem::{FieldError, Path, is_enough};
 use super::structural::{Additional, ListType, Structural};
 
 pub(super) fn check(schema: &Structural, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if is_enough(errors) {
+        return;
+    }
     match value {
         Value::Object(fields) => {
             for (name, inner) in fields {

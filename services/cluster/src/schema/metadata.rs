@@ -5,8 +5,9 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::problem::{FieldError, Path};
+use super::problem::{FieldError, Path, is_enough};
 use super::structural::{Additional, Structural};
+use crate::size::note;
 
 /// Metadata that cannot be read. The text is the API server's, to stand after `… cannot be handled as a …: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -102,6 +103,9 @@ pub(super) fn drop_unknown(value: &mut Value, path: &Path<'_>, removed: &mut Vec
 
 /// Checks that resources inside `value` have a type and readable metadata.
 pub(super) fn check_embedded(schema: &Structural, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if is_enough(errors) {
+        return;
+    }
     match value {
         Value::Object(fields) => {
             if schema.embedded_resource {
@@ -169,7 +173,7 @@ fn record(
     let mut outcome = Ok(());
     fields.retain(|name, value| {
         let Some((_, field)) = shape.fields.iter().find(|(known, _)| known == name) else {
-            removed.push(Path::Field(path, name).to_string());
+            note(removed, &Path::Field(path, name));
             return false;
         };
         if outcome.is_ok() {

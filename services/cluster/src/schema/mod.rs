@@ -20,7 +20,7 @@ mod prune;
 mod structural;
 mod validate;
 
-pub(crate) use defaults::apply_defaults;
+pub(crate) use defaults::{TooLarge, apply_defaults};
 pub(crate) use go_text::{number as number_text, quote};
 pub(crate) use metadata::coerce_metadata;
 pub(crate) use problem::FieldError;

@@ -154,6 +154,16 @@ impl FieldError {
     }
 }
 
+/// How many characters of a name are told: a map may have keys of a megabyte, and below them much that is wrong.
+const NAME_MAX: usize = 512;
+/// How many problems of one object are told.
+const PROBLEMS_MAX: usize = 1000;
+
+/// Whether there are so many problems that no more are looked for.
+pub(super) fn is_enough(errors: &[FieldError]) -> bool {
+    errors.len() >= PROBLEMS_MAX
+}
+
 /// The way from the root to a value, kept on the stack of the walk and written out only for a problem.
 #[derive(Clone, Copy)]
 pub(super) enum Path<'a> {
@@ -170,10 +180,10 @@ impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => Ok(()),
-            Self::Field(Self::Root, name) => f.write_str(name),
-            Self::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Self::Field(Self::Root, name) => write!(f, "{name:.NAME_MAX$}"),
+            Self::Field(parent, name) => write!(f, "{parent}.{name:.NAME_MAX$}"),
             Self::Item(parent, index) => write!(f, "{parent}[{index}]"),
-            Self::Key(parent, key) => write!(f, "{parent}[{key}]"),
+            Self::Key(parent, key) => write!(f, "{parent}[{key:.NAME_MAX$}]"),
         }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::metadata;
 use super::problem::Path;
 use super::structural::{Additional, Structural};
+use crate::size::note;
 
 /// Fields that every resource has.
 fn is_resource_field(name: &str) -> bool {
@@ -104,7 +105,7 @@ fn object(known: Known<'_>, fields: &mut Map<String, Value>, path: &Path<'_>, re
             Some((None, Additional::Any | Additional::Refused)) => node(Known::by(None), value, &here, removed),
             Some((None, Additional::Unsaid)) if known.keep => {}
             None | Some((None, Additional::Unsaid)) => {
-                removed.push(here.to_string());
+                note(removed, &here);
                 return false;
             }
         }
@@ -135,6 +136,25 @@ mod tests {
         assert_eq!(removed, ["spec.foo", "spec.list[1].bar", "zz"]);
         assert_eq!(object["spec"], json!({"a": "b", "list": [{"x": 1}, {}]}));
         assert_eq!(object["metadata"], json!({"name": "n"}));
+    }
+
+    #[test]
+    fn thousands_of_unknown_fields_below_a_long_key_are_told_briefly() {
+        let schema = json!({"type": "object", "properties": {"map": {"type": "object", "additionalProperties": {
+            "type": "object", "properties": {"a": {"type": "string"}}}}}});
+        let unknown: Map<String, Value> = (0..100_000).map(|at| (at.to_string(), json!(1))).collect();
+        let mut map = Map::new();
+        map.insert("k".repeat(1_000_000), unknown.into());
+        let (object, removed) = pruned(schema, json!({ "map": map }));
+        let told: usize = removed.iter().map(String::len).sum();
+        assert!(told <= 110_000, "{told} bytes");
+        assert!(
+            object["map"]
+                .as_object()
+                .unwrap()
+                .values()
+                .all(|left| *left == json!({}))
+        );
     }
 
     #[test]

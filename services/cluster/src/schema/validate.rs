@@ -3,11 +3,11 @@
 
 mod scalar;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::problem::{FieldError, Path};
+use super::problem::{FieldError, Path, is_enough};
 use super::structural::{Additional, ListType, Structural};
 use super::{go_text, listtype, metadata};
 
@@ -47,6 +47,9 @@ pub(super) fn type_name(value: &Value) -> &'static str {
 /// of an `anyOf` or `oneOf` is chosen.
 fn node(schema: &Structural, value: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) -> u32 {
     let mut passed = 0;
+    if is_enough(errors) {
+        return passed;
+    }
     let typed = schema.kind.is_some() || schema.int_or_string || schema.rules.format.is_some();
     if value.is_null() {
         passed += scalar::kind(schema, value, path, errors);
@@ -97,10 +100,9 @@ fn list(
 ) -> u32 {
     let mut passed = 2;
     if let Some(item_schema) = &schema.items {
+        let before = entries_by_key(schema, old);
         for (index, item) in items.iter().enumerate() {
-            let old_item = old
-                .and_then(Value::as_array)
-                .and_then(|old| same_entry(schema, item, old));
+            let old_item = key_of(schema, item).and_then(|key| before.get(&key).copied());
             passed += inner(item_schema, item, old_item, &Path::Item(path, index), errors);
         }
     }
@@ -115,15 +117,25 @@ fn list(
     passed
 }
 
-/// The entry of an old list that `item` continues: only the entries of list maps can be told apart, by keys that are
-/// all there.
-fn same_entry<'a>(schema: &Structural, item: &Value, old: &'a [Value]) -> Option<&'a Value> {
-    let is_key = |value: Option<&Value>| value.is_some_and(|value| !value.is_object() && !value.is_array());
-    if schema.list_type != ListType::Map || !schema.list_map_keys.iter().all(|key| is_key(item.get(key))) {
+/// The entries of an old list by their keys, the first of each: only the entries of list maps can be told apart.
+fn entries_by_key<'a>(schema: &Structural, old: Option<&'a Value>) -> HashMap<String, &'a Value> {
+    let mut entries = HashMap::new();
+    for entry in old.and_then(Value::as_array).into_iter().flatten() {
+        if let Some(key) = key_of(schema, entry) {
+            entries.entry(key).or_insert(entry);
+        }
+    }
+    entries
+}
+
+/// The key of a list map's entry, where all of its fields are there.
+fn key_of(schema: &Structural, entry: &Value) -> Option<String> {
+    if schema.list_type != ListType::Map {
         return None;
     }
-    old.iter()
-        .find(|old| schema.list_map_keys.iter().all(|key| old.get(key) == item.get(key)))
+    let field = |key: &String| entry.get(key).filter(|value| !value.is_object() && !value.is_array());
+    let fields: Option<Vec<&Value>> = schema.list_map_keys.iter().map(field).collect();
+    serde_json::to_string(&fields?).ok()
 }
 
 fn object(

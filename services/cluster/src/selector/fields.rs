@@ -1,6 +1,6 @@
 //! Field selectors: `metadata.name=a,spec.color!=red`, with `\,` `\=` and `\\` for the characters themselves.
 
-use super::SelectorError;
+use super::{SelectorError, TERMS_MAX};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
@@ -31,6 +31,9 @@ impl FieldSelector {
                 value,
                 equal,
             });
+            if requirements.len() > TERMS_MAX {
+                return Err(SelectorError::TooMany);
+            }
         }
         Ok(Self { requirements })
     }
@@ -50,6 +53,17 @@ impl FieldSelector {
     /// The fields it looks at.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.requirements.iter().map(|requirement| requirement.field.as_str())
+    }
+
+    /// The requirements on those fields alone.
+    pub fn only(&self, is_kept: impl Fn(&str) -> bool) -> Self {
+        let kept = self
+            .requirements
+            .iter()
+            .filter(|requirement| is_kept(&requirement.field));
+        Self {
+            requirements: kept.cloned().collect(),
+        }
     }
 
     /// Whether an object is selected whose fields `lookup` gives (the empty string for an absent one).
@@ -118,6 +132,13 @@ mod tests {
         assert!(matches(r"metadata.name==a\,b\=c,spec.x="));
         assert!(matches("metadata.name!=x"));
         assert!(!matches(r"metadata.name!=a\,b\=c"));
+    }
+
+    #[test]
+    fn a_selector_has_a_thousand_terms_at_most() {
+        let terms = |count: usize| vec!["metadata.name!=b"; count].join(",");
+        assert!(FieldSelector::parse(&terms(TERMS_MAX)).is_ok());
+        assert_eq!(FieldSelector::parse(&terms(TERMS_MAX + 1)), Err(SelectorError::TooMany));
     }
 
     #[test]

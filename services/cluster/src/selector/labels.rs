@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::SelectorError;
+use super::{SelectorError, TERMS_MAX};
 use crate::names;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,9 @@ impl LabelSelector {
         let mut requirements = Vec::new();
         while tokens.peek().is_some() {
             requirements.push(requirement(&mut tokens)?);
+            if requirements.len() > TERMS_MAX {
+                return Err(SelectorError::TooMany);
+            }
             match tokens.next() {
                 None => break,
                 Some(Token::Comma) => {
@@ -206,6 +209,9 @@ fn values(key: &str, tokens: &mut Peekable<'_>) -> Result<Vec<String>, SelectorE
             _ => String::new(),
         };
         found.push(word);
+        if found.len() > TERMS_MAX {
+            return Err(SelectorError::TooMany);
+        }
         match tokens.next() {
             Some(Token::Comma) => {}
             Some(Token::Close) => return Ok(found),
@@ -273,6 +279,23 @@ mod tests {
             assert_eq!(matches(selector, &labels), truth, "{selector}");
         }
         assert!(matches("!a", &Value::Null));
+    }
+
+    #[test]
+    fn a_selector_has_a_thousand_terms_at_most() {
+        let terms = |count: usize| vec!["a!=b"; count].join(",");
+        let values = |count: usize| format!("a in ({})", vec!["b"; count].join(","));
+        for text in [terms(TERMS_MAX), values(TERMS_MAX)] {
+            assert!(LabelSelector::parse(&text).is_ok());
+        }
+        for text in [
+            terms(TERMS_MAX + 1),
+            values(TERMS_MAX + 1),
+            terms(100_000),
+            values(100_000),
+        ] {
+            assert_eq!(LabelSelector::parse(&text), Err(SelectorError::TooMany));
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{Cause, Details, Named, Status};
 use crate::browser::PageSign;
 use crate::schema::FieldError;
+use crate::size::OBJECT_BYTES_MAX;
 
 fn about(resource: Named<'_>, name: &str) -> Details {
     Details {
@@ -270,11 +271,17 @@ impl Status {
 
     /// 413.
     pub(crate) fn too_large(limit_bytes: usize) -> Self {
-        Self::failure(
-            413,
-            "RequestEntityTooLarge",
-            format!("Request entity too large: limit is {limit_bytes}"),
-        )
+        Self::too_much(format_args!("limit is {limit_bytes}"))
+    }
+
+    /// 413: what the body asks for is more than is done.
+    pub(crate) fn too_much(why: impl std::fmt::Display) -> Self {
+        Self::failure(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
+    }
+
+    /// 413: an object would be larger than one may be.
+    pub(crate) fn object_too_large() -> Self {
+        Self::too_large(OBJECT_BYTES_MAX)
     }
 
     /// 415.

@@ -3,6 +3,7 @@
 
 mod complete;
 mod keywords;
+mod patterns;
 mod shape;
 mod structure;
 
@@ -27,6 +28,7 @@ pub(super) fn checked(
     };
     let mut errors = Vec::new();
     shape::check(schema, &path, &mut errors);
+    patterns::check(schema, &path, &mut errors);
     if !errors.is_empty() {
         return Err(sorted(errors));
     }

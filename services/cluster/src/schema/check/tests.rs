@@ -16,6 +16,21 @@ fn with_spec(spec: Value) -> Value {
 }
 
 #[test]
+fn the_patterns_of_a_schema_are_bounded_together() {
+    let with_patterns = |count: usize| {
+        let field = |at: usize| (format!("f{at}"), json!({"type": "string", "pattern": "^\\pL{40}$"}));
+        let fields: serde_json::Map<String, Value> = (0..count).map(field).collect();
+        Structural::parse(&json!({"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}))
+    };
+    assert!(with_patterns(3).is_ok());
+    let refused = with_patterns(300).unwrap_err();
+    assert_eq!(
+        refused[0].message,
+        "Forbidden: the patterns of a schema may take at most 67108864 bytes of memory together"
+    );
+}
+
+#[test]
 fn a_usual_schema_is_accepted() {
     let schema = json!({"type": "object", "description": "d", "required": ["spec"], "properties": {
         "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},

@@ -18,6 +18,22 @@ fn spec(schema: Value) -> Value {
 }
 
 #[test]
+fn entries_of_long_list_maps_are_found_by_their_keys() {
+    let schema = Structural::parse(&json!({"type": "object", "properties": {"list": {
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "required": ["name"], "properties": {
+            "name": {"type": "string"}, "n": {"type": "integer", "maximum": 5}}}}}}))
+    .unwrap();
+    // Compared one with each other, these would be ten thousand million pairs.
+    let entry = |at: usize| json!({"name": at.to_string(), "n": 7});
+    let old = json!({"list": (0..100_000).map(entry).collect::<Vec<_>>()});
+    let new = json!({"list": (0..100_000).rev().map(entry).collect::<Vec<_>>()});
+    assert!(validate_update(&schema, &new, Some(&old)).is_empty());
+    let errors = validate_update(&schema, &new, None);
+    assert_eq!(errors.len(), 1000, "what is wrong is told a thousand times at most");
+}
+
+#[test]
 fn a_wrong_type_is_named_with_what_was_found() {
     let schema = spec(json!({"type": "object", "properties": {
         "tier": {"type": "integer"}, "port": {"x-kubernetes-int-or-string": true}, "on": {"type": "boolean"}}}));
