@@ -8,7 +8,7 @@ use kindex_runtime::object::Object;
 use serde_json::{Value, json};
 
 use super::following::{Watch, delete, label, list_version, scenarios};
-use super::stage::{FINAL, MODELS, Stage, ask, manifest, model};
+use super::stage::{FINAL, MODELS, Stage, ask, manifest, model, names};
 
 scenarios!(
     who_saw_it_in_between_is_told_that_it_left,
@@ -16,6 +16,7 @@ scenarios!(
     whose_name_was_taken_past_the_server_is_gone,
     what_left_the_selector_before_it_left_the_cluster_is_gone,
     what_hangs_about_in_the_cluster_is_told_of_as_sql_has_it,
+    a_field_of_a_key_selects_in_both_places,
 );
 
 async fn watch(stage: &Stage, from: &str, selector: &str) -> Watch {
@@ -110,5 +111,37 @@ async fn what_hangs_about_in_the_cluster_is_told_of_as_sql_has_it(stage: Stage) 
     stage.release("a").await;
     let told = told_until_created(&stage, &mut of_new, "last", json!({"team": "y"})).await;
     assert!(!told.contains(&"DELETED a".to_owned()), "{told:?}");
+    stage.end().await;
+}
+
+/// Lists and watches by a field that an archived object loses by a change in SQL.
+async fn a_field_of_a_key_selects_in_both_places(stage: Stage) {
+    let of = |algorithm: &str| json!({ "algorithm": algorithm });
+    stage.create_evicted("archived", json!({}), of("xgb")).await;
+    stage.create("live", json!({}), of("xgb")).await;
+    stage.create("other", json!({}), of("svm")).await;
+    let selected = format!("{MODELS}?fieldSelector=spec.algorithm%3Dxgb");
+    let (code, list) = ask(&stage.api, "GET", &selected, &Value::Null).await;
+    assert_eq!((code, names(&list)), (200, vec!["live", "archived"]), "{list}");
+
+    let from = list_version(&stage.api).await;
+    let mut by_xgb = Watch::begin(
+        &stage.api,
+        &format!("resourceVersion={from}&fieldSelector=spec.algorithm%3Dxgb"),
+    )
+    .await;
+    let mut by_svm = Watch::begin(
+        &stage.api,
+        &format!("resourceVersion={from}&fieldSelector=spec.algorithm%3Dsvm"),
+    )
+    .await;
+    let (code, answer) = ask(&stage.api, "PATCH", &model("archived"), &json!({"spec": of("svm")})).await;
+    assert_eq!(code, 200, "{answer}");
+    assert_eq!(by_xgb.told().await, "DELETED archived");
+    assert_eq!(by_svm.told().await, "MODIFIED archived");
+    let (code, answer) = ask(&stage.api, "PATCH", &model("live"), &json!({"spec": of("svm")})).await;
+    assert_eq!(code, 200, "{answer}");
+    assert_eq!(by_xgb.told().await, "DELETED live");
+    assert_eq!(by_svm.told().await, "ADDED live");
     stage.end().await;
 }

@@ -155,6 +155,20 @@ impl JsonSchema {
         }
     }
 
+    /// What is declared at the end of a path of properties.
+    pub(super) fn at<'a>(&self, mut path: impl Iterator<Item = &'a str>) -> Option<&Self> {
+        path.try_fold(self, |schema, name| schema.properties.get(name))
+    }
+
+    /// Whether field selectors may select by such a value: a text, an integer or a bool, and nothing that may be two
+    /// of them.
+    pub(super) fn is_selectable(&self) -> bool {
+        match self.ty {
+            Some(JsonType::String | JsonType::Integer | JsonType::Boolean) => !self.int_or_string,
+            Some(JsonType::Object | JsonType::Array | JsonType::Number) | None => false,
+        }
+    }
+
     /// The same, with a description where `text` holds one.
     pub(super) fn described(mut self, text: &str) -> Self {
         if !text.is_empty() {

@@ -10,6 +10,9 @@ use self::json_schema::JsonSchema;
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::model::{Kind, Model, PrinterColumn, Shape, SubresourceStatus};
 
+/// The most selectable fields of a version.
+const SELECTABLE_FIELDS_MAX: usize = 8;
+
 /// Where the manifest of a kind lies, if it has one.
 pub(super) fn path(kind: &Kind) -> Option<RelativePath> {
     match kind.shape {
@@ -52,11 +55,13 @@ fn names(kind: &Kind) -> Names<'_> {
 }
 
 fn version<'a>(model: &Model, kind: &'a Kind) -> Version<'a> {
+    let root = schema::root(model, kind);
     Version {
         additional_printer_columns: kind.printer_columns.iter().map(printer_column).collect(),
         name: kind.version.as_str(),
+        selectable_fields: selectable_fields(kind, &root),
         schema: Validation {
-            open_api_v3_schema: schema::root(model, kind),
+            open_api_v3_schema: root,
         },
         served: true,
         storage: true,
@@ -65,6 +70,24 @@ fn version<'a>(model: &Model, kind: &'a Kind) -> Version<'a> {
             SubresourceStatus::Absent => None,
         },
     }
+}
+
+/// The fields by which field selectors may select: those of the declared keys, in their order, as far as Kubernetes
+/// lets them be selected by.
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/>
+fn selectable_fields(kind: &Kind, root: &JsonSchema) -> Vec<SelectableField> {
+    let mut fields: Vec<SelectableField> = Vec::new();
+    let columns = kind.keys.iter().flat_map(|key| &key.columns);
+    for column in columns.filter_map(|name| kind.column(name)) {
+        let json_path = format!(".{}", column.path.json_dotted());
+        let is_metadata = column.path.json().next() == Some("metadata");
+        let is_known = fields.iter().any(|field| field.json_path == json_path);
+        if !is_metadata && !is_known && root.at(column.path.json()).is_some_and(JsonSchema::is_selectable) {
+            fields.push(SelectableField { json_path });
+        }
+    }
+    fields.truncate(SELECTABLE_FIELDS_MAX);
+    fields
 }
 
 /// A column with a priority above 0 is shown only with `-o wide`.
@@ -120,6 +143,8 @@ struct Version<'a> {
     additional_printer_columns: Vec<AdditionalPrinterColumn<'a>>,
     name: &'a str,
     schema: Validation,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    selectable_fields: Vec<SelectableField>,
     served: bool,
     storage: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,6 +162,12 @@ struct AdditionalPrinterColumn<'a> {
     priority: Option<u8>,
     #[serde(rename = "type")]
     ty: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SelectableField {
+    json_path: String,
 }
 
 #[derive(Serialize)]

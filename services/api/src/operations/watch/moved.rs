@@ -173,14 +173,18 @@ pub(super) struct Filter {
     namespace: Option<String>,
     labels: LabelSelector,
     fields: FieldSelector,
+    /// What of `fields` no change of an object can alter.
+    named: FieldSelector,
 }
 
 impl Filter {
     pub(super) fn of(which: &ListOptions) -> Result<Self, SelectorError> {
+        let fields = FieldSelector::parse(&which.fields)?;
         Ok(Self {
             namespace: which.namespace.clone(),
             labels: LabelSelector::parse(&which.labels)?,
-            fields: FieldSelector::parse(&which.fields)?,
+            named: fields.only(|field| field.starts_with("metadata.")),
+            fields,
         })
     }
 
@@ -198,9 +202,10 @@ impl Filter {
             return Ok(None);
         }
         let object: Value = serde_json::from_str(moved.row.object.text())?;
-        // An object keeps the fields that a selector may name.
-        let is_named = self.fields.matches(|field| text_at(&object, field));
-        let was_seen = is_named && moved.before.iter().any(|labels| self.labels.matches(&json!(labels)));
+        // An object keeps its name and namespace. What its other fields were before is not known: the watch may have
+        // seen it, and to be told of the end of an object that one never saw does no harm.
+        let was_named = self.named.matches(|field| text_at(&object, field));
+        let was_seen = was_named && moved.before.iter().any(|labels| self.labels.matches(&json!(labels)));
         let is_there = moved.row.life == Life::Evicted && moved.successor.is_none();
         let r#type = match (was_seen, is_there && self.sees(&object)) {
             (false, false) => return Ok(None),
