@@ -188,7 +188,7 @@ impl Ingestion {
         let status = ingester.status();
         let behind = status.kinds.iter().filter(|kind| !kind.is_caught_up());
         behind
-            .map(|kind| format!("{}: {}, {} pending", kind.kind, kind.phase, kind.pending))
+            .map(|kind| format!("{}: {}, {} pending", kind.kind, kind.phase, kind.pending - kind.held))
             .collect()
     }
 

@@ -57,6 +57,7 @@ mod tests {
             version: ResourceVersion(version),
             deletion_timestamp: None,
             guarded: true,
+            held: false,
             deleting: false,
             immutable: false,
         }

@@ -78,6 +78,8 @@ pub struct IngesterConfig {
     pub compare_period: Duration,
     /// The same for single kinds.
     pub compare_period_map: BTreeMap<&'static str, Duration>,
+    /// How long our finalizer stays on an object that is being deleted while others hold it.
+    pub finalizer_wait: Duration,
     /// Whether objects that lack our finalizer are given it; `None`: as the command decides.
     pub adopt_finalizers: Option<bool>,
     /// Live rows without an object that a comparison may always close.
@@ -100,6 +102,7 @@ impl Default for IngesterConfig {
             requeue_period_map: BTreeMap::new(),
             compare_period: settings.compare_period,
             compare_period_map: BTreeMap::new(),
+            finalizer_wait: settings.finalizer_wait,
             adopt_finalizers: None,
             max_orphans: settings.orphan_guard.rows_max,
             max_orphans_map: BTreeMap::new(),
@@ -205,6 +208,7 @@ impl Config {
             requeue_period: *period.unwrap_or(&ingester.requeue_period),
             compare_period: *comparison.unwrap_or(&ingester.compare_period),
             deletion_delay: self.metadata_storage.deletion_delay,
+            finalizer_wait: ingester.finalizer_wait,
             adopt_finalizers: ingester.adopt_finalizers.unwrap_or(adopt_finalizers),
             version_cache: self.metadata_storage.enable_resource_version_cache,
             orphan_guard: OrphanGuard {
@@ -353,6 +357,9 @@ fn read_ingester(reader: &mut Reader<'_>, mut stanza: Stanza, registry: &Registr
         compare_period_map: reader.by_kind(stanza, "comparePeriodMap", registry, |reader, value| {
             reader.duration_of("comparePeriodMap", value)
         }),
+        finalizer_wait: reader
+            .duration(stanza, "finalizerWait")
+            .unwrap_or(defaults.finalizer_wait),
         adopt_finalizers: reader.flag(stanza, "adoptFinalizers"),
         max_orphans: reader
             .number(stanza, "maxOrphans", 0, u32::MAX)

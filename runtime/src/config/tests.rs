@@ -70,6 +70,7 @@ ingester:
   concurrentReconciles: 2
   requeuePeriod: 45s
   adoptFinalizers: true
+  finalizerWait: 3m
   concurrentReconcilesMap:
     pipelinerun: 8
   comparePeriod: 12h
@@ -112,6 +113,7 @@ fn every_key_of_the_ingester_has_an_effect_on_each_kind() {
     assert_eq!(model.requeue_period, Duration::from_secs(90));
     assert_eq!(model.compare_period, Duration::from_secs(12 * 3_600));
     assert_eq!(model.deletion_delay, Duration::from_secs(10));
+    assert_eq!(model.finalizer_wait, Duration::from_secs(180));
     assert!(model.version_cache && model.adopt_finalizers);
     let run = config.settings(&PIPELINE_RUN, false);
     assert_eq!(run.concurrent_reconciles, 8);

@@ -23,8 +23,11 @@ mod tests;
 pub enum Observed {
     /// The object is not there any more.
     Gone {
-        /// Version of its last text, where a delete event brought one.
-        last: Option<ResourceVersion>,
+        /// Its last text, where one is known.
+        last: Option<Head>,
+        /// The newest version in which it was seen while it was there, where this is known. A delete event has a
+        /// version of its own and the text of the version before.
+        seen: Option<ResourceVersion>,
     },
     /// The object is there.
     Present(Head),
@@ -39,6 +42,8 @@ pub struct Head {
     pub deletion_timestamp: Option<Timestamp>,
     /// Whether `metadata.finalizers` holds ours.
     pub guarded: bool,
+    /// Whether it holds finalizers of others.
+    pub held: bool,
     /// Whether the Deleting annotation is `"true"`.
     pub deleting: bool,
     /// Whether the Immutable annotation is `"true"`, or the kind is declared immutable.
@@ -54,12 +59,13 @@ impl Head {
             version: metadata.resource_version,
             deletion_timestamp: metadata.deletion_timestamp,
             guarded: metadata.finalizers.iter().any(|f| f == platform.finalizer),
+            held: metadata.finalizers.iter().any(|f| f != platform.finalizer),
             deleting: says(platform.deleting),
             immutable: kind.immutable || says(platform.immutable),
         }
     }
 
-    /// Whether the object is on its way out of the cluster, and since when if it says so.
+    /// Whether the object is on its way out of the cluster.
     pub fn is_leaving(&self) -> bool {
         self.deletion_timestamp.is_some() || self.deleting
     }
@@ -133,6 +139,9 @@ pub struct Context {
     pub leaving_for: Duration,
     /// How long a soft delete waits after the deletion was asked for.
     pub deletion_delay: Duration,
+    /// How long our finalizer stays on an object that is being deleted while others hold it, since the object was
+    /// seen leaving.
+    pub finalizer_wait: Duration,
     /// Whether objects that lack our finalizer are given it.
     pub adopt_finalizers: bool,
     /// Where the observation is the cluster's answer to [`Then::Confirm`]: the row that
@@ -176,6 +185,8 @@ pub enum Then {
     },
     /// Decide again after this long.
     Wait(Duration),
+    /// Others hold the object: decide again when it changes, or after this long.
+    WaitForOthers(Duration),
     /// Ask the cluster for the object and decide again on its answer.
     Confirm,
     /// The cluster is older than SQL: forget the row's version and decide again.
@@ -212,10 +223,11 @@ impl Action {
 /// # Guarantees
 /// Total: every observation with every row has an answer. An answer that lets the
 /// object leave the cluster (`Release`, `Delete`) writes the observed version first,
-/// unless SQL holds it or a version that differs only by our own delete.
+/// unless SQL holds it or a version that differs only by our own delete. Our finalizer goes last, unless
+/// others hold the object for longer than [`Context::finalizer_wait`].
 pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Action {
     let head = match observed {
-        Observed::Gone { last } => return decide_gone(*last, row, context),
+        Observed::Gone { last, seen } => return decide_gone(last.as_ref(), *seen, row, context),
         Observed::Present(head) => head,
     };
     if let Some(row) = row {
@@ -230,7 +242,7 @@ pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Acti
         if head.guarded {
             decide_deletion(head, time, row, context)
         } else {
-            decide_unguarded_deletion(head, row)
+            decide_unguarded_deletion(head, row, context)
         }
     } else if head.deleting {
         decide_deleting_annotation(head, row, context)
@@ -241,13 +253,24 @@ pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Acti
     }
 }
 
-/// A soft delete waits for a transaction that still holds the row, where a read does not.
-fn decide_gone(last: Option<ResourceVersion>, row: Option<&Row>, context: &Context) -> Action {
+/// A soft delete waits for a transaction that still holds the row, where a read does not. A row that is not live any
+/// more gets the last text where others wrote it, and not where the delete event is the echo of our own effect.
+fn decide_gone(last: Option<&Head>, seen: Option<ResourceVersion>, row: Option<&Row>, context: &Context) -> Action {
     let write = match row {
         None => context.unsure.then_some(Write::SoftDelete),
-        Some(row) if row.life != Life::Live => None,
-        Some(row) if last.is_some_and(|last| last > row.version) => Some(store(Life::Deleted)),
-        Some(_) => Some(Write::SoftDelete),
+        Some(row) => {
+            let newer = last.filter(|last| last.version > row.version);
+            let unstored = newer.filter(|_| seen.is_some_and(|seen| seen > row.version));
+            match row.life {
+                Life::Live if newer.is_some() => Some(store(Life::Deleted)),
+                Life::Live => Some(Write::SoftDelete),
+                Life::Evicted => unstored.map(|last| match asked_by_us(last, context) {
+                    true => store(Life::Evicted),
+                    false => store(Life::Deleted),
+                }),
+                Life::Deleted => unstored.map(|_| store(Life::Deleted)),
+            }
+        }
     };
     Action {
         write,
@@ -268,42 +291,45 @@ fn decide_older(head: &Head, row: &Row, context: &Context) -> Action {
 }
 
 fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>, context: &Context) -> Action {
-    let release = |life| Action {
-        write: needed(head, row, life, context),
-        then: Then::Release,
+    // What a row says that has come to its end; another one is closed once nothing is waited for.
+    let (settled, meanwhile) = match row.map(|row| row.life) {
+        Some(Life::Deleted) => (Some(Life::Deleted), Life::Deleted),
+        Some(Life::Evicted) => (asked_by_us(head, context).then_some(Life::Evicted), Life::Evicted),
+        Some(Life::Live) | None => (None, Life::Live),
     };
-    match row.map(|row| row.life) {
-        Some(Life::Deleted) => release(Life::Deleted),
-        Some(Life::Evicted) if asked_by_us(head, context) => release(Life::Evicted),
-        life @ (Some(Life::Live | Life::Evicted) | None) => {
-            let since = context.now.duration_since(deletion_timestamp);
-            let waited = context.leaving_for.max(since.try_into().unwrap_or_default());
-            match remaining(waited, context) {
-                Some(wait) => Action {
-                    write: needed(head, row, life.unwrap_or(Life::Live), context),
-                    then: Then::Wait(wait),
-                },
-                None => release(Life::Deleted),
-            }
-        }
+    let delay = settled.is_none().then(|| {
+        let since = context.now.duration_since(deletion_timestamp);
+        let waited = context.leaving_for.max(since.try_into().unwrap_or_default());
+        remaining(waited, context.deletion_delay)
+    });
+    let others = head
+        .held
+        .then(|| remaining(context.leaving_for, context.finalizer_wait));
+    let (life, then) = match (delay.flatten(), others) {
+        (Some(wait), _) => (meanwhile, Then::Wait(wait)),
+        (None, Some(Some(wait))) => (meanwhile, Then::WaitForOthers(wait)),
+        // The object stays without us, and so does a live row.
+        (None, Some(None)) if meanwhile == Life::Live => (Life::Live, Then::Release),
+        (None, Some(None) | None) => (settled.unwrap_or(Life::Deleted), Then::Release),
+    };
+    Action {
+        write: needed(head, row, life, context),
+        then,
     }
 }
 
 /// Another finalizer holds the object and ours is gone: only the text can still change.
-fn decide_unguarded_deletion(head: &Head, row: Option<&Row>) -> Action {
+fn decide_unguarded_deletion(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     let life = row.map_or(Life::Live, |row| row.life);
     Action {
-        write: match life {
-            Life::Deleted => None,
-            Life::Live | Life::Evicted => differs(head, row, life).then_some(store(life)),
-        },
+        write: needed(head, row, life, context),
         then: Then::Nothing,
     }
 }
 
 fn decide_deleting_annotation(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     let deleted = row.is_some_and(|row| row.life == Life::Deleted);
-    match remaining(context.leaving_for, context) {
+    match remaining(context.leaving_for, context.deletion_delay) {
         Some(wait) if !deleted => Action {
             write: needed(head, row, Life::Live, context),
             then: Then::Wait(wait),
@@ -347,10 +373,10 @@ fn decide_sync(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     Action { write, then }
 }
 
-/// The write that makes the row hold this version in this life. The version that our
-/// own delete produced differs from the stored one by its deletionTimestamp alone.
+/// The write that makes the row hold this version in this life. The version that our own delete produced differs
+/// from the stored one by its deletionTimestamp alone: it is stored where others keep it in the cluster.
 fn needed(head: &Head, row: Option<&Row>, life: Life, context: &Context) -> Option<Write> {
-    let by_us = context.asked == Asked::Accepted(head.version);
+    let by_us = context.asked == Asked::Accepted(head.version) && !head.held;
     let held = by_us && row.is_some_and(|row| row.life == life);
     (!held && differs(head, row, life)).then_some(store(life))
 }
@@ -380,9 +406,6 @@ fn asked_by_us(head: &Head, context: &Context) -> bool {
     }
 }
 
-fn remaining(waited: Duration, context: &Context) -> Option<Duration> {
-    context
-        .deletion_delay
-        .checked_sub(waited)
-        .filter(|wait| !wait.is_zero())
+fn remaining(waited: Duration, whole: Duration) -> Option<Duration> {
+    whole.checked_sub(waited).filter(|wait| !wait.is_zero())
 }

@@ -27,7 +27,7 @@ const OF_KINDS: &[OfKind] = &[
     },
     OfKind {
         name: "kindex_ingester_waiting",
-        help: "Objects that wait for deletionDelay or for another attempt.",
+        help: "Objects that wait for deletionDelay, for the finalizers of others or for another attempt.",
         read: |kind| kind.waiting as f64,
     },
     OfKind {

@@ -11,6 +11,8 @@ pub struct Settings {
     pub requeue_period: Duration,
     /// How long a soft delete waits after the deletion was asked for.
     pub deletion_delay: Duration,
+    /// How long our finalizer stays on an object that is being deleted while others hold it.
+    pub finalizer_wait: Duration,
     /// Whether objects that lack our finalizer are given it.
     pub adopt_finalizers: bool,
     /// Whether the versions of all rows are kept in memory, to skip what did not change
@@ -68,6 +70,7 @@ impl Default for Settings {
             concurrent_reconciles: 1,
             requeue_period: Duration::from_secs(30),
             deletion_delay: Duration::ZERO,
+            finalizer_wait: Duration::from_secs(600),
             adopt_finalizers: false,
             version_cache: false,
             batch_rows_max: 200,

@@ -35,6 +35,8 @@ pub struct KindStatus {
     pub pending: usize,
     /// Those among them that wait: for `deletionDelay`, or for another attempt.
     pub waiting: usize,
+    /// Those among them that finalizers of others hold, with rows that are up to date.
+    pub held: usize,
     /// The newest version received.
     pub position: ResourceVersion,
     /// The version up to which everything is settled.
@@ -62,6 +64,7 @@ impl KindStatus {
             phase: "starting",
             pending: 0,
             waiting: 0,
+            held: 0,
             position: ResourceVersion(0),
             settled: ResourceVersion(0),
             oldest_arrival: None,
@@ -103,9 +106,10 @@ impl KindStatus {
         ))
     }
 
-    /// Whether every event received so far is settled. A kind that the cluster does not know has none.
+    /// Whether every event received so far is stored, and nothing is left to do but to wait for others. A kind that the
+    /// cluster does not know has none.
     pub fn is_caught_up(&self) -> bool {
-        !self.active || (self.synced || self.unserved) && self.pending == 0
+        !self.active || (self.synced || self.unserved) && self.pending == self.held
     }
 }
 

@@ -9,7 +9,7 @@ use crate::store::{Life, RowState};
 pub(super) enum Part {
     /// SQL holds this version, or says that the object left: it is released.
     Release,
-    /// Somebody has deleted it and waits: its final version is stored as deleted, then it is released.
+    /// It is being deleted: its final version is stored as deleted, then it is released.
     Close,
     /// SQL lacks this version.
     Store,
@@ -21,6 +21,9 @@ pub(super) fn part(head: &Head, hash: ContentHash, row: Option<&RowState>) -> Pa
         return missing(head);
     };
     let evicting = row.life == Life::Evicted && head.immutable;
+    if row.life == Life::Deleted && row.cluster_version() < head.version && head.deletion_timestamp.is_some() {
+        return Part::Close;
+    }
     if row.life == Life::Deleted || evicting || row.cluster_version() > head.version {
         return Part::Release;
     }
@@ -66,6 +69,7 @@ mod tests {
             version: ResourceVersion(version),
             deletion_timestamp: None,
             guarded: true,
+            held: false,
             deleting: false,
             immutable: false,
         }
@@ -91,6 +95,8 @@ mod tests {
         let at = |life| part(&leaving, hash(1), Some(&row(5, life, 1)));
         assert_eq!(at(Life::Live), Part::Close);
         assert_eq!(at(Life::Deleted), Part::Release);
+        let behind = part(&leaving, hash(1), Some(&row(4, Life::Deleted, 2)));
+        assert_eq!(behind, Part::Close, "others have written since");
         assert_eq!(at(Life::Evicted), Part::Close, "somebody deleted what was taken back");
     }
 

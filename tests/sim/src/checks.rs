@@ -14,6 +14,7 @@ use super::cluster::{Departure, SimCluster};
 use super::database::{MARK, SimDatabase, SimRow, Transition};
 use super::memory::{Told, has_the_row};
 use super::object::Revision;
+use super::thing::IMMUTABLE;
 
 /// What the rules depend on, and what they have to remember.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub struct Checks {
     pub adopt_finalizers: bool,
     /// How long a soft delete waits; zero once a wall clock was wrong.
     pub deletion_delay: Duration,
+    /// How long our finalizer stays on an object that others hold.
+    pub finalizer_wait: Duration,
     /// Whether there is one ingester.
     pub alone: bool,
     /// The cluster came back from a backup, and not every ingester knows.
@@ -51,6 +54,7 @@ impl Checks {
             kind_immutable: kind.immutable,
             adopt_finalizers: settings.adopt_finalizers,
             deletion_delay: settings.deletion_delay,
+            finalizer_wait: settings.finalizer_wait,
             ..Self::default()
         }
     }
@@ -93,6 +97,7 @@ impl Checks {
         if transition.after.1 == Life::Deleted {
             let first = self.closed_in.insert(uid.clone(), cluster.turn).is_none();
             if first {
+                self.somebody_deleted(row, cluster, database)?;
                 self.no_row_closes_early(uid, cluster)
             } else {
                 Ok(())
@@ -151,6 +156,46 @@ impl Checks {
         Ok(())
     }
 
+    /// An archived object that nobody deleted stays archived: every version in which it was leaving says that it is
+    /// immutable, so that only we can have deleted it. Of two ingesters, one does not know what the other asked for,
+    /// and a new object of the name closes the row of the older one.
+    fn somebody_deleted(&self, row: &SimRow, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
+        let uid = &row.object().metadata.uid;
+        let Some(revisions) = cluster.revisions.get(&*uid.0).filter(|_| self.alone && !self.unaware) else {
+            return Ok(());
+        };
+        let archiving = |revision: &&Arc<Revision>| self.kind_immutable || revision.says(IMMUTABLE);
+        let mut leaving = revisions
+            .iter()
+            .filter(|revision| revision.deleted_at.is_some())
+            .peekable();
+        let archived = leaving.peek().is_some() && leaving.all(|revision| archiving(&revision));
+        let replaced = database.rows.values().any(|other| {
+            let (other, object) = (&other.object().metadata, &row.object().metadata);
+            other.name == object.name && other.uid != object.uid && other.resource_version > object.resource_version
+        });
+        let excused = replaced || cluster.lost.contains_key(&*uid.0) || cluster.deleted_by_users.contains(&*uid.0);
+        if archived && !excused {
+            return Err(format!(
+                "{uid} was archived, nobody deleted it, and its row says deleted"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Our finalizer goes last, or after so long.
+    fn ours_goes_last(&self, object: &Revision, cluster: &SimCluster) -> Result<(), String> {
+        let since = cluster.leaving.get(&object.uid).filter(|_| !self.unaware);
+        let waited = since.map(|since| cluster.now.duration_since(*since));
+        match waited {
+            Some(waited) if Duration::try_from(waited).unwrap_or_default() < self.finalizer_wait => Err(format!(
+                "{} was released after {waited:#} already, and others held it",
+                object.uid
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Nothing leaves etcd by our hand before SQL holds its final version.
     fn nothing_leaves_unstored(
         &mut self,
@@ -158,15 +203,22 @@ impl Checks {
         cluster: &SimCluster,
         database: &SimDatabase,
     ) -> Result<(), String> {
-        let Departure { object, by_ingester } = departure;
+        let Departure {
+            object,
+            by_ingester,
+            stays,
+        } = departure;
         let row = database.rows.get(&Uid::from(object.uid.as_str()));
         if !by_ingester {
             self.planted_losses += u64::from(row.is_none());
             return Ok(());
         }
+        if *stays {
+            self.ours_goes_last(object, cluster)?;
+        }
         match row {
             // Of two ingesters, one may hold a deletion for our eviction, and the other not.
-            Some(row) if row.life() == Life::Live => {
+            Some(row) if row.life() == Life::Live && !stays => {
                 Err(format!("an object left and its row is live: {}", object.object.text()))
             }
             Some(row) if holds(row, object, cluster) => Ok(()),
@@ -239,8 +291,7 @@ impl Checks {
                 let enough = match row.life() {
                     Life::Live => current,
                     // Our own delete and release add nothing that a user wrote.
-                    Life::Evicted => holds(row, object, cluster),
-                    Life::Deleted => true,
+                    Life::Evicted | Life::Deleted => holds(row, object, cluster),
                 };
                 (!enough).then_some("its row holds another version")
             }

@@ -10,7 +10,7 @@ use kindex_runtime::cluster::{ClusterError, Page, Target, WatchEvent};
 use kindex_runtime::object::{Object, ResourceVersion};
 
 use super::object::{Revision, SimObject};
-use super::thing::FINALIZER;
+use super::thing::{DELETING, FINALIZER};
 
 /// What a watch tells of one change.
 #[derive(Clone, Debug)]
@@ -35,13 +35,15 @@ impl Change {
     }
 }
 
-/// An object that left etcd, or that an ingester lets go while others hold it, as it was then.
+/// An object that left etcd, or that an ingester let go, as it was then.
 #[derive(Clone, Debug)]
 pub struct Departure {
     /// Its last text.
     pub object: Arc<Revision>,
     /// Whether an ingester's request made it go.
     pub by_ingester: bool,
+    /// Whether others still hold it.
+    pub stays: bool,
 }
 
 /// The moment at which an object left.
@@ -77,6 +79,8 @@ pub struct SimCluster {
     pub now: Timestamp,
     /// Since when uids are leaving: deleted, or marked for it.
     pub leaving: BTreeMap<String, Timestamp>,
+    /// Uids whose deletion users asked for.
+    pub deleted_by_users: BTreeSet<String>,
     /// Since the last look.
     pub departures: Vec<Departure>,
     /// Every version of every uid.
@@ -105,6 +109,7 @@ impl Default for SimCluster {
             turn: 0,
             now: Timestamp::UNIX_EPOCH,
             leaving: BTreeMap::new(),
+            deleted_by_users: BTreeSet::new(),
             departures: Vec::new(),
             revisions: BTreeMap::new(),
             lost: BTreeMap::new(),
@@ -120,8 +125,14 @@ impl Default for SimCluster {
 }
 
 impl SimCluster {
-    /// Creates an object of this name, where there is none. Says whether it did.
+    /// Creates an object of this name, with our finalizer or without, where there is none. Says whether it did.
     pub fn create(&mut self, name: &str, value: u64, guarded: bool) -> bool {
+        let ours = guarded.then_some(FINALIZER);
+        self.create_held(name, value, ours.as_slice())
+    }
+
+    /// The same with these finalizers.
+    pub fn create_held(&mut self, name: &str, value: u64, finalizers: &[&str]) -> bool {
         if self.objects.contains_key(name) {
             return false;
         }
@@ -133,7 +144,7 @@ impl SimCluster {
             value,
             labels: BTreeMap::from([("app".to_owned(), name.to_owned())]),
             annotations: BTreeMap::new(),
-            finalizers: guarded.then(|| FINALIZER.to_owned()).into_iter().collect(),
+            finalizers: finalizers.iter().copied().map(str::to_owned).collect(),
             deleted_at: None,
         };
         self.put(object);
@@ -151,7 +162,9 @@ impl SimCluster {
             return;
         }
         if object.deleted_at.is_some() && object.finalizers.is_empty() {
-            self.remove(object, by_ingester);
+            // As in Kubernetes, a request that takes the last finalizer changes nothing else any more.
+            let last = before.state.clone();
+            self.remove(last, by_ingester);
         } else {
             self.put(object);
         }
@@ -160,6 +173,9 @@ impl SimCluster {
     /// A delete as any client sends it. Gives back what finalizers still hold.
     pub fn delete(&mut self, name: &str, now: Timestamp, by_ingester: bool) -> Option<Arc<Revision>> {
         let found = self.objects.get(name)?;
+        if !by_ingester {
+            self.deleted_by_users.insert(found.uid.clone());
+        }
         if found.deleted_at.is_some() {
             return Some(found.clone());
         }
@@ -177,6 +193,9 @@ impl SimCluster {
         self.version += 1;
         object.version = self.version;
         let revision = Revision::new(object);
+        if revision.says(DELETING) {
+            self.deleted_by_users.insert(revision.uid.clone());
+        }
         if revision.is_leaving() {
             let since = revision.deleted_at.unwrap_or(self.now);
             let known = self.leaving.entry(revision.uid.clone()).or_insert(since);
@@ -197,6 +216,7 @@ impl SimCluster {
         self.departures.push(Departure {
             object: revision.clone(),
             by_ingester,
+            stays: false,
         });
         self.record(revision, true);
     }
@@ -260,6 +280,7 @@ impl SimCluster {
             self.departures.push(Departure {
                 object: after.clone(),
                 by_ingester: true,
+                stays: true,
             });
         }
         after.object.clone()

@@ -43,7 +43,8 @@ impl Draw {
 
     /// The next turn.
     pub fn turn(&mut self, world: &World<'_>) -> Turn {
-        if let Some(turn) = self.overtaking(world).or_else(|| self.aimed(world)) {
+        let sharp = self.overtaking(world).or_else(|| self.overtaken(world));
+        if let Some(turn) = sharp.or_else(|| self.aimed(world)) {
             return turn;
         }
         let who = self.rng.random_range(0..world.processes.len());
@@ -164,6 +165,48 @@ impl Draw {
                 ms: self.rng.random_range(1..600),
             },
         })
+    }
+
+    /// A turn that brings nearer that an answer of the cluster comes after what others wrote since, and was told of;
+    /// and that a delete meets an earlier one whose sender gave it up.
+    fn overtaken(&mut self, world: &World<'_>) -> Option<Turn> {
+        let step = self.aim.1;
+        let aimed = matches!(step, Step::Get | Step::Release | Step::Delete);
+        if !aimed || !self.rng.random_bool(0.4) {
+            return None;
+        }
+        let who = self.rng.random_range(0..world.processes.len());
+        let process = &world.processes[who];
+        let asked = process.requests.iter().position(|request| Step::of(request) == step);
+        if step == Step::Delete && asked.is_some() && !world.late.is_empty() {
+            return Some(Turn::LateRequest { pick: 0 });
+        }
+        let on_its_way = process.answers.iter().position(|(answered, ..)| *answered == step);
+        let Some(pick) = on_its_way else {
+            return asked.map(|pick| Turn::CarryOut {
+                who,
+                pick,
+                fault: None,
+                hold: true,
+            });
+        };
+        let cluster = world.api.cluster();
+        let news = |from| cluster.next_change(from).is_ok_and(|change| change.is_some());
+        if matches!(process.watch, Watch::Open(from) if process.wants_events() && news(from)) {
+            return Some(Turn::Event { who });
+        }
+        let object = process.answers[pick]
+            .1
+            .as_ref()
+            .and_then(|uid| cluster.find_uid(&uid.0));
+        let name = object.and_then(|object| NAMES.iter().position(|known| *known == object.name));
+        match name {
+            Some(name) if self.rng.random_bool(0.5) => Some(Turn::User(Deed {
+                name,
+                what: What::SetValue(self.rng.random_range(0..100)),
+            })),
+            Some(_) | None => Some(Turn::Arrive { who, pick }),
+        }
     }
 
     /// The turn that brings the aimed fault to the aimed step, where that is under way.

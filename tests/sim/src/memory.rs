@@ -1,11 +1,12 @@
-//! The rules of a kind that keeps all its versions: what SQL acknowledged is in the history, and
-//! what a watch told is there before it is left behind. Looks at the cluster and at SQL alone.
+//! The rules of what a watch told before it is left behind: rows have it, or something newer, also those of objects
+//! that are gone; and where a kind keeps all its versions, the history has it. Looks at the cluster and at SQL alone.
 
 use std::collections::BTreeMap;
 
 use kindex_runtime::cluster::WatchEvent;
 use kindex_runtime::object::{Object, ResourceVersion};
 
+use super::checks::stored_revision;
 use super::cluster::SimCluster;
 use super::database::{SimDatabase, SimRow};
 
@@ -36,6 +37,9 @@ impl Told {
     ) -> Result<(), String> {
         let later = self.0.split_off(&ResourceVersion(position.0 + 1));
         let passed = std::mem::replace(&mut self.0, later);
+        for object in passed.values() {
+            the_row_follows(object, cluster, database)?;
+        }
         let Some(history) = &database.history else {
             return Ok(());
         };
@@ -48,6 +52,37 @@ impl Told {
         }
         Ok(())
     }
+}
+
+/// The last version that was told of an object is in its row, whatever became of the object; and so is everything
+/// before it. What the database refuses it cannot hold, nor what left before there was a row.
+fn the_row_follows(told: &Object, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
+    let metadata = &told.metadata;
+    let (Some(row), Some(revisions)) = (
+        database.rows.get(&metadata.uid),
+        cluster.revisions.get(&*metadata.uid.0),
+    ) else {
+        return Ok(());
+    };
+    let version = metadata.resource_version.0;
+    let mut since = revisions
+        .iter()
+        .filter(|revision| revision.version >= version)
+        .peekable();
+    let Some(revision) = since.peek().filter(|revision| revision.version == version) else {
+        return Ok(());
+    };
+    let content = revision.content();
+    let follows =
+        stored_revision(row, cluster).is_some_and(|stored| stored.version >= version || stored.content() == content);
+    if follows || since.any(|revision| revision.is_poison()) {
+        return Ok(());
+    }
+    Err(format!(
+        "{version} was told and left behind, and the row holds {}: {}",
+        row.version,
+        told.text()
+    ))
 }
 
 /// The history has what a row holds.

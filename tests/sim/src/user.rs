@@ -17,12 +17,14 @@ pub const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 /// Something that is done to the object of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It is created, with our finalizer or without.
+    /// It is created, with our finalizer or without, and so with that of another controller.
     Create {
         /// Its value.
         value: u64,
         /// Whether it holds our finalizer.
         guarded: bool,
+        /// Whether it holds that of another controller.
+        held: bool,
     },
     /// Its value is changed.
     SetValue(u64),
@@ -83,10 +85,12 @@ impl Deed {
             0..28 => What::Create {
                 value,
                 guarded: rng.random_bool(0.8),
+                held: rng.random_bool(0.25),
             },
-            28..44 => What::SetValue(value),
-            44..52 => What::Relabel(value),
-            52..58 => What::Annotate(value),
+            28..42 => What::SetValue(value),
+            42..49 => What::Relabel(value),
+            49..55 => What::Annotate(value),
+            55..58 => What::ToggleForeignFinalizer,
             58..66 => What::MarkImmutable(true),
             66..68 => What::MarkImmutable(false),
             68..75 => What::MarkDeleting,
@@ -104,8 +108,10 @@ impl Deed {
         let name = NAMES[self.name];
         let before = cluster.version;
         match self.what {
-            What::Create { value, guarded } => {
-                cluster.create(name, value, guarded);
+            What::Create { value, guarded, held } => {
+                let ours = guarded.then_some(FINALIZER);
+                let finalizers: Vec<&str> = ours.into_iter().chain(held.then_some(FOREIGN_FINALIZER)).collect();
+                cluster.create_held(name, value, &finalizers);
             }
             What::Delete => {
                 cluster.delete(name, now, false);

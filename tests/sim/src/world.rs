@@ -317,6 +317,7 @@ fn draw_settings(rng: &mut Xoshiro256PlusPlus) -> Settings {
         concurrent_reconciles: rng.random_range(1..=3),
         requeue_period: Duration::from_secs(2),
         deletion_delay: Duration::from_millis(if rng.random_bool(0.3) { 2_500 } else { 0 }),
+        finalizer_wait: Duration::from_millis([0, 0, 400, 60_000][rng.random_range(0..4)]),
         adopt_finalizers: rng.random_bool(0.3),
         version_cache: rng.random_bool(0.4),
         batch_rows_max: rng.random_range(1..=5),

@@ -15,7 +15,7 @@ use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::projection::Version;
 use kindex_runtime::store::{Arrival, Life, RowState, Written};
-use kindex_sim::thing::{FINALIZER, PLATFORM, THING};
+use kindex_sim::thing::{FINALIZER, FOREIGN_FINALIZER, PLATFORM, THING};
 use serde_json::json;
 
 pub const START: i64 = 1_800_000_000;
@@ -33,6 +33,8 @@ pub struct Thing {
     pub uid: String,
     pub version: u64,
     pub guarded: bool,
+    /// Whether another controller's finalizer is there.
+    pub held: bool,
     pub deleted: bool,
     pub annotations: Vec<&'static str>,
 }
@@ -42,6 +44,7 @@ pub fn thing(uid: &str, version: u64) -> Thing {
         uid: uid.to_owned(),
         version,
         guarded: true,
+        held: false,
         deleted: false,
         annotations: Vec::new(),
     }
@@ -58,8 +61,14 @@ impl Thing {
             "uid": self.uid, "name": format!("name-{}", self.uid), "namespace": "bench",
             "resourceVersion": self.version.to_string(), "annotations": annotations,
         });
-        if self.guarded {
-            metadata["finalizers"] = json!([FINALIZER]);
+        let finalizers = [(self.guarded, FINALIZER), (self.held, FOREIGN_FINALIZER)];
+        let finalizers: Vec<&str> = finalizers
+            .iter()
+            .filter(|(there, _)| *there)
+            .map(|(_, name)| *name)
+            .collect();
+        if !finalizers.is_empty() {
+            metadata["finalizers"] = json!(finalizers);
         }
         if self.deleted {
             let time = Timestamp::from_second(START).expect("in range");
@@ -126,6 +135,10 @@ impl Bench {
 
     pub fn applied(&mut self, thing: &Thing) -> Vec<Output> {
         self.step(Input::Watch(Ok(WatchEvent::Applied(thing.object()))))
+    }
+
+    pub fn gone(&mut self, thing: &Thing) -> Vec<Output> {
+        self.step(Input::Watch(Ok(WatchEvent::Deleted(thing.object()))))
     }
 
     /// Lets time pass up to the controller's next deadline.

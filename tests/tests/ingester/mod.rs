@@ -6,6 +6,7 @@ mod bench;
 mod driver;
 mod fakes;
 mod gaps;
+mod held;
 mod history;
 mod leaving;
 mod races;

@@ -130,9 +130,10 @@ impl Controller {
                 self.enqueue(&uid);
                 continue;
             }
-            let observed = entry.newest.object();
-            let row = || states.get(&uid).map(|state| Row::beside(state, observed));
-            entry.row.get_or_insert_with(row);
+            if entry.row.is_none() {
+                let observed = entry.newest().object();
+                entry.row = Some(states.get(&uid).map(|state| Row::beside(state, observed)));
+            }
             known.push(uid);
         }
         self.write_batch(ticket, known);
@@ -173,6 +174,8 @@ impl Controller {
         let now = self.now;
         let entry = self.entries.get_mut(uid).expect("decided entries exist");
         entry.overtaken = false;
+        entry.held = false;
+        let told_gone = entry.is_told_gone();
         if !leaving {
             entry.leaving_since = None;
         }
@@ -186,12 +189,13 @@ impl Controller {
             now: now.wall,
             leaving_for,
             deletion_delay: self.settings.deletion_delay,
+            finalizer_wait: self.settings.finalizer_wait,
             adopt_finalizers: self.settings.adopt_finalizers,
             confirmed: entry.confirmed,
             asked: entry.asked,
             unsure: entry.write_unsure,
         };
-        if row.is_none() && matches!(observed, decide::Observed::Gone { last: Some(_) }) {
+        if row.is_none() && told_gone {
             self.metrics.lost.inc();
         }
         decide::decide(&observed, row.as_ref(), &context)
@@ -211,7 +215,7 @@ impl Controller {
             }
             Write::Store { life, revive } => {
                 self.log_deletion(uid, life);
-                let object = entry.newest.object().expect("only texts are stored").clone();
+                let object = entry.newest().object().expect("only texts are stored").clone();
                 let after = Row {
                     version: object.metadata.resource_version,
                     life,
@@ -225,7 +229,7 @@ impl Controller {
 
     /// Whether the object goes, is asked to go by the annotation, or is gone.
     fn is_leaving(&self, uid: &Uid) -> bool {
-        match &self.entries[uid].newest {
+        match self.entries[uid].newest() {
             Observation::Present(object) => self.head(object).is_leaving(),
             Observation::Gone(_) => true,
         }
@@ -233,14 +237,15 @@ impl Controller {
 
     fn log_deletion(&self, uid: &Uid, life: Life) {
         let entry = &self.entries[uid];
-        let Observation::Present(object) = &entry.newest else {
+        let Observation::Present(object) = entry.newest() else {
             return;
         };
         let (kind, name) = (self.kind.name, &entry.name);
         let head = self.head(object);
         if head.deletion_timestamp.is_some() {
             tracing::info!(kind, object = %name, "Object is being deleted");
-            if life == Life::Deleted {
+            let closed = entry.row.flatten().is_some_and(|row| row.life == Life::Deleted);
+            if life == Life::Deleted && !closed {
                 tracing::info!(kind, object = %name, "Grace period expired, deleting from metadata storage");
             }
         } else if head.deleting {
@@ -366,7 +371,8 @@ impl Controller {
         self.release_quarantine(uid);
         match then {
             Then::Nothing => self.settle(uid),
-            Then::Wait(pause) => self.wait(uid, pause, Resume::Decide),
+            Then::Wait(pause) => self.wait_as_it_should(uid, pause, false),
+            Then::WaitForOthers(pause) => self.wait_as_it_should(uid, pause, true),
             Then::Confirm => {
                 let row = self.entries[uid].row.flatten();
                 self.ask(uid, row);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::super::decide::{Asked, Row};
 use super::super::message::{Effect, EffectDone, Outcome, Output, StoreFailure};
 use super::Controller;
-use super::entry::{Left, Observation, Resume, Sent, State};
+use super::entry::{Observation, Resume, Sent, State};
 use crate::cluster::{ClusterError, Notice, Target};
 use crate::object::{Object, ResourceVersion, Uid};
 use crate::store::{Life, QuarantineRecord};
@@ -82,7 +82,7 @@ impl Controller {
     }
 
     fn present(&self, uid: &Uid) -> Object {
-        let object = self.entries[uid].newest.object();
+        let object = self.entries[uid].newest().object();
         object.expect("effects are for present objects").clone()
     }
 
@@ -91,7 +91,7 @@ impl Controller {
     pub(super) fn quarantine(&mut self, uid: &Uid, reason: &str) {
         let entry = &self.entries[uid];
         tracing::error!(kind = self.kind.name, object = %entry.name, %uid, "quarantined: {reason}");
-        match entry.newest.object().cloned() {
+        match entry.newest().object().cloned() {
             Some(object) => self.queue_effect(
                 uid,
                 Effect::Quarantine {
@@ -103,7 +103,7 @@ impl Controller {
         }
         let record = QuarantineRecord {
             uid: uid.clone(),
-            version: self.entries[uid].newest.version().unwrap_or_default(),
+            version: self.entries[uid].newest().version().unwrap_or_default(),
             reason: reason.to_owned(),
         };
         self.quarantined.insert(uid.clone(), record);
@@ -113,7 +113,7 @@ impl Controller {
     /// of an object that is gone stays, for it holds the only copy of the last text.
     pub(super) fn release_quarantine(&mut self, uid: &Uid) {
         let entry = &self.entries[uid];
-        let (Observation::Present(object), Some(row)) = (&entry.newest, entry.row.flatten()) else {
+        let (Observation::Present(object), Some(row)) = (entry.newest(), entry.row.flatten()) else {
             return;
         };
         // Versions of a cluster that is no more say nothing.
@@ -164,7 +164,7 @@ impl Controller {
             }
             EffectDone::Got(Err(error)) => self.on_effect_failed(uid, "Failed to read from the cluster", &error),
             EffectDone::FinalizersSet(Err(error)) => {
-                let newest = self.entries[uid].newest.object();
+                let newest = self.entries[uid].newest().object();
                 let what = match newest.is_some_and(|object| self.head(object).guarded) {
                     true => "Failed to remove finalizer",
                     false => "Failed to add finalizer",
@@ -186,12 +186,12 @@ impl Controller {
 
     fn on_quarantined(&mut self, uid: &Uid) {
         let entry = self.entries.get_mut(uid).expect("entries with effects exist");
-        match (&entry.newest, entry.overtaken) {
+        match (entry.newest(), entry.overtaken) {
             (_, true) => self.enqueue(uid),
             (Observation::Present(_), false) => self.settle(uid),
             // The last text of an object that is gone is safe; the row can be closed without it.
             (Observation::Gone(_), false) => {
-                entry.newest = Observation::Gone(None);
+                entry.drop_last_text();
                 self.enqueue(uid);
             }
         }
@@ -201,8 +201,8 @@ impl Controller {
     fn on_answer(&mut self, uid: &Uid, answer: Observation) {
         let entry = self.entries.get_mut(uid).expect("entries with effects exist");
         let asking = entry.asking.take();
-        if !entry.overtaken || answer.supersedes(&entry.newest) {
-            entry.newest = answer;
+        if !entry.overtaken || answer.supersedes(entry.newest()) {
+            entry.learn(answer);
             entry.confirmed = asking;
         }
         entry.row = None;
@@ -211,60 +211,46 @@ impl Controller {
 
     fn on_finalizers_set(&mut self, uid: &Uid, object: Object) {
         let released = !self.head(&object).guarded;
-        let version = object.metadata.resource_version;
-        let gone = released && object.metadata.finalizers.is_empty();
+        if released && object.metadata.finalizers.is_empty() {
+            return self.leave(uid);
+        }
         let entry = self.entries.get_mut(uid).expect("entries with effects exist");
-        if !released {
-            let adopted = Observation::Present(object);
-            if adopted.supersedes(&entry.newest) {
-                entry.replace(adopted);
-                entry.arrived = self.now.elapsed;
-            }
-            return self.enqueue(uid);
+        let changed = Observation::Present(object);
+        if changed.supersedes(entry.newest()) {
+            entry.replace(changed);
+            entry.arrived = self.now.elapsed;
         }
-        match &entry.newest {
-            Observation::Gone(_) => self.leave(uid, None),
-            Observation::Present(newest) if entry.overtaken && !gone && newest.metadata.resource_version > version => {
-                self.enqueue(uid);
-            }
-            Observation::Present(_) if gone => self.leave(uid, Some(ResourceVersion(u64::MAX))),
-            Observation::Present(_) => self.leave(uid, Some(version)),
-        }
+        self.enqueue(uid);
     }
 
     fn on_deleted(&mut self, uid: &Uid, left: Option<Object>) {
+        let Some(object) = left else {
+            return self.leave(uid);
+        };
         let entry = self.entries.get_mut(uid).expect("entries with effects exist");
-        match (left, &entry.newest) {
-            (Some(object), _) => {
-                entry.asked = Asked::Accepted(object.metadata.resource_version);
-                let left = Observation::Present(object);
-                if left.supersedes(&entry.newest) {
-                    // It goes on our word: nobody else's is in the row.
-                    let row = entry.row;
-                    entry.replace(left);
-                    entry.row = row;
-                }
-                self.enqueue(uid);
-            }
-            (None, Observation::Gone(_)) => self.leave(uid, None),
-            (None, Observation::Present(_)) => self.leave(uid, Some(ResourceVersion(u64::MAX))),
+        entry.asked = Asked::Accepted(object.metadata.resource_version);
+        let left = Observation::Present(object);
+        if left.supersedes(entry.newest()) {
+            // It goes on our word: nobody else's is in the row.
+            let row = entry.row;
+            entry.replace(left);
+            entry.row = row;
         }
+        self.enqueue(uid);
     }
 
-    /// The row says what it has to; what the watch still tells of the object up to
-    /// `echoes` is known.
-    fn leave(&mut self, uid: &Uid, echoes: Option<ResourceVersion>) {
-        let row = self.entries[uid].row.flatten();
+    /// Our effect removed the object, as the row says it: nothing new follows.
+    fn leave(&mut self, uid: &Uid) {
+        let entry = &self.entries[uid];
+        let row = entry.row.flatten();
         if row.is_some_and(|row| row.life == Life::Evicted) {
             self.metrics.evicted.inc();
         }
-        match echoes {
-            Some(settled) => {
-                let stored = row.map_or(settled, |row| row.version);
-                self.settle_leaving(uid, Left { stored, settled });
-            }
-            None => self.settle(uid),
+        if matches!(entry.newest(), Observation::Present(_)) {
+            let stored = row.map_or(VERSION_MAX, |row| row.version);
+            self.removed.insert(uid.clone(), stored);
         }
+        self.settle(uid);
     }
 
     /// A later deletion is known not to be ours only while no delete of ours has an unknown
@@ -315,7 +301,7 @@ impl Controller {
             let kind = self.kind;
             tracing::warn!(kind = kind.name, object = %entry.name, %uid, archived = %old,
                 "The name of an archived object was taken in the cluster: the archived object is replaced");
-            let Some(object) = entry.newest.object() else {
+            let Some(object) = entry.newest().object() else {
                 continue;
             };
             self.out.push(Output::Notify(Notice {
@@ -355,7 +341,7 @@ impl Controller {
         if self.reported.len() > REPORTED_MAX {
             self.reported.pop_first();
         }
-        let Some(object) = self.entries[uid].newest.object() else {
+        let Some(object) = self.entries[uid].newest().object() else {
             return;
         };
         self.out.push(Output::Notify(Notice {

@@ -25,14 +25,28 @@ impl Observation {
         }
     }
 
-    /// Whether `self` replaces what is known: a uid that is gone never returns, and
-    /// versions only grow.
+    /// Whether `self` adds to what is known: versions only grow.
     pub(super) fn supersedes(&self, known: &Self) -> bool {
         match (known, self) {
-            (Self::Gone(_), Self::Present(_)) => false,
-            (Self::Gone(known), Self::Gone(new)) => known.is_none() && new.is_some(),
             (Self::Present(_), Self::Gone(_)) => true,
-            (Self::Present(_), Self::Present(_)) => self.version() > known.version(),
+            (Self::Gone(_) | Self::Present(_), Self::Gone(_) | Self::Present(_)) => self.version() > known.version(),
+        }
+    }
+
+    /// What is known with both. A uid that is gone never returns: what the watch still tells of it is its last text.
+    /// Where no text is known, the object was only missed.
+    fn after(self, known: &Self) -> Self {
+        match (self, known) {
+            (Self::Gone(None), known) => Self::Gone(known.object().cloned()),
+            (Self::Present(object), Self::Gone(Some(_))) => Self::Gone(Some(object)),
+            (new, _) => new,
+        }
+    }
+
+    fn seen(&self) -> Option<ResourceVersion> {
+        match self {
+            Self::Present(object) => Some(object.metadata.resource_version),
+            Self::Gone(_) => None,
         }
     }
 
@@ -96,19 +110,11 @@ impl Sent {
     }
 }
 
-/// An object that left on our word. Every effect is on the condition that nobody wrote since: what
-/// the watch still tells is others' up to the stored version, and after it the echo of our own.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Left {
-    /// The version that SQL holds.
-    pub(super) stored: ResourceVersion,
-    /// The last version that we know to be settled.
-    pub(super) settled: ResourceVersion,
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pub(super) newest: Observation,
+    newest: Observation,
+    /// The newest version in which the object was seen while it was there.
+    seen: Option<ResourceVersion>,
     pub(super) name: ObjectName,
     /// The row, where it is known without reading it.
     pub(super) row: Option<Option<Row>>,
@@ -130,6 +136,8 @@ pub(super) struct Entry {
     /// Arrival of the oldest observation that is not stored.
     pub(super) arrived: Duration,
     pub(super) leaving_since: Option<Duration>,
+    /// It waits for finalizers of others.
+    pub(super) held: bool,
     pub(super) attempts: u32,
     pub(super) state: State,
     /// `newest` is younger than the decision that is being carried out.
@@ -139,6 +147,7 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn new(newest: Observation, name: ObjectName, oldest: ResourceVersion, arrived: Duration) -> Self {
         Self {
+            seen: newest.seen(),
             newest,
             name,
             row: None,
@@ -152,6 +161,7 @@ impl Entry {
             oldest,
             arrived,
             leaving_since: None,
+            held: false,
             attempts: 0,
             state: State::Queued,
             overtaken: false,
@@ -163,15 +173,41 @@ impl Entry {
         self.attempts == 0 && matches!(self.state, State::Waiting(..))
     }
 
+    /// Whether it waits for finalizers of others, with its row up to date.
+    pub(super) fn is_held(&self) -> bool {
+        self.held && self.waits_as_it_should()
+    }
+
     /// Replaces what is known; the decision that is under way, if any, is outdated, and the row of
     /// an object that goes is read once more.
     pub(super) fn replace(&mut self, newest: Observation) {
-        if newest.is_going() {
+        self.learn(newest);
+        if self.newest.is_going() {
             self.row = None;
         }
-        self.newest = newest;
         self.confirmed = None;
         self.overtaken = true;
+    }
+
+    /// The newest that is known.
+    pub(super) fn newest(&self) -> &Observation {
+        &self.newest
+    }
+
+    /// Takes what replaces it, whatever is under way.
+    pub(super) fn learn(&mut self, newest: Observation) {
+        self.seen = self.seen.max(newest.seen());
+        self.newest = newest.after(&self.newest);
+    }
+
+    /// The last text of an object that is gone is safe elsewhere, and the row does without.
+    pub(super) fn drop_last_text(&mut self) {
+        self.newest = Observation::Gone(None);
+    }
+
+    /// Whether the object is gone, and was not seen to be before it was asked for.
+    pub(super) fn is_told_gone(&self) -> bool {
+        matches!(&self.newest, Observation::Gone(Some(last)) if Some(last.metadata.resource_version) > self.seen)
     }
 
     /// Whether a row that was asked for before the object went must be asked for again.
@@ -183,7 +219,8 @@ impl Entry {
         match &self.newest {
             Observation::Present(object) => Observed::Present(head(object)),
             Observation::Gone(last) => Observed::Gone {
-                last: last.as_ref().map(|object| object.metadata.resource_version),
+                last: last.as_ref().map(head),
+                seen: self.seen,
             },
         }
     }

@@ -67,7 +67,7 @@ impl Controller {
         self.metrics.relists.inc();
         self.compare_first = false;
         self.trust_stream_for(self.settings.compare_period);
-        self.leaving.clear();
+        self.removed.clear();
         self.enter(Phase::Listing(Listing {
             restored: restored || self.checkpoints.marked(),
             newest: self.newest,
@@ -83,7 +83,7 @@ impl Controller {
         self.records.clear();
         self.timers.clear();
         self.effects.clear();
-        self.leaving.clear();
+        self.removed.clear();
         self.position = Position::default();
         if let Some(rows) = &mut self.rows {
             rows.clear();

@@ -34,7 +34,7 @@ mod restoration;
 mod sweep;
 
 use batch::{Batch, StoreGate};
-use entry::{Entry, Left, Position};
+use entry::{Entry, Position};
 use intake::{Checkpoints, Phase, WAITS_FOR_CRD};
 use records::Records;
 
@@ -84,8 +84,9 @@ pub struct Controller {
 
     effects: VecDeque<Uid>,
     effects_under_way: usize,
-    /// Objects that left on our word.
-    leaving: BTreeMap<Uid, Left>,
+    /// Objects that our last effect removed, with the version that SQL holds. Every effect is on the condition that
+    /// nobody wrote since: what the watch still tells is others' up to that version, and after it the echo of our own.
+    removed: BTreeMap<Uid, ResourceVersion>,
     rows: Option<BTreeMap<Uid, Row>>,
     quarantined: BTreeMap<Uid, QuarantineRecord>,
     /// Hash of the problems that were last reported for a uid.
@@ -137,7 +138,7 @@ impl Controller {
             store_gate: StoreGate::default(),
             effects: VecDeque::new(),
             effects_under_way: 0,
-            leaving: BTreeMap::new(),
+            removed: BTreeMap::new(),
             quarantined: BTreeMap::new(),
             reported: BTreeMap::new(),
             last_error: None,
@@ -216,6 +217,7 @@ impl Controller {
             },
             pending: self.entries.len(),
             waiting: self.timers.len(),
+            held: self.entries.values().filter(|entry| entry.is_held()).count(),
             position: self.position.seen(),
             settled: self.watermark().unwrap_or_default(),
             oldest_arrival: self.oldest_arrival(),

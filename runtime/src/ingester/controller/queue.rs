@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::backoff;
 use super::super::decide::{Head, Row};
 use super::Controller;
-use super::entry::{Entry, Left, Observation, Resume, State};
+use super::entry::{Entry, Observation, Resume, State};
 use crate::cluster::ObjectName;
 use crate::object::{Object, ResourceVersion, Uid};
 
@@ -27,7 +27,7 @@ impl Controller {
             return;
         };
         self.metrics.collapsed.inc();
-        if !observation.supersedes(&entry.newest) {
+        if !observation.supersedes(entry.newest()) {
             return;
         }
         entry.replace(observation);
@@ -42,24 +42,14 @@ impl Controller {
 
     /// Echoes of what we did ourselves, and versions that the cache knows to be stored.
     fn is_settled_already(&mut self, uid: &Uid, observation: &Observation) -> bool {
-        if let Some(Left { settled, .. }) = self.leaving.get(uid).copied() {
-            match observation {
-                Observation::Present(object) if object.metadata.resource_version <= settled => {
-                    return true;
-                }
-                Observation::Present(_) => {
-                    self.leaving.remove(uid);
-                }
-                Observation::Gone(_) => {
-                    self.leaving.remove(uid);
-                    self.forget_row(uid);
-                    return !self.entries.contains_key(uid);
-                }
-            }
-        }
+        let removed = self.removed.contains_key(uid);
         let Observation::Present(object) = observation else {
-            return false;
+            self.removed.remove(uid);
+            return removed && !self.entries.contains_key(uid);
         };
+        if removed {
+            return true;
+        }
         let Some(row) = self.cached_row(uid) else {
             return false;
         };
@@ -99,6 +89,14 @@ impl Controller {
         let entry = self.entries.get_mut(uid).expect("waiting entries exist");
         entry.state = State::Waiting(until, resume);
         self.timers.insert((until, uid.clone()));
+    }
+
+    /// Lets an entry wait where nothing failed: whatever did before is over.
+    pub(super) fn wait_as_it_should(&mut self, uid: &Uid, pause: Duration, held: bool) {
+        let entry = self.entries.get_mut(uid).expect("waiting entries exist");
+        entry.attempts = 0;
+        entry.held = held;
+        self.wait(uid, pause, Resume::Decide);
     }
 
     /// Lets an entry wait after a failure: longer each time, at least as long as the
@@ -145,17 +143,11 @@ impl Controller {
     pub(super) fn settle(&mut self, uid: &Uid) {
         if let Some(entry) = self.entries.remove(uid) {
             self.position.settle(entry.oldest, uid);
-            if matches!(entry.newest, Observation::Gone(_)) {
+            if matches!(entry.newest(), Observation::Gone(_)) {
                 self.forget_row(uid);
                 self.reported.remove(uid);
             }
         }
-    }
-
-    /// The object is out of our hands at this version; its own delete event is an echo.
-    pub(super) fn settle_leaving(&mut self, uid: &Uid, left: Left) {
-        self.leaving.insert(uid.clone(), left);
-        self.settle(uid);
     }
 
     pub(super) fn cached_row(&self, uid: &Uid) -> Option<Row> {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::super::message::{PlannedWrite, StoreFailure};
 use super::Controller;
-use super::entry::{Left, Observation};
+use super::entry::Observation;
 use crate::object::{Object, ResourceVersion, Uid};
 
 /// One version of one object.
@@ -144,8 +144,7 @@ impl Controller {
             return;
         };
         let version = object.metadata.resource_version;
-        let echo = |left: &Left| (left.stored..=left.settled).contains(&version);
-        if self.leaving.get(uid).is_some_and(echo) {
+        if self.removed.get(uid).is_some_and(|stored| version >= *stored) {
             return;
         }
         self.records

@@ -66,7 +66,7 @@ impl Controller {
     pub(super) fn begin_sweep(&mut self, version: ResourceVersion, seen: Seen) {
         let mut sweep = Sweep::new(version, seen);
         for (uid, entry) in &self.entries {
-            let present = matches!(entry.newest, Observation::Present(_));
+            let present = matches!(entry.newest(), Observation::Present(_));
             if present && !sweep.seen.contains(uid) {
                 sweep.pending.push(Orphan {
                     uid: uid.clone(),

@@ -1,7 +1,7 @@
 //! All combinations of what can be observed, stored and known, against the rules that
 //! no cell of the table may break.
 
-use super::tests::{DELAY, at, context, row};
+use super::tests::{at, context, row};
 use super::*;
 
 fn all_rows() -> Vec<Option<Row>> {
@@ -27,12 +27,13 @@ fn all_contexts(row: Option<Row>) -> Vec<Context> {
         Asked::Accepted(at(5)),
         Asked::Accepted(at(6)),
     ] {
-        for deletion_delay in [Duration::ZERO, DELAY] {
+        for (deletion_delay, finalizer_wait) in [(0, 0), (10, 0), (0, 10), (10, 10)] {
             for adopt_finalizers in [false, true] {
                 for confirmed in [None, row] {
                     contexts.push(Context {
                         asked,
-                        deletion_delay,
+                        deletion_delay: Duration::from_secs(deletion_delay),
+                        finalizer_wait: Duration::from_secs(finalizer_wait),
                         adopt_finalizers,
                         confirmed,
                         ..context()
@@ -46,7 +47,7 @@ fn all_contexts(row: Option<Row>) -> Vec<Context> {
 
 fn all_heads() -> Vec<Head> {
     let mut heads = Vec::new();
-    for bits in 0..16_u8 {
+    for bits in 0..32_u8 {
         let bit = |n: u8| bits & (1 << n) != 0;
         heads.push(Head {
             version: at(6),
@@ -54,6 +55,7 @@ fn all_heads() -> Vec<Head> {
             guarded: bit(1),
             deleting: bit(2),
             immutable: bit(3),
+            held: bit(4),
         });
     }
     heads
@@ -98,7 +100,38 @@ fn nothing_leaves_before_sql_holds_its_final_version() {
             held.version >= head.version || own_delete,
             "{head:?} {row:?} {context:?} {action:?}"
         );
-        assert_ne!(held.life, Life::Live, "{head:?} {row:?} {action:?}");
+        // Others still hold what we release after our wait: it stays, and what follows is followed.
+        let stays = action.then == Then::Release && head.held;
+        assert!(stays || held.life != Life::Live, "{head:?} {row:?} {action:?}");
+    });
+}
+
+#[test]
+fn our_finalizer_goes_last_while_we_wait() {
+    for_all(|head, _, context, action| {
+        let waits = head.held && context.leaving_for < context.finalizer_wait;
+        assert!(
+            !waits || action.then != Then::Release,
+            "{head:?} {context:?} {action:?}"
+        );
+        if let Then::WaitForOthers(_) = action.then {
+            assert!(head.guarded && head.held && head.deletion_timestamp.is_some());
+        }
+    });
+}
+
+#[test]
+fn an_object_that_is_there_has_its_text_in_sql() {
+    for_all(|head, row, context, action| {
+        if matches!(action.then, Then::Confirm | Then::Rewind) {
+            return;
+        }
+        let held = after(head, row, action).expect("every object that is there has a row");
+        let own_delete = context.asked == Asked::Accepted(head.version) && !head.held;
+        assert!(
+            held.version >= head.version || own_delete,
+            "{head:?} {row:?} {context:?} {action:?}"
+        );
     });
 }
 
@@ -134,7 +167,7 @@ fn only_our_own_finalizer_is_released_and_only_from_a_leaving_object() {
             assert_eq!(release, head.guarded);
         }
         Then::AddFinalizer => assert!(!head.guarded && !head.is_leaving() && !head.immutable),
-        Then::Nothing | Then::Wait(_) | Then::Confirm | Then::Rewind => {}
+        Then::Nothing | Then::Wait(_) | Then::WaitForOthers(_) | Then::Confirm | Then::Rewind => {}
     });
 }
 

@@ -119,17 +119,95 @@ fn a_wrong_cluster_clock_never_prolongs_the_delay() {
 // deletionTimestamp, our finalizer gone
 
 #[test]
-fn terminating_unguarded_only_follows_the_text() {
+fn terminating_unguarded_only_follows_the_text_in_every_life() {
     let head = Head {
         guarded: false,
         ..terminating(6)
     };
     assert_eq!(decided(head, None), action(stored(Life::Live), Then::Nothing));
-    for life in [Life::Live, Life::Evicted] {
+    for life in [Life::Live, Life::Evicted, Life::Deleted] {
         assert_eq!(decided(head, Some(row(5, life))), action(stored(life), Then::Nothing));
         assert_eq!(decided(head, Some(row(6, life))), Action::NOTHING);
     }
-    assert_eq!(decided(head, Some(row(5, Life::Deleted))), Action::NOTHING);
+}
+
+// deletionTimestamp, our finalizer and others there
+
+const WAIT: Duration = Duration::from_secs(600);
+
+fn held(version: u64) -> Head {
+    Head {
+        held: true,
+        ..terminating(version)
+    }
+}
+
+/// What is decided so many seconds after the object was first seen leaving.
+fn held_for(seconds: u64, head: Head, row: Option<Row>, asked: Asked) -> Action {
+    let context = Context {
+        finalizer_wait: WAIT,
+        leaving_for: Duration::from_secs(seconds),
+        asked,
+        ..context()
+    };
+    decide(&Observed::Present(head), row.as_ref(), &context)
+}
+
+#[test]
+fn our_finalizer_goes_last_and_the_row_follows_in_its_life() {
+    let rest = Then::WaitForOthers(Duration::from_secs(540));
+    let asked = Asked::Accepted(at(6));
+    for life in [Life::Live, Life::Evicted, Life::Deleted] {
+        for version in [6, 7] {
+            let row = Some(row(5, life));
+            assert_eq!(held_for(60, held(version), row, asked), action(stored(life), rest));
+        }
+        let current = held_for(60, held(6), Some(row(6, life)), asked);
+        assert_eq!(current, action(None, rest), "nothing is written that did not change");
+    }
+    assert_eq!(held_for(60, held(6), None, asked), action(stored(Life::Live), rest));
+}
+
+#[test]
+fn once_others_have_let_go_the_row_gets_its_final_life_and_the_object_is_released() {
+    let last = |life, asked| held_for(60, terminating(7), Some(row(6, life)), asked);
+    for life in [Life::Live, Life::Deleted] {
+        let expected = action(stored(Life::Deleted), Then::Release);
+        assert_eq!(last(life, Asked::Unknown), expected);
+    }
+    assert_eq!(
+        last(Life::Evicted, Asked::Accepted(at(6))),
+        action(stored(Life::Evicted), Then::Release)
+    );
+    assert_eq!(
+        last(Life::Evicted, Asked::Refused),
+        action(stored(Life::Deleted), Then::Release)
+    );
+}
+
+#[test]
+fn who_wants_to_be_last_as_well_is_waited_for_only_so_long() {
+    let released = |life| held_for(600, held(6), Some(row(5, life)), Asked::Accepted(at(6)));
+    for life in [Life::Live, Life::Evicted, Life::Deleted] {
+        assert_eq!(
+            released(life),
+            action(stored(life), Then::Release),
+            "the object stays, and so does what the row says of it"
+        );
+    }
+}
+
+#[test]
+fn the_deletion_delay_comes_before_the_wait_for_others() {
+    let context = Context {
+        deletion_delay: DELAY,
+        finalizer_wait: WAIT,
+        ..context()
+    };
+    let then = |head, life| decide(&Observed::Present(head), Some(&row(6, life)), &context).then;
+    assert_eq!(then(held(6), Life::Live), Then::Wait(DELAY));
+    assert_eq!(then(held(6), Life::Deleted), Then::WaitForOthers(WAIT));
+    assert_eq!(then(terminating(6), Life::Live), Then::Wait(DELAY));
 }
 
 // Deleting annotation

@@ -14,6 +14,7 @@ pub(super) fn context() -> Context {
         now: Timestamp::from_second(1_000_000).expect("in range"),
         leaving_for: Duration::ZERO,
         deletion_delay: Duration::ZERO,
+        finalizer_wait: Duration::ZERO,
         adopt_finalizers: false,
         confirmed: None,
         asked: Asked::Unknown,
@@ -26,6 +27,7 @@ pub(super) fn head(version: u64) -> Head {
         version: at(version),
         deletion_timestamp: None,
         guarded: true,
+        held: false,
         deleting: false,
         immutable: false,
     }
@@ -51,8 +53,12 @@ pub(super) fn decided(head: Head, row: Option<Row>) -> Action {
 }
 
 fn gone(last: Option<u64>, row: Option<Row>) -> Action {
-    let last = last.map(at);
-    decide(&Observed::Gone { last }, row.as_ref(), &context())
+    gone_since(last.map(head), None, row)
+}
+
+fn gone_since(last: Option<Head>, seen: Option<u64>, row: Option<Row>) -> Action {
+    let seen = seen.map(at);
+    decide(&Observed::Gone { last, seen }, row.as_ref(), &context())
 }
 
 pub(super) fn action(write: Option<Write>, then: Then) -> Action {
@@ -80,7 +86,10 @@ fn gone_without_row_is_soft_deleted_while_a_write_may_still_land() {
         unsure: true,
         ..context()
     };
-    let gone = Observed::Gone { last: Some(at(7)) };
+    let gone = Observed::Gone {
+        last: Some(head(7)),
+        seen: None,
+    };
     assert_eq!(
         decide(&gone, None, &unsure),
         action(Some(Write::SoftDelete), Then::Nothing)
@@ -103,13 +112,40 @@ fn gone_with_a_newer_last_text_stores_it_as_deleted() {
 }
 
 #[test]
-fn gone_with_evicted_row_is_nothing() {
-    assert_eq!(gone(Some(9), Some(row(5, Life::Evicted))), Action::NOTHING);
+fn gone_with_evicted_or_deleted_row_is_nothing_where_the_row_holds_all_that_was_seen() {
+    for life in [Life::Evicted, Life::Deleted] {
+        for seen in [None, Some(4), Some(5)] {
+            let row = Some(row(5, life));
+            assert_eq!(gone_since(None, seen, row), Action::NOTHING);
+            assert_eq!(
+                gone_since(Some(immutable(9)), seen, row),
+                Action::NOTHING,
+                "the delete event alone is no newer text"
+            );
+        }
+    }
 }
 
 #[test]
-fn gone_with_deleted_row_is_nothing() {
-    assert_eq!(gone(Some(9), Some(row(5, Life::Deleted))), Action::NOTHING);
+fn gone_with_evicted_or_deleted_row_stores_what_others_wrote_before_it_went() {
+    let leaving = Head {
+        guarded: false,
+        held: true,
+        ..terminating(9)
+    };
+    let immutable = Head {
+        immutable: true,
+        ..leaving
+    };
+    let written = |last, life| gone_since(Some(last), Some(8), Some(row(5, life))).write;
+    assert_eq!(written(leaving, Life::Deleted), stored(Life::Deleted));
+    assert_eq!(written(immutable, Life::Evicted), stored(Life::Evicted));
+    assert_eq!(
+        written(leaving, Life::Evicted),
+        stored(Life::Deleted),
+        "the mark was taken back, and somebody deleted the object"
+    );
+    assert_eq!(gone_since(None, Some(8), Some(row(5, Life::Deleted))), Action::NOTHING);
 }
 
 // present
