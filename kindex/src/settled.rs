@@ -37,7 +37,7 @@ pub(crate) async fn wait(
     loop {
         let missing = match ingestion.store() {
             None => return Err(ingestion.off_error()),
-            Some(store) => match status::collect(registry.kinds, client, store.as_ref()).await {
+            Some(store) => match status::collect(registry.kinds, &registry.platform, client, store.as_ref()).await {
                 Ok(kinds) => match behind(&kinds, ingestion) {
                     missing if missing.is_empty() => return Ok(summary(&kinds, ingestion)),
                     missing => missing.join("\n  "),
@@ -60,7 +60,7 @@ fn behind(kinds: &[KindStatus], ingestion: &Ingestion) -> Vec<String> {
     let mut missing: Vec<_> = kinds
         .iter()
         // A kind that the cluster does not know has no objects to wait for.
-        .filter(|kind| kind.state != State::Unserved && kind.objects != kind.live)
+        .filter(|kind| kind.state != State::Unserved && kind.objects != kind.live + kind.departing)
         .map(|kind| format!("{}: {} objects, {} live rows", kind.kind, kind.objects, kind.live))
         .collect();
     missing.extend(ingestion.pending());

@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use kindex_runtime::ingester::saved::SavedPosition;
-use kindex_runtime::kind::{Kind, Registry};
+use kindex_runtime::kind::{Kind, Platform, Registry};
+use kindex_runtime::object::Uid;
 use kindex_runtime::progress::Progress as _;
-use kindex_runtime::store::{Counts, MetadataStorage};
+use kindex_runtime::store::{Counts, Life, MetadataStorage};
+use kindex_runtime::verify::{Held, HeldObjects};
 use kube::Client;
-use kube::api::ListParams;
+use kube::api::{ListParams, ObjectMeta};
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
@@ -18,6 +20,8 @@ use crate::output::{document, table};
 use crate::progress::Bar;
 use crate::{say, sides};
 
+/// Objects of a page, of which nothing but the metadata is read.
+const PAGE_ROWS: u32 = 500;
 /// How often the numbers are read while somebody waits.
 const PERIOD: Duration = Duration::from_millis(250);
 
@@ -41,6 +45,10 @@ pub(crate) struct KindStatus {
     pub(crate) quarantined: u64,
     /// Live rows without an object that are held back.
     pub(crate) held_orphans: u64,
+    /// Objects that others hold in the cluster while their rows say deleted or archived.
+    pub(crate) departing: u64,
+    /// Objects that are being deleted and that others hold.
+    pub(crate) held: HeldObjects,
     /// Versions of the whole cluster that came after the position that was saved last; `None` where none
     /// is saved. Versions of other kinds count, so that it is a bound and seldom 0.
     pub(crate) lag_versions: Option<u64>,
@@ -109,9 +117,10 @@ pub(crate) async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult
     let store = sides::store(registry, &args.sides.store)?;
     let client = sides::cluster(&args.sides).await?.client;
     let statuses = if args.wait {
-        wait(&kinds, &client, store.as_ref(), Duration::from_secs(args.timeout)).await
+        let patience = Duration::from_secs(args.timeout);
+        wait(&kinds, &registry.platform, &client, store.as_ref(), patience).await
     } else {
-        collect(&kinds, &client, store.as_ref()).await
+        collect(&kinds, &registry.platform, &client, store.as_ref()).await
     };
     store.close().await;
     let statuses = statuses?;
@@ -122,6 +131,7 @@ pub(crate) async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult
 /// Reads the numbers until all is settled, or so long.
 async fn wait(
     kinds: &[&'static Kind],
+    platform: &Platform,
     client: &Client,
     store: &dyn MetadataStorage,
     patience: Duration,
@@ -130,7 +140,7 @@ async fn wait(
     let bar = Bar::new();
     bar.begin("waiting", None);
     loop {
-        let found = collect(kinds, client, store).await;
+        let found = collect(kinds, platform, client, store).await;
         let unsettled = found.as_ref().ok().map(|statuses| unsettled(statuses).count());
         if unsettled == Some(0) || Instant::now() >= deadline {
             bar.end();
@@ -163,29 +173,42 @@ fn judge(statuses: &[KindStatus]) -> CommandResult {
 /// The numbers of these kinds.
 pub(crate) async fn collect(
     kinds: &[&'static Kind],
+    platform: &Platform,
     client: &Client,
     store: &dyn MetadataStorage,
 ) -> CommandResult<Vec<KindStatus>> {
     let mut statuses = Vec::new();
     for kind in kinds {
-        statuses.push(of_kind(kind, client, store).await?);
+        statuses.push(of_kind(kind, platform, client, store).await?);
     }
     Ok(statuses)
 }
 
-async fn of_kind(kind: &'static Kind, client: &Client, store: &dyn MetadataStorage) -> CommandResult<KindStatus> {
+async fn of_kind(
+    kind: &'static Kind,
+    platform: &Platform,
+    client: &Client,
+    store: &dyn MetadataStorage,
+) -> CommandResult<KindStatus> {
     let failed = |error: &dyn std::error::Error| CommandError::failure(chain(error));
     let counts = store.count(kind).await.map_err(|error| failed(&error))?;
     let Counts { live, evicted, deleted } = counts;
     let quarantined = store.quarantined(kind).await.map_err(|error| failed(&error))?.len() as u64;
     let saved = store.checkpoint(kind).await.map_err(|error| failed(&error))?;
-    let found = objects(client, kind).await?;
-    let (objects, version) = found.unwrap_or_default();
+    let found = list(client, kind, platform, live).await?;
+    let is_served = found.is_some();
+    let Listed { objects, version, held } = found.unwrap_or_default();
+    let uids: Vec<Uid> = held.iter().map(|held| Uid::from(held.uid.as_str())).collect();
+    let rows = store.row_states(kind, &uids).await.map_err(|error| failed(&error))?;
+    let departing = rows.iter().filter(|row| row.life != Life::Live).count() as u64;
     let position = saved.map(SavedPosition::decode);
-    let state = match found {
-        Some(_) => State::new(position, objects, live, quarantined),
-        None => State::Unserved,
+    let state = if is_served {
+        State::new(position, objects, live + departing, quarantined)
+    } else {
+        State::Unserved
     };
+    let mut named = HeldObjects::default();
+    held.into_iter().for_each(|held| named.add(held));
     Ok(KindStatus {
         kind: kind.name,
         state,
@@ -194,8 +217,10 @@ async fn of_kind(kind: &'static Kind, client: &Client, store: &dyn MetadataStora
         evicted,
         deleted,
         quarantined,
+        departing,
+        held: named,
         held_orphans: match state {
-            State::HoldsOrphans => live.saturating_sub(objects),
+            State::HoldsOrphans => (live + departing).saturating_sub(objects),
             State::Settled
             | State::Behind
             | State::Quarantine
@@ -207,24 +232,59 @@ async fn of_kind(kind: &'static Kind, client: &Client, store: &dyn MetadataStora
     })
 }
 
-/// How many there are, and the cluster's version: one page of one object tells the rest by its
-/// remaining item count. `None` where the cluster does not know the kind.
-async fn objects(client: &Client, kind: &Kind) -> CommandResult<Option<(u64, u64)>> {
-    let all = crate::client::all(client, kind);
-    let page = match all.list_metadata(&ListParams::default().limit(1)).await {
-        Ok(page) => page,
-        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
-        Err(error) => {
-            return Err(
-                CommandError::failure(format_args!("{}: the cluster: {}", kind.plural, chain(&error)))
-                    .hint("does the cluster run, is it the one of --kubeconfig, and may you list there?"),
-            );
+/// What the cluster says of a kind.
+#[derive(Default)]
+struct Listed {
+    objects: u64,
+    /// Of the cluster.
+    version: u64,
+    /// As far as they were looked for.
+    held: Vec<Held>,
+}
+
+/// How many objects there are, and which of them others hold on their way out. One page tells the number by its
+/// remaining item count; the other pages are read where the number of live rows is another one, for then objects may
+/// be held whose rows are not live any more. `None` where the cluster does not know the kind.
+async fn list(client: &Client, kind: &Kind, platform: &Platform, live: u64) -> CommandResult<Option<Listed>> {
+    let mut params = ListParams::default().limit(PAGE_ROWS);
+    let mut listed = Listed::default();
+    loop {
+        let page = match crate::client::all(client, kind).list_metadata(&params).await {
+            Ok(page) => page,
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+            Err(error) => {
+                return Err(
+                    CommandError::failure(format_args!("{}: the cluster: {}", kind.plural, chain(&error)))
+                        .hint("does the cluster run, is it the one of --kubeconfig, and may you list there?"),
+                );
+            }
+        };
+        if params.continue_token.is_none() {
+            let remaining = page.metadata.remaining_item_count.unwrap_or(0);
+            listed.objects = page.items.len() as u64 + remaining.unsigned_abs();
+            let version = page.metadata.resource_version.unwrap_or_default();
+            listed.version = version.parse().unwrap_or_default();
         }
-    };
-    let remaining = page.metadata.remaining_item_count.unwrap_or(0);
-    let version = page.metadata.resource_version.unwrap_or_default();
-    let objects = page.items.len() as u64 + remaining.unsigned_abs();
-    Ok(Some((objects, version.parse().unwrap_or_default())))
+        let items = page.items.into_iter();
+        listed
+            .held
+            .extend(items.filter_map(|item| held(item.metadata, platform)));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) if listed.objects != live => params = params.continue_token(&token),
+            Some(_) | None => return Ok(Some(listed)),
+        }
+    }
+}
+
+fn held(metadata: ObjectMeta, platform: &Platform) -> Option<Held> {
+    metadata.deletion_timestamp?;
+    let finalizers = Held::foreign(&metadata.finalizers.unwrap_or_default(), platform);
+    (!finalizers.is_empty()).then(|| Held {
+        namespace: metadata.namespace.unwrap_or_default(),
+        name: metadata.name.unwrap_or_default(),
+        uid: metadata.uid.unwrap_or_default(),
+        finalizers,
+    })
 }
 
 /// The numbers in the form asked for.
@@ -258,7 +318,11 @@ fn render(statuses: &[KindStatus], form: Form) -> CommandResult<String> {
         "lag",
         "state",
     ];
-    Ok(table(&heads, rows))
+    let mut text = table(&heads, rows);
+    for status in statuses {
+        text.extend(status.held.lines(status.kind).iter().map(|line| format!("\n{line}")));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -89,7 +89,11 @@ fn as_tables(report: &Report, findings: &[Finding]) -> String {
             .chain(numbers.map(|number| number.to_string()))
             .collect()
     });
-    text + &table(&["kind", "objects", "rows", "differing", "unsettled"], counts)
+    text += &table(&["kind", "objects", "rows", "differing", "unsettled"], counts);
+    for kind in &report.kinds {
+        text.extend(kind.held.lines(kind.kind).iter().map(|line| format!("\n{line}")));
+    }
+    text
 }
 
 fn judge(report: &Report, printed: usize) -> CommandResult {

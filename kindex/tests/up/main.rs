@@ -10,6 +10,7 @@ mod bounds;
 mod chart;
 mod configured;
 mod exposure;
+mod held;
 mod history;
 mod manners;
 mod metrics;

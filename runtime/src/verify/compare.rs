@@ -31,9 +31,9 @@ pub fn compare(kind: &Kind, platform: &Platform, object: Option<&Object>, row: O
         (None, Some(_)) => {}
         (Some(object), Some(row)) => {
             let head = Head::of(object, kind, platform);
-            // An object that we have let go and that others hold may stay as long as they like.
-            let let_go = head.deletion_timestamp.is_some() && !head.guarded;
-            against_object(object, row, let_go, &mut found);
+            // An object that others hold on its way out may stay as long as they like, and its row follows it.
+            let held = head.deletion_timestamp.is_some() && (head.held || !head.guarded);
+            against_object(object, row, held, &mut found);
         }
     }
     if let Some(row) = row {
@@ -42,20 +42,19 @@ pub fn compare(kind: &Kind, platform: &Platform, object: Option<&Object>, row: O
     found
 }
 
-fn against_object(object: &Object, row: &RowImage, let_go: bool, found: &mut Vec<Difference>) {
+fn against_object(object: &Object, row: &RowImage, held: bool, found: &mut Vec<Difference>) {
     match row.life() {
-        Life::Deleted if let_go => return,
-        Life::Deleted => {
+        Life::Deleted if !held => {
             let since = time(row.delete_time);
             let detail = format!("the row says deleted since {since}, the object is there");
             return found.push(Difference::new(Class::Deleted, detail));
         }
-        Life::Evicted if !let_go => {
+        Life::Evicted if !held => {
             let since = time(row.evicted_time);
             let detail = format!("the row says evicted since {since}, the object is there");
             found.push(Difference::new(Class::Evicted, detail));
         }
-        Life::Evicted | Life::Live => {}
+        Life::Deleted | Life::Evicted | Life::Live => {}
     }
     let version = object.metadata.resource_version;
     if i64::try_from(version.0) != Ok(row.res_version) {

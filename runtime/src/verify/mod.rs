@@ -4,6 +4,8 @@
 //!
 //! `compare` and `confirm` decide and are pure; `run`, `scan` and `again` read.
 
+mod held;
+
 mod report;
 
 mod compare;
@@ -17,5 +19,6 @@ mod scan;
 mod again;
 
 pub use compare::compare;
+pub use held::{Held, HeldObjects};
 pub use report::{Checked, Class, Difference, Finding, Report};
 pub use run::{Options, Sides, VerifyError, verify};

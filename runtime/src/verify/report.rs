@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::held::HeldObjects;
 use crate::object::Uid;
 
 /// How a row differs.
@@ -139,6 +140,8 @@ pub struct Checked {
     pub unsettled: u64,
     /// Rows that are the only copy of their object and cannot be trusted.
     pub lost: u64,
+    /// Objects that are being deleted and that others hold.
+    pub held: HeldObjects,
 }
 
 impl Checked {

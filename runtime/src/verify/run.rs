@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::compare::compare;
 use super::confirm::Reading;
+use super::held::{Held, HeldObjects};
 use super::report::{Checked, Class, Difference, Finding};
 use crate::cluster::{ClusterApi, ClusterError, ObjectName, Page};
 use crate::kind::{Kind, Platform};
@@ -157,6 +158,7 @@ impl Run<'_> {
     async fn list_once(&mut self) -> Result<Seen, VerifyError> {
         let mut seeing = Seeing::default();
         self.checked.objects = 0;
+        self.checked.held = HeldObjects::default();
         let mut limits = PageLimit::new(self.options.page_rows.max(1));
         let mut page = self.page(limits.rows, None).await?;
         let total = page.remaining.map(|remaining| remaining + page.len() as u64);
@@ -214,6 +216,9 @@ impl Run<'_> {
         let rows = self.images(&uids).await?;
         for object in objects {
             let row = rows.get(&*object.metadata.uid.0);
+            if let Some(held) = Held::of(object, &self.sides.platform) {
+                self.checked.held.add(held);
+            }
             self.look_at(&object.metadata.uid, ObjectName::of(object), Some(object), row);
         }
         self.progress.advance(count);
