@@ -25,8 +25,8 @@ pub enum Observed {
     Gone {
         /// Its last text, where one is known.
         last: Option<Head>,
-        /// The newest version in which it was seen while it was there, where this is known. A delete event has a
-        /// version of its own and the text of the version before.
+        /// The newest version in which it was seen while it was there. A delete event has a version of its own and the
+        /// text of the version before; where nothing was seen, it is all that tells of that text.
         seen: Option<ResourceVersion>,
     },
     /// The object is there.
@@ -80,6 +80,8 @@ pub struct Row {
     pub life: Life,
     /// Whether that text is the one that the row should hold.
     pub text: RowText,
+    /// Whether it was changed in SQL alone since the cluster said it.
+    pub direct: bool,
 }
 
 /// What is known of the text of a row.
@@ -108,6 +110,7 @@ impl Row {
             version: state.cluster_version(),
             life: state.life,
             text,
+            direct: state.res_version.is_direct(),
         }
     }
 
@@ -257,18 +260,21 @@ pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Acti
 /// more gets the last text where others wrote it, and not where the delete event is the echo of our own effect.
 fn decide_gone(last: Option<&Head>, seen: Option<ResourceVersion>, row: Option<&Row>, context: &Context) -> Action {
     let write = match row {
-        None => context.unsure.then_some(Write::SoftDelete),
+        None => context
+            .unsure
+            .then(|| last.map_or(Write::SoftDelete, |_| store(Life::Deleted))),
         Some(row) => {
             let newer = last.filter(|last| last.version > row.version);
             let unstored = newer.filter(|_| seen.is_some_and(|seen| seen > row.version));
+            let told_last = newer.filter(|_| seen.is_none() && !row.direct);
             match row.life {
                 Life::Live if newer.is_some() => Some(store(Life::Deleted)),
                 Life::Live => Some(Write::SoftDelete),
-                Life::Evicted => unstored.map(|last| match asked_by_us(last, context) {
+                Life::Evicted => unstored.or(told_last).map(|last| match asked_by_us(last, context) {
                     true => store(Life::Evicted),
                     false => store(Life::Deleted),
                 }),
-                Life::Deleted => unstored.map(|_| store(Life::Deleted)),
+                Life::Deleted => unstored.or(told_last).map(|_| store(Life::Deleted)),
             }
         }
     };

@@ -156,7 +156,8 @@ impl World<'_> {
         let saved = self.storage.database().checkpoint.map(|position| position.0);
         let told = saved.is_some_and(|saved| saved > backup + objects);
         let ahead = |process: &Process| match process.newest {
-            0 => told,
+            // What it has read already may be of before.
+            0 => told && process.requests.iter().any(|request| Step::of(request) == Step::Load),
             newest => newest > backup + objects && process.stopping.is_none(),
         };
         if self.noticed.is_some() || !told || !self.processes.iter().all(ahead) {

@@ -98,7 +98,7 @@ impl Checks {
             let first = self.closed_in.insert(uid.clone(), cluster.turn).is_none();
             if first {
                 self.somebody_deleted(row, cluster, database)?;
-                self.no_row_closes_early(uid, cluster)
+                self.no_row_closes_early(row, cluster, database)
             } else {
                 Ok(())
             }
@@ -143,14 +143,24 @@ impl Checks {
     /// A soft delete waits for `deletionDelay`, but where an ingester writes that does not know yet that
     /// the cluster is another one: what it has seen go, or seen renamed, may be back and leaving. Of
     /// two ingesters, one that has read a closed row, which has nothing to wait for, may close it again
-    /// after the other has brought it back.
-    fn no_row_closes_early(&self, uid: &Uid, cluster: &SimCluster) -> Result<(), String> {
+    /// after the other has brought it back; and one may have written, before it knew, a row of the time that the
+    /// cluster lost, which holds its name until the same ingester has rewound it.
+    fn no_row_closes_early(&self, row: &SimRow, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
+        let metadata = &row.object().metadata;
+        let uid = &metadata.uid;
         let (Some(object), Some(since)) = (cluster.find_uid(&uid.0), cluster.leaving.get(&*uid.0)) else {
             return Ok(());
         };
+        let lost_name = !self.alone
+            && database.rows.values().any(|other| {
+                let holder = &other.object().metadata;
+                let newer = holder.resource_version > metadata.resource_version;
+                newer && holder.name == metadata.name && holder.uid != *uid && was_unsaid(other, cluster)
+            });
         let waited = cluster.now.duration_since(*since);
         let read_closed = !self.alone && self.reopened.contains(uid);
-        if !self.unaware && !read_closed && Duration::try_from(waited).unwrap_or_default() < self.deletion_delay {
+        let excused = self.unaware || read_closed || lost_name;
+        if !excused && Duration::try_from(waited).unwrap_or_default() < self.deletion_delay {
             return Err(format!("{} was closed after {waited:#} already", object.uid));
         }
         Ok(())

@@ -32,7 +32,7 @@ scenarios!(
     finds_two_rows_of_one_name,
     a_damaged_only_copy_is_lost,
     a_change_on_its_way_is_no_difference,
-    what_was_let_go_and_others_hold_is_no_difference,
+    what_others_hold_differs_only_where_its_row_lacks_their_last_text,
     a_list_that_expires_begins_anew_and_reports_once,
     a_namespace_is_compared_alone,
     all_pages_of_both_sides_are_read,
@@ -348,12 +348,14 @@ async fn a_change_on_its_way_is_no_difference(backend: Backend) {
     assert_eq!(sample.found().await, []);
 }
 
-async fn what_was_let_go_and_others_hold_is_no_difference(backend: Backend) {
+async fn what_others_hold_differs_only_where_its_row_lacks_their_last_text(backend: Backend) {
     let sample = Sample::new(backend).await;
     let mut held = thing(7);
     held.version = 40;
     held.deletion = Some("2026-01-01T00:00:00Z".to_owned());
     sample.shelf.put(&held);
+    assert_eq!(sample.found().await, of("u7", &[Class::Version]));
+    sample.backend.write(held.store(Life::Deleted, false), at(3)).await;
     assert_eq!(sample.found().await, []);
 }
 

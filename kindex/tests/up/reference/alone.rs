@@ -48,15 +48,13 @@ fn a_spark_job_whose_controller_crashes_is_stored_and_nobody_notices(site: &Site
         column("json").is_some_and(|json| json.contains("spark-17"))
     });
     stage.kubectl("delete sparkjob nightly --wait=false");
-    wait_for("the soft delete", || column("delete_time").is_some());
-    let json = column("json").expect("a row");
-    assert!(
-        json.contains("deletionTimestamp") && json.contains("spark-17"),
-        "{json}"
-    );
+    wait_for("the deletion in the row", || {
+        column("json").is_some_and(|json| json.contains("deletionTimestamp") && json.contains("spark-17"))
+    });
 
-    // Ours is off, theirs is on: nothing of ours holds the object.
-    wait_for("our release", || finalizers() == r#"["example.com/spark-controller"]"#);
+    // Theirs holds the object, and ours waits for the last that they write.
+    assert_eq!(column("delete_time"), None, "it is in the cluster");
+    assert!(finalizers().contains("michelangelo/Ingester"), "{}", finalizers());
     stage.run.kubectl(&["apply", "-f", "-"], super::stage::GUARDED);
     stage.wait_for_row();
     stage.wait_until_ready();
@@ -68,16 +66,20 @@ fn a_spark_job_whose_controller_crashes_is_stored_and_nobody_notices(site: &Site
     assert_eq!(retries(&stage.run.log()), 0, "{}", stage.run.log());
 
     // It comes back, and finishes its work.
-    let none = [
+    status_patch(&stage, r#"{"status":{"applicationId":"spark-18"}}"#);
+    let ours_alone = [
         "patch",
         "sparkjob",
         "nightly",
         "--type=merge",
         "-p",
-        r#"{"metadata":{"finalizers":null}}"#,
+        r#"{"metadata":{"finalizers":["michelangelo/Ingester"]}}"#,
     ];
-    stage.run.kubectl(&none, "");
+    stage.run.kubectl(&ours_alone, "");
     wait_for("the end", || stage.kubectl("get sparkjobs").is_empty());
+    wait_for("the soft delete", || column("delete_time").is_some());
+    let json = column("json").expect("a row");
+    assert!(json.contains("spark-18"), "{json}");
     wait_for("a settled state", || stage.command(&["verify"]).0 == Some(0));
 }
 

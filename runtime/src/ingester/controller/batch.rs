@@ -210,6 +210,7 @@ impl Controller {
                     version: row.map_or(ResourceVersion(0), |row| row.version),
                     life: Life::Deleted,
                     text: row.map_or(RowText::Foreign, |row| row.text),
+                    direct: row.is_some_and(|row| row.direct),
                 };
                 Some((PlannedWrite::SoftDelete(uid.clone()), after))
             }
@@ -220,6 +221,7 @@ impl Controller {
                     version: object.metadata.resource_version,
                     life,
                     text: RowText::Trusted,
+                    direct: false,
                 };
                 let write = PlannedWrite::Store { object, life, revive };
                 Some((write, after))

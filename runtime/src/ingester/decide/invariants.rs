@@ -80,6 +80,7 @@ fn after(head: &Head, row: Option<Row>, action: Action) -> Option<Row> {
             version: head.version,
             life,
             text: RowText::Trusted,
+            direct: false,
         }),
         Some(Write::SoftDelete) => row.map(|row| Row {
             life: Life::Deleted,

@@ -45,6 +45,7 @@ pub(super) fn row(version: u64, life: Life) -> Row {
         version: at(version),
         life,
         text: RowText::Trusted,
+        direct: false,
     }
 }
 
@@ -86,14 +87,12 @@ fn gone_without_row_is_soft_deleted_while_a_write_may_still_land() {
         unsure: true,
         ..context()
     };
-    let gone = Observed::Gone {
-        last: Some(head(7)),
-        seen: None,
+    let written = |last| {
+        let gone = Observed::Gone { last, seen: None };
+        decide(&gone, None, &unsure).write
     };
-    assert_eq!(
-        decide(&gone, None, &unsure),
-        action(Some(Write::SoftDelete), Then::Nothing)
-    );
+    assert_eq!(written(None), Some(Write::SoftDelete));
+    assert_eq!(written(Some(head(7))), stored(Life::Deleted), "with its last text");
 }
 
 #[test]
@@ -114,7 +113,7 @@ fn gone_with_a_newer_last_text_stores_it_as_deleted() {
 #[test]
 fn gone_with_evicted_or_deleted_row_is_nothing_where_the_row_holds_all_that_was_seen() {
     for life in [Life::Evicted, Life::Deleted] {
-        for seen in [None, Some(4), Some(5)] {
+        for seen in [Some(4), Some(5)] {
             let row = Some(row(5, life));
             assert_eq!(gone_since(None, seen, row), Action::NOTHING);
             assert_eq!(
@@ -123,6 +122,19 @@ fn gone_with_evicted_or_deleted_row_is_nothing_where_the_row_holds_all_that_was_
                 "the delete event alone is no newer text"
             );
         }
+    }
+}
+
+#[test]
+fn gone_with_evicted_or_deleted_row_stores_the_last_text_of_an_object_that_was_never_seen() {
+    for life in [Life::Evicted, Life::Deleted] {
+        let found = row(5, life);
+        let told = |version, row| gone_since(Some(immutable(version)), None, Some(row)).write;
+        assert_eq!(told(9, found), stored(life), "it went while nobody watched");
+        assert_eq!(told(5, found), None);
+        assert_eq!(gone(None, Some(found)), Action::NOTHING);
+        let direct = Row { direct: true, ..found };
+        assert_eq!(told(9, direct), None, "what SQL made of it stays");
     }
 }
 
