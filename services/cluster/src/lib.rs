@@ -1,6 +1,6 @@
-//! A Kubernetes API server in process, persisted in SQLite: faithful enough that kubectl and Kubernetes clients
-//! cannot tell it from a real one for custom resources. It knows nothing of Kindex's kinds: they arrive as
-//! CustomResourceDefinitions, over HTTP, like everything else.
+//! A Kubernetes API server in process, persisted in SQLite, for kubectl and Kubernetes clients that work with custom
+//! resources. It knows nothing of Kindex's kinds: they arrive as CustomResourceDefinitions, over HTTP, like everything
+//! else.
 //!
 //! How requests are read, what selectors find, how tables are written and what looks like a page of a browser
 //! (`request`, `selector`, `table`, `browser`) is of use to any server of this API, and public.
