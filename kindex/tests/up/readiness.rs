@@ -4,6 +4,7 @@
 use std::fs;
 
 use kindex_tests::ports::Closed;
+use kindex_tests::scrape;
 use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
@@ -46,6 +47,18 @@ fn a_database_that_is_down_is_a_reason() {
         status == 503 && reason.starts_with("database: ") && reason.contains("refused")
     });
     assert!(run.ask("/metrics").1.contains("\nkindex_database_ready 0\n"));
+    let api = run.api().expect("it opens a port");
+    let (status, _) = scrape::get(api, "/apis/michelangelo.api/v2/models").expect("it answers");
+    assert_eq!(status, 503);
+    let log = run.log();
+    let told = log
+        .lines()
+        .filter(|line| line.contains(" WARN ") || line.contains(" ERROR "));
+    let told: Vec<&str> = told.collect();
+    assert!(
+        matches!(told[..], [line] if line.contains("cannot be reached")),
+        "once, by the store: {log}"
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use kindex_runtime::ingester::message::{Input, StoreFailure};
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::ingester::{Division, Ingester};
 use kindex_runtime::kind::{Column, ColumnType, Encoded, Kind, Registry, Scope};
@@ -16,6 +17,7 @@ use kindex_sim::thing::{DELETING, PLATFORM, THING};
 use kindex_tests::patience::PATIENCE;
 use tracing_subscriber::fmt::MakeWriter;
 
+use super::bench::{Bench, Thing, away, thing, write_of};
 use super::fakes::FakeCluster;
 
 /// A kind whose projection panics on the value 13.
@@ -268,6 +270,34 @@ async fn a_restart_goes_on_where_the_shutdown_left_off() {
     let (_, metrics) = ingester.metrics().next().expect("a kind");
     assert_eq!(metrics.relists.get(), 0, "no list was needed");
     ingester.shutdown().await;
+}
+
+/// The store tells an outage once for all kinds. That a deletion waits for its end is told, and so is what is none.
+#[test]
+fn a_batch_that_an_outage_stops_is_told_only_where_somebody_waits_for_it() {
+    let deadlock = StoreFailure {
+        cause: "deadlock",
+        ..away()
+    };
+    let leaving = Thing {
+        deleted: true,
+        ..thing("a", 5)
+    };
+    for (object, failure, told) in [
+        (thing("a", 5), away(), 0),
+        (leaving, away(), 1),
+        (thing("a", 5), deadlock, 1),
+    ] {
+        let _second = tracing::Dispatch::new(tracing_subscriber::registry());
+        let log = Log::default();
+        let _guard = tracing::subscriber::set_default(log.subscriber());
+        let mut bench = Bench::watching(Settings::default());
+        let read = bench.applied(&object);
+        let write = bench.no_rows(&read);
+        let (ticket, _) = write_of(&write).expect("a write");
+        bench.step(Input::Written(ticket, Err(failure)));
+        assert_eq!(log.text().matches(" WARN ").count(), told, "{}", log.text());
+    }
 }
 
 #[derive(Clone, Default)]

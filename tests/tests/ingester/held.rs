@@ -224,3 +224,17 @@ fn a_last_write_that_the_watch_tells_after_the_cluster_said_gone_is_stored() {
     let write = bench.rows(&read, vec![row(5, Life::Deleted)]);
     assert_eq!(stored(&write), Some((8, Life::Deleted)), "{write:?}");
 }
+
+#[test]
+fn a_last_write_that_is_pending_when_the_cluster_says_gone_is_stored() {
+    let mut bench = Bench::watching(Settings {
+        finalizer_wait: Duration::ZERO,
+        ..Settings::default()
+    });
+    follow(&mut bench, &held(5), Some(row(4, Life::Deleted)));
+    bench.applied(&let_go(6));
+    let not_found = ClusterError::NotFound("name-a".to_owned());
+    let read = done(&mut bench, EffectDone::FinalizersSet(Err(not_found)));
+    let write = bench.rows(&read, vec![row(5, Life::Deleted)]);
+    assert_eq!(stored(&write), Some((6, Life::Deleted)), "{write:?}");
+}
