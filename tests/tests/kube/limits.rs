@@ -8,11 +8,13 @@ use http_body_util::BodyExt;
 use kindex_cluster::Limits;
 use kindex_serve::BodyPace;
 use kindex_serve::watches::WatchLimits;
+use kindex_tests::patience::PATIENCE;
 use kube::Client;
 use kube::client::Body;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
 
 use super::cluster::{TestCluster, eventually};
 
@@ -27,9 +29,12 @@ async fn send(address: SocketAddr, text: &str) -> TcpStream {
     stream
 }
 
-/// A request of which one byte of the body comes.
+/// A request with the token, of which one byte of the body comes.
 async fn begin(cluster: &TestCluster, method: &str) -> TcpStream {
-    let authorization = cluster.server.authorization();
+    begin_as(cluster, method, &cluster.server.authorization()).await
+}
+
+async fn begin_as(cluster: &TestCluster, method: &str, authorization: &str) -> TcpStream {
     let head = format!(
         "{method} {MAPS} HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Type: application/json\r\n\
          Content-Length: 1000\r\n\r\n"
@@ -39,7 +44,8 @@ async fn begin(cluster: &TestCluster, method: &str) -> TcpStream {
 
 async fn code(stream: &mut TcpStream) -> String {
     let mut head = [0; 12];
-    stream.read_exact(&mut head).await.unwrap();
+    let answer = timeout(PATIENCE, stream.read_exact(&mut head)).await;
+    answer.expect("an answer").unwrap();
     String::from_utf8_lossy(&head[9..]).into_owned()
 }
 
@@ -75,6 +81,8 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
     .await;
     let mut held = Vec::new();
     for _ in 0..50 {
+        let mut nobody = begin_as(&cluster, "POST", "").await;
+        assert_eq!(code(&mut nobody).await, "401", "told before the body is there");
         held.push(begin(&cluster, "POST").await);
         let mut reader = begin(&cluster, "GET").await;
         assert_eq!(code(&mut reader).await, "200", "what only reads needs no body");
@@ -109,6 +117,73 @@ async fn heads_and_bodies_that_do_not_come_end() {
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_and_leases_are_answered_where_no_other_request_has_a_place() {
+    let cluster = TestCluster::bearing(Limits {
+        requests: 0,
+        ..Limits::default()
+    })
+    .await;
+    let authorization = cluster.server.authorization();
+    for (path, expected) in [
+        (MAPS, "429"),
+        ("/version", "429"),
+        ("/readyz", "200"),
+        ("/apis/coordination.k8s.io/v1/leases", "200"),
+    ] {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{authorization}\r\n");
+        let mut answer = send(cluster.server.address, &head).await;
+        assert_eq!(code(&mut answer).await, expected, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_connects_and_asks_nothing_ends_sooner_than_who_has_asked() {
+    let cluster = TestCluster::bearing(Limits {
+        first: Duration::from_millis(100),
+        idle: Duration::from_secs(3600),
+        ..Limits::default()
+    })
+    .await;
+    let mut silent = send(cluster.server.address, "GET /readyz HTTP/1.1\r\n").await;
+    let mut rest = Vec::new();
+    let end = timeout(PATIENCE, silent.read_to_end(&mut rest)).await;
+    end.expect("it ends").unwrap();
+    assert!(rest.is_empty(), "{}", String::from_utf8_lossy(&rest));
+}
+
+async fn patch(cluster: &TestCluster, patch_type: &str, patch: &Value) -> (u16, String) {
+    let request = http::Request::patch(format!("{MAPS}/a"))
+        .header("content-type", patch_type)
+        .body(Body::from(patch.to_string().into_bytes()));
+    let response = cluster.client.send(request.unwrap()).await.unwrap();
+    let code = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (code, String::from_utf8_lossy(&body).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn small_patches_do_not_make_large_objects() {
+    let cluster = TestCluster::empty().await;
+    create(&cluster, "a", 1).await;
+    // Less than ten megabytes, where nobody counts.
+    let double = |at: usize| json!({"op": "copy", "from": "/data", "path": format!("/data/x{at}")});
+    let doubled: Value = (0..18).map(double).collect();
+    let (code, said) = patch(&cluster, "application/json-patch+json", &doubled).await;
+    assert_eq!(code, 422, "{said}");
+    assert!(said.contains("the accumulated size increase of copy is"), "{said}");
+    let mut codes = Vec::new();
+    for number in 0..4 {
+        let more = json!({"data": {format!("text{number}"): "x".repeat(KIB * KIB)}});
+        codes.push(patch(&cluster, "application/merge-patch+json", &more).await.0);
+    }
+    assert_eq!(
+        codes,
+        [200, 200, 413, 413],
+        "three megabytes are too much for one object"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -166,6 +166,7 @@ mod tests {
         // Looking through the whole rest for each of them would take minutes.
         assert!(matches(&format!("^{}$", "{".repeat(100_000)), &"{".repeat(100_000)));
         assert!(matches(&format!("^[{}x]$", "[:".repeat(100_000)), ":"));
+        assert_eq!(notation(&"é".repeat(100_000)).len(), NOTATION_BYTES_MAX);
     }
 
     #[test]

@@ -228,6 +228,25 @@ async fn a_slow_reader_loses_its_place_and_nobody_waits_for_it() {
 }
 
 #[tokio::test]
+async fn a_slow_reader_of_large_objects_loses_its_place_before_they_take_much_memory() {
+    let Scratch { store, .. } = &scratch(10_000).await;
+    let mut slow = store.subscribe(Some("widgets"));
+    let mut last = create(store, "a").await;
+    for n in 0..8 {
+        let mut large = object("a", n);
+        large["text"] = "x".repeat(1 << 20).into();
+        let mutation = Mutation {
+            key: ObjectKey::new("widgets", "ns", "a"),
+            intent: Intent::Replace(last),
+            object: large,
+            guards: Vec::new(),
+        };
+        last = store.write(mutation).await.unwrap();
+    }
+    assert_eq!(slow.ready().unwrap_err(), FeedError::Lagged);
+}
+
+#[tokio::test]
 async fn a_guard_never_holds_for_what_was_removed_since() {
     let scratch = scratch(100).await;
     let store = &scratch.store;
