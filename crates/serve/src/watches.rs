@@ -322,6 +322,18 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn what_several_watches_tell_is_held_once() {
+        let watches = watches(10_000);
+        let text = || Bytes::from(vec![b'x'; 1_000]);
+        let told = [watches.shared(text()), watches.shared(text())];
+        assert_eq!(watches.bytes(), 1_000);
+        let own = watches.counted(text());
+        assert_eq!(watches.bytes(), 2_000);
+        drop((told, own));
+        assert_eq!(watches.bytes(), 0);
+    }
+
     fn watches(bytes: usize) -> Watches {
         Watches::new(WatchLimits {
             watches: 3,
