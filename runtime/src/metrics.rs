@@ -232,12 +232,14 @@ mod tests {
         let registry = Registry::new();
         let [model, project] = ["Model", "Project"].map(|kind| KindMetrics::new(kind, &registry));
         model.count_written(Written::Inserted);
+        model.count_written(Written::Replacing);
         project.retry("deadlock");
         let text = TextEncoder::new()
             .encode_to_string(&registry.gather())
             .expect("encodable");
         for line in [
-            r#"kindex_ingester_written_total{kind="Model",result="inserted"} 1"#,
+            r#"kindex_ingester_written_total{kind="Model",result="inserted"} 2"#,
+            r#"kindex_ingester_replaced_total{kind="Model"} 1"#,
             r#"kindex_ingester_written_total{kind="Project",result="inserted"} 0"#,
             r#"kindex_ingester_retries_total{cause="deadlock",kind="Project"} 1"#,
         ] {

@@ -231,6 +231,19 @@ impl Drop for Late<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use sqlx::mysql::MySqlConnectOptions;
+    use tracing::dispatcher::with_default;
+    use tracing::field::{Field, Visit};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Dispatch, Event, Metadata, Subscriber};
+
+    use super::super::connections::Connections;
+    use super::super::driver::Driver;
+    use super::super::mysql::MySqlDriver;
+    use super::super::sqlite::SqliteDriver;
+    use super::super::{PoolConfig, SqlitePlace};
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(10);
@@ -291,6 +304,74 @@ mod tests {
         let write = "the database has not answered a write of Model for 19 s";
         assert_eq!(said(&calls, after(start, 19)).as_deref(), Some(write));
         drop(read);
+    }
+
+    /// Whether a read of an hour counts as a stall, in a store of this driver.
+    fn waits_for_reads(driver: impl Driver) -> bool {
+        let (calls, start) = (Connections::new(driver).calls, Instant::now());
+        let _read = calls.begin_at(Step::Read, "", start);
+        said(&calls, after(start, 3_600)).is_some()
+    }
+
+    #[tokio::test]
+    async fn sqlite_reads_in_this_process_and_a_server_elsewhere() {
+        let config = PoolConfig::default();
+        let server = MySqlDriver::new(MySqlConnectOptions::new().database("k"), &config).expect("a database is named");
+        assert!(waits_for_reads(server));
+        assert!(!waits_for_reads(SqliteDriver::new(&SqlitePlace::Memory, &config)));
+    }
+
+    /// What is logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<String>>);
+
+    impl Visit for Log {
+        fn record_debug(&mut self, _: &Field, value: &dyn fmt::Debug) {
+            *self.0.lock().expect("not poisoned") += &format!("{value:?}\n");
+        }
+    }
+
+    impl Subscriber for Log {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            event.record(&mut self.clone());
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn a_slow_statement_is_told_and_not_as_a_database_that_does_not_answer() {
+        // With one dispatcher alone, tracing remembers what other tests' threads want of a line.
+        let _second = Dispatch::new(Log::default());
+        for (reads, expected) in [
+            (Reads::Here, "A statement takes long"),
+            (Reads::Elsewhere, "The database does not answer"),
+        ] {
+            let log = Log::default();
+            with_default(&Dispatch::new(log.clone()), || {
+                Calls::new(Duration::ZERO, reads).begin(Step::Read, "").tell_late()
+            });
+            let told = log.0.lock().expect("not poisoned").clone();
+            let told: Vec<&str> = told
+                .lines()
+                .filter(|line| line.contains("database") || line.contains("statement"))
+                .collect();
+            assert!(matches!(told[..], [line] if line.starts_with(expected)), "{told:?}");
+        }
     }
 
     #[tokio::test]
