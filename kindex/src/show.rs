@@ -177,4 +177,21 @@ mod tests {
             assert!(wide.contains(word), "{word} in {wide}");
         }
     }
+
+    #[test]
+    fn an_object_whose_name_was_taken_was_replaced_and_not_deleted() {
+        let text = r#"{"apiVersion":"michelangelo.api/v2","kind":"PipelineRun","metadata":{"uid":"u","namespace":"n",
+            "name":"nightly","resourceVersion":"7"}}"#;
+        let mut row = Stored {
+            object: Object::parse_str(text).expect("an object"),
+            life: Life::Deleted,
+            delete_time: None,
+            evicted_time: None,
+            update_time: None,
+            replaced_by: None,
+        };
+        assert_eq!(life(&row), "deleted");
+        row.replaced_by = Some("v".into());
+        assert_eq!(life(&row), "replaced");
+    }
 }

@@ -137,7 +137,7 @@ fn what_is_suggested_once_the_samples_are_stored_works_then() {
         // As a person who has a program, and no checkout.
         command.env_remove("CARGO").output().expect("a shell runs")
     };
-    let up = "up --samples --once --timeout 240 --api-addr 127.0.0.1:0 --health-addr 127.0.0.1:0 --listen 127.0.0.1:0";
+    let up = "up --data-dir 'of a run' --samples --once --timeout 240 --api-addr 127.0.0.1:0 --health-addr 127.0.0.1:0 --listen 127.0.0.1:0";
     let output = kindex(&format!("{KINDEX} {up}"));
     let text = text_of(&output.stdout);
     assert!(output.status.success(), "{text}{}", text_of(&output.stderr));
@@ -148,8 +148,8 @@ fn what_is_suggested_once_the_samples_are_stored_works_then() {
         .collect();
     assert_eq!(alone.len(), 2, "{text}");
     let questions = [
-        format!("{KINDEX} get pipelineruns --where state=PIPELINE_RUN_STATE_FAILED"),
-        format!("{KINDEX} query failed-runs -p namespace=ingester-test"),
+        format!("{KINDEX} get pipelineruns --data-dir 'of a run' --where state=PIPELINE_RUN_STATE_FAILED"),
+        format!("{KINDEX} query failed-runs --data-dir 'of a run' -p namespace=ingester-test"),
     ];
     for words in alone.into_iter().chain(questions.iter().map(String::as_str)) {
         let output = kindex(words);
