@@ -49,6 +49,20 @@ fn columns_of_every_type_with_keys() {
     );
 }
 
+/// Kubernetes selects by texts, integers and bools alone, and by eight fields of a version. An int64 may be a text, as
+/// in the JSON of protobuf.
+#[test]
+fn the_first_eight_scalars_of_keys_are_selectable() {
+    let artifacts = emit("selectable");
+    let manifest = text(&artifacts, "schema/crds/jobs.yaml");
+    let (_, after) = manifest.split_once("selectableFields:\n").expect("selectable fields");
+    let paths = after.lines().map_while(|line| line.trim().strip_prefix("- jsonPath: "));
+    let expected = ["owner", "urgent", "priority"].map(|field| format!(".spec.{field}"));
+    let expected = expected.into_iter().chain([".status.phase".to_owned()]);
+    let expected = expected.chain(["a", "b", "c", "d"].map(|field| format!(".spec.{field}")));
+    assert_eq!(paths.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+}
+
 #[test]
 fn the_registry_of_two_kinds() {
     check(
