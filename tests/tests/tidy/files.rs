@@ -63,7 +63,7 @@ fn is_build_output(name: &str) -> bool {
     matches!(name, "target" | ".git" | ".kindex" | "node_modules" | "book")
 }
 
-fn is_emitted(file: &File) -> bool {
+pub(super) fn is_emitted(file: &File) -> bool {
     file.path.starts_with("generated/src/")
         || file
             .text

@@ -1,11 +1,12 @@
 //! The written pages: links lead to files and headings that exist, the book lists every page, and what is copied into
 //! a page is what it was copied from. Knows nothing of what the pages say.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::expect_none;
-use super::files::{File, all, root};
+use super::files::{File, all, is_emitted, root};
 
 /// The targets of `[text](target)` and `{{#include target}}` with their lines.
 fn targets(page: &File) -> Vec<(usize, String)> {
@@ -169,6 +170,41 @@ fn the_page_of_scenarios_names_tests_that_exist() {
         findings.extend(missing.map(|name| page.finding(number, &format!("there is no test `{name}`"))));
     }
     expect_none(findings);
+}
+
+/// The folder of an emitted file, as the pages name it.
+fn folder(path: &str) -> String {
+    let depth = if path.starts_with("docs/") { 2 } else { 1 };
+    path.split_inclusive('/').take(depth).collect()
+}
+
+/// Who adds a kind commits all that the build emitted with it.
+#[test]
+fn whoever_is_told_what_to_commit_is_told_all_that_is_emitted() {
+    let emitted = all(&[".rs", ".sql", ".yaml", ".md", ".sh"])
+        .into_iter()
+        .filter(is_emitted);
+    let folders: BTreeSet<String> = emitted
+        .map(|file| folder(&file.path))
+        .filter(|folder| folder != "tests/")
+        .collect();
+    assert!(
+        folders.contains("schema/") && folders.contains("docs/reference/"),
+        "{folders:?}"
+    );
+    let (mut told, mut findings) = (0, Vec::new());
+    for page in all(&[".md"]) {
+        for (number, line) in page.text.lines().enumerate() {
+            if !line.contains("`generated/`, `schema/`") {
+                continue;
+            }
+            told += 1;
+            let missing = folders.iter().filter(|folder| !line.contains(&format!("`{folder}`")));
+            findings.extend(missing.map(|folder| page.finding(number, &format!("`{folder}` is emitted as well"))));
+        }
+    }
+    expect_none(findings);
+    assert!(told >= 3, "{told} lines say what to commit");
 }
 
 #[test]
