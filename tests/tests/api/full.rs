@@ -1,5 +1,6 @@
 //! Watches at the end of what the server bears: how many there may be, and what their events may take.
 
+use std::io::ErrorKind::WouldBlock;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -80,7 +81,11 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
         beginnings: 2,
         ..WatchLimits::default()
     };
-    let (address, figures) = stage.bearing(Limits::default(), watches).await;
+    let limits = Limits {
+        stalled: Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let (address, figures) = stage.bearing(limits, watches).await;
     let mut held = Vec::new();
     for _ in 0..STALLED {
         held.push(stalled(address).await);
@@ -102,6 +107,12 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
     assert_eq!(code, 200);
     eventually("one that is not read has ended", async || {
         figures.watches_ended.get() > 0
+    })
+    .await;
+    // Nothing of the answer is taken, so that nothing but a write tells.
+    eventually("its connection has ended as well", async || {
+        let refused = |stalled: &TcpStream| matches!(stalled.try_write(b"x"), Err(error) if error.kind() != WouldBlock);
+        held.iter().any(refused)
     })
     .await;
     drop(held);

@@ -7,9 +7,11 @@ use std::time::Duration;
 use kindex_api::server::Limits;
 use kindex_serve::BodyPace;
 use kindex_serve::watches::WatchLimits;
+use kindex_tests::patience::PATIENCE;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::stage::{MODELS, Stage, ask_in, client_of, eventually, manifest};
 
@@ -27,7 +29,8 @@ pub(super) async fn begin(address: SocketAddr, method: &str, token: &str) -> Tcp
 /// The code of an answer, once it comes.
 pub(super) async fn code(stream: &mut TcpStream) -> String {
     let mut head = [0; 12];
-    stream.read_exact(&mut head).await.unwrap();
+    let answer = timeout(PATIENCE, stream.read_exact(&mut head)).await;
+    answer.expect("an answer").unwrap();
     String::from_utf8_lossy(&head[9..]).into_owned()
 }
 
@@ -41,7 +44,9 @@ async fn ask(address: SocketAddr, method: &str, path: &str, body: &Value) -> u16
     } else {
         body.to_string()
     };
-    ask_in(&client_of(address), method, path, &headers, text).await.0
+    let client = client_of(address);
+    let answer = timeout(PATIENCE, ask_in(&client, method, path, &headers, text)).await;
+    answer.expect("an answer that is no 429").0
 }
 
 const JANE: &str = "Authorization: Bearer jane-token\r\n";
@@ -50,8 +55,8 @@ const JANE: &str = "Authorization: Bearer jane-token\r\n";
 async fn bodies_that_do_not_come_keep_nobody_waiting() {
     let stage = Stage::with_rights().await;
     let limits = Limits {
-        reads: 4,
-        changes: 4,
+        reads: 1,
+        changes: 1,
         body: BodyPace {
             patience: Duration::from_secs(3600),
             longest: Duration::from_secs(3600),

@@ -290,9 +290,10 @@ impl Stage {
             "finalizers": ["example.com/hold"]});
         let (code, answer) = ask(&self.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
         assert_eq!(code, 201, "{answer}");
+        // What the deletion made of it is stored as well.
         eventually("the object is on its way", async || {
-            let (_, object) = ask(&self.cluster, "GET", &model(name), &Value::Null).await;
-            object["metadata"]["deletionTimestamp"].is_string() && self.life(name).await == Some(Life::Evicted)
+            let row = self.store.get_by_name(&model::KIND, "default", name).await.unwrap();
+            row.is_some_and(|row| row.life == Life::Evicted && row.object.metadata.deletion_timestamp.is_some())
         })
         .await;
     }
