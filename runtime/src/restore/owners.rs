@@ -149,6 +149,11 @@ mod tests {
         assert_eq!(judged(Some(&other)), Found::Gone);
         assert_eq!(judged(Some(&restored)), Found::Restored("o3".to_owned()));
         assert_eq!(judged(None), Found::Gone);
+        let restored_from_another = serde_json::json!({"kind": "Thing", "name": "a", "uid": "o9"});
+        assert_eq!(
+            judge(&restored_from_another, Some(&restored), "test/RestoredFrom"),
+            Found::Gone
+        );
 
         let mut owners = Owners::default();
         owners.add(reference.clone(), judged(Some(&restored)));
@@ -161,6 +166,21 @@ mod tests {
             (owners.left_out.len(), owners.left_out[0].owner.as_str()),
             (1, "Thing/a")
         );
+    }
+
+    #[test]
+    fn an_owner_is_in_the_namespace_of_its_dependant_or_in_none() {
+        static WIDE: Kind = Kind {
+            scope: Scope::Cluster,
+            ..ONE
+        };
+        let reference = serde_json::json!({"kind": "Thing", "name": "a", "uid": "o1"});
+        let text = r#"{"metadata":{"name":"part","namespace":"n","uid":"p","resourceVersion":"1"}}"#;
+        let dependant = Object::parse_str(text).expect("an object");
+        for (kind, namespace) in [(&ONE, "n"), (&WIDE, "")] {
+            let name = owner_name(kind, &reference, &dependant);
+            assert_eq!((name.namespace.as_str(), name.name.as_str()), (namespace, "a"));
+        }
     }
 
     const fn kind(group: &'static str, name: &'static str) -> Kind {

@@ -231,6 +231,8 @@ mod tests {
         assert!(!becomes_another(kept, released));
         for (of, by) in [
             (r#""n":"1""#, r#""n":"2""#),
+            (r#""name":"a""#, r#""name":"a","annotations":{"n":"1"}"#),
+            (r#""name":"a""#, r#""name":"a","ownerReferences":[]"#),
             (r#""spec":{}"#, r#""spec":{"a":1}"#),
             ("}}", r#"},"status":{}}"#),
         ] {

@@ -269,6 +269,14 @@ mod tests {
                         let first = (found == stored).then_some(Timestamp::UNIX_EPOCH);
                         let wanted = first.or(Some(now));
                         assert!(!deleted || new.delete_time == wanted, "{case}");
+                        let left = (found == Life::Evicted).then_some(Timestamp::UNIX_EPOCH);
+                        let left = if stored == Life::Evicted {
+                            left.or(Some(now))
+                        } else {
+                            left
+                        };
+                        let wanted = left.filter(|_| stored != Life::Live);
+                        assert_eq!(new.evicted_time, wanted, "{case}");
                     }
                     unexpected => panic!("{case}: {unexpected:?}"),
                 }

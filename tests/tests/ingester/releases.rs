@@ -1,4 +1,4 @@
-//! Two releases at once, as two people who run `kindex release`, over a cluster in memory.
+//! Releases as of people who run `kindex release`, one and two at once, over a cluster in memory.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,12 +19,16 @@ struct Overtaken {
 }
 
 async fn run(cluster: Arc<dyn ClusterApi>) -> Released {
+    run_with(cluster, &Options::default()).await
+}
+
+async fn run_with(cluster: Arc<dyn ClusterApi>, options: &Options) -> Released {
     let place = Place {
         platform: PLATFORM,
         cluster,
         storage: None,
     };
-    let released = release(&place, &THING, true, &Options::default(), &Untold).await;
+    let released = release(&place, &THING, true, options, &Untold).await;
     released.expect("it comes to its end")
 }
 
@@ -78,4 +82,20 @@ async fn two_releases_at_once_count_what_each_of_them_did() {
     let other = other.expect("it ran");
     assert_eq!((other.released, other.elsewhere), (3, 0));
     assert_eq!((late.guarded, late.released, late.elsewhere), (3, 0, 3));
+}
+
+#[tokio::test]
+async fn every_page_of_the_cluster_is_released() {
+    let cluster = FakeCluster::new(&[&THING]);
+    for name in ["a", "b", "c", "d", "e"] {
+        cluster.with(&THING, |cluster| cluster.create(name, 1, true));
+    }
+    let pages_of_two = Options {
+        page_rows: 2,
+        ..Options::default()
+    };
+    let released = run_with(Arc::new(cluster.clone()), &pages_of_two).await;
+    assert_eq!((released.objects, released.released), (5, 5));
+    let again = run_with(Arc::new(cluster), &pages_of_two).await;
+    assert_eq!((again.objects, again.guarded), (5, 0));
 }

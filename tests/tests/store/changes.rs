@@ -9,12 +9,13 @@ use kindex_runtime::store::{CHANGES_KEPT, Change, DeleteCollection, Life, Positi
 
 use super::backend::Backend;
 use super::direct::{evict, evicted, read, update};
-use super::widget::{WIDGET, at, soft_delete, widget};
+use super::widget::{WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
     each_change_is_told_with_what_it_replaced,
     what_changes_nothing_or_is_refused_is_not_told,
     whose_name_another_object_takes_is_told_of_where_no_cluster_tells,
+    the_changes_of_a_large_batch_are_numbered_without_gaps,
     what_an_evicted_object_still_goes_through_in_the_cluster_is_told,
     who_follows_many_writers_misses_nothing,
     the_first_mark_counts,
@@ -101,6 +102,29 @@ async fn what_changes_nothing_or_is_refused_is_not_told(backend: Backend) {
     let writes: [RowWrite; 2] = [evicted("u2").store(Life::Evicted, false), soft_delete("u1")];
     backend.write_all(&writes, at(2)).await;
     assert_eq!(position(&backend).await, Position(0));
+}
+
+/// More than one statement takes.
+async fn the_changes_of_a_large_batch_are_numbered_without_gaps(backend: Backend) {
+    let objects = |incarnation: &str, version: u64| -> Vec<Widget> {
+        let of = |number| widget(&format!("{incarnation}{number:04}"), &format!("n{number:04}"), version);
+        (0..1_100).map(of).collect()
+    };
+    let archived: Vec<RowWrite> = objects("old", 10)
+        .iter()
+        .map(|object| object.store(Life::Evicted, false))
+        .collect();
+    backend.write_all(&archived, at(0)).await;
+    let anew: Vec<RowWrite> = objects("new", 20).iter().map(Widget::live).collect();
+    backend.write_all(&anew, at(1)).await;
+    assert_eq!(position(&backend).await, Position(1_100));
+    let told = changes(&backend, 0, 2_000).await.expect("none was dropped");
+    let places: Vec<u64> = told.iter().map(|change| change.position.0).collect();
+    assert_eq!(places, (1..=1_100).collect::<Vec<u64>>());
+    let mut uids: Vec<&str> = told.iter().map(|change| &*change.uid.0).collect();
+    uids.sort_unstable();
+    uids.dedup();
+    assert_eq!(uids.len(), 1_100);
 }
 
 async fn whose_name_another_object_takes_is_told_of_where_no_cluster_tells(backend: Backend) {

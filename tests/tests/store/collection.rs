@@ -14,6 +14,7 @@ scenarios!(
     what_the_cluster_has_is_named_and_left_alone,
     nothing_said_deletes_nothing,
     batches_go_on_where_the_last_one_ended,
+    a_batch_is_the_last_where_nothing_follows_whatever_the_order_of_the_query,
     a_row_that_changed_meanwhile_is_asked_again,
     no_selector_and_no_token_is_sql,
 );
@@ -146,8 +147,29 @@ async fn batches_go_on_where_the_last_one_ended(backend: Backend) {
     assert_eq!(left(&backend).await, ["a4", "b4"]);
 }
 
+async fn a_batch_is_the_last_where_nothing_follows_whatever_the_order_of_the_query(backend: Backend) {
+    fill(&backend).await;
+    let mut select = selecting("team=a", "");
+    select.order_by("name:desc").expect("a column");
+    let of_rows = |rows| DeleteCollection {
+        rows,
+        ..request(select.clone())
+    };
+    let batch = backend.store.delete_collection(&of_rows(2), None, at(9)).await;
+    let batch = batch.expect("deleted");
+    assert_eq!(names(&batch.deleted), ["a0", "a1"]);
+    let token = batch.continue_token.expect("three follow");
+    let batch = backend.store.delete_collection(&of_rows(3), Some(&token), at(9)).await;
+    let batch = batch.expect("deleted");
+    assert_eq!(
+        (names(&batch.deleted), names(&batch.live)),
+        (vec!["a2", "a3"], vec!["a4"])
+    );
+    assert_eq!(batch.continue_token, None);
+}
+
 async fn a_row_that_changed_meanwhile_is_asked_again(backend: Backend) {
-    // Relabelled and taken back while batches go on: each of them is deleted, or found as it is now.
+    // Relabelled, or back in the cluster, while batches go on: each of them is deleted, or found as it is now.
     let objects: Vec<String> = (0..40).map(|number| format!("u{number:02}")).collect();
     let evicted = |uid: &String, version: u64, team: &str| widget(uid, uid, version).label("team", team);
     let batch: Vec<_> = objects
@@ -156,34 +178,48 @@ async fn a_row_that_changed_meanwhile_is_asked_again(backend: Backend) {
         .collect();
     backend.write_all(&batch, at(0)).await;
     let relabel = async {
-        for uid in &objects {
-            let write = evicted(uid, 20, "b").store(Life::Evicted, false);
+        for (number, uid) in objects.iter().enumerate() {
+            let write = match number % 2 {
+                0 => evicted(uid, 20, "b").store(Life::Evicted, false),
+                _ => evicted(uid, 20, "a").live(),
+            };
             backend.write(write, at(1)).await;
         }
     };
     let purge = async {
-        let mut token = None::<String>;
+        let (mut token, mut deleted, mut live) = (None::<String>, Vec::new(), Vec::new());
         let few = DeleteCollection {
             rows: 2,
             ..request(selecting("team=a", ""))
         };
         loop {
             let batch = backend.store.delete_collection(&few, token.as_deref(), at(2)).await;
-            token = batch.expect("deleted").continue_token;
+            let batch = batch.expect("deleted");
+            deleted.extend(batch.deleted.into_iter().map(|found| found.name));
+            live.extend(batch.live.into_iter().map(|found| found.name));
+            token = batch.continue_token;
             if token.is_none() {
-                break;
+                return (deleted, live);
             }
         }
     };
-    futures::join!(relabel, purge);
-    for uid in &objects {
+    let ((), (deleted, live)) = futures::join!(relabel, purge);
+    for (number, uid) in objects.iter().enumerate() {
         let row = backend.store.get_by_id(&WIDGET, &uid.as_str().into()).await;
         let row = row.expect("readable").expect("stored");
-        let team = row.object.metadata.labels["team"].as_str();
-        let expected = if row.life == Life::Deleted { "a" } else { "b" };
+        let metadata = &row.object.metadata;
+        let team = metadata.labels["team"].as_str();
+        let expected = match (row.life, number % 2) {
+            (Life::Deleted, _) => ("a", 10, true, false),
+            (Life::Evicted, 0) => ("b", 20, false, false),
+            (Life::Live, 1) => ("a", 20, false, true),
+            other => panic!("{uid}: {other:?}"),
+        };
+        let named = [&deleted, &live].map(|named| named.contains(uid));
         assert_eq!(
-            team, expected,
-            "{uid}: a late write never revives, and no other team was asked for"
+            (team, metadata.resource_version.0, named[0], named[1]),
+            expected,
+            "{uid}: a late write never revives, and neither another team nor the cluster's was asked for"
         );
     }
 }

@@ -5,6 +5,7 @@ use kindex_runtime::store::{Life, RowWrite, Written};
 use serde_json::json;
 
 use super::backend::Backend;
+use super::direct::expect_whole;
 use super::widget::{WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
@@ -17,7 +18,16 @@ scenarios!(
     eviction_and_return_keep_the_first_times,
     a_rewound_row_takes_whatever_the_cluster_shows,
     one_batch_reports_each_write_in_its_order,
+    labels_and_annotations_follow_each_for_itself,
 );
+
+async fn labels_and_annotations_follow_each_for_itself(backend: Backend) {
+    for (version, label, annotation) in [(10, "1", "1"), (11, "1", "2"), (12, "2", "2")] {
+        let object = widget("u1", "a", version).label("l", label).annotation("n", annotation);
+        backend.write(object.live(), at(0)).await;
+        expect_whole(&backend, "u1").await;
+    }
+}
 
 async fn a_stale_write_never_wins(backend: Backend) {
     let newer = widget("u1", "a", 200).label("step", "new");

@@ -164,6 +164,11 @@ async fn a_name_stands_for_what_it_did_at_that_moment(backend: Backend) {
         other => panic!("{other:?}"),
     }
     assert!(matches!(as_of(&backend, "nobody", at(99)).await, AsOf::Unknown));
+    write(&backend, &[soft_delete("u2")], at(60)).await;
+    match as_of(&backend, "a", at(70)).await {
+        AsOf::Deleted { at: then, last } => assert_eq!((then, &*last.object.metadata.uid.0), (at(60), "u2")),
+        other => panic!("of two that were deleted the last one counts: {other:?}"),
+    }
     let incarnations = backend
         .store
         .incarnations(&KEEPSAKE, "shop", "a")
@@ -192,23 +197,21 @@ async fn versions_are_read_page_by_page(backend: Backend) {
         .await
         .expect("rewound");
     write(&backend, &[widget("u1", "a", 3).live()], at(20)).await;
-    let mut found = Vec::new();
-    let mut last: Option<Past> = None;
-    loop {
-        let uid = Uid::from("u1");
-        let page = backend
-            .store
-            .history(&KEEPSAKE, &uid, last.as_ref(), 3)
-            .await
-            .expect("readable");
-        assert!(page.len() <= 3);
-        found.extend(page.iter().map(|past| past.object.metadata.resource_version.0));
-        let Some(oldest) = page.into_iter().next_back() else {
-            break;
-        };
-        last = Some(oldest);
+    for rows in 1..=3 {
+        let (mut found, mut last) = (Vec::new(), None::<Past>);
+        loop {
+            let uid = Uid::from("u1");
+            let page = backend.store.history(&KEEPSAKE, &uid, last.as_ref(), rows).await;
+            let page = page.expect("readable");
+            assert!(page.len() <= rows as usize);
+            found.extend(page.iter().map(|past| past.object.metadata.resource_version.0));
+            let Some(oldest) = page.into_iter().next_back() else {
+                break;
+            };
+            last = Some(oldest);
+        }
+        assert_eq!(found, [3, 7, 6, 5, 4, 3, 2, 1], "pages of {rows}");
     }
-    assert_eq!(found, [3, 7, 6, 5, 4, 3, 2, 1]);
 }
 
 /// The kind as it was before somebody wrote `history = true`.

@@ -23,6 +23,7 @@ scenarios!(
     rows_that_an_older_program_wrote_since_are_filled_again,
     several_that_migrate_at_once_agree,
     pages_of_two_are_filled_to_the_last_row,
+    a_text_that_is_no_object_keeps_its_columns_and_holds_up_no_other_row,
     a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read,
     a_step_that_fails_is_named_and_what_came_before_it_stays,
     an_edited_migration_is_refused,
@@ -274,6 +275,19 @@ async fn pages_of_two_are_filled_to_the_last_row(backend: Backend) {
     let rows: u64 = migrated.expect("migrated").iter().map(|done| done.rows_filled).sum();
     assert_eq!(rows, 9);
     expect_filled(&backend, 9).await;
+}
+
+/// A text that somebody changed by hand.
+async fn a_text_that_is_no_object_keeps_its_columns_and_holds_up_no_other_row(backend: Backend) {
+    if with_rows(&backend, 5).await.is_none() {
+        return;
+    }
+    let by_hand = "UPDATE widget SET json = '{\"by\": \"hand\"}' WHERE uid = 'u0003'";
+    backend.rows(by_hand).await;
+    let (_, filled) = migrate(&open(&backend, newer_program(NEW))).await.expect("migrated");
+    assert_eq!(filled, 4);
+    let left = backend.rows("SELECT uid FROM widget WHERE tint IS NULL").await;
+    assert_eq!(left, Some(vec![vec![Some("u0003".to_owned())]]));
 }
 
 /// A writer changes a row, and commits once the fill has read the row as it was before and waits for it.

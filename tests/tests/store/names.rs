@@ -13,6 +13,9 @@ scenarios!(
     both_incarnations_in_one_batch,
     other_names_and_namesakes_in_the_past_are_left_alone,
     a_revived_row_gives_way_to_a_younger_incarnation,
+    a_row_that_is_revived_by_a_younger_version_closes_the_other,
+    who_is_deleted_by_the_same_batch_closes_nobody,
+    a_name_is_that_of_the_row_that_is_not_deleted,
     two_writers_of_two_incarnations_leave_one_alive,
     an_archived_object_whose_name_is_taken_says_by_whom_until_it_is_purged,
     a_name_that_was_free_and_an_object_that_came_back_replace_nobody,
@@ -69,6 +72,47 @@ async fn other_names_and_namesakes_in_the_past_are_left_alone(backend: Backend) 
     for uid in ["u2", "u3", "u4"] {
         assert_eq!(backend.life(uid).await, Some(Life::Live), "{uid}");
     }
+}
+
+async fn a_row_that_is_revived_by_a_younger_version_closes_the_other(backend: Backend) {
+    backend.write(widget("u1", "a", 10).live(), at(0)).await;
+    backend.write(soft_delete("u1"), at(1)).await;
+    backend.write(widget("u2", "a", 20).live(), at(2)).await;
+    backend
+        .write(widget("u1", "a", 30).store(Life::Live, true), at(3))
+        .await;
+    assert_eq!(backend.life("u1").await, Some(Life::Live));
+    assert_eq!(backend.life("u2").await, Some(Life::Deleted));
+}
+
+/// As after a restore of the cluster, in which the younger object never was.
+async fn who_is_deleted_by_the_same_batch_closes_nobody(backend: Backend) {
+    backend.write(widget("younger", "a", 20).live(), at(0)).await;
+    let batch = [soft_delete("younger"), widget("older", "a", 10).live()];
+    backend.write_all(&batch, at(1)).await;
+    assert_eq!(backend.life("older").await, Some(Life::Live));
+    assert_eq!(backend.life("younger").await, Some(Life::Deleted));
+}
+
+/// Whichever of them has the higher version.
+async fn a_name_is_that_of_the_row_that_is_not_deleted(backend: Backend) {
+    backend.write(widget("deleted", "a", 20).live(), at(0)).await;
+    backend.write(soft_delete("deleted"), at(1)).await;
+    backend.write(widget("stands", "a", 10).live(), at(2)).await;
+    let rows = backend
+        .store
+        .incarnations(&WIDGET, "shop", "a")
+        .await
+        .expect("readable");
+    let uids: Vec<&str> = rows.iter().map(|row| &*row.object.metadata.uid.0).collect();
+    assert_eq!(uids, ["stands", "deleted"]);
+    let name = ("shop".to_owned(), "a".to_owned());
+    let newest = backend.store.newest_by_names(&WIDGET, &[name]).await.expect("readable");
+    let found = backend.store.get_by_name(&WIDGET, "shop", "a").await.expect("readable");
+    for row in newest.iter().chain(&found) {
+        assert_eq!(&*row.object.metadata.uid.0, "stands");
+    }
+    assert_eq!((newest.len(), found.is_some()), (1, true));
 }
 
 async fn a_revived_row_gives_way_to_a_younger_incarnation(backend: Backend) {

@@ -17,6 +17,8 @@ scenarios!(
     a_list_of_the_past_is_what_each_name_stood_for,
     pages_of_the_past_go_on_while_the_present_changes,
     objects_that_came_later_fill_no_page,
+    each_object_of_a_long_page_has_its_version_of_then,
+    no_later_object_of_its_name_hides_another,
     a_kind_without_a_history_cannot_be_listed,
     a_token_of_another_moment_is_refused,
 );
@@ -141,6 +143,30 @@ async fn pages_of_the_past_go_on_while_the_present_changes(backend: Backend) {
         };
         assert!(page(&backend, &nowhere, None).await.items.is_empty());
     }
+}
+
+async fn each_object_of_a_long_page_has_its_version_of_then(backend: Backend) {
+    // More than have their versions asked for at once.
+    for (version, second) in [(1, 0), (2, 10)] {
+        let batch: Vec<RowWrite> = (0..130)
+            .map(|number| format!("n{number:03}"))
+            .map(|name| widget(&name, &name, version).label("of", &version.to_string()).live())
+            .collect();
+        write(&backend, &batch, at(second)).await;
+    }
+    let then = walk(&backend, 5, 500).await;
+    assert_eq!(then.len(), 130);
+    assert!(then.iter().all(|(_, version, _)| *version == 1), "{then:?}");
+}
+
+async fn no_later_object_of_its_name_hides_another(backend: Backend) {
+    // Before it in the order, and more than are read at once.
+    for (step, uid) in ["z", "b", "c", "d", "e"].into_iter().enumerate() {
+        let second = i64::try_from(step).expect("small") * 10;
+        write(&backend, &[widget(uid, "a", 1).live()], at(second)).await;
+        write(&backend, &[soft_delete(uid)], at(second + 9)).await;
+    }
+    assert_eq!(walk(&backend, 5, 1).await, [("a".to_owned(), 1, Life::Live)]);
 }
 
 async fn objects_that_came_later_fill_no_page(backend: Backend) {

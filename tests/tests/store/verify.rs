@@ -385,10 +385,11 @@ async fn all_pages_of_both_sides_are_read(backend: Backend) {
             expected.push((format!("u{number}"), Class::Stray));
         }
     }
-    for rows in [2, 1, 1000] {
+    for rows in [[2, 2], [1, 1], [2, 5], [1000, 1000]] {
+        let [page_rows, scan_rows] = rows;
         let options = Options {
-            page_rows: rows,
-            scan_rows: rows,
+            page_rows,
+            scan_rows,
             ..quick()
         };
         let (checked, findings) = sample.verify_with(&options).await;
@@ -397,8 +398,8 @@ async fn all_pages_of_both_sides_are_read(backend: Backend) {
             .flat_map(|finding| finding.differences.iter().map(|one| (finding.uid.clone(), one.class)))
             .collect();
         found.sort();
-        assert_eq!(found, expected, "pages of {rows}");
-        assert_eq!((checked.objects, checked.rows), (13, 15), "pages of {rows}");
+        assert_eq!(found, expected, "pages of {rows:?}");
+        assert_eq!((checked.objects, checked.rows), (13, 15), "pages of {rows:?}");
     }
 }
 
