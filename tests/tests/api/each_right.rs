@@ -24,6 +24,7 @@ const RIGHTS: [&str; 10] = [
     "update/status",
     "patch/status",
 ];
+const APPLY: &str = "application/apply-patch+yaml";
 /// The two places of an object.
 const NAMES: [&str; 2] = ["live", "gone"];
 
@@ -32,22 +33,43 @@ struct Route {
     method: &'static str,
     path: String,
     right: &'static str,
+    /// Of the body.
+    media: &'static str,
 }
 
 impl Route {
     /// What the one has who is served. Changes of an archived object are tried in the cluster as a creation by the
     /// caller, which takes the right to that as well.
     fn rights(&self) -> String {
-        match (self.method, self.path.ends_with("/gone")) {
-            ("PUT" | "PATCH", true) => format!("{}+create", self.right),
+        match (self.method, self.is_of_archived(), self.right.contains("/status")) {
+            ("PUT" | "PATCH", true, false) => format!("{}+create", self.right),
             _ => self.right.to_owned(),
         }
+    }
+
+    fn is_of_archived(&self) -> bool {
+        self.path.contains("/gone")
     }
 }
 
 fn route(method: &'static str, path: impl Into<String>, right: &'static str) -> Route {
-    let path = path.into();
-    Route { method, path, right }
+    let media = match method {
+        "PATCH" => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    Route {
+        method,
+        path: path.into(),
+        right,
+        media,
+    }
+}
+
+fn patch(media: &'static str, path: String) -> Route {
+    Route {
+        media,
+        ..route("PATCH", path, "patch")
+    }
 }
 
 /// Every way to ask over REST; those that delete come last. Watches go on from a version: without one they list, which
@@ -66,6 +88,12 @@ async fn routes(stage: &Stage) -> Vec<Route> {
         routes.push(route("PUT", format!("{object}/status"), "update/status"));
         routes.push(route("PATCH", object.clone(), "patch"));
         routes.push(route("PATCH", format!("{object}/status"), "patch/status"));
+        routes.push(patch(APPLY, format!("{object}?fieldManager=me")));
+        routes.push(patch("application/json-patch+json", object.clone()));
+        // Nothing is changed, and all is told.
+        for (method, right) in [("PUT", "update"), ("PATCH", "patch"), ("DELETE", "delete")] {
+            routes.push(route(method, format!("{object}?dryRun=All"), right));
+        }
     }
     let everywhere = MODELS.replace("/namespaces/default", "");
     for list in [MODELS, &everywhere] {
@@ -84,7 +112,10 @@ async fn routes(stage: &Stage) -> Vec<Route> {
             "watch",
         ));
     }
-    routes.push(route("POST", MODELS, "create"));
+    for query in ["?dryRun=All", ""] {
+        routes.push(route("POST", format!("{MODELS}{query}"), "create"));
+    }
+    routes.push(route("DELETE", format!("{MODELS}?dryRun=All"), "deletecollection"));
     routes.extend(NAMES.map(|name| route("DELETE", format!("{MODELS}/{name}"), "delete")));
     routes.push(route("DELETE", MODELS, "deletecollection"));
     routes
@@ -111,20 +142,20 @@ async fn stage() -> Stage {
 /// The code of the answer to a caller with this one right.
 async fn code(client: &Client, route: &Route, right: &str) -> (u16, Value) {
     let (user, token) = (format!("only-{right}"), format!("Bearer only-{right}-token"));
-    let media = match route.method {
-        "PATCH" => "application/merge-patch+json",
-        _ => "application/json",
-    };
     let headers = [
         ("authorization", token.as_str()),
         // Counts from the front proxy alone.
         ("x-remote-user", user.as_str()),
-        ("content-type", media),
+        ("content-type", route.media),
     ];
     let name = if route.path.contains("/gone") { "gone" } else { "live" };
     let body = match route.method {
         "POST" => manifest(json!({"name": "new"}), json!({})).to_string(),
         "PUT" => manifest(json!({"name": name, "resourceVersion": "1"}), json!({})).to_string(),
+        "PATCH" if route.media == APPLY => manifest(json!({"name": name}), json!({})).to_string(),
+        "PATCH" if route.media.contains("json-patch") => {
+            json!([{"op": "add", "path": "/spec/algorithm", "value": right}]).to_string()
+        }
         "PATCH" => json!({"metadata": {"labels": {"by": right.replace(['/', '+'], "-")}}}).to_string(),
         _ => String::new(),
     };
@@ -134,7 +165,9 @@ async fn code(client: &Client, route: &Route, right: &str) -> (u16, Value) {
 /// First those who may not, then the one who may: nothing that is refused has an effect.
 async fn each_right_counts(client: &Client, routes: &[Route]) {
     for route in routes {
-        let Route { method, path, right } = route;
+        let Route {
+            method, path, right, ..
+        } = route;
         for other in RIGHTS.into_iter().filter(|other| other != right) {
             let (code, answer) = code(client, route, other).await;
             assert_eq!(code, 403, "{method} {path} with {other} alone: {answer}");
@@ -145,7 +178,8 @@ async fn each_right_counts(client: &Client, routes: &[Route]) {
             ![401, 403, 405, 500].contains(&code),
             "{method} {path} with {right} alone: {code} {answer}"
         );
-        if !path.contains("uid=") && *method != "PUT" {
+        let is_refused_to_all = *method == "PUT" || route.media == APPLY && route.is_of_archived();
+        if !path.contains("uid=") && !is_refused_to_all {
             assert!(
                 matches!(code, 200 | 201),
                 "{method} {path} with {right} alone: {code} {answer}"
@@ -161,6 +195,31 @@ async fn each_request_of_rest_takes_one_right_and_no_other() {
     stage.end().await;
 }
 
+/// What is asked of the cluster in the caller's name takes the right to that as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_lists_and_a_change_that_is_tried_as_a_creation_take_a_second_right() {
+    let stage = stage().await;
+    let object = format!("{MODELS}/gone");
+    for (route, second) in [
+        (
+            route("GET", format!("{MODELS}?watch=true&timeoutSeconds=1"), "watch"),
+            "list",
+        ),
+        (route("PATCH", object.clone(), "patch"), "create"),
+        (patch("application/json-patch+json", object), "create"),
+    ] {
+        let Route {
+            method, path, right, ..
+        } = &route;
+        let (alone, answer) = code(&stage.api, &route, right).await;
+        assert_eq!(alone, 403, "{method} {path} with {right} alone: {answer}");
+        let both = format!("{right}+{second}");
+        let (with_both, answer) = code(&stage.api, &route, &both).await;
+        assert_eq!(with_both, 200, "{method} {path} with {both}: {answer}");
+    }
+    stage.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_aggregated_request_takes_one_right_and_no_other() {
     let stage = stage().await;
@@ -173,7 +232,21 @@ async fn each_aggregated_request_takes_one_right_and_no_other() {
         .into_iter()
         .filter(|route| !["POST", "PUT"].contains(&route.method));
     let served: Vec<Route> = served.map(aggregated).collect();
-    each_right_counts(&secure(&stage, Some(FIRST)), &served).await;
+    let proxy = secure(&stage, Some(FIRST));
+    for method in ["POST", "PUT"] {
+        let path = if method == "POST" {
+            MODELS.to_owned()
+        } else {
+            format!("{MODELS}/live")
+        };
+        let unserved = aggregated(route(method, path, "create"));
+        let (code, answer) = code(&proxy, &unserved, "create+update").await;
+        assert_eq!(
+            code, 405,
+            "{method}: objects are created and replaced under their own group: {answer}"
+        );
+    }
+    each_right_counts(&proxy, &served).await;
     stage.end().await;
 }
 
@@ -218,6 +291,16 @@ async fn each_call_of_grpc_takes_one_right_and_no_other() {
             expected,
             "a watch with {right} alone"
         );
+    }
+    // Who has rights in one namespace has none in all.
+    let jane = plain.with_token("jane-token");
+    let everywhere = calls().into_iter().filter(|(_, request, _)| request["namespace"] == "");
+    for (call, request, _) in everywhere {
+        let status = jane
+            .call(&model::KIND, call, request.clone())
+            .await
+            .expect_err("of all namespaces");
+        assert_eq!(status.code(), Code::PermissionDenied, "{call} {request}: {status:?}");
     }
     for (call, request, right) in calls() {
         for other in RIGHTS.into_iter().filter(|other| *other != right) {

@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+/// A service account.
+pub(super) const ROBOT: &str = "system:serviceaccount:default:robot";
+
 /// What the guard has seen.
 #[derive(Clone, Default)]
 pub(super) struct Guard {
@@ -22,6 +25,8 @@ pub(super) struct Guard {
     requests: Arc<AtomicUsize>,
     /// User and method of what came with a token and was let through.
     pub(super) passed: Arc<Mutex<Vec<String>>>,
+    /// What SubjectAccessReviews asked for.
+    pub(super) reviewed: Arc<Mutex<Vec<Value>>>,
 }
 
 #[derive(Clone)]
@@ -84,14 +89,20 @@ impl Deed {
     }
 }
 
-/// Jane reads, creates and deletes in `default`; the root does everything; a deputy acts as Jane; `only-VERB` and
-/// `only-VERB/SUBRESOURCE` have this one right to models, everywhere, `only-VERB+VERB` two.
+/// Jane reads, creates and deletes in `default`; the root does everything; a deputy acts as Jane, a warden as the robot
+/// of `default`, and the robot reads there; `only-VERB` and `only-VERB/SUBRESOURCE` have this one right to models,
+/// everywhere, `only-VERB+VERB` two.
 fn allows(user: &str, deed: &Deed) -> bool {
     let verb = deed.verb.as_str();
     match user {
         "root" => true,
         "jane" => deed.namespace == "default" && ["get", "list", "watch", "create", "delete"].contains(&verb),
         "deputy" => (verb, deed.resource.as_str(), deed.name.as_str()) == ("impersonate", "users", "jane"),
+        "warden" => {
+            let place = (deed.namespace.as_str(), deed.name.as_str());
+            (verb, deed.resource.as_str(), place) == ("impersonate", "serviceaccounts", ("default", "robot"))
+        }
+        ROBOT => deed.namespace == "default" && ["get", "list"].contains(&verb),
         _ => {
             let own = match deed.subresource.as_str() {
                 "" => verb.to_owned(),
@@ -130,7 +141,11 @@ async fn answer(State(post): State<Post>, request: Request) -> Response {
     let body = to_bytes(body, usize::MAX).await.unwrap();
     if parts.uri.path().ends_with("reviews") {
         post.guard.reviews.fetch_add(1, Ordering::SeqCst);
-        return Json(json!({"status": review(&serde_json::from_slice(&body).unwrap())})).into_response();
+        let asked: Value = serde_json::from_slice(&body).unwrap();
+        if asked["spec"]["resourceAttributes"].is_object() {
+            post.guard.reviewed.lock().unwrap().push(asked["spec"].clone());
+        }
+        return Json(json!({"status": review(&asked)})).into_response();
     }
     if let Some(token) = parts.headers.remove("authorization") {
         let asked = token
@@ -160,7 +175,7 @@ fn review(review: &Value) -> Value {
     if let Some(token) = spec["token"].as_str() {
         return match token.strip_suffix("-token") {
             Some(user) => json!({"authenticated": true, "user": {"username": user, "groups": ["people"]}}),
-            None => json!({"authenticated": false}),
+            None => json!({"authenticated": false, "user": {}}),
         };
     }
     let deed = Deed::reviewed(&spec["resourceAttributes"]);

@@ -11,6 +11,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
+use super::guard::ROBOT;
 use super::stage::{CERTIFICATE, FINAL, KEY, MODELS, Stage, ask_in, eventually, manifest, model, names};
 
 /// One request with a token, and more headers.
@@ -92,6 +93,12 @@ async fn a_namespace_without_rights_is_not_there() {
         ("GET", format!("{other}?at=2126-01-01T00:00:00Z"), &Value::Null),
         ("GET", format!("{other}?watch=true"), &Value::Null),
         ("GET", "/apis/michelangelo.api/v2/models".to_owned(), &Value::Null),
+        (
+            "GET",
+            "/apis/michelangelo.api/v2/models?watch=true".to_owned(),
+            &Value::Null,
+        ),
+        ("GET", format!("{other}?continue=e30"), &Value::Null),
         ("POST", other.clone(), &body),
         ("PUT", format!("{other}/theirs"), &body),
         (
@@ -186,9 +193,18 @@ async fn who_may_act_as_another_has_the_others_rights() {
         refused["message"].as_str().unwrap().contains("cannot impersonate"),
         "{refused}"
     );
-    let more = [("impersonate-user", "jane"), ("impersonate-extra-scopes", "all")];
-    let (code, _) = ask_as(&stage, "root", "GET", MODELS, &Value::Null, &more).await;
-    assert_eq!(code, 403);
+    for more in [
+        &[("impersonate-user", "jane"), ("impersonate-extra-scopes", "all")][..],
+        &[("impersonate-user", "jane"), ("impersonate-uid", "7")],
+        &[("impersonate-group", "people")],
+    ] {
+        let (code, refused) = ask_as(&stage, "root", "GET", MODELS, &Value::Null, more).await;
+        let said = refused["message"].as_str().unwrap_or_default();
+        assert!(
+            code == 403 && said.contains("cannot impersonate"),
+            "{more:?}: {refused}"
+        );
+    }
     stage.end().await;
 
     let stage = Stage::on_sqlite().await;
@@ -214,6 +230,131 @@ async fn who_may_act_as_a_user_may_not_for_that_take_a_group() {
         let (code, answer) = ask_as(&stage, "deputy", "GET", MODELS, &Value::Null, headers).await;
         assert_eq!(code, expected, "{headers:?}: {answer}");
     }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_act_as_a_service_account_may_as_that_one_alone() {
+    let stage = Stage::with_rights().await;
+    for (user, expected) in [
+        (ROBOT, 200),
+        ("system:serviceaccount:other:robot", 403),
+        ("system:serviceaccount:default:crane", 403),
+        ("robot", 403),
+    ] {
+        let headers = [("impersonate-user", user)];
+        let (code, answer) = ask_as(&stage, "warden", "GET", MODELS, &Value::Null, &headers).await;
+        assert_eq!(code, expected, "{user}: {answer}");
+    }
+    stage.end().await;
+}
+
+/// What somebody wants to do, as the cluster is asked.
+fn deed(verb: &str, [group, version, resource]: [&str; 3], namespace: &str, name: &str) -> Value {
+    json!({"verb": verb, "group": group, "version": version, "resource": resource, "subresource": "",
+        "namespace": namespace, "name": name})
+}
+
+/// What the cluster is asked of somebody.
+fn review(user: &str, groups: &[&str], attributes: Value) -> Value {
+    json!({"user": user, "uid": "", "groups": groups, "resourceAttributes": attributes})
+}
+
+/// What it was asked since the last look.
+fn reviewed(stage: &Stage) -> Vec<Value> {
+    std::mem::take(&mut *stage.ground.guard.reviewed.lock().unwrap())
+}
+
+const OF_MODELS: [&str; 3] = ["michelangelo.api", "v2", "models"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cluster_is_asked_with_all_that_is_known_of_the_deed() {
+    let stage = Stage::with_rights().await;
+    let status = format!("{}/status", model("a"));
+    let mut of_status = deed("patch", OF_MODELS, "default", "a");
+    of_status["subresource"] = "status".into();
+    for (method, path, body, expected) in [
+        ("GET", model("a"), Value::Null, deed("get", OF_MODELS, "default", "a")),
+        ("PATCH", status, json!({}), of_status),
+        (
+            "GET",
+            "/apis/michelangelo.api/v2/models".to_owned(),
+            Value::Null,
+            deed("list", OF_MODELS, "", ""),
+        ),
+        (
+            "GET",
+            "/apis/michelangelo.api/v2/models?watch=true&timeoutSeconds=1&resourceVersion=1".to_owned(),
+            Value::Null,
+            deed("watch", OF_MODELS, "", ""),
+        ),
+        (
+            "DELETE",
+            format!("{MODELS}?labelSelector=a%3Db"),
+            Value::Null,
+            deed("deletecollection", OF_MODELS, "default", ""),
+        ),
+    ] {
+        ask_as(&stage, "root", method, &path, &body, &[]).await;
+        assert_eq!(
+            reviewed(&stage),
+            [review("root", &["people"], expected)],
+            "{method} {path}"
+        );
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cluster_is_asked_with_all_that_is_known_of_the_caller() {
+    let stage = Stage::with_rights().await;
+    let list = || deed("list", OF_MODELS, "default", "");
+    // The groups of a service account follow from its name, and all who are somebody are authenticated.
+    let robot = [("impersonate-user", ROBOT)];
+    ask_as(&stage, "warden", "GET", MODELS, &Value::Null, &robot).await;
+    let groups = [
+        "system:serviceaccounts",
+        "system:serviceaccounts:default",
+        "system:authenticated",
+    ];
+    let accounts = ["", "v1", "serviceaccounts"];
+    let impersonate = deed("impersonate", accounts, "default", "robot");
+    assert_eq!(
+        reviewed(&stage),
+        [
+            review("warden", &["people"], impersonate),
+            review(ROBOT, &groups, list())
+        ]
+    );
+    // What is allowed to a user with a group is another question than without it.
+    let jane = [("impersonate-user", "jane"), ("impersonate-group", "people")];
+    for (headers, groups) in [
+        (&jane[..], &["people", "system:authenticated"][..]),
+        (&jane[..1], &["system:authenticated"]),
+    ] {
+        ask_as(&stage, "root", "GET", MODELS, &Value::Null, headers).await;
+        assert_eq!(reviewed(&stage).last(), Some(&review("jane", groups, list())));
+    }
+
+    let headers = [
+        ("x-remote-user", "jane"),
+        ("x-remote-uid", "7"),
+        ("x-remote-group", "risk"),
+        ("x-remote-extra-scopes", "one"),
+    ];
+    let aggregated = MODELS.replace("/apis/", "/apis/archive.");
+    ask_in(
+        &secure(&stage, Some(FIRST)),
+        "GET",
+        &aggregated,
+        &headers,
+        String::new(),
+    )
+    .await;
+    let mut expected = review("jane", &["risk"], list());
+    expected["uid"] = "7".into();
+    expected["extra"] = json!({"scopes": ["one"]});
+    assert_eq!(reviewed(&stage), [expected]);
     stage.end().await;
 }
 

@@ -3,7 +3,7 @@
 use kindex_runtime::store::Life;
 use serde_json::{Value, json};
 
-use super::stage::{FINAL, MODELS, Stage, ask, ask_in, manifest, model, names};
+use super::stage::{FINAL, MODELS, Stage, ask, ask_in, eventually, manifest, model, names};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_evicted_object_is_read_and_its_name_is_taken() {
@@ -136,6 +136,12 @@ async fn a_collection_is_deleted_in_both_places_by_its_selectors_alone() {
     )
     .await;
     assert_eq!((code, &done["status"]), (200, &json!("Success")), "{done}");
+    let (_, kept) = ask(&stage.api, "GET", &model("live-y"), &Value::Null).await;
+    let annotations = &kept["metadata"]["annotations"];
+    assert!(
+        annotations["michelangelo/Deleting"].is_null(),
+        "it was not asked for: {kept}"
+    );
     stage.wait_until_deleted("live-x").await;
     assert_eq!(stage.life("gone-x").await, Some(Life::Deleted));
     let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
@@ -172,5 +178,94 @@ async fn of_many_creations_at_once_those_of_archived_names_alone_are_refused() {
         let again = manifest(json!({"name": name}), json!({}));
         assert_eq!(ask(&stage.api, "POST", MODELS, &again).await.0, 201, "{name}");
     }
+    stage.end().await;
+}
+
+/// What every object is: live or archived, and to be deleted.
+async fn standing(stage: &Stage, namespace: &str) -> Vec<(String, bool)> {
+    let path = MODELS.replace("default", namespace);
+    let (code, list) = ask(&stage.api, "GET", &path, &Value::Null).await;
+    assert_eq!(code, 200, "{list}");
+    let items = list["items"].as_array().unwrap().iter();
+    let mut standing: Vec<_> = items
+        .map(|item| {
+            let metadata = &item["metadata"];
+            let leaves = metadata["annotations"]["michelangelo/Deleting"].is_string();
+            (metadata["name"].as_str().unwrap().to_owned(), leaves)
+        })
+        .collect();
+    standing.sort_unstable();
+    standing
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_deletes_nothing_and_a_collection_ends_at_its_namespace_and_its_fields() {
+    let stage = Stage::on_sqlite().await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
+    ask(&stage.cluster, "POST", "/api/v1/namespaces", &namespace).await;
+    for name in ["live-a", "live-b"] {
+        stage.create(name, json!({}), json!({})).await;
+    }
+    for name in ["gone-a", "gone-b"] {
+        stage.create_evicted(name, json!({}), json!({})).await;
+    }
+    let elsewhere = MODELS.replace("default", "other");
+    let metadata = json!({"name": "gone-a", "annotations": {FINAL: "true"}});
+    let (code, answer) = ask(&stage.api, "POST", &elsewhere, &manifest(metadata, json!({}))).await;
+    assert_eq!(code, 201, "{answer}");
+    eventually("it is archived as well", async || {
+        ask(&stage.cluster, "GET", &format!("{elsewhere}/gone-a"), &Value::Null)
+            .await
+            .0
+            == 404
+    })
+    .await;
+
+    let all = ["gone-a", "gone-b", "live-a", "live-b"].map(|name| (name.to_owned(), false));
+    for path in [model("live-a"), model("gone-a"), MODELS.to_owned()] {
+        let (code, answer) = ask(&stage.api, "DELETE", &format!("{path}?dryRun=All"), &Value::Null).await;
+        assert_eq!(code, 200, "{path}: {answer}");
+        assert_eq!(standing(&stage, "default").await, all, "{path}");
+    }
+    for preconditions in [json!({"uid": "another"}), json!({"resourceVersion": "1"})] {
+        let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions});
+        for (name, policy) in [
+            ("live-a", json!(null)),
+            ("live-a", json!("Orphan")),
+            ("gone-a", json!(null)),
+        ] {
+            let mut options = options.clone();
+            options["propagationPolicy"] = policy;
+            let (code, answer) = ask(&stage.api, "DELETE", &model(name), &options).await;
+            assert_eq!(code, 409, "{name} {options}: {answer}");
+        }
+    }
+    assert_eq!(standing(&stage, "default").await, all);
+
+    let one = |name: &str| format!("{MODELS}?fieldSelector=metadata.name%3D{name}");
+    for name in ["gone-a", "live-a"] {
+        let (code, answer) = ask(&stage.api, "DELETE", &one(name), &Value::Null).await;
+        assert_eq!(code, 200, "{answer}");
+    }
+    stage.wait_until_deleted("live-a").await;
+    assert_eq!(
+        standing(&stage, "default").await,
+        ["gone-b", "live-b"].map(|name| (name.to_owned(), false))
+    );
+    assert_eq!(standing(&stage, "other").await, [("gone-a".to_owned(), false)]);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_a_client_wants_to_write_is_handed_on() {
+    let stage = Stage::on_sqlite().await;
+    let object = manifest(json!({"name": "a"}), json!({"unknown": 1}));
+    let (code, answer) = ask(&stage.api, "POST", &format!("{MODELS}?fieldValidation=Strict"), &object).await;
+    assert_eq!(code, 400, "{answer}");
+    let (code, answer) = ask(&stage.api, "POST", &format!("{MODELS}?dryRun=All"), &object).await;
+    assert_eq!(code, 201, "{answer}");
+    let (code, answer) = ask(&stage.api, "POST", &format!("{MODELS}?fieldManager=first"), &object).await;
+    assert_eq!(code, 201, "nothing was created before: {answer}");
+    assert_eq!(answer["metadata"]["managedFields"][0]["manager"], "first", "{answer}");
     stage.end().await;
 }

@@ -103,6 +103,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_moment_is_of_one_kind_in_one_namespace_at_one_version() {
+        use super::super::token::tests::KIND;
+        static OTHER: Kind = Kind { table: "other", ..KIND };
+        let moments = [
+            Moment::new(&KIND, None, "7"),
+            Moment::new(&KIND, None, "8"),
+            Moment::new(&KIND, Some("a"), "7"),
+            Moment::new(&KIND, Some("b"), "7"),
+            Moment::new(&OTHER, None, "7"),
+        ];
+        let lists = Snapshots::default();
+        for (number, of) in moments.iter().enumerate() {
+            lists.note(of, None, &uids(number..number + 1), None);
+        }
+        for (number, of) in moments.iter().enumerate() {
+            let whole = lists.whole(of).expect("whole");
+            assert_eq!(
+                whole.iter().collect::<Vec<_>>(),
+                uids(number..number + 1).iter().collect::<Vec<_>>()
+            );
+        }
+    }
+
     fn uids(numbers: std::ops::Range<usize>) -> Vec<Uid> {
         numbers.map(|number| Uid::from(number.to_string().as_str())).collect()
     }

@@ -125,17 +125,29 @@ pub(super) mod tests {
             ..options.clone()
         };
         assert_eq!(Token::decode(&text, &KIND, &next_page).expect("its own"), token);
-        let other = ListOptions {
-            labels: "a=c".to_owned(),
-            ..options.clone()
+        let but = |change: fn(&mut ListOptions)| {
+            let mut other = options.clone();
+            change(&mut other);
+            other
         };
-        for (text, options) in [
-            (text.as_str(), &other),
-            ("", &options),
-            ("e30", &options),
-            ("%%", &options),
+        for other in [
+            but(|other| other.labels = "a=c".to_owned()),
+            but(|other| other.fields = "metadata.name=a".to_owned()),
+            but(|other| other.namespace = Some("other".to_owned())),
+            but(|other| other.include_deleted = true),
         ] {
-            let refusal = Token::decode(text, &KIND, options).expect_err("not its own");
+            let refusal = Token::decode(&text, &KIND, &other).expect_err("of another list");
+            assert_eq!(refusal.code, 400, "{other:?}");
+        }
+        static OTHER: Kind = Kind { table: "other", ..KIND };
+        assert_eq!(
+            Token::decode(&text, &OTHER, &options)
+                .expect_err("of another kind")
+                .code,
+            400
+        );
+        for text in ["", "e30", "%%"] {
+            let refusal = Token::decode(text, &KIND, &options).expect_err("nobody's");
             assert_eq!(refusal.code, 400, "{text}");
         }
     }
