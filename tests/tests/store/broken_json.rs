@@ -95,6 +95,7 @@ enum Door {
 
 impl Door {
     async fn open(backend: &Backend) -> Option<Self> {
+        backend.rows("SELECT 1").await?;
         match &backend.address {
             Address::Sqlite(SqlitePlace::Memory) => None,
             Address::Sqlite(SqlitePlace::File(path)) => {
