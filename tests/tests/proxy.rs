@@ -18,6 +18,13 @@ struct Echo {
     ends: std::sync::mpsc::Receiver<std::io::Result<usize>>,
 }
 
+impl Echo {
+    /// How the next connection to end did so.
+    fn end(&self) -> std::io::Result<usize> {
+        self.ends.recv_timeout(PATIENCE).expect("an end")
+    }
+}
+
 fn echo() -> Echo {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has free ports");
     let port = listener.local_addr().expect("bound").port();
@@ -29,7 +36,12 @@ fn echo() -> Echo {
                 let mut bytes = [0; 1024];
                 loop {
                     match stream.read(&mut bytes) {
-                        Ok(count) if count > 0 => stream.write_all(&bytes[..count]).expect("written"),
+                        Ok(count) if count > 0 => {
+                            // An end as well: a thread that panics would tell none, and be waited for.
+                            if let Err(error) = stream.write_all(&bytes[..count]) {
+                                return ended.send(Err(error)).ok();
+                            }
+                        }
                         end => return ended.send(end).ok(),
                     }
                 }
@@ -85,7 +97,7 @@ fn bytes_and_the_end_of_a_connection_are_passed_on() {
     answer(&mut stream, b"one").expect("answered");
     answer(&mut stream, &[7; 300_000]).expect("answered");
     drop(stream);
-    assert_eq!(server.ends.recv().expect("an end").expect("a clean one"), 0);
+    assert_eq!(server.end().expect("a clean one"), 0);
 }
 
 #[test]
@@ -148,7 +160,7 @@ fn a_reset_ends_open_and_new_connections_at_once() {
     answer(&mut open, b"one").expect("answered");
     proxy.set(Mode::Reset);
     expect_reset(&mut open);
-    let end = server.ends.recv().expect("an end").expect_err("no clean one");
+    let end = server.end().expect_err("no clean one");
     assert_eq!(end.kind(), ErrorKind::ConnectionReset);
     expect_a_new_one_reset(&proxy);
     proxy.set(Mode::Pass);
@@ -162,7 +174,7 @@ fn half_open_is_closed_for_the_server_and_silent_for_the_client() {
     let mut open = connect(&proxy);
     answer(&mut open, b"one").expect("answered");
     proxy.set(Mode::HalfOpen);
-    assert_eq!(server.ends.recv().expect("an end").expect("a clean one"), 0);
+    assert_eq!(server.end().expect("a clean one"), 0);
     open.write_all(b"lost").expect("taken");
     expect_silence(&mut open);
     proxy.set(Mode::Pass);
@@ -186,8 +198,8 @@ fn new_connections_go_where_they_are_led_and_open_ones_stay() {
     let mut new = connect(&proxy);
     answer(&mut new, b"two").expect("answered");
     drop(new);
-    assert_eq!(second.ends.recv().expect("an end").expect("a clean one"), 0);
+    assert_eq!(second.end().expect("a clean one"), 0);
     answer(&mut open, b"three").expect("answered");
     drop(open);
-    assert_eq!(first.ends.recv().expect("an end").expect("a clean one"), 0);
+    assert_eq!(first.end().expect("a clean one"), 0);
 }

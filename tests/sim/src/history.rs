@@ -47,14 +47,16 @@ pub fn from_seed(seed: u64, parts: Parts, ground: &Ground, telling: bool) -> His
     let mut world = World::new(seed, parts, ground, telling);
     let mut draw = Draw::new(seed);
     let mut turns = Vec::new();
-    while world.wrong.is_none() && (world.steps < STEPS_MIN || world.faults < FAULTS_MIN) {
-        let turn = draw.turn(&world);
-        turns.push(turn);
-        world.play(turn);
-        if turns.len() > TURNS_MAX {
-            world.wrong = Some(format!("only {} steps in {TURNS_MAX} turns", world.steps));
+    world.survive(|world| {
+        while world.wrong.is_none() && (world.steps < STEPS_MIN || world.faults < FAULTS_MIN) {
+            let turn = draw.turn(world);
+            turns.push(turn);
+            world.play(turn);
+            if turns.len() > TURNS_MAX {
+                world.wrong = Some(format!("only {} steps in {TURNS_MAX} turns", world.steps));
+            }
         }
-    }
+    });
     end(seed, parts, turns, world)
 }
 
@@ -72,7 +74,7 @@ pub fn from_turns(seed: u64, parts: Parts, turns: &[Turn], ground: &Ground, tell
 
 fn end(seed: u64, parts: Parts, turns: Vec<Turn>, mut world: World<'_>) -> History {
     if world.wrong.is_none() {
-        world.calm_down();
+        world.survive(World::calm_down);
     }
     History {
         seed,

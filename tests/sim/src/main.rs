@@ -8,7 +8,7 @@ use std::{fmt, io};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kindex_sim::ground::Parts;
 use kindex_sim::hunt::{chosen, hunt, places};
-use kindex_sim::run::{COVERED_FROM, broken_rule, run, tell};
+use kindex_sim::run::{COVERED_FROM, Failed, run, tell};
 
 /// Plays simulated histories of the ingester and checks its rules after every step.
 #[derive(Debug, Parser)]
@@ -122,11 +122,14 @@ fn play_many(play: &Play) -> bool {
     let parts = play.parts.map(Parts::from);
     let report = run(play.from, play.seeds, parts, &progress);
     match report.failed {
-        Some(seed) if play.quiet => {
-            println!("{seed} {}", broken_rule(seed, parts));
+        Some(Failed { seed, rule }) if play.quiet => {
+            println!("{seed} {rule}");
             return false;
         }
-        Some(seed) => return tell_one(seed, play.parts),
+        Some(Failed { seed, rule }) => {
+            eprintln!("seed {seed}: {rule}");
+            return tell_one(seed, play.parts);
+        }
         None if play.quiet => return true,
         None => println!("{report}"),
     }

@@ -1,7 +1,9 @@
 //! Many seeds on all processors. Each history stays on one thread; which seeds are played
-//! depends on nothing but their number, and the lowest that fails is the one reported.
+//! depends on nothing but their number, and the lowest that fails is the one reported. A panic of what plays them is a
+//! failure of its seed like any other.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::coverage::Coverage;
 use super::ground::{Ground, Parts};
 use super::history::{FAULTS_MIN, History, STEPS_MIN, from_seed, parts_of, shorten};
+use super::world::panic_text;
 
 /// From this number on, every pair of a fault and a step must have met.
 pub const COVERED_FROM: u64 = 5_000;
@@ -27,7 +30,16 @@ pub struct Report {
     /// Which fault met which step.
     pub coverage: Coverage,
     /// The lowest seed that broke a rule.
-    pub failed: Option<u64>,
+    pub failed: Option<Failed>,
+}
+
+/// A seed that broke a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The seed.
+    pub seed: u64,
+    /// The first line of what was wrong.
+    pub rule: String,
 }
 
 #[derive(Default)]
@@ -37,36 +49,69 @@ struct Sum {
     coverage: Coverage,
 }
 
+impl Sum {
+    fn add(&mut self, more: &Self) {
+        self.steps += more.steps;
+        self.faults += more.faults;
+        self.coverage.merge(&more.coverage);
+    }
+}
+
 /// Plays the seeds from `first` on, so many, and stops at one that breaks a rule.
 /// `parts` replaces what the seeds themselves say.
 pub fn run(first: u64, seeds: u64, parts: Option<Parts>, progress: &(dyn Fn(u64) + Sync)) -> Report {
+    let play = |seed, ground: &Ground| from_seed(seed, parts.unwrap_or_else(|| parts_of(seed)), ground, false);
+    run_with(first, seeds, &play, progress)
+}
+
+/// As [`run`], by another player of one seed.
+pub fn run_with(
+    first: u64,
+    seeds: u64,
+    play: &(dyn Fn(u64, &Ground) -> History + Sync),
+    progress: &(dyn Fn(u64) + Sync),
+) -> Report {
     let began = Instant::now();
     let next = AtomicU64::new(first);
     let done = AtomicU64::new(0);
-    let failed = AtomicU64::new(u64::MAX);
-    let sum = Mutex::new(Sum::default());
+    let lowest = AtomicU64::new(u64::MAX);
+    let (sum, failed) = (Mutex::new(Sum::default()), Mutex::new(None::<Failed>));
+    let fail = |seed, rule| {
+        lowest.fetch_min(seed, Ordering::Relaxed);
+        let mut failed = failed.lock().expect("no thread panics while it tells");
+        if failed.as_ref().is_none_or(|known| seed < known.seed) {
+            *failed = Some(Failed { seed, rule });
+        }
+    };
     let play_some = || {
         let ground = Ground::default();
         let mut own = Sum::default();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             // Seeds come in order: what is left to play lies above the one that failed.
-            if seed >= first + seeds || seed > failed.load(Ordering::Relaxed) {
+            if seed >= first + seeds || seed > lowest.load(Ordering::Relaxed) {
                 break;
             }
-            let history = from_seed(seed, parts.unwrap_or_else(|| parts_of(seed)), &ground, false);
-            own.steps += history.steps;
-            own.faults += history.faults;
-            own.coverage.merge(&history.coverage);
-            if history.wrong.is_some() || history.steps < STEPS_MIN || history.faults < FAULTS_MIN {
-                failed.fetch_min(seed, Ordering::Relaxed);
+            let played = catch_unwind(AssertUnwindSafe(|| {
+                let history = play(seed, &ground);
+                progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+                history
+            }));
+            match played {
+                Err(panic) => fail(seed, panic_text(&*panic)),
+                Ok(history) => {
+                    if let Some(rule) = broken_rule(&history) {
+                        fail(seed, rule);
+                    }
+                    own.add(&Sum {
+                        steps: history.steps,
+                        faults: history.faults,
+                        coverage: history.coverage,
+                    });
+                }
             }
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         }
-        let mut sum = sum.lock().expect("no thread panics while it adds");
-        sum.steps += own.steps;
-        sum.faults += own.faults;
-        sum.coverage.merge(&own.coverage);
+        sum.lock().expect("no thread panics while it adds").add(&own);
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
@@ -75,22 +120,22 @@ pub fn run(first: u64, seeds: u64, parts: Option<Parts>, progress: &(dyn Fn(u64)
         }
     });
     let sum = sum.into_inner().expect("no thread panics while it adds");
-    let failed = failed.into_inner();
     Report {
         seeds,
         time: began.elapsed(),
         steps: sum.steps,
         faults: sum.faults,
         coverage: sum.coverage,
-        failed: (failed != u64::MAX).then_some(failed),
+        failed: failed.into_inner().expect("no thread panics while it tells"),
     }
 }
 
-/// The first line of the rule that a seed breaks.
-pub fn broken_rule(seed: u64, parts: Option<Parts>) -> String {
-    let history = from_seed(seed, parts.unwrap_or_else(|| parts_of(seed)), &Ground::default(), false);
-    let rule = history.wrong.unwrap_or_default();
-    rule.lines().next().unwrap_or_default().to_owned()
+/// The first line of what is wrong with a history.
+fn broken_rule(history: &History) -> Option<String> {
+    let first_line = |wrong: &String| wrong.lines().next().unwrap_or_default().to_owned();
+    let (steps, faults) = (history.steps, history.faults);
+    let too_few = (steps < STEPS_MIN || faults < FAULTS_MIN).then(|| format!("only {steps} steps and {faults} faults"));
+    history.wrong.as_ref().map(first_line).or(too_few)
 }
 
 /// The story of one seed; of one that breaks a rule also the shortest version found.

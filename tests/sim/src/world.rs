@@ -1,6 +1,7 @@
 //! One history: processes, cluster, database and time, and the turns that move them. After
 //! every turn the rules are checked. Chance is elsewhere: a world does what its turns say.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -173,13 +174,16 @@ impl<'a> World<'a> {
             did
         }));
         acted.unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("no text");
-            self.wrong.get_or_insert(format!("panic: {text}"));
+            self.wrong.get_or_insert(panic_text(&*panic));
             false
         })
+    }
+
+    /// What panics outside of a turn is wrong as well: the seed fails, and whoever plays it goes on.
+    pub(crate) fn survive(&mut self, play: impl FnOnce(&mut Self)) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| play(self))) {
+            self.wrong.get_or_insert(panic_text(&*panic));
+        }
     }
 
     /// Whether anything happened.
@@ -310,6 +314,13 @@ impl<'a> World<'a> {
     pub fn verdict(&self) -> Result<(), String> {
         self.wrong.clone().map_or(Ok(()), Err)
     }
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("panic: {}", text.unwrap_or("no text"))
 }
 
 fn draw_settings(rng: &mut Xoshiro256PlusPlus) -> Settings {

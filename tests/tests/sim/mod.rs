@@ -6,14 +6,17 @@
 
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kindex_sim::ground::{Ground, Parts};
 use kindex_sim::history::{FAULTS_MIN, STEPS_MIN, from_seed, from_turns};
 use kindex_sim::mutations::{misfits, read};
-use kindex_sim::run::{COVERED_FROM, run, tell};
+use kindex_sim::run::{COVERED_FROM, Failed, run, run_with, tell};
 
 /// Enough to see a rule broken that is broken easily.
 const SEEDS: u64 = 500;
+/// More than are played while one panics.
+const MANY: u64 = 20_000;
 /// Fewer would say little about what the simulation finds.
 const MUTATIONS_MIN: usize = 8;
 
@@ -29,9 +32,9 @@ fn number(variable: &str) -> Option<u64> {
 fn simulation_of_many_histories_holds_the_rules() {
     let seeds = number("KINDEX_SIM_SEEDS").unwrap_or(SEEDS);
     let report = run(0, seeds, None, &|_| {});
-    if let Some(seed) = report.failed {
+    if let Some(Failed { seed, rule }) = report.failed {
         let (_, story) = tell(seed, None);
-        panic!("{story}\nreplay: cargo run -p kindex-sim -- --seed {seed}");
+        panic!("{story}\n{rule}\nreplay: cargo run -p kindex-sim -- --seed {seed}");
     }
     // Past the test harness, which keeps what a passing test prints.
     writeln!(std::io::stderr(), "simulation: {report}").expect("standard error is open");
@@ -39,6 +42,24 @@ fn simulation_of_many_histories_holds_the_rules() {
         let gaps = report.coverage.gaps();
         assert!(gaps.is_empty(), "{}", gaps.join("\n"));
     }
+}
+
+/// The seeds above one that failed are not played, by whichever thread.
+#[test]
+fn a_panic_of_what_plays_a_seed_fails_the_run_at_once_and_is_named() {
+    let (panics_at, played) = (3, AtomicU64::new(0));
+    let play = |seed, ground: &Ground| {
+        assert!(seed != panics_at, "planted at seed {seed}");
+        played.fetch_add(1, Ordering::Relaxed);
+        from_seed(seed, Parts::Controller, ground, false)
+    };
+    let report = run_with(0, MANY, &play, &|_| {});
+    let failed = report.failed.expect("a panic is a failure");
+    assert_eq!((failed.seed, &*failed.rule), (panics_at, "panic: planted at seed 3"));
+    assert!(
+        played.into_inner() < MANY - 1,
+        "seeds above the one that failed are left out"
+    );
 }
 
 #[test]
