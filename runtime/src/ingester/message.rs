@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::cluster::{ClusterError, Notice, ObjectName, Page, Target, WatchEvent};
 use crate::kind::Problem;
 use crate::object::{Object, ResourceVersion, Uid};
-use crate::store::{Arrival, Life, OUTAGES, QuarantineRecord, RowState, StoreError, Written};
+use crate::store::{Arrival, Life, OUTAGES, QuarantineRecord, RowState, Saving, StoreError, Written};
 
 /// Both clocks, read together.
 #[derive(Clone, Copy, Debug)]
@@ -235,7 +235,7 @@ pub enum Input {
     /// Answer to [`Output::Effect`].
     Effect(Uid, EffectDone),
     /// Answer to [`Output::SaveCheckpoint`].
-    CheckpointSaved(Result<(), StoreFailure>),
+    CheckpointSaved(Result<Saving, StoreFailure>),
     /// Answer to [`Output::ReleaseQuarantine`].
     QuarantineReleased(Uid, ResourceVersion, Result<(), StoreFailure>),
 }
@@ -277,8 +277,13 @@ pub enum Output {
     Write(Ticket, Vec<PlannedWrite>),
     /// Do something for one object.
     Effect(Uid, Effect),
-    /// Save the position.
-    SaveCheckpoint(ResourceVersion),
+    /// Save the position, but over no mark other than the known one.
+    SaveCheckpoint {
+        /// The position, or a mark.
+        position: ResourceVersion,
+        /// See [`MetadataStorage::save_checkpoint`](crate::store::MetadataStorage::save_checkpoint).
+        known_mark: Option<ResourceVersion>,
+    },
     /// Remove the record of an object that is stored now, unless it is of a newer version.
     ReleaseQuarantine(Uid, ResourceVersion),
     /// Record a Kubernetes event; nobody waits for it.

@@ -10,16 +10,21 @@ pub(super) fn checkpoint() -> Statement {
     fixed("SELECT `res_version` FROM `kindex_checkpoint` WHERE `kind` = ?")
 }
 
-/// Parameters: kind, version, now.
-pub(super) fn save_checkpoint(dialect: Dialect) -> Statement {
-    replacing(
-        dialect,
-        "kindex_checkpoint",
-        &["kind", "res_version", "update_time"],
-        "`kind`",
-        &["res_version", "update_time"],
-        "",
+/// Leaves a mark alone that is not the one that the caller knows. Parameters: version, now, kind, the least mark,
+/// the known one.
+pub(super) fn replace_checkpoint() -> Statement {
+    fixed(
+        "UPDATE `kindex_checkpoint` SET `res_version` = ?, `update_time` = ? \
+         WHERE `kind` = ? AND (`res_version` < ? OR `res_version` = ?)",
     )
+}
+
+/// Changes a row only where none is there. Parameters: kind, version, now.
+pub(super) fn first_checkpoint(dialect: Dialect) -> Statement {
+    let (insert, otherwise) = dialect.insert_or_leave();
+    kept(format!(
+        "{insert} `kindex_checkpoint` (`kind`, `res_version`, `update_time`) VALUES (?, ?, ?){otherwise}"
+    ))
 }
 
 /// Parameters: kind, uid, namespace, name, version, reason, text, now, now.

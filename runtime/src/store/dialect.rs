@@ -88,6 +88,15 @@ impl Dialect {
         }
     }
 
+    /// The beginning and the end of an insert that counts no row where one is there already: MySQL counts the row that
+    /// [`or_leave`](Self::or_leave) leaves.
+    pub(super) fn insert_or_leave(self) -> (&'static str, &'static str) {
+        match self {
+            Self::MySql => ("INSERT IGNORE INTO", ""),
+            Self::Sqlite => ("INSERT INTO", " ON CONFLICT DO NOTHING"),
+        }
+    }
+
     /// The value that the insert came with. MySQL prefers a row alias since 8.0.20, which
     /// MariaDB does not know; both know this.
     pub(super) fn inserted(self, column: &str) -> String {

@@ -277,8 +277,16 @@ pub trait MetadataStorage: Maintenance + History + Migrations + Queries + Direct
     /// The resource version up to which every event of the kind is stored.
     async fn checkpoint(&self, kind: &Kind) -> Result<Option<ResourceVersion>, StoreError>;
 
-    /// Remembers such a version.
-    async fn save_checkpoint(&self, kind: &Kind, version: ResourceVersion, now: Timestamp) -> Result<(), StoreError>;
+    /// Remembers such a version, but never in place of a mark, a version from [`MARKS_FROM`] on, other than the one
+    /// that the caller knows: of two callers that save the same mark, one is refused. A caller that does not hear of
+    /// its mark having been saved is refused as well when it comes again.
+    async fn save_checkpoint(
+        &self,
+        kind: &Kind,
+        version: ResourceVersion,
+        known_mark: Option<ResourceVersion>,
+        now: Timestamp,
+    ) -> Result<Saving, StoreError>;
 
     /// Records an object that the database refuses, with the reason. An earlier record of the uid is
     /// replaced; it keeps its first time, and the attempts are counted.
@@ -315,6 +323,19 @@ impl StoreError {
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Retryable { cause, .. } if OUTAGES.contains(cause))
     }
+}
+
+/// A saved version from here on is a mark, which is replaced only by who knows it.
+pub const MARKS_FROM: ResourceVersion = ResourceVersion(1 << 62);
+
+/// What became of a version that was to be saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saving {
+    /// It is saved.
+    Done,
+    /// This one was saved already, and stays: a mark that the caller did not know, unless it was replaced while the
+    /// caller was being refused.
+    Refused(ResourceVersion),
 }
 
 /// The causes of [`StoreError::Retryable`] that are an [`Outage`], or a call that is [`Stalled`].

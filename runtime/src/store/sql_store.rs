@@ -18,8 +18,8 @@ use super::select::Select;
 use super::sql::{self, KindSql, LIST_MAX, ListFilter};
 use super::write::{Work, padded_list};
 use super::{
-    Arrival, Calls, Counts, Dialect, ListQuery, MetadataStorage, Outage, Page, PoolUse, QuarantineRecord, RowState,
-    RowWrite, StoreError, Stored, Written, bookkeeping, page, schema,
+    Arrival, Calls, Counts, Dialect, ListQuery, MARKS_FROM, MetadataStorage, Outage, Page, PoolUse, QuarantineRecord,
+    RowState, RowWrite, Saving, StoreError, Stored, Written, bookkeeping, page, schema,
 };
 use crate::kind::{Kind, Registry};
 use crate::object::{Object, ResourceVersion, Uid};
@@ -297,14 +297,27 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
         version.transpose().map_err(failed)
     }
 
-    async fn save_checkpoint(&self, kind: &Kind, version: ResourceVersion, now: Timestamp) -> Result<(), StoreError> {
-        let params = [
-            Param::Text(kind.name),
-            Param::Int(version.0.cast_signed()),
-            Param::Time(now),
-        ];
-        let statement = bookkeeping::save_checkpoint(self.connections.driver.dialect());
-        self.change(kind, statement, &params).await
+    async fn save_checkpoint(
+        &self,
+        kind: &Kind,
+        version: ResourceVersion,
+        known_mark: Option<ResourceVersion>,
+        now: Timestamp,
+    ) -> Result<Saving, StoreError> {
+        let [kind_name, now] = [Param::Text(kind.name), Param::Time(now)];
+        let [version, least, known] =
+            [version, MARKS_FROM, known_mark.unwrap_or_default()].map(|version| Param::Int(version.0.cast_signed()));
+        let replace = bookkeeping::replace_checkpoint();
+        let params = [version, now, kind_name, least, known];
+        if self.count_changed(kind, replace, &params).await? > 0 {
+            return Ok(Saving::Done);
+        }
+        let first = bookkeeping::first_checkpoint(self.connections.driver.dialect());
+        if self.count_changed(kind, first, &[kind_name, version, now]).await? > 0 {
+            return Ok(Saving::Done);
+        }
+        let found = self.checkpoint(kind).await?;
+        Ok(Saving::Refused(found.unwrap_or_default()))
     }
 
     async fn quarantine(&self, kind: &Kind, object: &Object, reason: &str, now: Timestamp) -> Result<(), StoreError> {
@@ -405,8 +418,12 @@ impl<D: Driver> SqlStore<D> {
     }
 
     async fn change(&self, kind: &Kind, statement: Statement, params: &[Param<'_>]) -> Result<(), StoreError> {
+        self.count_changed(kind, statement, params).await.map(drop)
+    }
+
+    /// How many rows a statement found, whether it changed their values or not.
+    async fn count_changed(&self, kind: &Kind, statement: Statement, params: &[Param<'_>]) -> Result<u64, StoreError> {
         let changed = self.connections.execute(statement, params).await;
-        changed.map_err(|error| failure::<D>(kind.name, error))?;
-        Ok(())
+        changed.map_err(|error| failure::<D>(kind.name, error))
     }
 }

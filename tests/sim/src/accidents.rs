@@ -157,13 +157,14 @@ impl World<'_> {
         let told = saved.is_some_and(|saved| saved > backup + objects);
         let ahead = |process: &Process| match process.newest {
             // What it has read already may be of before.
-            0 => told && process.requests.iter().any(|request| Step::of(request) == Step::Load),
+            0 => told && (is_loading(process) || knows_nothing(process)),
             newest => newest > backup + objects && process.stopping.is_none(),
         };
         if self.noticed.is_some() || !told || !self.processes.iter().all(ahead) {
             return false;
         }
         self.faults += 1;
+        self.restorations += 1;
         tell!(self, "the cluster is restored from its backup @{backup}");
         for who in 0..self.processes.len() {
             self.met_all(Fault::Restoration, who);
@@ -174,7 +175,9 @@ impl World<'_> {
         while self.end_transaction(true) {}
         self.late.clear();
         self.api.cluster().restore();
-        self.noticed = Some(vec![false; self.processes.len()]);
+        // One that knows nothing of the time that was lost has nothing to notice.
+        let noticed: Vec<bool> = self.processes.iter().map(knows_nothing).collect();
+        self.noticed = noticed.contains(&false).then_some(noticed);
         self.checks.position_is_old = true;
         self.checks.told.forget();
         for process in &mut self.processes {
@@ -205,7 +208,7 @@ impl World<'_> {
         }
     }
 
-    /// A process has noticed that the cluster is another one, and the database knows it.
+    /// A process has noticed that the cluster is another one, and has marked it in the database.
     pub(crate) fn notice(&mut self, who: usize) {
         if let Some(noticed) = &mut self.noticed {
             noticed[who] = true;
@@ -228,4 +231,13 @@ impl World<'_> {
             self.checks.position_is_old &= self.noticed.is_some();
         }
     }
+}
+
+fn is_loading(process: &Process) -> bool {
+    process.requests.iter().any(|request| Step::of(request) == Step::Load)
+}
+
+/// It has found no saved position, and no answer of the cluster has come or is on its way.
+fn knows_nothing(process: &Process) -> bool {
+    process.is_blank && process.answers.is_empty() && process.stopping.is_none()
 }

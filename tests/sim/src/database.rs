@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::projection::Version;
-use kindex_runtime::store::{Arrival, Life, RowState, RowWrite, Stored, Written};
+use kindex_runtime::store::{Arrival, Life, RowState, RowWrite, Saving, Stored, Written};
 
 use super::past::SimHistory;
 use super::thing::is_poison;
@@ -301,6 +301,17 @@ impl SimDatabase {
                 after: (row.version, row.life()),
                 stored: before.is_none_or(|before| !Arc::ptr_eq(&before.content, &row.content)),
             });
+        }
+    }
+
+    /// Saves a position, but not over a mark that is not the known one.
+    pub fn save_checkpoint(&mut self, position: ResourceVersion, known_mark: Option<ResourceVersion>) -> Saving {
+        match self.checkpoint {
+            Some(saved) if saved.0 >= MARK && known_mark != Some(saved) => Saving::Refused(saved),
+            Some(_) | None => {
+                self.checkpoint = Some(position);
+                Saving::Done
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::coverage::aim;
+use super::database::MARK;
 use super::fault::Fault;
 use super::process::Watch;
 use super::step::{Class, Step};
@@ -23,6 +24,9 @@ pub struct Draw {
     poison_permille: u32,
     /// How many turns in a thousand back the cluster up, and as many bring it back.
     backup_permille: u32,
+    /// Whether an ingester that begins without a position is slow until the cluster was restored, and quick as long as
+    /// another one knows of that alone.
+    latecomer: bool,
 }
 
 impl Draw {
@@ -38,6 +42,24 @@ impl Draw {
             aim,
             poison_permille: if poisoned { 250 } else { 40 },
             backup_permille: if restored { 25 } else { 5 },
+            latecomer: restored && seed.is_multiple_of(2),
+        }
+    }
+
+    /// Whose turn it is.
+    fn who(&mut self, world: &World<'_>) -> usize {
+        let who = self.rng.random_range(0..world.processes.len());
+        let latecomer = world.processes.len() - 1;
+        if !self.latecomer || latecomer == 0 || !self.rng.random_bool(0.9) {
+            return who;
+        }
+        let position = world.storage.database().checkpoint;
+        let marked = position.is_some_and(|position| position.0 >= MARK);
+        match (world.restorations, marked) {
+            (0, _) if world.processes[latecomer].is_blank => 0,
+            (0, _) | (_, false) => who,
+            (_, true) if world.processes[latecomer].marking => who,
+            (_, true) => latecomer,
         }
     }
 
@@ -47,7 +69,7 @@ impl Draw {
         if let Some(turn) = sharp.or_else(|| self.aimed(world)) {
             return turn;
         }
-        let who = self.rng.random_range(0..world.processes.len());
+        let who = self.who(world);
         let pick = self.rng.random_range(0..64);
         match self.rng.random_range(0..1000) {
             0..230 => Turn::User(Deed::draw(&mut self.rng, self.poison_permille)),
@@ -144,7 +166,7 @@ impl Draw {
             };
             return Some(Turn::User(Deed { name, what }));
         }
-        let who = self.rng.random_range(0..world.processes.len());
+        let who = self.who(world);
         let process = &world.processes[who];
         let news = |from| cluster.next_change(from).is_ok_and(|change| change.is_some());
         if matches!(process.watch, Watch::Open(from) if process.wants_events() && news(from)) {
@@ -175,7 +197,7 @@ impl Draw {
         if !aimed || !self.rng.random_bool(0.4) {
             return None;
         }
-        let who = self.rng.random_range(0..world.processes.len());
+        let who = self.who(world);
         let process = &world.processes[who];
         let asked = process.requests.iter().position(|request| Step::of(request) == step);
         if step == Step::Delete && asked.is_some() && !world.late.is_empty() {
@@ -212,7 +234,7 @@ impl Draw {
     /// The turn that brings the aimed fault to the aimed step, where that is under way.
     fn aimed(&mut self, world: &World<'_>) -> Option<Turn> {
         let (fault, step) = self.aim;
-        let who = self.rng.random_range(0..world.processes.len());
+        let who = self.who(world);
         let process = &world.processes[who];
         if !self.rng.random_bool(0.3) || !process.steps().contains(&step) {
             return None;

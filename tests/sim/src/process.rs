@@ -64,6 +64,8 @@ pub(crate) struct Process {
     pub(crate) marking: bool,
     /// The newest version of the cluster that it was told of.
     pub(crate) newest: u64,
+    /// It found no saved position, and the cluster has not told it anything yet.
+    pub(crate) is_blank: bool,
 }
 
 impl Process {
@@ -87,6 +89,7 @@ impl Process {
             stopping: None,
             marking: false,
             newest: 0,
+            is_blank: false,
         }
     }
 
@@ -147,7 +150,7 @@ impl Process {
                 Output::StopWatch => self.close_watch(),
                 Output::Notify(_) => {}
                 request => {
-                    self.marking |= matches!(request, Output::SaveCheckpoint(position) if position.0 >= MARK);
+                    self.marking |= is_mark(request);
                     self.requests.push(request.clone());
                 }
             }
@@ -186,6 +189,11 @@ impl Process {
         }
         Ok(())
     }
+}
+
+/// Whether a request marks that the cluster was restored.
+pub(crate) fn is_mark(output: &Output) -> bool {
+    matches!(output, Output::SaveCheckpoint { position, .. } if position.0 >= MARK)
 }
 
 /// The object that a request is for, where only one may be under way.

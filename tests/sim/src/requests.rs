@@ -4,12 +4,13 @@
 use kindex_runtime::cluster::Target;
 use kindex_runtime::ingester::message::{Effect, Input, Output};
 use kindex_runtime::object::Object;
+use kindex_runtime::store::Saving;
 
 use super::api::Trouble as ClusterTrouble;
 use super::cluster::version_of;
 use super::database::MARK;
 use super::fault::Fault;
-use super::process::{effect_of, summary};
+use super::process::{effect_of, is_mark, summary};
 use super::step::{Class, Step};
 use super::storage::Trouble as StoreTrouble;
 use super::world::{World, tell};
@@ -46,6 +47,10 @@ impl World<'_> {
         if is_refused(&answer) {
             self.faults += 1;
             self.met(Fault::Refused, step);
+        }
+        let marked = matches!(answer, Input::CheckpointSaved(Ok(Saving::Done))) && is_mark(&request);
+        if marked && self.processes[who].marking {
+            self.notice(who);
         }
         self.note_overlap(who, step);
         if hold {
@@ -221,8 +226,12 @@ impl World<'_> {
             Input::Effect(_, done) => done.object().map_or(0, of),
             _ => 0,
         };
-        let newest = &mut self.processes[who].newest;
-        *newest = version.max(*newest);
+        let process = &mut self.processes[who];
+        process.newest = version.max(process.newest);
+        match input {
+            Input::Loaded(Ok(saved)) => process.is_blank = saved.position.is_none(),
+            _ => process.is_blank &= version == 0,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::store::{
-    Arrival, Counts, Dialect, ListQuery, MetadataStorage, Page, QuarantineRecord, RowState, RowWrite, Select,
+    Arrival, Counts, Dialect, ListQuery, MetadataStorage, Page, QuarantineRecord, RowState, RowWrite, Saving, Select,
     StoreError, Stored, Written,
 };
 
@@ -266,9 +266,22 @@ impl MetadataStorage for SimStorage {
         failure.map_or(Ok(expected), Err)
     }
 
-    async fn save_checkpoint(&self, kind: &Kind, version: ResourceVersion, now: Timestamp) -> Result<(), StoreError> {
-        let save = |store: Arc<dyn MetadataStorage>| async move { store.save_checkpoint(kind, version, now).await };
-        self.change(kind, save, |model| model.checkpoint = Some(version)).await
+    async fn save_checkpoint(
+        &self,
+        kind: &Kind,
+        version: ResourceVersion,
+        known_mark: Option<ResourceVersion>,
+        now: Timestamp,
+    ) -> Result<Saving, StoreError> {
+        let failure = self.begin(kind.name)?;
+        let mut saving = self.database().save_checkpoint(version, known_mark);
+        if let Some(real) = &self.real {
+            let found = real.store.save_checkpoint(kind, version, known_mark, now).await?;
+            self.compare("saving", &found, &saving);
+            saving = found;
+        }
+        self.compare_rows().await;
+        failure.map_or(Ok(saving), Err)
     }
 
     async fn quarantine(&self, kind: &Kind, object: &Object, reason: &str, now: Timestamp) -> Result<(), StoreError> {

@@ -67,6 +67,8 @@ pub struct World<'a> {
     pub(crate) outages: Outages,
     /// Who has noticed that the cluster was restored; users wait for all of them.
     pub(crate) noticed: Option<Vec<bool>>,
+    /// How often the cluster came back from its backup.
+    pub(crate) restorations: u64,
     pub(crate) checks: Checks,
     pub(crate) coverage: Coverage,
     /// Turns that did something.
@@ -122,6 +124,7 @@ impl<'a> World<'a> {
             elapsed: Duration::ZERO,
             outages: Outages::default(),
             noticed: None,
+            restorations: 0,
             checks,
             coverage: Coverage::default(),
             steps: 0,
@@ -284,16 +287,9 @@ impl<'a> World<'a> {
         if self.wrong.is_some() {
             return;
         }
-        // Whoever found out in this turn did what it did before.
         self.checks.unaware = self.noticed.is_some();
-        // Of an earlier restoration there may still be a mark, and a write that nobody waits for.
         let position = self.storage.database().checkpoint;
-        let marked = position.is_some_and(|position| position.0 >= MARK) && self.open_transactions.is_empty();
-        for who in 0..self.processes.len() {
-            if marked && self.processes[who].marking {
-                self.notice(who);
-            }
-        }
+        let marked = position.is_some_and(|position| position.0 >= MARK);
         self.checks.position_is_old &= self.noticed.is_some() || !marked;
         let checked = self
             .checks

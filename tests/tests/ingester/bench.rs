@@ -14,7 +14,7 @@ use kindex_runtime::kind::Kind;
 use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::object::{Object, ResourceVersion, Uid};
 use kindex_runtime::projection::Version;
-use kindex_runtime::store::{Arrival, Life, RowState, Written};
+use kindex_runtime::store::{Arrival, Life, RowState, Saving, Written};
 use kindex_sim::thing::{FINALIZER, FOREIGN_FINALIZER, PLATFORM, THING};
 use serde_json::json;
 
@@ -25,6 +25,10 @@ pub struct Bench {
     pub metrics: Arc<KindMetrics>,
     pub elapsed: Duration,
     pub checkpoints: Vec<u64>,
+    /// The marks that were known when they were saved.
+    pub known_marks: Vec<Option<u64>>,
+    /// How the next position is answered that is to be saved, if not as usual.
+    pub saving: Option<Saving>,
 }
 
 /// What an object on the bench says.
@@ -93,6 +97,8 @@ impl Bench {
             metrics,
             elapsed: Duration::ZERO,
             checkpoints: Vec::new(),
+            known_marks: Vec::new(),
+            saving: None,
         }
     }
 
@@ -123,9 +129,11 @@ impl Bench {
         };
         let mut outputs = Vec::new();
         for output in self.controller.step(now, input) {
-            if let Output::SaveCheckpoint(version) = output {
-                self.checkpoints.push(version.0);
-                outputs.extend(self.step(Input::CheckpointSaved(Ok(()))));
+            if let Output::SaveCheckpoint { position, known_mark } = output {
+                self.checkpoints.push(position.0);
+                self.known_marks.push(known_mark.map(|mark| mark.0));
+                let saving = self.saving.take().unwrap_or(Saving::Done);
+                outputs.extend(self.step(Input::CheckpointSaved(Ok(saving))));
             } else {
                 outputs.push(output);
             }

@@ -6,7 +6,7 @@ use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, Saved
 use kindex_runtime::ingester::settings::Settings;
 use kindex_runtime::object::{ResourceVersion, Uid};
 use kindex_runtime::projection::content_hash;
-use kindex_runtime::store::{Life, RowState};
+use kindex_runtime::store::{Life, RowState, Saving};
 use kindex_sim::thing::KEPT_THING;
 
 use super::bench::{Bench, Thing, away, effects_of, live, thing, write_of};
@@ -62,6 +62,78 @@ fn a_mark_found_at_the_start_says_when_time_split() {
     assert_eq!(bench.checkpoints, [MARK + 50], "the cluster has gone on since");
     let outputs = bench.step(Input::Scanned(Ok(vec![live("a", 60)])));
     assert!(matches!(outputs[..], [Output::Rewind(_)]), "{outputs:?}");
+}
+
+fn refused(mark: u64) -> Option<Saving> {
+    Some(Saving::Refused(ResourceVersion(MARK + mark)))
+}
+
+/// It began without a position and has never seen the cluster as it was before.
+#[test]
+fn an_ingester_that_is_refused_to_save_over_a_mark_marks_by_itself_and_corrects_rows() {
+    let mut bench = listing(Settings::default());
+    bench.page(&[], 60);
+    bench.step(Input::Scanned(Ok(Vec::new())));
+    bench.saving = refused(50);
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(60))));
+    assert!(matches!(outputs[..], [Output::Watch(_), Output::Probe]), "{outputs:?}");
+    assert_eq!(
+        (&bench.checkpoints[..], &bench.known_marks[..]),
+        (&[60][..], &[None][..])
+    );
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(61))));
+    assert_eq!(
+        bench.checkpoints,
+        [60, MARK + 49],
+        "the other one learns that there are two"
+    );
+    assert_eq!(bench.known_marks[1], Some(MARK + 50));
+    assert!(matches!(outputs[..], [Output::Scan { .. }]), "{outputs:?}");
+    let outputs = bench.step(Input::Scanned(Ok(vec![live("a", 49), live("b", 70)])));
+    assert!(
+        matches!(&outputs[..], [Output::Rewind(uids)] if uids == &[Uid::from("b")]),
+        "{outputs:?}"
+    );
+    let outputs = bench.step(Input::Rewound(Ok(())));
+    assert!(matches!(outputs[..], [Output::List { .. }]), "{outputs:?}");
+}
+
+#[test]
+fn of_two_ingesters_that_find_one_restoration_the_second_marks_below_the_first() {
+    let mut bench = loaded(70);
+    bench.saving = refused(50);
+    let outputs = bench.step(Input::Probed(Ok(ResourceVersion(50))));
+    assert_eq!(bench.checkpoints, [MARK + 50, MARK + 49]);
+    assert_eq!(bench.known_marks, [None, Some(MARK + 50)]);
+    assert!(matches!(outputs[..], [Output::Scan { .. }]), "{outputs:?}");
+}
+
+#[test]
+fn an_ingester_that_corrects_rows_goes_by_the_mark_of_another_one_and_makes_none() {
+    let mut bench = loaded(70);
+    bench.step(Input::Probed(Ok(ResourceVersion(50))));
+    bench.step(Input::Scanned(Ok(Vec::new())));
+    bench.page(&[], 60);
+    bench.step(Input::Scanned(Ok(Vec::new())));
+    bench.saving = refused(49);
+    bench.step(Input::Probed(Ok(ResourceVersion(60))));
+    bench.step(Input::Probed(Ok(ResourceVersion(60))));
+    assert_eq!(bench.checkpoints, [MARK + 50, 60, MARK + 49]);
+    assert_eq!(bench.known_marks, [None, Some(MARK + 50), Some(MARK + 49)]);
+    let outputs = bench.step(Input::Scanned(Ok(vec![live("a", 50)])));
+    assert!(matches!(outputs[..], [Output::Rewind(_)]), "{outputs:?}");
+}
+
+#[test]
+fn an_ingester_that_stops_leaves_a_mark_alone_that_it_did_not_know() {
+    let mut bench = Bench::watching(Settings::default());
+    for version in [9, 10] {
+        bench.step(Input::Watch(Ok(WatchEvent::Bookmark(ResourceVersion(version)))));
+    }
+    bench.saving = refused(50);
+    bench.step(Input::Stop);
+    assert_eq!(bench.checkpoints, [9, 10], "nothing follows the refusal");
+    assert!(bench.controller.is_drained());
 }
 
 #[test]

@@ -161,7 +161,10 @@ async fn an_object_that_the_database_refuses_is_set_aside_alone(backend: Backend
 async fn an_object_that_goes_while_it_is_stored_is_closed(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
     things(0..3).iter().for_each(|thing| shelf.put(thing));
-    let checkpoint = backend.store.save_checkpoint(&WIDGET, ResourceVersion(5), at(0)).await;
+    let checkpoint = backend
+        .store
+        .save_checkpoint(&WIDGET, ResourceVersion(5), None, at(0))
+        .await;
     checkpoint.expect("an ingester is at work");
     shelf.before_get(|shelf| shelf.take("u0001"));
     let filled = fill(&backend, &shelf).await.expect("filled");

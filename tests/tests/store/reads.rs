@@ -1,7 +1,8 @@
 //! Reading back: pages, filters, counts, checkpoints and the quarantine.
 
+use futures::future::join_all;
 use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Life, ListQuery};
+use kindex_runtime::store::{Life, ListQuery, MARKS_FROM, Saving};
 
 use super::backend::Backend;
 use super::widget::{WIDGET, at, soft_delete, widget};
@@ -11,6 +12,8 @@ scenarios!(
     a_list_filters_and_pages,
     a_name_finds_the_row_that_is_not_deleted,
     a_checkpoint_is_the_last_one_saved,
+    a_mark_is_replaced_by_who_knows_it_alone,
+    of_many_that_save_one_mark_at_once_one_is_not_refused,
     the_quarantine_counts_attempts_and_forgets_on_release,
     many_states_are_read_at_once,
 );
@@ -102,13 +105,62 @@ async fn a_name_finds_the_row_that_is_not_deleted(backend: Backend) {
 async fn a_checkpoint_is_the_last_one_saved(backend: Backend) {
     let read = || async { backend.store.checkpoint(&WIDGET).await.expect("read") };
     assert_eq!(read().await, None);
-    for version in [5, 9_223_372_036_854_775_807, 7] {
-        let saved = backend
-            .store
-            .save_checkpoint(&WIDGET, ResourceVersion(version), at(0))
-            .await;
-        saved.expect("saved");
-        assert_eq!(read().await, Some(ResourceVersion(version)));
+    for version in [5, MARKS_FROM.0 - 1, 7] {
+        let version = ResourceVersion(version);
+        for _again in 0..2 {
+            let saved = backend.store.save_checkpoint(&WIDGET, version, None, at(0)).await;
+            assert_eq!(saved.expect("saved"), Saving::Done);
+        }
+        assert_eq!(read().await, Some(version));
+    }
+}
+
+async fn a_mark_is_replaced_by_who_knows_it_alone(backend: Backend) {
+    let mark = |number: u64| ResourceVersion(MARKS_FROM.0 + number);
+    let position = ResourceVersion(7);
+    for (version, known, refused_by) in [
+        (mark(50), None, None),
+        (position, None, Some(mark(50))),
+        (mark(50), None, Some(mark(50))),
+        (mark(60), None, Some(mark(50))),
+        (mark(49), Some(mark(51)), Some(mark(50))),
+        (mark(49), Some(mark(50)), None),
+        (position, Some(mark(50)), Some(mark(49))),
+        (mark(49), Some(mark(49)), None),
+        (position, Some(mark(49)), None),
+        (position, Some(mark(49)), None),
+        (ResourceVersion(9_223_372_036_854_775_807), None, None),
+        (position, None, Some(ResourceVersion(9_223_372_036_854_775_807))),
+    ] {
+        let before = backend.store.checkpoint(&WIDGET).await.expect("read");
+        let saving = backend.store.save_checkpoint(&WIDGET, version, known, at(0)).await;
+        let expected = refused_by.map_or(Saving::Done, Saving::Refused);
+        assert_eq!(
+            saving.expect("answered"),
+            expected,
+            "{version} where {known:?} is known"
+        );
+        let after = backend.store.checkpoint(&WIDGET).await.expect("read");
+        let expected = if refused_by.is_some() { before } else { Some(version) };
+        assert_eq!(after, expected, "{version} where {known:?} is known");
+    }
+}
+
+/// Where there was no position before, and where there was one.
+async fn of_many_that_save_one_mark_at_once_one_is_not_refused(backend: Backend) {
+    for before in [None, Some(ResourceVersion(5))] {
+        if let Some(position) = before {
+            let mark = backend.store.checkpoint(&WIDGET).await.expect("read");
+            let saved = backend.store.save_checkpoint(&WIDGET, position, mark, at(0)).await;
+            assert_eq!(saved.expect("saved"), Saving::Done);
+        }
+        let save = || backend.store.save_checkpoint(&WIDGET, MARKS_FROM, None, at(0));
+        let answers = join_all((0..8).map(|_| save())).await;
+        let answers: Vec<Saving> = answers.into_iter().map(|answer| answer.expect("answered")).collect();
+        let done = answers.iter().filter(|answer| **answer == Saving::Done).count();
+        assert_eq!(done, 1, "after {before:?}: {answers:?}");
+        let refused = answers.iter().filter(|answer| **answer == Saving::Refused(MARKS_FROM));
+        assert_eq!(refused.count(), 7, "after {before:?}: {answers:?}");
     }
 }
 

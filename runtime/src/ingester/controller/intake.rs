@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use super::super::backoff;
 use super::super::message::{Output, Saved, StoreFailure};
-use super::super::saved::SavedPosition;
+use super::super::saved::{SavedPosition, marked};
 use super::Controller;
 use super::entry::Observation;
 use super::listing::Listing;
-use super::restoration::{Restoration, marked};
+use super::restoration::Restoration;
 use super::sweep::{Closing, Sweep};
 use crate::cluster::{ClusterError, ObjectName, Unreadable, WatchEvent};
 use crate::object::{Object, ResourceVersion, Uid};
+use crate::store::Saving;
 
 /// A watch that ends sooner, without an event, has failed.
 const WATCH_LEAST: Duration = Duration::from_secs(1);
@@ -90,6 +91,15 @@ impl Checkpoints {
 
     pub(super) fn saving(&self) -> bool {
         self.under_way.is_some()
+    }
+
+    /// Asks for this to be saved in place of what is known.
+    pub(super) fn save(&mut self, position: ResourceVersion) -> Output {
+        self.under_way = Some(position);
+        Output::SaveCheckpoint {
+            position,
+            known_mark: self.saved.filter(|_| self.marked()),
+        }
     }
 }
 
@@ -201,14 +211,16 @@ impl Controller {
             return;
         }
         let at_rest = self.is_at_rest();
-        let restored = self.restoring.is_some();
+        let restoring = self.restoring;
+        let restored = restoring.is_some();
         match &mut self.phase {
             Phase::Pausing { until, next } if *until <= self.now.elapsed => {
                 let next = std::mem::replace(&mut **next, Phase::Idle);
                 self.enter(next);
             }
             Phase::Restoring(restoration) if at_rest => {
-                if let Some(next) = restoration.drained() {
+                let known = restoring.unwrap_or(restoration.version());
+                if let Some(next) = restoration.drained(known) {
                     self.enter(Phase::Restoring(next));
                 }
             }
@@ -238,6 +250,7 @@ impl Controller {
         match saved.position {
             Some(mark) if marked(mark).is_some() => {
                 self.restoring = marked(mark);
+                self.checkpoints.saved = Some(mark);
                 self.probe();
             }
             Some(saved) => {
@@ -381,7 +394,7 @@ impl Controller {
 
     /// A position worth saving that is not the saved one.
     fn unsaved_position(&self) -> Option<ResourceVersion> {
-        let watching = matches!(self.phase, Phase::Watching { .. });
+        let watching = matches!(self.phase, Phase::Watching { .. }) && self.restoring.is_none();
         let watermark = self.watermark()?;
         let checkpoints = &self.checkpoints;
         let position = match self.held_orphans {
@@ -406,14 +419,14 @@ impl Controller {
             return;
         }
         self.checkpoints.due = self.now.elapsed + self.settings.checkpoint_period;
-        self.checkpoints.under_way = Some(watermark);
-        self.out.push(Output::SaveCheckpoint(watermark));
+        let save = self.checkpoints.save(watermark);
+        self.out.push(save);
         for (uid, stored) in std::mem::take(&mut self.checkpoints.unreleased) {
             self.out.push(Output::ReleaseQuarantine(uid, stored));
         }
     }
 
-    pub(super) fn on_checkpoint_saved(&mut self, answer: Result<(), StoreFailure>) {
+    pub(super) fn on_checkpoint_saved(&mut self, answer: Result<Saving, StoreFailure>) {
         let saved = self.checkpoints.under_way.take();
         if let Phase::Restoring(restoration) = &self.phase
             && restoration.is_marking()
@@ -421,7 +434,8 @@ impl Controller {
             return self.on_marked(answer);
         }
         match answer {
-            Ok(()) => self.checkpoints.saved = saved,
+            Ok(Saving::Done) => self.checkpoints.saved = saved,
+            Ok(Saving::Refused(shown)) => self.join_restoration(shown),
             Err(failure) => {
                 self.note_store_failure("save the position", &failure);
                 // Stopping: the position is a convenience, and time is short.

@@ -3,20 +3,12 @@
 //! nobody's way; a history puts that time aside. Then everything is listed, which is the business of `listing`.
 
 use super::super::message::{Output, StoreFailure};
-use super::super::saved::SavedPosition;
+use super::super::saved::{SavedPosition, found_beside, joined};
 use super::super::settings::Settings;
 use super::Controller;
 use super::intake::{Checkpoints, Phase};
 use crate::object::{ResourceVersion, Uid};
-use crate::store::{Arrival, RowState};
-
-/// The version at which a restored cluster was found, if a saved position is the mark of it.
-pub(super) fn marked(position: ResourceVersion) -> Option<ResourceVersion> {
-    match SavedPosition::decode(position) {
-        SavedPosition::Restoring(version) => Some(version),
-        SavedPosition::Settled(_) | SavedPosition::Held(_) => None,
-    }
-}
+use crate::store::{Arrival, RowState, Saving};
 
 /// How far the restoration is.
 #[derive(Clone, Debug)]
@@ -45,11 +37,7 @@ impl Restoration {
     pub(super) fn request(&self, settings: &Settings, checkpoints: &mut Checkpoints) -> Option<Output> {
         Some(match &self.step {
             Step::Draining => return None,
-            Step::Marking => {
-                let mark = self.mark();
-                checkpoints.under_way = Some(mark);
-                Output::SaveCheckpoint(mark)
-            }
+            Step::Marking => checkpoints.save(self.mark()),
             Step::Unsaying => Output::Unsay(self.version),
             Step::Scanning { after } => Output::Scan {
                 after: *after,
@@ -57,6 +45,10 @@ impl Restoration {
             },
             Step::Rewinding { uids, .. } => Output::Rewind(uids.clone()),
         })
+    }
+
+    pub(super) fn version(&self) -> ResourceVersion {
+        self.version
     }
 
     fn mark(&self) -> ResourceVersion {
@@ -67,11 +59,11 @@ impl Restoration {
         matches!(self.step, Step::Marking)
     }
 
-    /// The step that follows when nothing is under way any more.
-    pub(super) fn drained(&self) -> Option<Self> {
+    /// The step that follows when nothing is under way any more; what was may have told of an earlier split.
+    pub(super) fn drained(&self, known: ResourceVersion) -> Option<Self> {
         let marking = Self {
+            version: self.version.min(known),
             step: Step::Marking,
-            ..self.clone()
         };
         matches!(self.step, Step::Draining).then_some(marking)
     }
@@ -83,9 +75,27 @@ impl Controller {
     pub(super) fn look_for_restoration(&mut self, uid: &Uid, made: ResourceVersion) {
         let sent = self.entries.get_mut(uid).and_then(|entry| entry.sent.take());
         if sent.is_some_and(|sent| sent.made_in_the_past(made)) {
-            let before = ResourceVersion(made.0 - 1);
-            self.restoring = Some(self.restoring.map_or(before, |known| known.min(before)));
+            let before = found_beside(self.checkpoints.saved, ResourceVersion(made.0 - 1));
+            self.restore_beyond(before);
         }
+    }
+
+    /// Another ingester found the cluster restored, and this one learns it by being refused to save its position.
+    pub(super) fn join_restoration(&mut self, shown: ResourceVersion) {
+        let Some(version) = joined(self.checkpoints.saved, shown) else {
+            return;
+        };
+        tracing::warn!(
+            kind = self.kind.name,
+            %version,
+            "Another ingester found that the cluster was restored from a backup: rows beyond this version are corrected"
+        );
+        self.checkpoints.saved = Some(shown);
+        self.restore_beyond(version);
+    }
+
+    fn restore_beyond(&mut self, version: ResourceVersion) {
+        self.restoring = Some(self.restoring.map_or(version, |known| known.min(version)));
     }
 
     pub(super) fn begin_restoration(&mut self, version: ResourceVersion) {
@@ -96,19 +106,28 @@ impl Controller {
             "The cluster is older than SQL: it was restored from a backup. \
              Everything is listed once and the cluster wins"
         );
-        // A mark that was found at the start says when time split, and the cluster has gone on since.
-        let version = self.restoring.map_or(version, |marked| marked.min(version));
+        // What is known already says when time split, and the cluster has gone on since.
+        let version = match self.restoring {
+            Some(known) => known.min(version),
+            None => found_beside(self.checkpoints.saved, version),
+        };
         self.restoring = Some(version);
         let step = Step::Draining;
         self.enter(Phase::Restoring(Restoration { version, step }));
     }
 
-    pub(super) fn on_marked(&mut self, answer: Result<(), StoreFailure>) {
-        let Phase::Restoring(restoration) = std::mem::replace(&mut self.phase, Phase::Idle) else {
+    pub(super) fn on_marked(&mut self, answer: Result<Saving, StoreFailure>) {
+        let Phase::Restoring(mut restoration) = std::mem::replace(&mut self.phase, Phase::Idle) else {
             return;
         };
-        if let Err(failure) = answer {
-            return self.enter_later_for_store(Phase::Restoring(restoration), &failure);
+        match answer {
+            Err(failure) => return self.enter_later_for_store(Phase::Restoring(restoration), &failure),
+            Ok(Saving::Refused(shown)) => {
+                self.join_restoration(shown);
+                restoration.version = self.restoring.unwrap_or(restoration.version);
+                return self.enter(Phase::Restoring(restoration));
+            }
+            Ok(Saving::Done) => {}
         }
         self.intake_attempts = 0;
         self.checkpoints.saved = Some(restoration.mark());

@@ -72,7 +72,7 @@ impl Place {
             | Output::Probe
             | Output::Watch(_)
             | Output::StopWatch
-            | Output::SaveCheckpoint(_)
+            | Output::SaveCheckpoint { .. }
             | Output::ReleaseQuarantine(..)
             | Output::Notify(_) => Span::none(),
         }
@@ -113,8 +113,8 @@ impl Place {
                 }
                 Input::Effect(uid, done)
             }
-            Output::SaveCheckpoint(version) => {
-                let saved = storage.save_checkpoint(kind, version, now).await;
+            Output::SaveCheckpoint { position, known_mark } => {
+                let saved = storage.save_checkpoint(kind, position, known_mark, now).await;
                 Input::CheckpointSaved(saved.map_err(Into::into))
             }
             Output::ReleaseQuarantine(uid, stored) => {
