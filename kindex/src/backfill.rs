@@ -7,6 +7,7 @@ use crate::cli::{BackfillArgs, Form};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
+use crate::unserved::Unserved;
 use crate::{say, sides};
 
 /// Fills kind by kind and prints what was done.
@@ -25,10 +26,15 @@ pub(crate) async fn run(registry: &Registry, args: &BackfillArgs) -> CommandResu
     prepared.map_err(|error| CommandError::failure(chain(&error)))?;
     let bar = Bar::new();
     let mut filled = Vec::new();
-    for kind in kinds {
-        filled.push(backfill(&sides, kind, &options, &bar).await.map_err(interrupted)?);
+    let mut unserved = Unserved::default();
+    for kind in &kinds {
+        match backfill(&sides, kind, &options, &bar).await {
+            Err(error) if error.is_unserved() => unserved.add(kind),
+            done => filled.push(done.map_err(interrupted)?),
+        }
     }
     sides.storage.close().await;
+    unserved.tell(&kinds)?;
     say::print(render(&filled, args.output)?)?;
     judge(&filled)
 }

@@ -73,6 +73,8 @@ mod progress;
 
 mod sides;
 
+mod unserved;
+
 mod against;
 
 mod status;

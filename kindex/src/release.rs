@@ -14,6 +14,7 @@ use crate::cli::{Form, ReleaseArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
+use crate::unserved::Unserved;
 use crate::{say, sides};
 
 /// From so many objects on, a person is asked first.
@@ -39,30 +40,36 @@ pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResul
             dry_run: true,
             ..options.clone()
         };
-        let wanted: u64 = all(&place, &kinds, &rehearsal)
-            .await?
-            .iter()
-            .map(|kind| kind.guarded)
-            .sum();
+        let guarded = all(&place, &kinds, &rehearsal, &mut Unserved::default()).await?;
+        let wanted: u64 = guarded.iter().map(|kind| kind.guarded).sum();
         if is_much(wanted, args.force) {
             confirm(&question(wanted, args.force))?;
         }
     }
-    let released = all(&place, &kinds, &options).await?;
+    let mut unserved = Unserved::default();
+    let released = all(&place, &kinds, &options, &mut unserved).await?;
     if let Some(storage) = &place.storage {
         storage.close().await;
     }
+    unserved.tell(&kinds)?;
     say::print(render(&released, args.output)?)?;
     judge(&released)
 }
 
-async fn all(place: &Place, kinds: &[&'static Kind], options: &Options) -> CommandResult<Vec<Released>> {
+async fn all(
+    place: &Place,
+    kinds: &[&'static Kind],
+    options: &Options,
+    unserved: &mut Unserved,
+) -> CommandResult<Vec<Released>> {
     let bar = Bar::new();
     let mut released: Vec<Released> = Vec::new();
     for kind in kinds {
         let is_first = released.iter().all(|kind| kind.released == 0);
-        let done = release(place, kind, is_first, options, &bar).await;
-        released.push(done.map_err(|error| stopped(&error))?);
+        match release(place, kind, is_first, options, &bar).await {
+            Err(error) if error.is_unserved() => unserved.add(kind),
+            done => released.push(done.map_err(|error| stopped(&error))?),
+        }
     }
     Ok(released)
 }

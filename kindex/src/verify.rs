@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use kindex_runtime::kind::Registry;
-use kindex_runtime::verify::{Checked, Finding, Options, Report, verify};
+use kindex_runtime::verify::{Checked, Finding, Options, Report, VerifyError, verify};
 use serde::Serialize;
 
 use crate::cli::{Form, VerifyArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
+use crate::unserved::Unserved;
 use crate::{say, sides};
 
 /// What is printed: what was counted, and the first of what was found.
@@ -18,6 +19,8 @@ struct Printed<'a> {
     differing: u64,
     findings: &'a [Finding],
     kinds: &'a [Checked],
+    /// Kinds that were not compared, for the cluster does not serve them.
+    skipped: Vec<&'static str>,
 }
 
 /// Compares and prints; a difference is a failure.
@@ -34,28 +37,35 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
     let bar = Bar::new();
     let mut findings = Vec::new();
     let mut report = Report::default();
-    for kind in kinds {
+    let mut unserved = Unserved::default();
+    for kind in &kinds {
         let mut found = |finding| {
             if findings.len() < args.limit {
                 findings.push(finding);
             }
         };
-        let checked = verify(&sides, kind, &options, &bar, &mut found).await;
-        let checked = checked.map_err(|error| {
-            CommandError::failure(chain(&error)).hint("are cluster and database the ones of one ingester?")
-        })?;
-        report.kinds.push(checked);
+        match verify(&sides, kind, &options, &bar, &mut found).await {
+            Err(error) if error.is_unserved() => unserved.add(kind),
+            checked => report.kinds.push(checked.map_err(|error| failed(&error))?),
+        }
     }
     sides.storage.close().await;
-    say::print(render(&report, &findings, args.output)?)?;
-    judge(&report, findings.len())
+    unserved.tell(&kinds)?;
+    let skipped = unserved.names();
+    say::print(render(&report, &findings, &skipped, args.output)?)?;
+    judge(&report, findings.len(), &skipped)
 }
 
-fn render(report: &Report, findings: &[Finding], form: Form) -> CommandResult<String> {
+fn failed(error: &VerifyError) -> CommandError {
+    CommandError::failure(chain(error)).hint("are cluster and database the ones of one ingester?")
+}
+
+fn render(report: &Report, findings: &[Finding], skipped: &[&'static str], form: Form) -> CommandResult<String> {
     let printed = Printed {
         differing: report.differing(),
         findings,
         kinds: &report.kinds,
+        skipped: skipped.to_vec(),
     };
     match form {
         Form::Json | Form::Yaml => document(&printed, form),
@@ -96,10 +106,19 @@ fn as_tables(report: &Report, findings: &[Finding]) -> String {
     text
 }
 
-fn judge(report: &Report, printed: usize) -> CommandResult {
+/// What was not compared is not known to be equal.
+fn judge(report: &Report, printed: usize, skipped: &[&str]) -> CommandResult {
     let differing = report.differing();
-    if report.is_clean() {
-        return Ok(());
+    match (report.is_clean(), skipped) {
+        (true, []) => return Ok(()),
+        (true, _) => {
+            let kinds = skipped.join(", ");
+            return Err(
+                CommandError::failure(format_args!("not compared: {kinds}; all others are equal"))
+                    .hint("name the others with --kind, or let the CRDs of these be installed"),
+            );
+        }
+        (false, _) => {}
     }
     let more = match usize::try_from(differing) {
         Ok(differing) if differing > printed => format!(", {printed} of them printed"),

@@ -107,7 +107,7 @@ pub struct VerifyArgs {
 }
 
 const VERIFY_EXAMPLES: &str = "\
-Exits 1 where anything differs.
+Exits 1 where anything differs, and where a kind could not be compared because the cluster does not serve it.
 
 Examples:
   kindex verify

@@ -28,6 +28,7 @@ mod restore;
 mod site;
 mod status;
 mod traces;
+mod unserved;
 mod verify;
 mod walk;
 

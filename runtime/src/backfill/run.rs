@@ -72,6 +72,17 @@ pub enum BackfillError {
 }
 
 impl BackfillError {
+    /// Whether the cluster does not serve the kind: its CRD is not installed, or not in this version.
+    pub fn is_unserved(&self) -> bool {
+        matches!(
+            self,
+            Self::Cluster {
+                source: ClusterError::NotFound(_),
+                ..
+            }
+        )
+    }
+
     pub(super) fn cluster(kind: &Kind, source: ClusterError) -> Self {
         Self::Cluster {
             kind: kind.name,

@@ -68,6 +68,19 @@ pub enum VerifyError {
     Store(#[from] StoreError),
 }
 
+impl VerifyError {
+    /// Whether the cluster does not serve the kind: its CRD is not installed, or not in this version.
+    pub fn is_unserved(&self) -> bool {
+        matches!(
+            self,
+            Self::Cluster {
+                source: ClusterError::NotFound(_),
+                ..
+            }
+        )
+    }
+}
+
 /// Where both sides are.
 #[derive(Clone)]
 pub struct Sides {
