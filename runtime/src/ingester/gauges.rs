@@ -36,6 +36,11 @@ const OF_KINDS: &[OfKind] = &[
         read: |kind| kind.quarantined.len() as f64,
     },
     OfKind {
+        name: "kindex_ingester_unrecorded",
+        help: "Objects of which the database refuses the quarantine record as well: they are tried again and again.",
+        read: |kind| kind.unrecorded as f64,
+    },
+    OfKind {
         name: "kindex_ingester_held_orphans",
         help: "Live rows without an object that are too many to be believed, and are not closed.",
         read: |kind| kind.held_orphans.map_or(0, |held| held.rows) as f64,

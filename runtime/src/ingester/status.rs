@@ -45,6 +45,8 @@ pub struct KindStatus {
     pub oldest_arrival: Option<Timestamp>,
     /// Objects that the database refuses, with the reason.
     pub quarantined: BTreeMap<Uid, String>,
+    /// Those among them of which it refuses the record as well.
+    pub unrecorded: usize,
     /// Rows that a list would have closed, had they not been too many.
     pub held_orphans: Option<HeldOrphans>,
     /// The last thing that went wrong, healed or not.
@@ -69,6 +71,7 @@ impl KindStatus {
             settled: ResourceVersion(0),
             oldest_arrival: None,
             quarantined: BTreeMap::new(),
+            unrecorded: 0,
             held_orphans: None,
             last_error: None,
             failing: false,

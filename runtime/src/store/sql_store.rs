@@ -324,12 +324,13 @@ impl<D: Driver> MetadataStorage for SqlStore<D> {
         let whole = Record::of(object, reason);
         match self.record(kind, &whole, now).await {
             Err(StoreError::Refused { source, .. }) => {
+                self.record(kind, &whole.cut(&source.to_string()), now).await?;
                 tracing::warn!(
                     kind = kind.name,
                     ?object,
                     "The record is cut, because it was refused whole: {source}"
                 );
-                self.record(kind, &whole.cut(&source.to_string()), now).await
+                Ok(())
             }
             recorded => recorded,
         }

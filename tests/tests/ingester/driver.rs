@@ -300,16 +300,17 @@ fn a_batch_that_an_outage_stops_is_told_only_where_somebody_waits_for_it() {
     }
 }
 
+/// What was logged.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    fn subscriber(&self) -> impl tracing::Subscriber + Send + Sync + 'static {
+    pub(super) fn subscriber(&self) -> impl tracing::Subscriber + Send + Sync + 'static {
         let subscriber = tracing_subscriber::fmt().with_writer(self.clone());
         subscriber.with_ansi(false).finish()
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let bytes = self.0.lock().expect("not poisoned").clone();
         String::from_utf8(bytes).expect("a log is text")
     }

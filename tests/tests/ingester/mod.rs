@@ -12,3 +12,4 @@ mod leaving;
 mod races;
 mod releases;
 mod restoration;
+mod unrecorded;

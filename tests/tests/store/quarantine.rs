@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_runtime::object::Uid;
+use kindex_runtime::object::{ResourceVersion, Uid};
 use kindex_runtime::patience::Patience;
 use kindex_runtime::quarantine::{Retried, RetryError, retry};
-use kindex_runtime::store::{self, Address, Life, MetadataStorage, MySqlFields};
+use kindex_runtime::store::{self, Address, Life, MetadataStorage, MySqlFields, StoreError};
 use kindex_runtime::verify::Sides;
 use kindex_tests::mariadb::MariaDb;
 
@@ -20,8 +20,9 @@ scenarios!(
     a_retry_stores_what_the_cluster_has_now_and_removes_the_record,
     the_last_text_of_an_object_that_is_gone_is_stored_as_deleted,
     what_is_refused_again_stays_with_one_more_attempt,
-    records_come_in_pages,
+    records_come_in_pages_also_while_some_go,
     a_record_that_is_refused_as_well_is_cut_and_says_so,
+    a_record_that_is_refused_cut_as_well_is_a_refusal,
 );
 
 async fn record(backend: &Backend, thing: &Widget) {
@@ -131,6 +132,23 @@ async fn a_record_that_is_refused_as_well_is_cut_and_says_so(backend: Backend) {
     assert!(matches!(refused, RetryError::Cut { .. }), "{refused}");
 }
 
+async fn a_record_that_is_refused_cut_as_well_is_a_refusal(backend: Backend) {
+    let limit = match &backend.address {
+        Address::Sqlite(_) => {
+            "CREATE TRIGGER none BEFORE INSERT ON kindex_quarantine BEGIN SELECT RAISE(ABORT, 'no records'); END"
+        }
+        Address::MySql(_) => "ALTER TABLE kindex_quarantine ADD CONSTRAINT none CHECK (LENGTH(json) < 1)",
+    };
+    if backend.rows(limit).await.is_none() {
+        return;
+    }
+    let object = &widget("u1", "a", 3).project().object;
+    let recorded = backend.store.quarantine(&WIDGET, object, "too long", at(1)).await;
+    let refused = recorded.expect_err("there is no record");
+    assert!(matches!(refused, StoreError::Refused { .. }), "{refused}");
+    assert_eq!(records(&backend).await, 0);
+}
+
 async fn expect_cut(store: &dyn MetadataStorage, bytes: usize) {
     let text = store.quarantined_text(&WIDGET, &Uid::from("u1")).await;
     let text = text.expect("read").expect("a record");
@@ -162,8 +180,8 @@ async fn an_object_longer_than_a_packet_has_a_record_that_is_cut() {
     }
 }
 
-async fn records_come_in_pages(backend: Backend) {
-    for number in 0..5 {
+async fn records_come_in_pages_also_while_some_go(backend: Backend) {
+    for number in [3, 0, 6, 4, 1, 5, 2] {
         record(&backend, &widget(&format!("u{number}"), "a", number + 1)).await;
     }
     let mut found = Vec::new();
@@ -176,9 +194,14 @@ async fn records_come_in_pages(backend: Backend) {
             .expect("read");
         let Some(last) = page.last() else { break };
         after = Some(last.uid.clone());
+        // As a retry does that stores them, behind the walk and before it.
+        for uid in page.iter().map(|record| &record.uid).chain([&Uid::from("u3")]) {
+            let released = backend.store.release_quarantine(&WIDGET, uid, ResourceVersion(9)).await;
+            released.expect("released");
+        }
         found.extend(page.into_iter().map(|record| record.uid.to_string()));
     }
-    assert_eq!(found, ["u0", "u1", "u2", "u3", "u4"]);
+    assert_eq!(found, ["u0", "u1", "u2", "u4", "u5", "u6"]);
     let absent = backend.store.quarantined_text(&WIDGET, &Uid::from("u9")).await;
     assert_eq!(absent.expect("read"), None);
 }

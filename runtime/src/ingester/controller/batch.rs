@@ -297,6 +297,7 @@ impl Controller {
                 "The row was marked deleted while the object is alive; revived");
         }
         self.remember_row(&uid, after);
+        self.on_recorded(&uid);
         self.report_replaced(&uid, &outcome.replaced);
         self.report_problems(&uid, outcome);
         let now = self.now.elapsed;
@@ -325,7 +326,10 @@ impl Controller {
         // Of many objects one is named: the one that somebody waits for.
         let named = uids.iter().find(|uid| self.is_leaving(uid)).or(uids.first());
         let named = named.map(|uid| self.entries[uid].name.clone());
-        self.note_batch_failure(what, failure, named.as_ref(), deletes);
+        // Of an object that is refused again and again all was said.
+        if !matches!(uids.as_slice(), [uid] if !failure.retryable && self.unrecorded.contains(uid)) {
+            self.note_batch_failure(what, failure, named.as_ref(), deletes);
+        }
         for uid in &uids {
             self.forget_row(uid);
             let entry = self.entries.get_mut(uid).expect("entries in a batch exist");

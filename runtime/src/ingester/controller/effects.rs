@@ -86,11 +86,12 @@ impl Controller {
         object.expect("effects are for present objects").clone()
     }
 
-    /// Sets an object aside that the database refuses. What has no text cannot be set
-    /// aside and is tried again.
+    /// Sets an object aside that the database refuses. What has no text cannot be recorded.
     pub(super) fn quarantine(&mut self, uid: &Uid, reason: &str) {
         let entry = &self.entries[uid];
-        tracing::error!(kind = self.kind.name, object = %entry.name, %uid, "quarantined: {reason}");
+        if !self.unrecorded.contains(uid) {
+            tracing::error!(kind = self.kind.name, object = %entry.name, %uid, "quarantined: {reason}");
+        }
         match entry.newest().object().cloned() {
             Some(object) => self.queue_effect(
                 uid,
@@ -99,7 +100,7 @@ impl Controller {
                     reason: reason.to_owned(),
                 },
             ),
-            None => self.retry(uid, "refused", Duration::ZERO, Resume::Decide),
+            None => self.on_unrecorded(uid, "refused", reason),
         }
         let record = QuarantineRecord {
             uid: uid.clone(),
@@ -177,6 +178,9 @@ impl Controller {
                 self.enqueue(uid);
             }
             EffectDone::Quarantined(Ok(())) => self.on_quarantined(uid),
+            EffectDone::Quarantined(Err(failure)) if !failure.retryable => {
+                self.on_unrecorded(uid, failure.cause, &failure.message);
+            }
             EffectDone::Rewound(Err(failure)) | EffectDone::Quarantined(Err(failure)) => {
                 self.note_store_failure("effect on a row", &failure);
                 self.retry(uid, failure.cause, Duration::ZERO, Resume::Decide);
@@ -184,7 +188,28 @@ impl Controller {
         }
     }
 
+    /// Nothing in the database tells of the object: it stays pending, and a position before it is never left behind.
+    fn on_unrecorded(&mut self, uid: &Uid, cause: &'static str, message: &str) {
+        let name = &self.entries[uid].name;
+        if self.unrecorded.insert(uid.clone()) {
+            let period = self.settings.requeue_period;
+            tracing::error!(kind = self.kind.name, object = %name, %uid,
+                "The database takes neither this object nor a record of it; trying again every {period:?} until it \
+                 does, without another word: {message}");
+        }
+        self.last_error = Some(format!("{name}: neither stored nor recorded: {message}"));
+        self.retry(uid, cause, Duration::ZERO, Resume::Decide);
+    }
+
+    /// The database has taken the object, or its record.
+    pub(super) fn on_recorded(&mut self, uid: &Uid) {
+        if self.unrecorded.remove(uid) {
+            tracing::info!(kind = self.kind.name, %uid, "The database has taken the object, or its record");
+        }
+    }
+
     fn on_quarantined(&mut self, uid: &Uid) {
+        self.on_recorded(uid);
         let entry = self.entries.get_mut(uid).expect("entries with effects exist");
         match (entry.newest(), entry.overtaken) {
             (_, true) => self.enqueue(uid),

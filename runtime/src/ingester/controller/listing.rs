@@ -80,6 +80,7 @@ impl Controller {
         self.entries.clear();
         self.queue.clear();
         self.groups.clear();
+        self.unrecorded.clear();
         self.records.clear();
         self.timers.clear();
         self.effects.clear();

@@ -89,6 +89,8 @@ pub struct Controller {
     removed: BTreeMap<Uid, ResourceVersion>,
     rows: Option<BTreeMap<Uid, Row>>,
     quarantined: BTreeMap<Uid, QuarantineRecord>,
+    /// Objects that the database refuses together with their records. They stay pending, and are tried alone.
+    unrecorded: BTreeSet<Uid>,
     /// Hash of the problems that were last reported for a uid.
     reported: BTreeMap<Uid, u64>,
     last_error: Option<String>,
@@ -140,6 +142,7 @@ impl Controller {
             effects_under_way: 0,
             removed: BTreeMap::new(),
             quarantined: BTreeMap::new(),
+            unrecorded: BTreeSet::new(),
             reported: BTreeMap::new(),
             last_error: None,
             settings,
@@ -222,6 +225,7 @@ impl Controller {
             settled: self.watermark().unwrap_or_default(),
             oldest_arrival: self.oldest_arrival(),
             quarantined: self.quarantine_reasons(),
+            unrecorded: self.unrecorded.len(),
             held_orphans: self.held_orphans,
             last_error: self.last_error.clone(),
             failing: self.is_intake_failing() || self.store_gate.is_closed(),

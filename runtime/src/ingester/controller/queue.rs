@@ -77,6 +77,12 @@ impl Controller {
                 return self.apply_then(uid, action.then);
             }
         }
+        if self.unrecorded.contains(uid) {
+            // Beside others it would make the database refuse them too.
+            let entry = self.entries.get_mut(uid).expect("enqueued entries exist");
+            entry.state = State::Grouped;
+            return self.groups.push_back(vec![uid.clone()]);
+        }
         if self.queue.is_empty() {
             self.queue_since = self.now.elapsed;
         }
@@ -143,6 +149,7 @@ impl Controller {
     pub(super) fn settle(&mut self, uid: &Uid) {
         if let Some(entry) = self.entries.remove(uid) {
             self.position.settle(entry.oldest, uid);
+            self.unrecorded.remove(uid);
             if matches!(entry.newest(), Observation::Gone(_)) {
                 self.forget_row(uid);
                 self.reported.remove(uid);
