@@ -11,6 +11,7 @@ use crate::schema::server::{Product, on_servers};
 
 on_servers!(
     what_cannot_be_converted_is_named_with_what_to_do,
+    a_text_that_is_no_object_is_found_behind_any_number_of_doubtful_ones,
     tables_of_a_later_spelling_are_named,
     without_being_told_nobody_touches_them,
 );
@@ -84,6 +85,42 @@ async fn what_cannot_be_converted_is_named_with_what_to_do(product: Product) {
     let dry = store.adoption().await.expect_err("a dry run says the same");
     assert_eq!(dry.to_string(), text);
     assert_eq!(reference.catalogue().await, before);
+}
+
+/// MariaDB calls objects of 32 levels and more invalid, and a column without a check has them; they are right.
+async fn a_text_that_is_no_object_is_found_behind_any_number_of_doubtful_ones(product: Product) {
+    let Some(mut reference) = Reference::filled(product).await else {
+        return;
+    };
+    reference.execute("ALTER TABLE project MODIFY json LONGTEXT").await;
+    let deep = format!("{}1{}", "[".repeat(40), "]".repeat(40));
+    let row = |uid: &str, text: &str| {
+        let times = "'2026-03-01 10:00:00', '2026-03-01 10:00:00'";
+        format!("('{uid}', 'michelangelo.api/v2', 'prod', '{uid}', '1', {times}, '{text}')")
+    };
+    let mut rows: Vec<String> = (0..1_100)
+        .map(|number| format!("deep-{number:04}"))
+        .map(|uid| {
+            let text =
+                format!(r#"{{"metadata":{{"name":"{uid}","uid":"{uid}","resourceVersion":"1"}},"spec":{deep}}}"#);
+            row(&uid, &text)
+        })
+        .collect();
+    rows.push(row("late", "{}"));
+    let columns = "uid, group_ver, namespace, name, res_version, create_time, update_time, json";
+    reference
+        .execute(&format!("INSERT INTO project ({columns}) VALUES {}", rows.join(", ")))
+        .await;
+    let refused = reference
+        .store()
+        .adoption()
+        .await
+        .expect_err("one text is none")
+        .to_string();
+    assert!(
+        refused.contains("project.json: ") && refused.contains("`late`"),
+        "{refused}"
+    );
 }
 
 async fn tables_of_a_later_spelling_are_named(product: Product) {

@@ -15,6 +15,7 @@ on_servers!(
     the_tables_are_those_of_an_empty_database,
     every_row_is_there_with_every_value,
     a_kind_that_was_evicted_as_a_whole_is_named,
+    the_rows_of_all_pages_are_taken_up,
     text_compares_by_its_bytes_afterwards,
     a_table_of_ours_that_lost_a_column_gets_it_back_filled,
     what_somebody_added_stays,
@@ -121,6 +122,29 @@ async fn a_kind_that_was_evicted_as_a_whole_is_named(product: Product) {
     assert_eq!(image(&reference, first, "live").await.life(), Life::Evicted);
     assert_eq!(image(&reference, first, "deleted").await.life(), Life::Deleted);
     assert_eq!(image(&reference, second, "live").await.life(), Life::Live);
+}
+
+async fn the_rows_of_all_pages_are_taken_up(product: Product) {
+    let Some(mut reference) = Reference::empty(product).await else {
+        return;
+    };
+    let kind = registry().kinds[0];
+    // Not in the order of their uids.
+    for number in [4, 1, 6, 3, 0, 5, 2] {
+        let mut object = object(kind, "deleted");
+        object["metadata"]["uid"] = format!("uid-{number}").into();
+        object["metadata"]["name"] = format!("name-{number}").into();
+        reference.insert(kind, "deleted", &object).await;
+    }
+    let options = AdoptOptions {
+        page_rows: Some(2),
+        ..AdoptOptions::default()
+    };
+    let adopted = reference.store().adopt(&options, &Untold).await.expect("taken up");
+    let counts = &adopted.kinds[0];
+    assert_eq!((counts.rows, counts.changed, counts.unread), (7, 7, 0));
+    let whole = format!("SELECT COUNT(*) FROM `{}` WHERE `content_hash` IS NOT NULL", kind.table);
+    assert_eq!(reference.rows(&whole).await, [[Some("7".to_owned())]]);
 }
 
 async fn text_compares_by_its_bytes_afterwards(product: Product) {

@@ -4,7 +4,7 @@
 use super::super::super::StoreError;
 use super::super::super::catalogue::{LiveColumn, LiveTable};
 use super::super::super::connections::{Connections, failure};
-use super::super::super::driver::{Cells, Driver, Purpose, Statement};
+use super::super::super::driver::{Cells, Driver, Param, Purpose, Statement};
 use super::definition::{ColumnDefinition, Definition};
 use super::sql;
 use super::unfit::{Example, Unfit};
@@ -79,7 +79,7 @@ async fn ask<D: Driver>(
     question: Statement,
 ) -> Result<Option<(i64, String)>, StoreError> {
     let failed = |error| failure::<D>(super::SUBJECT, error);
-    let rows = unhurried(connections, question).await.map_err(failed)?;
+    let rows = unhurried(connections, question, &[]).await.map_err(failed)?;
     let row = rows.first().expect("an aggregate without groups has one row");
     let count = row.int(0).map_err(failed)?;
     let first = row.text_or_null(1).map_err(failed)?.unwrap_or_default();
@@ -90,9 +90,10 @@ async fn ask<D: Driver>(
 pub(super) async fn unhurried<D: Driver>(
     connections: &Connections<D>,
     question: Statement,
+    params: &[Param<'_>],
 ) -> Result<Vec<D::Row>, sqlx::Error> {
     let mut connection = connections.acquire(Purpose::Read).await?;
-    let rows = D::query(&mut connection, question, &[]).await;
+    let rows = D::query(&mut connection, question, params).await;
     if rows.is_err() {
         D::discard(connection);
     }
@@ -101,7 +102,7 @@ pub(super) async fn unhurried<D: Driver>(
 
 async fn keys<D: Driver>(connections: &Connections<D>, table: &str) -> Result<Option<Unfit>, StoreError> {
     let failed = |error| failure::<D>(super::SUBJECT, error);
-    let rows = unhurried(connections, sql::twice(table)).await.map_err(failed)?;
+    let rows = unhurried(connections, sql::twice(table), &[]).await.map_err(failed)?;
     let unfit = rows.first().map(|row| {
         let (uid, key) = (row.text(0)?, row.text(1)?);
         Ok(Unfit::twice(table, &uid, &key, row.int(2)?, row.int(3)?))
@@ -109,18 +110,26 @@ async fn keys<D: Driver>(connections: &Connections<D>, table: &str) -> Result<Op
     unfit.transpose().map_err(failed)
 }
 
+/// Reads all doubtful rows, so many at a time: an engine doubts objects of many levels too, and any number of these may
+/// come before one that is none.
 async fn objects<D: Driver>(connections: &Connections<D>, table: &str) -> Result<Option<Unfit>, StoreError> {
     let failed = |error| failure::<D>(super::SUBJECT, error);
-    let rows = unhurried(connections, sql::doubtful(table)).await.map_err(failed)?;
-    let mut found = Vec::new();
-    for row in &rows {
-        let (uid, text) = (row.text(0).map_err(failed)?, row.text_or_null(1).map_err(failed)?);
-        found.extend(refusal(&uid, text.as_deref()).map(|why| (uid, why)));
+    let (mut first, mut count, mut after) = (None, 0, None::<String>);
+    loop {
+        let params: Vec<Param<'_>> = after.iter().map(|uid| Param::Text(uid)).collect();
+        let question = sql::doubtful(table, after.is_some());
+        let rows = unhurried(connections, question, &params).await.map_err(failed)?;
+        let Some(last) = rows.last() else { break };
+        for row in &rows {
+            let (uid, text) = (row.text(0).map_err(failed)?, row.text_or_null(1).map_err(failed)?);
+            if let Some(why) = refusal(&uid, text.as_deref()) {
+                count += 1;
+                first.get_or_insert((uid, why));
+            }
+        }
+        after = Some(last.text(0).map_err(failed)?);
     }
-    let first = found
-        .first()
-        .map(|(uid, why)| Unfit::no_object(table, uid, why, found.len()));
-    Ok(first)
+    Ok(first.map(|(uid, why)| Unfit::no_object(table, &uid, &why, count)))
 }
 
 /// Why a text is not the object of that uid, if it is not.

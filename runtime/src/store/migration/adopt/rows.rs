@@ -58,7 +58,7 @@ pub(super) async fn take_up<D: Driver>(
     progress: &dyn Progress,
 ) -> Result<AdoptedKind, StoreError> {
     let failed = |error| failure::<D>(kind.name, error);
-    let counted = unhurried(&store.connections, sql::count(kind.table))
+    let counted = unhurried(&store.connections, sql::count(kind.table), &[])
         .await
         .map_err(failed)?;
     let total = counted.first().map(|row| row.int(0)).transpose().map_err(failed)?;

@@ -7,6 +7,9 @@ use super::super::super::driver::Statement;
 use super::super::super::sql::{fixed, once, quoted};
 use crate::kind::{ColumnType, Kind};
 
+/// Texts that are read at once.
+const DOUBTFUL_ROWS: u32 = 1_000;
+
 /// How many rows hold a text of more characters, and one of the texts.
 pub(super) fn too_long(table: &str, column: &str, characters: &str) -> Statement {
     counted(table, column, &format!("CHAR_LENGTH(`{column}`) > {characters}"))
@@ -43,13 +46,14 @@ pub(super) fn twice(table: &str) -> Statement {
     ))
 }
 
-/// Uid and text of rows that may hold no object of that uid, as far as the server can tell. It calls
-/// an object of many levels invalid that is not.
-pub(super) fn doubtful(table: &str) -> Statement {
+/// Uid and text of rows that may hold no object of that uid, as far as the server can tell, in order of uid. It calls
+/// an object of many levels invalid that is not. Parameter, where it goes on: the last uid before.
+pub(super) fn doubtful(table: &str, goes_on: bool) -> Statement {
+    let after = if goes_on { "`uid` > ? AND " } else { "" };
     once(format!(
-        "SELECT CAST(`uid` AS CHAR), CAST(`json` AS CHAR) FROM `{table}` WHERE `json` IS NULL OR CASE \
+        "SELECT CAST(`uid` AS CHAR), CAST(`json` AS CHAR) FROM `{table}` WHERE {after}(`json` IS NULL OR CASE \
          WHEN JSON_VALID(`json`) THEN COALESCE(JSON_UNQUOTE(JSON_EXTRACT(`json`, '$.metadata.uid')), '') <> `uid` \
-         ELSE TRUE END ORDER BY `uid` LIMIT 1000"
+         ELSE TRUE END) ORDER BY `uid` LIMIT {DOUBTFUL_ROWS}"
     ))
 }
 
