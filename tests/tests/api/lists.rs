@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
+use kindex_api::operations::Sizes;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -330,7 +331,11 @@ async fn many_objects_that_leave_while_a_list_is_read_are_on_one_page_each() {
         let (_, page) = ask(&stage.api, "GET", &first, &Value::Null).await;
         let leaving: Vec<String> = leaving[part * 15..part * 15 + 15].to_vec();
         evict(&stage, &leaving).await;
-        for server in [&stage.later, &stage.api] {
+        let by_two = Sizes {
+            snapshot: 2,
+            ..Sizes::default()
+        };
+        for server in [&stage.served_by(by_two).await, &stage.later, &stage.api] {
             let mut found: Vec<String> = names(&page).into_iter().map(str::to_owned).collect();
             let mut token = page["metadata"]["continue"].as_str().map(str::to_owned);
             while let Some(next) = token {

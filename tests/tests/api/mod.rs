@@ -15,6 +15,7 @@ mod program;
 mod real;
 mod replaced;
 mod rights;
+mod sizes;
 mod slow;
 mod stage;
 mod storage_off;

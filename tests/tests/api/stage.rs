@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use jiff::{SignedDuration, Timestamp};
 use kindex_api::figures::Figures;
 use kindex_api::grpc;
-use kindex_api::operations::{Operations, Pace, RightsOf};
+use kindex_api::operations::{Operations, Pace, RightsOf, Sizes};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, FrontProxy, Limits, Tls};
 use kindex_cluster::ClusterOptions;
@@ -232,27 +232,27 @@ impl Stage {
         }
     }
 
+    /// Those of one more API server over the same.
+    pub(super) fn operations(&self) -> Operations {
+        let config = self.ground.seen_by_the_server.clone();
+        let operations = Operations::new(self.ground.registry(), config, self.store.clone(), self.rights).unwrap();
+        operations.with_pace(PACE)
+    }
+
     /// One more API server, in whose opinion it is this time.
     pub(super) async fn served_at(&self, clock: fn() -> Timestamp) -> Client {
-        let registry = Registry {
-            kinds: self.ground.kinds,
-            ..kindex_generated::registry()
-        };
-        let config = self.ground.seen_by_the_server.clone();
-        let operations = Operations::new(registry, config, self.store.clone(), RightsOf::Server).unwrap();
-        let operations = operations.with_pace(PACE).with_clock(clock);
-        client_of(serve(operations, None, &self.ground.stop).await)
+        client_of(serve(self.operations().with_clock(clock), None, &self.ground.stop).await)
+    }
+
+    /// One more API server, that reads so much at once.
+    pub(super) async fn served_by(&self, sizes: Sizes) -> Client {
+        client_of(serve(self.operations().with_sizes(sizes), None, &self.ground.stop).await)
     }
 
     /// Another API server over the same, that bears as much as this, and what it counts.
     pub(super) async fn bearing(&self, limits: Limits, watches: WatchLimits) -> (SocketAddr, Figures) {
-        let registry = Registry {
-            kinds: self.ground.kinds,
-            ..kindex_generated::registry()
-        };
-        let (config, figures) = (self.ground.seen_by_the_server.clone(), Figures::default());
-        let operations = Operations::new(registry, config, self.store.clone(), self.rights).unwrap();
-        let operations = operations.with_pace(PACE).with_figures(figures.clone());
+        let figures = Figures::default();
+        let operations = self.operations().with_figures(figures.clone());
         let operations = operations.with_watch_limits(watches);
         let address = serve_within(operations, None, limits, figures.clone(), &self.ground.stop).await;
         (address, figures)

@@ -14,8 +14,6 @@ use super::objects::Head;
 use super::rights::Wanted;
 use super::{Answer, Caller, DeleteOptions, ListOptions, Operations, Place, Reason, Refusal, collection, refusal};
 
-/// Objects that are read, or deleted in SQL, at once.
-const BATCH: u32 = 500;
 /// Objects of the cluster that are deleted at once.
 const AT_ONCE: usize = 8;
 
@@ -54,7 +52,7 @@ impl Operations {
         let request = DeleteCollection {
             select,
             everything: kind.scope == Scope::Cluster,
-            rows: BATCH,
+            rows: self.sizes.deleted,
         };
         let mut token = None;
         loop {
@@ -83,7 +81,7 @@ impl Operations {
         let mut token = String::new();
         loop {
             let mut query = list::selectors(which);
-            query.push(("limit", BATCH.to_string()));
+            query.push(("limit", self.sizes.deleted.to_string()));
             if !token.is_empty() {
                 query.push(("continue", token));
             }

@@ -20,10 +20,6 @@ use super::snapshot::{Moment, UIDS_MAX};
 use super::token::{Next, Token};
 use super::{Answer, Caller, Operations, Refusal, collection, refusal, stored, version_of_cluster};
 
-/// Objects a page where the caller does not say.
-const PAGE: u32 = 500;
-/// Objects a page at most, whatever the caller says: a page is in memory as a whole. Clients follow the token.
-const PAGE_MAX: u32 = 2000;
 /// What left the cluster less than this before a list began is looked for in the list's own version of the cluster:
 /// clocks differ, and a commit takes its time.
 const MARGIN: SignedDuration = SignedDuration::from_mins(1);
@@ -39,7 +35,7 @@ pub struct ListOptions {
     pub labels: String,
     /// A field selector.
     pub fields: String,
-    /// Most objects of the page; 0 means 500.
+    /// Most objects of the page; 0 means [`Sizes::page`](super::Sizes::page).
     pub limit: u32,
     /// From the page before; empty for the first.
     pub continue_token: String,
@@ -128,11 +124,6 @@ impl Operations {
         if options.include_deleted {
             self.store()?;
         }
-        let limit = if options.limit == 0 {
-            PAGE
-        } else {
-            options.limit.min(PAGE_MAX)
-        };
         let mut walk = Walk {
             operations: self,
             caller,
@@ -140,7 +131,7 @@ impl Operations {
             options,
             version: String::new(),
             began: self.now(),
-            limit: limit as usize,
+            limit: self.sizes.of_page(options.limit) as usize,
             items: Vec::new(),
         };
         // Refused before anything is read.
@@ -181,7 +172,7 @@ impl Operations {
         let wanted = ListAt {
             time,
             namespace: options.namespace.clone(),
-            limit: options.limit.min(PAGE_MAX),
+            limit: self.sizes.of_page(options.limit),
         };
         let token = Some(options.continue_token.as_str()).filter(|token| !token.is_empty());
         let page = self.store()?.list_at(kind, &wanted, token).await;
@@ -335,7 +326,7 @@ impl Walk<'_> {
         let server = self.caller.on_behalf();
         let (mut token, mut count): (Option<String>, usize) = (None, 0);
         loop {
-            let mut query = vec![("limit", PAGE_MAX.to_string())];
+            let mut query = vec![("limit", self.operations.sizes.snapshot.to_string())];
             match &token {
                 Some(token) => query.push(("continue", token.clone())),
                 None => query.extend(self.exactly()),

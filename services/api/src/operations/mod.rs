@@ -14,6 +14,7 @@ mod refusal;
 mod remove;
 mod rights;
 mod search;
+mod sizes;
 mod snapshot;
 mod stored;
 mod token;
@@ -46,6 +47,7 @@ pub use refusal::{Details, Reason, Refusal};
 pub use remove::{DeleteOptions, Preconditions};
 pub use rights::RightsOf;
 pub use search::Search;
+pub use sizes::Sizes;
 pub use update::{Part, PatchType};
 pub use watch::{Event, Events, Pace, WatchOptions};
 
@@ -107,6 +109,8 @@ pub struct Operations {
     watches: Watches,
     snapshots: Snapshots,
     names: Names,
+    sizes: Sizes,
+    pace: Pace,
 }
 
 impl Operations {
@@ -125,7 +129,8 @@ impl Operations {
         rights: RightsOf,
     ) -> Result<Self, kube::Error> {
         let upstream = Arc::new(Upstream::new(config, rights)?);
-        let feed = Feed::start(store.clone(), upstream.clone(), registry.kinds, Pace::default());
+        let (pace, changes) = (Pace::default(), Sizes::default().changes);
+        let feed = Feed::start(store.clone(), upstream.clone(), registry.kinds, pace, changes);
         Ok(Self::over(registry, upstream, Storage::On { store, feed }, rights))
     }
 
@@ -156,6 +161,8 @@ impl Operations {
             watches: Watches::new(WatchLimits::default()),
             snapshots: Snapshots::default(),
             names: Names::default(),
+            sizes: Sizes::default(),
+            pace: Pace::default(),
         }
     }
 
@@ -169,8 +176,21 @@ impl Operations {
     /// The same, following what changes in SQL at another pace.
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.pace = pace;
+        self.followed_anew()
+    }
+
+    /// The same, reading so much at once.
+    #[must_use]
+    pub fn with_sizes(mut self, sizes: Sizes) -> Self {
+        self.sizes = sizes;
+        self.followed_anew()
+    }
+
+    fn followed_anew(mut self) -> Self {
         if let Storage::On { store, feed } = &mut self.storage {
-            *feed = Feed::start(store.clone(), self.upstream.clone(), self.registry.kinds, pace);
+            let (upstream, kinds) = (self.upstream.clone(), self.registry.kinds);
+            *feed = Feed::start(store.clone(), upstream, kinds, self.pace, self.sizes.changes);
         }
         self
     }

@@ -7,9 +7,6 @@ use kindex_runtime::store::Select;
 use super::rights::Wanted;
 use super::{Caller, ListOptions, Listed, Operations, Refusal, refusal, stored};
 
-/// Objects a page where the caller does not say, and at most.
-const PAGE: u32 = 500;
-const PAGE_MAX: u32 = 2000;
 /// Objects that may be passed over: each of them is read.
 const OFFSET_MAX: u32 = 100_000;
 
@@ -58,7 +55,7 @@ impl Operations {
         let mut token = Some(which.continue_token.clone()).filter(|token| !token.is_empty());
         let mut passed = if token.is_some() { search.offset } else { 0 };
         while passed < search.offset {
-            let rows = (search.offset - passed).min(PAGE_MAX);
+            let rows = (search.offset - passed).min(self.sizes.passed);
             select.limit(rows);
             let page = self.store()?.select(&select, token.as_deref()).await;
             token = page.map_err(|error| refusal::of_query(&error))?.continue_token;
@@ -67,8 +64,8 @@ impl Operations {
                 return Ok(listed(Vec::new(), None));
             }
         }
-        let limit = [search.limit, which.limit, PAGE].into_iter().find(|limit| *limit > 0);
-        select.limit(limit.unwrap_or(PAGE).min(PAGE_MAX));
+        let limit = [search.limit, which.limit].into_iter().find(|limit| *limit > 0);
+        select.limit(self.sizes.of_page(limit.unwrap_or_default()));
         let page = self.store()?.select(&select, token.as_deref()).await;
         let page = page.map_err(|error| refusal::of_query(&error))?;
         let items = page.items.iter().map(stored::shown).collect();

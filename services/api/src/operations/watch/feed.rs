@@ -59,6 +59,8 @@ pub(in super::super) struct Feed {
     known: watch::Receiver<Known>,
     nudge: Arc<Notify>,
     pace: Pace,
+    /// Most changes that are read together.
+    at_once: u32,
     /// The last that was read of each kind: most watches are at the same place.
     chunks: HashMap<&'static str, Mutex<Option<Arc<Chunk>>>>,
 }
@@ -91,6 +93,7 @@ impl Feed {
         upstream: Arc<Upstream>,
         kinds: &'static [&'static Kind],
         pace: Pace,
+        at_once: u32,
     ) -> Arc<Self> {
         let (to, known) = watch::channel(Known::default());
         let nudge = Arc::new(Notify::new());
@@ -108,6 +111,7 @@ impl Feed {
             known,
             nudge,
             pace,
+            at_once,
             chunks: kinds.iter().map(|kind| (kind.name, Mutex::default())).collect(),
         })
     }
@@ -169,7 +173,7 @@ impl Feed {
         {
             return Ok(chunk.clone());
         }
-        let chunk = Arc::new(moved::read(&*self.store, &self.upstream, kind, after).await?);
+        let chunk = Arc::new(moved::read(&*self.store, &self.upstream, kind, after, self.at_once).await?);
         *last = Some(chunk.clone());
         Ok(chunk)
     }

@@ -19,8 +19,6 @@ use super::super::objects::Head;
 use super::super::{Caller, ListOptions, Place, Refusal, collection, stored};
 use super::Event;
 
-/// Changes that are read together, at most.
-const CHUNK: u32 = 100;
 /// How many are looked for at once.
 const LOOKUPS: usize = 8;
 
@@ -51,15 +49,17 @@ pub(super) struct Move {
     pub(super) until: Option<ResourceVersion>,
 }
 
-/// Reads what comes after a position.
+/// Reads what comes after a position, so many changes at most.
 pub(super) async fn read(
     store: &dyn MetadataStorage,
     upstream: &Upstream,
     kind: &'static Kind,
     after: Position,
+    at_once: u32,
 ) -> io::Result<Chunk> {
     let began = Instant::now();
-    let changes = store.changes(kind, after, CHUNK).await.map_err(io::Error::other)?;
+    let changes = store.changes(kind, after, at_once).await;
+    let changes = changes.map_err(io::Error::other)?;
     let changes = changes.ok_or_else(|| io::Error::other("it fell behind what is remembered of changes in SQL"))?;
     let upto = changes.last().map(|change| change.position);
     let upto = upto.ok_or_else(|| io::Error::other("the changes of the database are not those of before"))?;
