@@ -8,7 +8,7 @@ use kindex_runtime::store::{MetadataStorage, Quarantined};
 use serde::Serialize;
 
 use crate::cli::{DropArgs, Form, QuarantineCommand, RecordsArgs};
-use crate::database::Store;
+use crate::database::{Store, unanswered};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::{say, sides};
@@ -83,18 +83,7 @@ fn failed(error: &dyn std::error::Error) -> CommandError {
 async fn records(registry: &Registry, args: &RecordsArgs, store: &dyn MetadataStorage) -> CommandResult<Vec<Record>> {
     let mut records = Vec::new();
     for kind in sides::kinds(registry, &args.kinds)? {
-        let mut after = None;
-        loop {
-            let read = || store.quarantine_page(kind, after.as_ref(), PAGE_ROWS);
-            let page = patiently(Patience::default(), read).await;
-            let page = page.map_err(|error| failed(&error))?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.uid.clone());
-            let wanted =
-                |record: &Quarantined| args.uids.is_empty() || args.uids.iter().any(|uid| **uid == *record.uid.0);
-            let found = page.into_iter().filter(wanted).map(|of| Record { kind, of });
-            records.extend(found);
-        }
+        records.extend(of_kind(kind, &args.uids, store, PAGE_ROWS).await?);
     }
     if records.is_empty() && args.uids.is_empty() {
         say::note("Nothing is in quarantine.");
@@ -106,6 +95,27 @@ async fn records(registry: &Registry, args: &RecordsArgs, store: &dyn MetadataSt
         }
     }
     Ok(records)
+}
+
+/// Those of a kind, with one of these uids where any is named; so many are read at once.
+async fn of_kind(
+    kind: &'static Kind,
+    uids: &[String],
+    store: &dyn MetadataStorage,
+    page_rows: u32,
+) -> CommandResult<Vec<Record>> {
+    let is_wanted = |record: &Quarantined| uids.is_empty() || uids.iter().any(|uid| **uid == *record.uid.0);
+    let (mut records, mut after) = (Vec::new(), None);
+    loop {
+        let read = || store.quarantine_page(kind, after.as_ref(), page_rows);
+        let page = patiently(Patience::default(), read).await;
+        let page = page.map_err(|error| unanswered(&error))?;
+        let Some(last) = page.last() else {
+            return Ok(records);
+        };
+        after = Some(last.uid.clone());
+        records.extend(page.into_iter().filter(is_wanted).map(|of| Record { kind, of }));
+    }
 }
 
 /// The same for commands that change something: nothing is meant by silence.
@@ -245,6 +255,46 @@ async fn drop_all(registry: &Registry, args: &DropArgs) -> CommandResult {
         released.map_err(|error| failed(&error))?;
     }
     store.close().await;
-    say::note(format_args!("{} records removed", records.len()));
+    if !records.is_empty() {
+        say::note(format_args!("{} records removed", records.len()));
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use kindex_generated::kinds::model;
+    use kindex_runtime::object::Object;
+    use kindex_runtime::store::{Address, PoolConfig, SqlitePlace, open};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_records_of_all_pages_are_found() {
+        let place = Address::Sqlite(SqlitePlace::Memory);
+        let store = open(&place, kindex_generated::registry(), &PoolConfig::default()).expect("a database");
+        store.prepare().await.expect("it is empty");
+        for uid in ["u4", "u1", "u6", "u0", "u3", "u2", "u5"] {
+            let text = format!(r#"{{"metadata":{{"name":"n","namespace":"d","uid":"{uid}","resourceVersion":"1"}}}}"#);
+            let object = Object::parse_str(&text).expect("an object");
+            let recorded = store.quarantine(&model::KIND, &object, "too long", Timestamp::UNIX_EPOCH);
+            recorded.await.expect("recorded");
+        }
+        let found = async |uids: &[&str], page_rows| {
+            let uids: Vec<String> = uids.iter().map(|uid| (*uid).to_owned()).collect();
+            let records = of_kind(&model::KIND, &uids, store.as_ref(), page_rows).await;
+            let records = records.expect("they are read").into_iter();
+            records.map(|record| record.of.uid.to_string()).collect::<Vec<_>>()
+        };
+        for page_rows in [2, 1, 7, PAGE_ROWS] {
+            let all = found(&[], page_rows).await;
+            assert_eq!(all, ["u0", "u1", "u2", "u3", "u4", "u5", "u6"], "pages of {page_rows}");
+            assert_eq!(
+                found(&["u5", "u2"], page_rows).await,
+                ["u2", "u5"],
+                "pages of {page_rows}"
+            );
+        }
+    }
 }

@@ -63,6 +63,7 @@ pub(crate) async fn run(registry: &Registry, args: &RestoreArgs) -> CommandResul
         kind,
         args,
         selectors,
+        page_rows: PAGE_ROWS,
     };
     let lines = if bulk {
         command.all().await?
@@ -82,6 +83,8 @@ struct Command<'a> {
     kind: &'static Kind,
     args: &'a RestoreArgs,
     selectors: Vec<LabelSelector>,
+    /// Rows that are read at once where all are meant.
+    page_rows: u32,
 }
 
 /// One line of the report.
@@ -206,7 +209,7 @@ impl Command<'_> {
         bar.begin(self.kind.name, None);
         let (mut lines, mut seen, mut after) = (Vec::new(), BTreeSet::new(), None);
         loop {
-            let read = || self.store().gone_rows(self.kind, &gone, after, PAGE_ROWS);
+            let read = || self.store().gone_rows(self.kind, &gone, after, self.page_rows);
             let page = patiently(self.restorer.patience, read).await;
             let page = page.map_err(|error| unanswered(&error))?;
             let Some(last) = page.last() else { break };
@@ -328,3 +331,6 @@ fn judge(lines: &[Line]) -> CommandResult {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests;

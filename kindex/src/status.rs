@@ -195,7 +195,7 @@ async fn of_kind(
     let Counts { live, evicted, deleted } = counts;
     let quarantined = store.quarantined(kind).await.map_err(|error| failed(&error))?.len() as u64;
     let saved = store.checkpoint(kind).await.map_err(|error| failed(&error))?;
-    let found = list(client, kind, platform, live).await?;
+    let found = list(client, kind, platform, live, PAGE_ROWS).await?;
     let is_served = found.is_some();
     let Listed { objects, version, held } = found.unwrap_or_default();
     let uids: Vec<Uid> = held.iter().map(|held| Uid::from(held.uid.as_str())).collect();
@@ -245,8 +245,14 @@ struct Listed {
 /// How many objects there are, and which of them others hold on their way out. One page tells the number by its
 /// remaining item count; the other pages are read where the number of live rows is another one, for then objects may
 /// be held whose rows are not live any more. `None` where the cluster does not know the kind.
-async fn list(client: &Client, kind: &Kind, platform: &Platform, live: u64) -> CommandResult<Option<Listed>> {
-    let mut params = ListParams::default().limit(PAGE_ROWS);
+async fn list(
+    client: &Client,
+    kind: &Kind,
+    platform: &Platform,
+    live: u64,
+    page_rows: u32,
+) -> CommandResult<Option<Listed>> {
+    let mut params = ListParams::default().limit(page_rows);
     let mut listed = Listed::default();
     loop {
         let page = match crate::client::all(client, kind).list_metadata(&params).await {
@@ -327,8 +333,50 @@ fn render(statuses: &[KindStatus], form: Form) -> CommandResult<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use kindex_cluster::ClusterOptions;
+    use kindex_generated::kinds::model;
     use kindex_runtime::object::ResourceVersion;
+    use kindex_tests::embedded::Embedded;
+    use kube::Api;
+    use kube::api::{DeleteParams, DynamicObject, PostParams};
+
+    use super::*;
+    use crate::install::{Whose, crds};
+
+    #[tokio::test]
+    async fn objects_that_others_hold_are_found_on_all_pages() {
+        static KINDS: &[&Kind] = &[&model::KIND];
+        let registry = Registry {
+            kinds: KINDS,
+            ..kindex_generated::registry()
+        };
+        let (embedded, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
+        let client = Client::try_from(embedded.config()).expect("a client");
+        crds(&client, &registry, Whose::Ours).await.expect("models are served");
+        let resource = crate::client::api_resource(&model::KIND);
+        let models: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &resource);
+        for number in 0..7 {
+            let mut object = DynamicObject::new(&format!("m{number}"), &resource);
+            if number % 2 == 0 {
+                object.metadata.finalizers = Some(vec!["example.com/hold".to_owned()]);
+            }
+            models.create(&PostParams::default(), &object).await.expect("created");
+        }
+        for number in [0, 2, 4, 6] {
+            let deleted = models.delete(&format!("m{number}"), &DeleteParams::default()).await;
+            assert!(deleted.expect("held").is_left(), "somebody holds it");
+        }
+        for page_rows in [2, 1, 7, PAGE_ROWS] {
+            let listed = list(&client, &model::KIND, &registry.platform, 3, page_rows).await;
+            let listed = listed.expect("the cluster answers").expect("models are served");
+            let held: Vec<&str> = listed.held.iter().map(|held| &*held.name).collect();
+            assert_eq!(
+                (listed.objects, held),
+                (7, vec!["m0", "m2", "m4", "m6"]),
+                "pages of {page_rows}"
+            );
+        }
+    }
 
     #[test]
     fn a_kind_is_settled_only_where_nothing_is_in_the_way() {

@@ -1,13 +1,17 @@
-//! Releases as of people who run `kindex release`, one and two at once, over a cluster in memory.
+//! Releases over a cluster in memory, as of people who run `kindex release`: page by page, and two at once.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use kindex_runtime::cluster::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
 use kindex_runtime::kind::Kind;
 use kindex_runtime::object::{Object, ResourceVersion};
 use kindex_runtime::progress::Untold;
 use kindex_runtime::release::{Options, Place, Released, release};
+use kindex_runtime::store::{Life, MetadataStorage};
+use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{PLATFORM, THING};
 
 use super::fakes::FakeCluster;
@@ -19,16 +23,12 @@ struct Overtaken {
 }
 
 async fn run(cluster: Arc<dyn ClusterApi>) -> Released {
-    run_with(cluster, &Options::default()).await
-}
-
-async fn run_with(cluster: Arc<dyn ClusterApi>, options: &Options) -> Released {
     let place = Place {
         platform: PLATFORM,
         cluster,
         storage: None,
     };
-    let released = release(&place, &THING, true, options, &Untold).await;
+    let released = release(&place, &THING, true, &Options::default(), &Untold).await;
     released.expect("it comes to its end")
 }
 
@@ -84,18 +84,52 @@ async fn two_releases_at_once_count_what_each_of_them_did() {
     assert_eq!((late.guarded, late.released, late.elsewhere), (3, 0, 3));
 }
 
+/// Some of the objects go with their release, and so leave the pages that are walked over.
 #[tokio::test]
-async fn every_page_of_the_cluster_is_released() {
-    let cluster = FakeCluster::new(&[&THING]);
-    for name in ["a", "b", "c", "d", "e"] {
-        cluster.with(&THING, |cluster| cluster.create(name, 1, true));
+async fn the_objects_of_all_pages_are_released() {
+    for page_rows in [2, 1, 7, 100] {
+        for stored in [false, true] {
+            let cluster = FakeCluster::new(&[&THING]);
+            for name in ["a", "b", "c", "d", "e", "f", "g"] {
+                cluster.with(&THING, |cluster| cluster.create(name, 1, true));
+            }
+            for name in ["a", "d", "g"] {
+                cluster.with(&THING, |cluster| cluster.delete(name, Timestamp::now(), false));
+            }
+            let storage = Arc::new(SimStorage::default());
+            let place = Place {
+                platform: PLATFORM,
+                cluster: Arc::new(cluster.clone()),
+                storage: stored.then(|| storage.clone() as Arc<dyn MetadataStorage>),
+            };
+            let options = Options {
+                settle: Duration::ZERO,
+                page_rows,
+                ..Options::default()
+            };
+            let released = release(&place, &THING, true, &options, &Untold).await;
+            let released = released.expect("it comes to its end");
+            let counts = (released.objects, released.guarded, released.released, released.gone);
+            assert_eq!(counts, (7, 7, 7, 3), "pages of {page_rows}");
+            let left = cluster.with(&THING, |cluster| {
+                let left = cluster.objects.values();
+                left.map(|object| (object.name.clone(), object.finalizers.len()))
+                    .collect::<Vec<_>>()
+            });
+            let free = ["b", "c", "e", "f"].map(|name| (name.to_owned(), 0));
+            assert_eq!(left, free, "pages of {page_rows}");
+            let rows = storage
+                .database()
+                .rows
+                .values()
+                .map(|row| row.life())
+                .collect::<Vec<_>>();
+            let closed = rows.iter().filter(|life| **life == Life::Deleted).count();
+            assert_eq!(
+                (rows.len(), closed),
+                if stored { (7, 3) } else { (0, 0) },
+                "pages of {page_rows}"
+            );
+        }
     }
-    let pages_of_two = Options {
-        page_rows: 2,
-        ..Options::default()
-    };
-    let released = run_with(Arc::new(cluster.clone()), &pages_of_two).await;
-    assert_eq!((released.objects, released.released), (5, 5));
-    let again = run_with(Arc::new(cluster), &pages_of_two).await;
-    assert_eq!((again.objects, again.guarded), (5, 0));
 }

@@ -18,6 +18,7 @@ use super::widget::{REGISTRY, WIDGET, Widget, at, soft_delete, widget};
 scenarios!(
     an_empty_database_is_filled_once_and_an_ingester_goes_on_from_there,
     only_what_differs_is_written,
+    all_pages_are_written_however_small_they_are,
     an_interrupted_backfill_goes_on_where_it_was,
     a_list_that_expires_begins_anew_and_skips_what_is_written,
     an_object_that_the_database_refuses_is_set_aside_alone,
@@ -103,6 +104,35 @@ async fn only_what_differs_is_written(backend: Backend) {
     assert_eq!(backend.life("u0004").await, Some(Life::Evicted));
     let checkpoint = backend.store.checkpoint(&WIDGET).await.expect("read");
     assert_eq!(checkpoint, None, "an ingester has to look at the rows that were there");
+}
+
+/// With an interruption after each of the first pages, by one writer and by several.
+async fn all_pages_are_written_however_small_they_are(backend: Backend) {
+    let shelf = Arc::new(Shelf::default());
+    let mut rows = 0;
+    for (writers, page_rows) in [(1, 2), (3, 2), (2, 1)] {
+        let more = rows..rows + 7;
+        things(more.clone()).iter().for_each(|thing| shelf.put(thing));
+        rows = more.end;
+        let options = Options {
+            writers,
+            page_rows,
+            ..small_pages()
+        };
+        for pages in [2, 1] {
+            *shelf.pages_left.lock().unwrap() = Some(pages);
+            let interrupted = backfill(&sides(&backend, &shelf), &WIDGET, &options, &Untold).await;
+            assert!(interrupted.is_err(), "{interrupted:?}");
+        }
+        *shelf.pages_left.lock().unwrap() = None;
+        let filled = backfill(&sides(&backend, &shelf), &WIDGET, &options, &Untold).await;
+        filled.expect("filled");
+        assert_eq!(
+            live_rows(&backend).await,
+            rows,
+            "{writers} writers, pages of {page_rows}"
+        );
+    }
 }
 
 async fn an_interrupted_backfill_goes_on_where_it_was(backend: Backend) {

@@ -62,6 +62,7 @@ mod gone;
 mod guards;
 mod history;
 mod large;
+mod many;
 mod migrate;
 mod names;
 mod outlast;

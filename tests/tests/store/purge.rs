@@ -109,7 +109,7 @@ async fn fill(backend: &Backend, rows: &[Known]) {
 async fn purged(backend: &Backend, rule: &Retention, mode: Mode) -> Purged {
     let options = Options {
         mode,
-        page_rows: 7,
+        page_rows: 2,
         patience: Patience(Duration::from_secs(60)),
     };
     let purged = purge(backend.store.as_ref(), &WIDGET, rule, &options, &Untold).await;

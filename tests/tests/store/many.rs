@@ -1,0 +1,128 @@
+//! Calls about more rows than one statement names, over every database: each is about all of them.
+
+use kindex_runtime::object::{ResourceVersion, Uid};
+use kindex_runtime::store::{Gone, Life, RowWrite};
+
+use super::backend::Backend;
+use super::widget::{KEEPSAKE, WIDGET, Widget, at, soft_delete, widget};
+
+scenarios!(
+    reads_are_about_all_the_rows_that_are_named,
+    writes_are_about_all_the_rows_that_are_named,
+    the_older_rows_of_all_names_are_closed,
+    a_history_has_all_versions_of_a_batch,
+);
+
+/// More than twice as many as a statement names.
+const MANY: u64 = 1_203;
+
+fn things(version: u64) -> Vec<Widget> {
+    (0..MANY)
+        .map(|number| format!("u{number:04}"))
+        .map(|uid| widget(&uid, &uid, version).label("l", "1").annotation("a", "2"))
+        .collect()
+}
+
+fn uids() -> Vec<Uid> {
+    things(1).iter().map(|thing| Uid::from(&*thing.uid)).collect()
+}
+
+async fn fill(backend: &Backend) {
+    let writes: Vec<RowWrite> = things(1).iter().map(Widget::live).collect();
+    backend.write_all(&writes, at(0)).await;
+}
+
+async fn reads_are_about_all_the_rows_that_are_named(backend: Backend) {
+    fill(&backend).await;
+    let (store, uids) = (&backend.store, uids());
+    let states = store.row_states(&WIDGET, &uids).await.expect("read");
+    assert_eq!(states.len() as u64, MANY);
+    let images = store.row_images(&WIDGET, &uids).await.expect("read");
+    assert_eq!(images.len() as u64, MANY);
+    assert!(
+        images
+            .iter()
+            .all(|image| image.labels.len() == 1 && image.annotations.len() == 1)
+    );
+    let names: Vec<(String, String)> = uids.iter().map(|uid| ("shop".to_owned(), uid.to_string())).collect();
+    let newest = store.newest_by_names(&WIDGET, &names).await.expect("read");
+    assert_eq!(newest.len() as u64, MANY);
+    assert_eq!(store.namesakes(&WIDGET, &uids).await.expect("read"), []);
+    assert_eq!(store.strays(&WIDGET, &uids).await.expect("read"), []);
+    if backend.rows("DELETE FROM `widget`").await.is_none() {
+        return;
+    }
+    assert_eq!(store.strays(&WIDGET, &uids).await.expect("read").len() as u64, MANY);
+}
+
+/// Rows, and those among them that are deleted.
+async fn rows(backend: &Backend) -> (u64, u64) {
+    let states = backend.store.row_states(&WIDGET, &uids()).await.expect("read");
+    let deleted = states.iter().filter(|state| state.life == Life::Deleted).count();
+    (states.len() as u64, deleted as u64)
+}
+
+async fn writes_are_about_all_the_rows_that_are_named(backend: Backend) {
+    fill(&backend).await;
+    let labelled: Vec<RowWrite> = things(2)
+        .iter()
+        .map(|thing| thing.clone().label("l", "2").live())
+        .collect();
+    backend.write_all(&labelled, at(1)).await;
+    let images = backend.store.row_images(&WIDGET, &uids()).await.expect("read");
+    let one = [("l".to_owned(), Some("2".to_owned()))];
+    assert!(
+        images.iter().all(|image| image.labels == one),
+        "the other label went with its version"
+    );
+
+    backend.store.rewind(&WIDGET, &uids(), at(2)).await.expect("rewound");
+    let states = backend.store.row_states(&WIDGET, &uids()).await.expect("read");
+    assert!(states.iter().all(|state| state.res_version == ResourceVersion(0)));
+    let closed: Vec<RowWrite> = uids().iter().map(|uid| soft_delete(&uid.0)).collect();
+    backend.write_all(&closed, at(3)).await;
+    assert_eq!(rows(&backend).await, (MANY, MANY));
+    let deleted = Gone {
+        deleted: true,
+        ..Gone::default()
+    };
+    let removed = backend.store.remove(&WIDGET, &deleted, &uids()).await.expect("removed");
+    assert_eq!(removed.len() as u64, MANY);
+    assert_eq!(rows(&backend).await, (0, 0));
+    assert_eq!(backend.store.side_owners(&WIDGET, None, 1).await.expect("read"), []);
+}
+
+async fn the_older_rows_of_all_names_are_closed(backend: Backend) {
+    fill(&backend).await;
+    let again: Vec<RowWrite> = things(5)
+        .into_iter()
+        .map(|thing| widget(&format!("v{}", thing.name), &thing.name, 5).live())
+        .collect();
+    backend.write_all(&again, at(1)).await;
+    assert_eq!(rows(&backend).await, (MANY, MANY));
+    let counts = backend.store.count(&WIDGET).await.expect("counted");
+    assert_eq!((counts.live, counts.deleted), (MANY, MANY));
+}
+
+async fn a_history_has_all_versions_of_a_batch(backend: Backend) {
+    for version in [1, 2] {
+        let writes: Vec<RowWrite> = things(version).iter().map(Widget::live).collect();
+        let written = backend.store.write(&KEEPSAKE, &writes, at(version as i64)).await;
+        written.expect("written");
+    }
+    for uid in [0, 499, 500, 999, 1_000, MANY - 1].map(|number| Uid::from(&*format!("u{number:04}"))) {
+        let history = backend.store.history(&KEEPSAKE, &uid, None, 10).await.expect("read");
+        assert_eq!(history.len(), 2, "{uid}");
+    }
+    if let Some(rows) = backend.rows("SELECT COUNT(*) FROM keepsake_history").await {
+        assert_eq!(rows, [[Some((2 * MANY).to_string())]]);
+    }
+    // A history that begins now begins with what the rows hold.
+    if backend.rows("DELETE FROM keepsake_history").await.is_some() {
+        let writes: Vec<RowWrite> = things(3).iter().map(Widget::live).collect();
+        let written = backend.store.write(&KEEPSAKE, &writes, at(3)).await;
+        written.expect("written");
+        let rows = backend.rows("SELECT COUNT(*) FROM keepsake_history").await;
+        assert_eq!(rows.expect("read above"), [[Some((2 * MANY).to_string())]]);
+    }
+}
