@@ -114,8 +114,8 @@ pub enum Command {
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
-  source <(kindex completions bash)                                     in this bash; for all, in ~/.bashrc
-  kindex completions zsh > \"${fpath[1]}/_kindex\"                       where zsh looks, before compinit
+  source <(kindex completions bash)                  in this bash; for all, in ~/.bashrc
+  kindex completions zsh > \"${fpath[1]}/_kindex\"    where zsh looks, before compinit
   kindex completions fish > ~/.config/fish/completions/kindex.fish";
 
 /// Where the database is.

@@ -60,7 +60,12 @@ pub(crate) async fn from_file(path: &Path) -> CommandResult<Access> {
 /// The cluster of the environment: KUBECONFIG, ~/.kube/config, or the pod's own.
 pub(crate) async fn from_environment() -> CommandResult<Access> {
     let absent = |error: &dyn std::error::Error| {
-        CommandError::usage(format_args!("no cluster: {}", chain(error)))
+        // Of the two reasons that it has, the kubeconfig's; who is in a pod knows it.
+        let why = match error.source() {
+            Some(kubeconfig) => chain(kubeconfig),
+            None => chain(error),
+        };
+        CommandError::usage(format_args!("no cluster: {why}, and this is no pod"))
             .hint("name one with --kubeconfig PATH, or run `kindex up` for an embedded one")
     };
     let config = Config::infer().await.map_err(|error| absent(&error))?;

@@ -25,7 +25,9 @@ pub(crate) async fn run(registry: &Registry, args: &PurgeArgs) -> CommandResult 
         purged.push(gone.map_err(|error| interrupted(&error))?);
     }
     store.close().await;
-    say::print(render(&purged, args)?)?;
+    if !purged.is_empty() || args.output != Form::Table {
+        say::print(render(&purged, args)?)?;
+    }
     if purged.is_empty() {
         say::note(format_args!(
             "No kind has a retention rule: [kinds.X.retention] in crds.toml makes one."

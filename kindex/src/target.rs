@@ -61,7 +61,8 @@ pub(crate) fn kind_of(registry: &Registry, name: &str) -> CommandResult<&'static
     registry.find(name).ok_or_else(|| {
         let known: Vec<_> = registry.kinds.iter().map(|kind| kind.plural).collect();
         let others = known.join(", ");
-        let hint = match nearest(name, known) {
+        let singular = registry.kinds.iter().map(|kind| kind.singular);
+        let hint = match nearest(name, known).or_else(|| nearest(name, singular)) {
             Some(near) => format!("did you mean {near:?}?"),
             None => format!("one of: {others}"),
         };

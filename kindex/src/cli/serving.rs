@@ -103,6 +103,6 @@ pub struct ApiArgs {
 
 const API_EXAMPLES: &str = "\
 Examples:
-  kindex api --config /etc/kindex/config.yaml --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key
-  kindex api --rights server --kubeconfig ~/.kube/config --database mysql://kindex:secret@db:3306/michelangelo
+  kindex api --config kindex.yaml --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key
+  kindex api --rights server --kubeconfig ~/.kube/config --database mysql://kindex@db/michelangelo
   kubectl --server http://127.0.0.1:6482 get models -A";

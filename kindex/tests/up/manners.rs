@@ -148,6 +148,7 @@ fn a_word_that_is_mistyped_is_told_with_the_one_that_is_meant() {
             &["get", "modles"][..],
             "unknown kind \"modles\"\n  hint: did you mean \"models\"?",
         ),
+        (&["get", "modl"], "did you mean \"model\"?"),
         (&["get", "model/"], "which Model?\n  hint: write model/NAME"),
         (
             &["get", "models", "--where", "algoritm=x"],

@@ -12,6 +12,8 @@ fn kinds_without_a_rule_keep_everything_and_say_how_a_rule_is_made() {
     assert!(output.status.success(), "{}", text_of(&output.stderr));
     assert_eq!(text_of(&output.stdout).trim(), "[]");
     assert!(text_of(&output.stderr).contains("[kinds.X.retention]"));
+    let table = run.command(&["purge"]);
+    assert_eq!(text_of(&table.stdout), "", "there is nothing to put in a table");
     assert_eq!(run.get(&["models", "-o", "name"]), before);
 
     let named = run.command(&["purge", "--kind", "models", "--dry-run"]);
