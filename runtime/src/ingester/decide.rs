@@ -123,14 +123,14 @@ impl Row {
 /// Whether a deletion that the cluster shows is the one with which we evict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asked {
-    /// Nothing is known, as after a restart: an object that says it is immutable
-    /// and whose row is evicted is taken to be leaving on our word.
+    /// Nothing is known, as after a restart, or where a delete of ours met a conflict: another ingester may have sent
+    /// the one that was faster. An object that says it is immutable and whose row is evicted is taken to be leaving on
+    /// our word. Where somebody else deleted it after the row was written, that is what happens a moment later as well,
+    /// when the object is on its way already.
     #[default]
     Unknown,
     /// Our delete was accepted and produced this version of the object.
     Accepted(ResourceVersion),
-    /// Our delete was refused: whoever deletes the object now, it is not us.
-    Refused,
 }
 
 /// Everything else that a decision depends on.
@@ -407,7 +407,6 @@ fn store(life: Life) -> Write {
 fn asked_by_us(head: &Head, context: &Context) -> bool {
     match context.asked {
         Asked::Accepted(_) => true,
-        Asked::Refused => false,
         Asked::Unknown => head.immutable,
     }
 }

@@ -172,7 +172,7 @@ impl Checks {
     /// and a new object of the name closes the row of the older one.
     fn somebody_deleted(&self, row: &SimRow, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
         let uid = &row.object().metadata.uid;
-        let Some(revisions) = cluster.revisions.get(&*uid.0).filter(|_| self.alone && !self.unaware) else {
+        let Some(revisions) = cluster.revisions.get(&*uid.0).filter(|_| !self.unaware) else {
             return Ok(());
         };
         let archiving = |revision: &&Arc<Revision>| self.kind_immutable || revision.says(IMMUTABLE);

@@ -141,17 +141,21 @@ fn life_after_a_refused_delete(row: Option<RowState>) -> Life {
 }
 
 #[test]
-fn an_eviction_that_an_earlier_life_began_is_not_taken_for_somebodys_deletion() {
+fn an_eviction_that_another_ingester_or_an_earlier_life_began_is_not_taken_for_somebodys_deletion() {
     let evicted = RowState {
         life: Life::Evicted,
         hash: Some(content_hash(&leaving(IMMUTABLE).object())),
         ..live("a", 5)
     };
-    assert_eq!(life_after_a_refused_delete(Some(evicted)), Life::Evicted);
+    assert_eq!(
+        life_after_a_refused_delete(Some(evicted)),
+        Life::Evicted,
+        "an earlier life"
+    );
     assert_eq!(
         life_after_a_refused_delete(None),
-        Life::Deleted,
-        "whoever was faster than our first delete was not us"
+        Life::Evicted,
+        "another ingester, which found our row and was faster"
     );
 }
 

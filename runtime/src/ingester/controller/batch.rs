@@ -285,7 +285,6 @@ impl Controller {
         let Item { uid, action, after } = item;
         let metrics = &self.metrics;
         metrics.count_written(outcome.written);
-        let changed = !matches!(outcome.written, Written::Unchanged | Written::Superseded);
         if outcome.written == Written::Superseded {
             self.forget_row(&uid);
             return self.retry(&uid, "superseded", Duration::ZERO, Resume::Decide);
@@ -302,13 +301,17 @@ impl Controller {
         self.report_problems(&uid, outcome);
         let now = self.now.elapsed;
         let entry = self.entries.get_mut(&uid).expect("entries in a batch exist");
-        entry.evicted_here |= changed && after.life == Life::Evicted;
         self.metrics.observe_lag(now - entry.arrived);
         entry.row = Some(Some(after));
         entry.write_unsure = false;
         if entry.overtaken {
             entry.arrived = now;
             self.release_quarantine(&uid);
+            // Of an object that went meanwhile, another ingester may have written the row since.
+            let entry = self.entries.get_mut(&uid).expect("entries in a batch exist");
+            if entry.outdates_rows() {
+                entry.row = None;
+            }
             self.enqueue(&uid);
         } else {
             self.apply_then(&uid, action.then);

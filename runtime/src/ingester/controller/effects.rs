@@ -160,7 +160,6 @@ impl Controller {
             EffectDone::FinalizersSet(Ok(object)) => self.on_finalizers_set(uid, object),
             EffectDone::Deleted(Ok(left)) => self.on_deleted(uid, left),
             EffectDone::Deleted(Err(error)) => {
-                self.on_delete_failed(uid, &error);
                 self.on_effect_failed(uid, "Failed to delete from the cluster", &error);
             }
             EffectDone::Got(Err(error)) => self.on_effect_failed(uid, "Failed to read from the cluster", &error),
@@ -276,24 +275,6 @@ impl Controller {
             self.removed.insert(uid.clone(), stored);
         }
         self.settle(uid);
-    }
-
-    /// A later deletion is known not to be ours only while no delete of ours has an unknown
-    /// outcome, and no earlier life of the ingester can have sent one: it may have died
-    /// between its delete and the release.
-    fn on_delete_failed(&mut self, uid: &Uid, error: &ClusterError) {
-        let entry = self.entries.get_mut(uid).expect("entries with effects exist");
-        match error {
-            ClusterError::Retryable { .. } => {
-                entry.delete_unsure = true;
-                entry.asked = Asked::Unknown;
-            }
-            ClusterError::Conflict(_) if entry.evicted_here && !entry.delete_unsure => entry.asked = Asked::Refused,
-            ClusterError::Conflict(_)
-            | ClusterError::NotFound(_)
-            | ClusterError::Expired(_)
-            | ClusterError::Refused(_) => {}
-        }
     }
 
     fn on_effect_failed(&mut self, uid: &Uid, what: &str, error: &ClusterError) {

@@ -124,11 +124,6 @@ pub(super) struct Entry {
     pub(super) asking: Option<Row>,
     pub(super) asked: Asked,
     pub(super) sent: Option<Sent>,
-    /// A delete of ours had an unknown outcome.
-    pub(super) delete_unsure: bool,
-    /// A write of this process made the row an evicted one: nobody before it can have asked
-    /// for the deletion that evicts.
-    pub(super) evicted_here: bool,
     /// A write of ours had an unknown outcome, and none was committed since.
     pub(super) write_unsure: bool,
     /// Position of the oldest event that is not settled.
@@ -155,8 +150,6 @@ impl Entry {
             asking: None,
             asked: Asked::Unknown,
             sent: None,
-            delete_unsure: false,
-            evicted_here: false,
             write_unsure: false,
             oldest,
             arrived,

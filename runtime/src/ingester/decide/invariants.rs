@@ -21,12 +21,7 @@ fn all_rows() -> Vec<Option<Row>> {
 
 fn all_contexts(row: Option<Row>) -> Vec<Context> {
     let mut contexts = Vec::new();
-    for asked in [
-        Asked::Unknown,
-        Asked::Refused,
-        Asked::Accepted(at(5)),
-        Asked::Accepted(at(6)),
-    ] {
+    for asked in [Asked::Unknown, Asked::Accepted(at(5)), Asked::Accepted(at(6))] {
         for (deletion_delay, finalizer_wait) in [(0, 0), (10, 0), (0, 10), (10, 10)] {
             for adopt_finalizers in [false, true] {
                 for confirmed in [None, row] {

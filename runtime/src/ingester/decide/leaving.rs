@@ -36,7 +36,7 @@ fn terminating_with_evicted_row_is_released_where_we_asked_for_it() {
         "somebody wrote after our delete"
     );
     assert_eq!(
-        decide(&observed, Some(&evicted), &asked(Asked::Refused)),
+        decide(&observed, Some(&evicted), &asked(Asked::Unknown)),
         action(stored(Life::Deleted), Then::Release)
     );
 }
@@ -180,7 +180,7 @@ fn once_others_have_let_go_the_row_gets_its_final_life_and_the_object_is_release
         action(stored(Life::Evicted), Then::Release)
     );
     assert_eq!(
-        last(Life::Evicted, Asked::Refused),
+        last(Life::Evicted, Asked::Unknown),
         action(stored(Life::Deleted), Then::Release)
     );
 }
