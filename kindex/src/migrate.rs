@@ -87,7 +87,9 @@ fn failure(error: &MigrateError) -> CommandError {
         MigrateError::Store(_) | MigrateError::Step { .. } | MigrateError::LockLost => {
             said.hint("what ran stays; once the cause is gone, the same command goes on from there")
         }
-        MigrateError::Unfit(_) => said.hint("mend what is named, and run the same command again"),
+        MigrateError::Unfit(_) | MigrateError::Broken(_) => {
+            said.hint("mend what is named, and run the same command again")
+        }
     }
 }
 

@@ -92,8 +92,8 @@ pub use direct::{Direct, DirectError};
 pub use explained::{Access, Plan, PlanStep};
 pub use maintenance::{Gone, GoneRow, Maintenance, Quarantined, RowImage, SideRow};
 pub use migration::{
-    AdoptOptions, Adopted, AdoptedKind, Applied, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
-    PendingStep, ScriptError, Unfit, Unfits,
+    AdoptOptions, Adopted, AdoptedKind, Applied, BrokenRows, BrokenTable, MigrateError, MigrateOptions, Migrated,
+    MigrationStanding, Migrations, PendingStep, ScriptError, Unfit, Unfits,
 };
 pub use outage::Outage;
 pub use page::Page;

@@ -38,7 +38,7 @@ pub(super) fn notice(recorded: &str, ours: &str) -> Option<String> {
     (recorded != ours).then(|| {
         format!(
             "the tables of the database were made from another schema text (checksum {recorded}) than this program's \
-             ({ours}): what is missing is made now, and what is there keeps its checks"
+             ({ours}): what is missing is made now, and `kindex migrate` renews the checks of what is there"
         )
     })
 }

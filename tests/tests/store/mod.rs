@@ -49,6 +49,7 @@ mod agreement;
 mod backfill;
 mod broken_json;
 mod changes;
+mod checks;
 mod collection;
 mod concurrent;
 mod conditions;

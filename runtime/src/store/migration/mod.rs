@@ -25,7 +25,7 @@ use super::{Dialect, MetadataStorage as _, StoreError};
 use crate::kind::Migration;
 use crate::progress::Progress;
 
-pub use adopt::{AdoptOptions, Adopted, AdoptedKind, Unfit, Unfits};
+pub use adopt::{AdoptOptions, Adopted, AdoptedKind, BrokenRows, BrokenTable, Unfit, Unfits};
 pub use script::ScriptError;
 pub use window::{Applied, MigrationStanding};
 
@@ -99,6 +99,9 @@ pub enum MigrateError {
     /// The tables of another program hold what ours cannot.
     #[error("{0}")]
     Unfit(Unfits),
+    /// All else is done, and tables keep the check of an older program.
+    #[error("{0}")]
+    Broken(BrokenRows),
     /// Somebody else migrates now: the connection that held the lock is gone.
     #[error("the lock of the one who migrates was lost: the connection that held it was closed")]
     LockLost,
@@ -117,7 +120,8 @@ pub trait Migrations: Send + Sync {
     async fn pending(&self) -> Result<Vec<PendingStep>, MigrateError>;
 
     /// Runs what the database lacks. Waits where another one migrates, and goes on where an
-    /// earlier run ended. An empty database gets the program's schema at once.
+    /// earlier run ended. An empty database gets the program's schema at once. The checks of tables that an older
+    /// program made are replaced in the end.
     ///
     /// # Guarantees
     /// A migration is remembered as finished only once all its steps have run. Of several that
@@ -158,6 +162,7 @@ impl<D: Driver> Migrations for SqlStore<D> {
         let applied = self.applied().await?;
         let first = match window::judge(&applied, self.registry.migrations) {
             MigrationStanding::Behind { first } => first,
+            MigrationStanding::Current => return self.pending_checks().await,
             standing => {
                 return standing
                     .refusal(self.registry.migrations)
@@ -183,6 +188,7 @@ impl<D: Driver> Migrations for SqlStore<D> {
                     }),
             );
         }
+        pending.extend(self.pending_checks().await?);
         Ok(pending)
     }
 
@@ -206,6 +212,7 @@ impl<D: Driver> Migrations for SqlStore<D> {
         // Kindex's own tables, which no migration names, and a note of what the tables are now: programs whose account
         // may only read and write find all that they need.
         self.prepare().await?;
+        self.renew_checks(&mut lock, progress).await?;
         Ok(migrated)
     }
 

@@ -3,11 +3,12 @@
 //! read from the tables themselves each time, so that a run goes on wherever another one broke off.
 //!
 //! `definition` reads what is wanted, `alter` compares, both pure; `check` asks whether all values
-//! fit before anything is changed; `rows` takes up the rows.
+//! fit before anything is changed; `rows` takes up the rows. `renew` is for the tables of an older program of ours.
 
 mod alter;
 mod check;
 mod definition;
+mod renew;
 mod rows;
 mod sql;
 mod unfit;
@@ -32,6 +33,7 @@ use crate::kind::Kind;
 use crate::progress::Progress;
 use alter::Change;
 use definition::{Definition, definitions};
+pub use renew::{BrokenRows, BrokenTable};
 pub use unfit::Unfit;
 
 /// The number under which the table of migrations remembers an adoption.
