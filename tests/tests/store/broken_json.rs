@@ -1,16 +1,27 @@
 //! What the column of texts takes: every object as deep as clusters have them, and from others nothing that is no
 //! JSON. What the store itself is given was read as JSON before.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use kindex_runtime::object::{Object, Uid};
-use kindex_runtime::store::{Address, SqlitePlace};
+use kindex_runtime::progress::Untold;
+use kindex_runtime::store::{Address, Life, SqlitePlace};
+use kindex_runtime::verify::{Class, Difference, Finding, Options, Sides, verify};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::backend::Backend;
-use super::widget::{WIDGET, Widget, at, widget};
+use super::shelf::Shelf;
+use super::widget::{REGISTRY, WIDGET, Widget, at, widget};
+use crate::harness::require::passed_over;
 use serde_json::{Value, json};
 
-scenarios!(objects_of_any_depth_are_stored, nobody_stores_a_broken_text,);
+scenarios!(
+    objects_of_any_depth_are_stored,
+    nobody_stores_a_broken_text,
+    verify_finds_the_broken_text_that_a_server_takes,
+);
 
 /// Levels around the limits of MariaDB's reader, MySQL's and, at last, SQLite's.
 const DEPTHS: [usize; 8] = [1, 29, 30, 31, 98, 99, 100, 990];
@@ -85,6 +96,48 @@ async fn nobody_stores_a_broken_text(backend: Backend) {
         assert!(door.takes(&object.uid, &right.to_string()).await, "a right one is");
         door.close().await;
     }
+}
+
+/// What MariaDB's reader passes over inside of an object, and no other does.
+const PASSED_OVER: [&str; 5] = [r#""\x""#, "1.", "-", "1e", r#""\u00e9\q""#];
+
+async fn verify_finds_the_broken_text_that_a_server_takes(backend: Backend) {
+    let Some(mut door) = Door::open(&backend).await else {
+        return passed_over("a database in memory can be opened by nobody but its store");
+    };
+    for (number, value) in PASSED_OVER.into_iter().enumerate() {
+        let uid = format!("u{number}");
+        let object = widget(&uid, &uid, 1).spec(json!({"free": "here"}));
+        // No object is in the cluster that would tell.
+        backend.write(object.store(Life::Evicted, false), at(0)).await;
+        let text = object.text().replacen("\"here\"", value, 1);
+        assert!(Object::parse_str(&text).is_err(), "{text}");
+        let taken = door.takes(&uid, &text).await;
+        let found = found(&backend).await;
+        assert_eq!(found.contains(&uid), taken, "{text}: {found:?}");
+    }
+    door.close().await;
+}
+
+/// Uids of rows whose texts are no objects.
+async fn found(backend: &Backend) -> Vec<String> {
+    let sides = Sides {
+        platform: REGISTRY.platform,
+        cluster: Arc::new(Shelf::default()),
+        storage: backend.store.clone(),
+    };
+    let options = Options {
+        settle: Duration::from_millis(5),
+        ..Options::default()
+    };
+    let mut uids = Vec::new();
+    let mut take = |finding: Finding| {
+        let no_object = |one: &Difference| one.class == Class::Payload && one.detail.contains("is no object");
+        uids.extend(finding.differences.iter().any(no_object).then_some(finding.uid));
+    };
+    let checked = verify(&sides, &WIDGET, &options, &Untold, &mut take).await;
+    checked.expect("both sides answer");
+    uids
 }
 
 /// A connection beside the store.
