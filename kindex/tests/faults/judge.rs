@@ -1,16 +1,18 @@
 //! The judgement after a scenario: `kindex verify` finds nothing, every object that the
 //! load ever made is in SQL as the cluster last confirmed it, and nothing counts as lost.
 
+use std::fmt;
 use std::process::{Command, Output};
 use std::time::Instant;
 
+use kindex_runtime::object::ResourceVersion;
 use kindex_runtime::store::{Life, Stored};
 use kindex_tests::patience::PATIENCE;
 use serde_json::Value;
 
 use super::database::Database;
 use super::ingester::KINDEX;
-use super::load::{End, Line};
+use super::load::{self, End, KINDS, Ledger, Line};
 use super::stage::Stage;
 
 /// Ends the load and judges; how many objects were judged.
@@ -29,15 +31,89 @@ pub(crate) fn judge(stage: &mut Stage) -> usize {
         );
         said = verify(stage);
     }
-    for line in &ledger {
-        stage.eventually(&format!("the row of {line:?}"), |stage| {
-            let row = stage.runtime.block_on(stage.storage.get_by_id(line.kind, &line.uid));
-            matches!(row, Ok(Some(row)) if is_kept(line, &row))
-        });
-    }
+    nothing_is_stale(stage, &ledger);
     stage.wait_until_ready();
     assert_eq!(stage.ingester.lost(), 0.0, "nothing is counted as lost");
-    ledger.len()
+    ledger.lines.len() + ledger.held.len()
+}
+
+/// What SQL does not hold as the cluster had it last.
+#[derive(Debug)]
+pub(crate) struct Stale {
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) end: End,
+    /// The version that the cluster confirmed last.
+    pub(crate) last: String,
+    /// What the row holds instead, if there is one.
+    pub(crate) held: Option<(ResourceVersion, Life)>,
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, end, .. } = self;
+        write!(f, "{kind} {name}: {end:?}, the cluster had version {}; ", self.last)?;
+        match self.held {
+            Some((version, life)) => write!(f, "SQL holds {version}, {life:?}"),
+            None => f.write_str("SQL has no row"),
+        }
+    }
+}
+
+/// SQL has the last version of everything, whether it lives, was deleted or archived. An ingester that has settled what
+/// came after all of it has nothing left to do: what is stale then stays stale.
+fn nothing_is_stale(stage: &mut Stage, ledger: &Ledger) {
+    let markers = KINDS.map(|name| {
+        let kind = load::find(&stage.registry, name);
+        let name = format!("after-all-{}", kind.singular);
+        (kind, stage.create_at(kind, &load::guarded(kind, &name, 0)))
+    });
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let settled = stage.ingester.metrics().is_some_and(|metrics| {
+            markers.iter().all(|(kind, version)| {
+                let labels = [("kind", kind.name)];
+                metrics.sum_of("kindex_ingester_settled_resource_version", &labels) >= *version
+            })
+        });
+        let found = stale(stage, ledger);
+        if found.is_empty() {
+            return;
+        }
+        let report = report(stage, &found);
+        assert!(!settled && Instant::now() < deadline, "{report}");
+    }
+}
+
+fn stale(stage: &Stage, ledger: &Ledger) -> Vec<Stale> {
+    let row = |kind, uid| {
+        let row = stage.runtime.block_on(stage.storage.get_by_id(kind, uid));
+        row.expect("readable")
+    };
+    let lines = ledger.lines.iter();
+    let lines = lines.filter_map(|line| line_is_stale(line, row(line.kind, &line.uid).as_ref()));
+    let held = ledger.held.iter();
+    lines
+        .chain(held.filter_map(|held| held.stale(row(held.kind, &held.uid).as_ref())))
+        .collect()
+}
+
+/// How many there are, which, and what was logged of the first.
+fn report(stage: &Stage, found: &[Stale]) -> String {
+    let of = |end| found.iter().filter(|stale| stale.end == end).count();
+    let named: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let logged = found
+        .first()
+        .map(|stale| stage.logged(&format!("default/{}", stale.name)));
+    format!(
+        "{} objects are stale in SQL: {} deleted, {} archived, {} live\n{}\n{}",
+        found.len(),
+        of(End::Deleted),
+        of(End::Evicted),
+        of(End::Alive),
+        named.join("\n"),
+        logged.unwrap_or_default()
+    )
 }
 
 /// `kindex verify`, which reads past every proxy.
@@ -58,17 +134,21 @@ fn run_verify(stage: &Stage, database: [&str; 2]) -> Output {
     command.output().expect("kindex runs")
 }
 
-/// Whether the row holds what the cluster last confirmed, in the life that its end asks for.
-fn is_kept(line: &Line, row: &Stored) -> bool {
-    let life = match line.end {
-        End::Alive => Life::Live,
-        End::Deleted => Life::Deleted,
-        End::Evicted => Life::Evicted,
+/// The row must hold what the cluster last confirmed, in the life that its end asks for.
+fn line_is_stale(line: &Line, row: Option<&Stored>) -> Option<Stale> {
+    let is_kept = |row: &Stored| {
+        let text: Value = serde_json::from_str(row.object.text()).expect("rows hold JSON");
+        let metadata = &row.object.metadata;
+        row.life == line.end.life()
+            && text["spec"] == line.spec
+            && metadata.labels.iter().eq(&line.labels)
+            && metadata.annotations.iter().eq(&line.annotations)
     };
-    let text: Value = serde_json::from_str(row.object.text()).expect("rows hold JSON");
-    let metadata = &row.object.metadata;
-    row.life == life
-        && text["spec"] == line.spec
-        && metadata.labels.iter().eq(&line.labels)
-        && metadata.annotations.iter().eq(&line.annotations)
+    (!row.is_some_and(is_kept)).then(|| Stale {
+        kind: line.kind.name,
+        name: line.name.clone(),
+        end: line.end,
+        last: line.version.clone(),
+        held: row.map(|row| (row.object.metadata.resource_version, row.life)),
+    })
 }

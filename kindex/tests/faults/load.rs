@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kindex_runtime::kind::{Kind, Registry};
 use kindex_runtime::object::Uid;
+use kindex_runtime::store::Life;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use rand::rngs::StdRng;
@@ -17,13 +18,19 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::held::{Controller, Held};
+
 const WORKERS: u64 = 3;
+/// Controllers of others beside them.
+const CONTROLLERS: u64 = 4;
 /// Between two calls of a worker: enough load to have a batch under way at any moment.
 const PERIOD: Duration = Duration::from_millis(8);
 /// Objects that a worker keeps alive.
 const ALIVE_MAX: usize = 60;
 /// The kinds that are used; others stay quiet.
-const KINDS: [&str; 3] = ["Project", "Model", "PipelineRun"];
+pub(crate) const KINDS: [&str; 3] = ["Project", "Model", "PipelineRun"];
+/// Those that others hold: of these kinds, whose status has a message.
+const HELD_KINDS: [&str; 2] = ["Project", "PipelineRun"];
 
 /// What a worker has done to an object in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +43,23 @@ pub(crate) enum End {
     Evicted,
 }
 
+impl End {
+    /// What the row says then.
+    pub(crate) fn life(self) -> Life {
+        match self {
+            Self::Alive => Life::Live,
+            Self::Deleted => Life::Deleted,
+            Self::Evicted => Life::Evicted,
+        }
+    }
+}
+
 /// One line of the ledger: the last that the cluster has confirmed.
-#[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) kind: &'static Kind,
     pub(crate) name: String,
     pub(crate) uid: Uid,
+    pub(crate) version: String,
     pub(crate) spec: Value,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) annotations: BTreeMap<String, String>,
@@ -52,6 +70,15 @@ pub(crate) struct Line {
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<Vec<Line>>>,
+    controllers: Vec<JoinHandle<Vec<Held>>>,
+}
+
+/// What the cluster has confirmed in the end.
+pub(crate) struct Ledger {
+    /// Of the workers' objects.
+    pub(crate) lines: Vec<Line>,
+    /// Of those that others held.
+    pub(crate) held: Vec<Held>,
 }
 
 impl Load {
@@ -68,23 +95,37 @@ impl Load {
             };
             runtime.spawn(worker.run(stop.clone()))
         });
+        let held = HELD_KINDS.map(|name| find(registry, name));
+        let _context = runtime.enter();
+        let controllers = (0..CONTROLLERS).map(|number| {
+            let controller = Controller::new(number, client.clone(), held.to_vec());
+            runtime.spawn(controller.run(stop.clone()))
+        });
         Self {
             workers: workers.collect(),
+            controllers: controllers.collect(),
             stop,
         }
     }
 
     /// Ends it; what the cluster has confirmed.
-    pub(crate) fn stop(self, runtime: &Runtime) -> Vec<Line> {
+    pub(crate) fn stop(self, runtime: &Runtime) -> Ledger {
         self.stop.store(true, Ordering::Relaxed);
-        let ended = self.workers.into_iter().map(|worker| runtime.block_on(worker));
-        ended
-            .flat_map(|ledger| ledger.expect("no call to the cluster fails"))
-            .collect()
+        Ledger {
+            lines: ended(runtime, self.workers),
+            held: ended(runtime, self.controllers),
+        }
     }
 }
 
-fn find(registry: &Registry, name: &str) -> &'static Kind {
+fn ended<T>(runtime: &Runtime, tasks: Vec<JoinHandle<Vec<T>>>) -> Vec<T> {
+    let ended = tasks.into_iter().map(|task| runtime.block_on(task));
+    ended
+        .flat_map(|all| all.expect("no call to the cluster fails"))
+        .collect()
+}
+
+pub(crate) fn find(registry: &Registry, name: &str) -> &'static Kind {
     let found = registry.kinds.iter().find(|kind| kind.name == name);
     found.expect("the kind is declared")
 }
@@ -160,6 +201,7 @@ impl Worker {
             kind,
             name,
             uid: Uid::from(created.metadata.uid.as_deref().expect("the cluster gives uids")),
+            version: String::new(),
             spec: Value::Null,
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
@@ -216,6 +258,7 @@ impl Worker {
 
 impl Line {
     fn confirm(&mut self, object: DynamicObject) {
+        self.version = object.metadata.resource_version.expect("the cluster gives versions");
         self.spec = object.data["spec"].clone();
         self.labels = object.metadata.labels.unwrap_or_default();
         self.annotations = object.metadata.annotations.unwrap_or_default();

@@ -5,6 +5,7 @@
 
 mod database;
 mod galera;
+mod held;
 mod ingester;
 mod judge;
 mod kills;

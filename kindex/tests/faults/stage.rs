@@ -156,10 +156,49 @@ impl Stage {
     }
 
     pub(crate) fn create(&self, kind: &Kind, object: &DynamicObject) -> Uid {
+        let created = self.created(kind, object).metadata;
+        Uid::from(created.uid.expect("the cluster gives uids").as_str())
+    }
+
+    /// Creates an object; the version that the cluster gave it.
+    pub(crate) fn create_at(&self, kind: &Kind, object: &DynamicObject) -> f64 {
+        let created = self.created(kind, object).metadata;
+        let version = created.resource_version.expect("the cluster gives versions");
+        version.parse().expect("versions are numbers")
+    }
+
+    fn created(&self, kind: &Kind, object: &DynamicObject) -> DynamicObject {
         let api = load::api(&self.client, kind);
         let created = self.runtime.block_on(api.create(&PostParams::default(), object));
-        let created = created.expect("the cluster creates");
-        Uid::from(created.metadata.uid.expect("the cluster gives uids").as_str())
+        created.expect("the cluster creates")
+    }
+
+    /// What all ingesters logged of an object, in order of time.
+    pub(crate) fn logged(&self, object: &str) -> String {
+        let files = std::fs::read_dir(self.directory.path()).expect("readable").flatten();
+        let logs = files.filter_map(|file| {
+            let name = file
+                .file_name()
+                .into_string()
+                .ok()
+                .filter(|name| name.ends_with(".log"))?;
+            Some((name, std::fs::read_to_string(file.path()).ok()?))
+        });
+        let lines = logs.flat_map(|(name, text)| {
+            let is_named = |line: &&str| {
+                line.split_whitespace()
+                    .any(|word| word.strip_prefix("object=") == Some(object))
+            };
+            let named: Vec<String> = text
+                .lines()
+                .filter(is_named)
+                .map(|line| format!("{line} ({name})"))
+                .collect();
+            named
+        });
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort();
+        lines.join("\n")
     }
 
     /// Lets the load go on for a while.
