@@ -8,6 +8,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, Client, Config};
 
+use kindex_cluster::Token;
 use kindex_runtime::kind::Kind;
 
 use crate::error::{CommandError, CommandResult, chain};
@@ -29,6 +30,13 @@ impl Access {
             client: Client::try_from(config.clone())?,
             config,
         })
+    }
+
+    /// The same way with another token.
+    pub(crate) fn with_token(&self, token: &Token) -> Result<Self, kube::Error> {
+        let mut config = self.config.clone();
+        config.auth_info.token = Some(token.secret().to_owned().into());
+        Self::new(config)
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Embedded {
     pub address: SocketAddr,
     /// Of every request but those for health.
     pub token: Token,
+    /// By which the ingester is known.
+    pub ingester_token: Token,
 }
 
 impl Embedded {
@@ -31,6 +33,7 @@ impl Embedded {
         let here = Self {
             address: listener.local_addr().expect("bound"),
             token: cluster.token().clone(),
+            ingester_token: cluster.ingester_token().clone(),
         };
         let serving = tokio::spawn(async move { cluster.serve(listener, shutdown).await.expect("the cluster serves") });
         (here, serving)

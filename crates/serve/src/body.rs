@@ -1,4 +1,4 @@
-//! The body of a request as a whole: within a size, and as fast as [`BodyPace`] wants it.
+//! The body of a request as a whole: within a size and a budget, and as fast as [`BodyPace`] wants it.
 
 use std::error::Error;
 
@@ -7,6 +7,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
+use crate::budget::{Claim, NoRoom};
 use crate::pace::BodyPace;
 
 /// Why there is no body.
@@ -18,6 +19,9 @@ pub enum BodyError {
     /// It does not come fast enough.
     #[error("the body of the request comes too slowly")]
     TooSlow,
+    /// The bodies of all requests together are as large as they may be.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// Its client broke off.
     #[error("{0}")]
     Broken(#[source] Box<dyn Error + Send + Sync>),
@@ -25,10 +29,14 @@ pub enum BodyError {
 
 /// Reads a body. One that says that it is too large is not begun.
 ///
+/// # Guarantees
+/// What is held of the body is claimed while it comes, and for as long as anybody has the bytes that are returned.
+///
 /// # Errors
-/// A body that is too large, too slow or not whole.
-pub async fn read<B>(body: B, pace: &BodyPace, bytes_max: usize) -> Result<Bytes, BodyError>
+/// A body that is too large, too slow or not whole, and one for which there is no room.
+pub async fn read<B, K>(body: B, pace: &BodyPace, bytes_max: usize, mut claim: Claim<K>) -> Result<Bytes, BodyError>
 where
+    K: Ord + Clone + Send + 'static,
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
@@ -41,7 +49,7 @@ where
         let due = pace.due(began, whole.len());
         let frame = timeout_at(due, body.frame()).await.map_err(|_| BodyError::TooSlow)?;
         let Some(frame) = frame else {
-            return Ok(whole.freeze());
+            return Ok(Bytes::from_owner(Claimed { whole, _claim: claim }));
         };
         let frame = frame.map_err(|error| BodyError::Broken(error.into()))?;
         // Trailers are no part of what is read.
@@ -49,7 +57,22 @@ where
         if whole.len() + data.len() > bytes_max {
             return Err(BodyError::TooLarge(bytes_max));
         }
+        whole.reserve(data.len());
+        // More than its length: as much as the memory that it takes.
+        claim.hold(whole.capacity())?;
         whole.extend_from_slice(&data);
+    }
+}
+
+/// A body, and its part of the budget.
+struct Claimed<K: Ord + Clone> {
+    whole: BytesMut,
+    _claim: Claim<K>,
+}
+
+impl<K: Ord + Clone> AsRef<[u8]> for Claimed<K> {
+    fn as_ref(&self) -> &[u8] {
+        &self.whole
     }
 }
 
@@ -63,6 +86,7 @@ mod tests {
     use http_body_util::{Full, StreamBody};
 
     use super::*;
+    use crate::budget::Budget;
 
     fn pace() -> BodyPace {
         BodyPace {
@@ -82,7 +106,7 @@ mod tests {
                 (second < 60).then(|| (Ok::<_, std::io::Error>(Frame::data(data)), second + 1))
             });
             let body = StreamBody::new(Box::pin(body));
-            let read = read(body, &pace(), 10_000).await;
+            let read = read(body, &pace(), 10_000, Budget::new(1 << 20).claim(())).await;
             assert_eq!(read.is_ok(), is_read, "{bytes_a_second}");
             assert!(is_read || matches!(read, Err(BodyError::TooSlow)));
         }
@@ -91,6 +115,34 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_is_too_large_is_refused() {
         let body = Full::new(Bytes::from_static(&[b'x'; 11]));
-        assert!(matches!(read(body, &pace(), 10).await, Err(BodyError::TooLarge(10))));
+        let read = read(body, &pace(), 10, Budget::new(1 << 20).claim(())).await;
+        assert!(matches!(read, Err(BodyError::TooLarge(10))));
+    }
+
+    #[tokio::test]
+    async fn a_body_counts_until_nobody_has_its_bytes() {
+        const BODY_BYTES: usize = 100_000;
+        let budget = Budget::new(8 * BODY_BYTES);
+        let mut bodies = Vec::new();
+        let read = async |caller| {
+            let body = Full::new(Bytes::from(vec![b'x'; BODY_BYTES]));
+            read(body, &pace(), BODY_BYTES, budget.claim(caller)).await
+        };
+        let refused = loop {
+            match read("many").await {
+                Ok(body) => bodies.push(body),
+                Err(refused) => break refused,
+            }
+        };
+        assert!(matches!(refused, BodyError::NoRoom(_)));
+        assert!((1..=4).contains(&bodies.len()), "{} bodies", bodies.len());
+        assert!(budget.bytes() >= bodies.len() * BODY_BYTES);
+        let other = read("other").await.expect("others have room");
+        let part = bodies[0].slice(10..20);
+        bodies.clear();
+        drop(other);
+        assert!(budget.bytes() >= BODY_BYTES, "a part keeps the whole");
+        drop(part);
+        assert_eq!(budget.bytes(), 0);
     }
 }

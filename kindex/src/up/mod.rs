@@ -49,7 +49,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     let ingestion = Arc::new(Ingestion::start(
         &platform.registry,
         &setup,
-        &place.access,
+        &place.ingester,
         Division::Alone,
     )?);
     tasks.spawn(health::serve(health_listener, ingestion.clone(), stop.clone()));
@@ -115,6 +115,8 @@ async fn work(platform: &Platform, args: &UpArgs, place: &ClusterPlace, ingestio
 /// The cluster of a run.
 struct ClusterPlace {
     access: Access,
+    /// The same for the ingester, who has places of its own in the embedded cluster.
+    ingester: Access,
     /// For people: where it is.
     server: String,
     kubeconfig: std::path::PathBuf,
@@ -124,6 +126,7 @@ impl ClusterPlace {
     async fn yours(path: &Path) -> CommandResult<Self> {
         let access = client::from_file(path).await?;
         Ok(Self {
+            ingester: access.clone(),
             access,
             server: "the one of your kubeconfig".to_owned(),
             kubeconfig: path.to_owned(),
@@ -144,6 +147,7 @@ impl ClusterPlace {
             CommandError::failure(format_args!("{}: {}", database.display(), chain(&error)))
                 .hint("is it a cluster of `kindex up`, and may you write to it? --data-dir names another directory")
         })?;
+        let ingester_token = cluster.ingester_token().clone();
         let path = data_dir.write_kubeconfig(&kubeconfig(address, &token))?;
         let stopped = stop.clone().cancelled_owned();
         tasks.spawn(async move {
@@ -153,6 +157,7 @@ impl ClusterPlace {
         });
         let access = client::from_file(&path).await?;
         Ok(Self {
+            ingester: access.with_token(&ingester_token).map_err(CommandError::failure)?,
             access,
             server: format!("http://{address}"),
             kubeconfig: path,

@@ -38,6 +38,8 @@ pub enum TurnedAway {
     Rate,
     /// Its body came too slowly.
     SlowBody,
+    /// The bodies under way take as much memory as they may.
+    BodyBytes,
     /// There are as many watches as may be.
     Watches,
 }
@@ -97,6 +99,7 @@ impl Figures {
             TurnedAway::InFlight => "in_flight",
             TurnedAway::Rate => "rate",
             TurnedAway::SlowBody => "slow_body",
+            TurnedAway::BodyBytes => "body_bytes",
             TurnedAway::Watches => "watches",
         };
         self.turned_away.with_label_values(&[why])
@@ -143,6 +146,7 @@ impl Default for Figures {
             TurnedAway::InFlight,
             TurnedAway::Rate,
             TurnedAway::SlowBody,
+            TurnedAway::BodyBytes,
             TurnedAway::Watches,
         ];
         let _shown = causes.map(|why| figures.of(why));

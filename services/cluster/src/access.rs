@@ -61,8 +61,29 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Refuses a request by its head.
-pub(crate) fn check(token: &Token, address: SocketAddr, head: &Parts) -> Result<(), Status> {
+/// What callers may show.
+#[derive(Clone, Debug)]
+pub(crate) struct Tokens {
+    /// Every caller.
+    pub(crate) callers: Token,
+    /// The ingester of this process: of as many rights, and with places of its own.
+    pub(crate) ingester: Token,
+}
+
+/// Who sends a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Holder {
+    /// Somebody with the token of all, or without where none is needed.
+    Anybody,
+    /// Who has the ingester's token.
+    Ingester,
+}
+
+/// Who sends a request, by its head alone.
+///
+/// # Errors
+/// What a page may have sent, and what shows no token.
+pub(crate) fn check(tokens: &Tokens, address: SocketAddr, head: &Parts) -> Result<Holder, Status> {
     let hosts = if address.ip().is_loopback() {
         Hosts::Loopback
     } else {
@@ -70,10 +91,12 @@ pub(crate) fn check(token: &Token, address: SocketAddr, head: &Parts) -> Result<
     };
     browser::check(&head.method, &head.uri, &head.headers, hosts).map_err(Status::from_a_page)?;
     let needs_no_token = request::parse_path(head.uri.path()) == Target::Health;
-    if needs_no_token || shown(&head.headers).is_some_and(|shown| token.is(&shown)) {
-        return Ok(());
+    match shown(&head.headers) {
+        Some(shown) if tokens.ingester.is(&shown) => Ok(Holder::Ingester),
+        Some(shown) if tokens.callers.is(&shown) => Ok(Holder::Anybody),
+        Some(_) | None if needs_no_token => Ok(Holder::Anybody),
+        Some(_) | None => Err(Status::unauthorized()),
     }
-    Err(Status::unauthorized())
 }
 
 /// The token of a request: a bearer's, or the password where the address of the server has one. kubectl sends tokens
@@ -115,13 +138,21 @@ mod tests {
     use super::*;
 
     fn code(authorization: Option<&str>, path: &str) -> u16 {
-        let token = Token::read(&"a1".repeat(16)).unwrap();
+        checked(authorization, path).map_or_else(|status| status.code, |_| 200)
+    }
+
+    fn checked(authorization: Option<&str>, path: &str) -> Result<Holder, Status> {
+        let token = |pair: &str| Token::read(&pair.repeat(16)).unwrap();
+        let tokens = Tokens {
+            callers: token("a1"),
+            ingester: token("b2"),
+        };
         let mut request = Request::get(path).header("host", "127.0.0.1");
         if let Some(value) = authorization {
             request = request.header("authorization", value);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
-        check(&token, ([127, 0, 0, 1], 1).into(), &head).map_or_else(|status| status.code, |()| 200)
+        check(&tokens, ([127, 0, 0, 1], 1).into(), &head)
     }
 
     #[test]
@@ -154,6 +185,16 @@ mod tests {
         ] {
             assert_eq!(code(Some(&wrong), "/api"), 401, "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_ingester_is_who_shows_its_token() {
+        let bearer = |pair: &str| format!("Bearer {}", pair.repeat(16));
+        for path in ["/api", "/healthz"] {
+            assert_eq!(checked(Some(&bearer("b2")), path).unwrap(), Holder::Ingester, "{path}");
+            assert_eq!(checked(Some(&bearer("a1")), path).unwrap(), Holder::Anybody, "{path}");
+        }
+        assert_eq!(checked(Some(&bearer("c3")), "/healthz").unwrap(), Holder::Anybody);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kindex_serve::watches::Watches;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Token;
+use crate::access::Tokens;
 use crate::namespaces::Namespaces;
 use crate::registry::Registry;
 use crate::store::Store;
@@ -22,7 +22,7 @@ pub(crate) struct Api {
     pub(crate) registry: Arc<Registry>,
     pub(crate) namespaces: Arc<Namespaces>,
     pub(crate) turns: Arc<Turns>,
-    pub(crate) token: Token,
+    pub(crate) tokens: Tokens,
     pub(crate) clock: Clock,
     pub(crate) watches: Watches,
     pub(crate) shutdown: CancellationToken,

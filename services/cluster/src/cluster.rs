@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteSynchronous;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Token;
+use crate::access::{Token, Tokens};
 use crate::admit::Author;
 use crate::api::{Api, Clock};
 use crate::builtin::FIRST_NAMESPACES;
@@ -142,7 +142,10 @@ impl Cluster {
             registry,
             namespaces,
             turns: Arc::new(Turns::new()),
-            token: options.token.unwrap_or_else(Token::random),
+            tokens: Tokens {
+                callers: options.token.unwrap_or_else(Token::random),
+                ingester: Token::random(),
+            },
             clock: options.clock,
             watches: Watches::new(options.limits.watches),
             shutdown: CancellationToken::new(),
@@ -159,7 +162,13 @@ impl Cluster {
 
     /// What callers show.
     pub fn token(&self) -> &Token {
-        &self.api.token
+        &self.api.tokens.callers
+    }
+
+    /// What the ingester shows that works in the same process: it has places of its own, so that nobody else's requests
+    /// keep it waiting. Another one at each start.
+    pub fn ingester_token(&self) -> &Token {
+        &self.api.tokens.ingester
     }
 
     /// Tells the registry and the namespaces what is stored.

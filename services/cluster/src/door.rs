@@ -10,16 +10,16 @@ use hyper::Method;
 use hyper::body::Incoming;
 use kindex_serve::BodyPace;
 use kindex_serve::body::{self, BodyError};
+use kindex_serve::budget::Budget;
 use kindex_serve::gate::{Gate, Place};
 use kindex_serve::watches::WatchLimits;
 
+use crate::access::Holder;
 use crate::request::Target;
 use crate::status::Status;
 
 /// The largest body that is read.
 const BODY_MAX_BYTES: usize = 3 * 1024 * 1024;
-/// What Kindex's ingester calls itself.
-const INGESTER: &str = "kindex-ingester";
 /// The group of leases.
 const LEASES: &str = "coordination.k8s.io";
 /// So much of a program's name tells it from others.
@@ -36,6 +36,8 @@ pub struct Limits {
     pub idle: Duration,
     /// How fast bodies have to come.
     pub body: BodyPace,
+    /// Bytes of the bodies of all requests under way together; of leases and of the ingester as many beside these.
+    pub body_bytes: usize,
     /// Requests at once, a watch until it has begun.
     pub requests: usize,
     /// The same for leases, and for the ingester.
@@ -53,6 +55,7 @@ impl Default for Limits {
             first: Duration::from_secs(10),
             idle: Duration::from_secs(120),
             body: BodyPace::default(),
+            body_bytes: 128 * 1024 * 1024,
             requests: 400,
             requests_aside: 50,
             patience: Duration::from_secs(10),
@@ -70,16 +73,39 @@ impl Default for Limits {
 pub(crate) struct Caller {
     address: IpAddr,
     program: String,
+    holder: Holder,
 }
 
 impl Caller {
-    /// Programs of one machine are told apart by what they call themselves.
-    pub(crate) fn new(address: IpAddr, user_agent: Option<&str>) -> Self {
+    /// Programs of one machine are told apart by what they call themselves, which gives them nothing but a share: the
+    /// ingester is told by its token.
+    pub(crate) fn new(address: IpAddr, user_agent: Option<&str>, holder: Holder) -> Self {
         let agent = user_agent.unwrap_or_default();
         let program = agent.split(['/', ' ']).next().unwrap_or_default();
         Self {
             address,
             program: program.chars().take(PROGRAM_MAX_BYTES).collect(),
+            holder,
+        }
+    }
+}
+
+/// Which places, and which budget of bytes, a request takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lane {
+    Health,
+    Leases,
+    Ingester,
+    Others,
+}
+
+impl Lane {
+    fn of(target: &Target, caller: &Caller) -> Self {
+        match target {
+            Target::Health => Self::Health,
+            Target::Resource(path) if path.group == LEASES => Self::Leases,
+            _ if caller.holder == Holder::Ingester => Self::Ingester,
+            _ => Self::Others,
         }
     }
 }
@@ -87,6 +113,8 @@ impl Caller {
 /// The places of requests.
 pub(crate) struct Door {
     body: BodyPace,
+    bodies: Arc<Budget<Caller>>,
+    bodies_aside: Arc<Budget<Caller>>,
     requests: Arc<Gate<Caller>>,
     leases: Arc<Gate<Caller>>,
     ingester: Arc<Gate<Caller>>,
@@ -96,6 +124,8 @@ impl Door {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             body: limits.body,
+            bodies: Budget::new(limits.body_bytes),
+            bodies_aside: Budget::new(limits.body_bytes),
             requests: Gate::new(limits.requests, limits.patience),
             leases: Gate::new(limits.requests_aside, limits.patience),
             ingester: Gate::new(limits.requests_aside, limits.patience),
@@ -103,25 +133,36 @@ impl Door {
     }
 
     /// The body of a request. What only reads has none, whatever is sent.
-    pub(crate) async fn read(&self, method: &Method, incoming: Incoming) -> Result<Bytes, Status> {
+    pub(crate) async fn read(
+        &self,
+        method: &Method,
+        target: &Target,
+        caller: &Caller,
+        incoming: Incoming,
+    ) -> Result<Bytes, Status> {
         if matches!(*method, Method::GET | Method::HEAD) {
             return Ok(Bytes::new());
         }
-        let whole = body::read(incoming, &self.body, BODY_MAX_BYTES).await;
+        let budget = match Lane::of(target, caller) {
+            Lane::Leases | Lane::Ingester => &self.bodies_aside,
+            Lane::Health | Lane::Others => &self.bodies,
+        };
+        let whole = body::read(incoming, &self.body, BODY_MAX_BYTES, budget.claim(caller.clone())).await;
         whole.map_err(|error| match error {
             BodyError::TooLarge(limit) => Status::too_large(limit),
             BodyError::TooSlow => Status::too_slow(error.to_string()),
+            BodyError::NoRoom(_) => Status::too_many_requests(format!("{error}; try again")),
             BodyError::Broken(error) => Status::bad_request(format!("error reading the body: {error}")),
         })
     }
 
     /// A place for a request of which all is there. Health is answered without one.
     pub(crate) async fn enter(&self, target: &Target, caller: Caller) -> Result<Option<Place<Caller>>, Status> {
-        let gate = match target {
-            Target::Health => return Ok(None),
-            Target::Resource(path) if path.group == LEASES => &self.leases,
-            _ if caller.program == INGESTER => &self.ingester,
-            _ => &self.requests,
+        let gate = match Lane::of(target, &caller) {
+            Lane::Health => return Ok(None),
+            Lane::Leases => &self.leases,
+            Lane::Ingester => &self.ingester,
+            Lane::Others => &self.requests,
         };
         let place = gate.enter(caller).await;
         place
@@ -136,9 +177,20 @@ mod tests {
 
     #[test]
     fn programs_of_one_address_are_told_apart_by_name_and_not_by_version() {
-        let caller = |agent| Caller::new(IpAddr::from([127, 0, 0, 1]), agent);
+        let caller = |agent| Caller::new(IpAddr::from([127, 0, 0, 1]), agent, Holder::Anybody);
         assert_eq!(caller(Some("kubectl/v1.33 (linux)")), caller(Some("kubectl/v1.34")));
-        assert_ne!(caller(Some("kubectl/v1.33")), caller(Some("kindex-ingester/0.1")));
+        assert_ne!(caller(Some("kubectl/v1.33")), caller(Some("helm/v3")));
         assert_eq!(caller(Some("")), caller(None));
+    }
+
+    #[test]
+    fn the_ingester_has_places_of_its_own_by_its_token_and_by_no_name() {
+        let agent = Some("kindex-ingester/0.1");
+        let lane = |holder| {
+            let caller = Caller::new(IpAddr::from([127, 0, 0, 1]), agent, holder);
+            Lane::of(&Target::Root, &caller)
+        };
+        assert_eq!(lane(Holder::Anybody), Lane::Others);
+        assert_eq!(lane(Holder::Ingester), Lane::Ingester);
     }
 }

@@ -176,10 +176,10 @@ fn refusal(status: &Status, rendering: Option<Rendering>) -> Reply {
 async fn answer(host: &Host, request: Request<Incoming>, peer: SocketAddr) -> Result<Reply, Status> {
     let Host { api, door, .. } = host;
     let (parts, body) = request.into_parts();
-    access::check(&api.token, host.address, &parts)?;
+    let holder = access::check(&api.tokens, host.address, &parts)?;
     let accept = text(&parts.headers, header::ACCEPT);
     let user_agent = text(&parts.headers, header::USER_AGENT);
-    let caller = Caller::new(peer.ip(), user_agent);
+    let caller = Caller::new(peer.ip(), user_agent, holder);
     let target = request::parse_path(parts.uri.path());
     let Target::Resource(path) = target.clone() else {
         let _place = door.enter(&target, caller).await?;
@@ -197,7 +197,7 @@ async fn answer(host: &Host, request: Request<Incoming>, peer: SocketAddr) -> Re
     };
     let request = ObjectRequest {
         rendering: request::rendering(accept).ok_or_else(|| Status::not_acceptable(ACCEPTED))?,
-        body: door.read(&parts.method, body).await?,
+        body: door.read(&parts.method, &target, &caller, body).await?,
         // What is only asked about is found as if it were read; the connection leaves the body out.
         method: match parts.method {
             Method::HEAD => Method::GET,

@@ -17,6 +17,7 @@ use governor::clock::{Clock, DefaultClock};
 use governor::middleware::NoOpMiddleware;
 use governor::{Quota, RateLimiter};
 use kindex_serve::body::{self, BodyError};
+use kindex_serve::budget::Budget;
 use kindex_serve::gate::Gate;
 use sha2::{Digest, Sha256};
 
@@ -87,9 +88,10 @@ pub(super) struct Admission {
     looks: Arc<Gate<Sharer>>,
     health: Arc<Gate<Sharer>>,
     leases: Arc<Gate<Sharer>>,
-    ingester: Arc<Gate<Sharer>>,
     reads: Arc<Gate<Sharer>>,
     changes: Arc<Gate<Sharer>>,
+    bodies: Arc<Budget<Sharer>>,
+    bodies_aside: Arc<Budget<Sharer>>,
     rate: Option<Rate>,
     figures: Figures,
 }
@@ -110,9 +112,10 @@ impl Admission {
             looks: gate(LOOKS),
             health: gate(limits.aside),
             leases: gate(limits.aside),
-            ingester: gate(limits.aside),
             reads: gate(limits.reads),
             changes: gate(limits.changes),
+            bodies: Budget::new(limits.body_bytes),
+            bodies_aside: Budget::new(limits.body_bytes),
             rate: limits.requests_per_second.map(rate),
             limits: limits.clone(),
             figures,
@@ -123,7 +126,6 @@ impl Admission {
         match lane {
             Lane::Health => &self.health,
             Lane::Leases => &self.leases,
-            Lane::Ingester => &self.ingester,
             Lane::Reads => &self.reads,
             Lane::Changes => &self.changes,
         }
@@ -150,7 +152,7 @@ impl Admission {
     }
 
     /// The request with its body, where it has one. A stream of messages is read by whoever answers it.
-    async fn whole(&self, head: &Parts, body: Body) -> Result<Body, Denied> {
+    async fn whole(&self, head: &Parts, body: Body, lane: Lane, sharer: &Sharer) -> Result<Body, Denied> {
         if grpc::is_streamed(head.uri.path()) {
             return Ok(body);
         }
@@ -164,11 +166,19 @@ impl Admission {
         } else {
             BODY_MAX_BYTES
         };
-        let read = body::read(body, &self.limits.body, bytes_max).await;
+        let budget = match lane {
+            Lane::Leases => &self.bodies_aside,
+            Lane::Health | Lane::Reads | Lane::Changes => &self.bodies,
+        };
+        let read = body::read(body, &self.limits.body, bytes_max, budget.claim(sharer.clone())).await;
         read.map(Body::from).map_err(|error| match error {
             BodyError::TooSlow => (
                 Some(TurnedAway::SlowBody),
                 Refusal::new(Reason::Timeout, error.to_string()),
+            ),
+            BodyError::NoRoom(_) => (
+                Some(TurnedAway::BodyBytes),
+                Refusal::try_again(Reason::TooManyRequests, format!("{error}; try again")),
             ),
             BodyError::TooLarge(_) if is_grpc => (None, grpc::too_large()),
             BodyError::TooLarge(limit) => (None, too_large(limit)),
@@ -204,8 +214,9 @@ pub(super) async fn admit(State(door): State<Arc<Admission>>, request: Request, 
     let entering = async {
         door.check_rate(&head)?;
         let who = door.look(&head, lane).await?;
-        let body = door.whole(&head, body).await?;
-        let place = door.gate(lane).enter(Sharer::of(who, &head)).await;
+        let sharer = Sharer::of(who, &head);
+        let body = door.whole(&head, body, lane, &sharer).await?;
+        let place = door.gate(lane).enter(sharer).await;
         Ok((body, place.map_err(|_| in_flight())?))
     };
     // Given back with the head of the answer, so that a watch takes none while it goes on.

@@ -1,14 +1,10 @@
-//! Which places a request takes: health, leases and the ingester have places of their own, so that nobody else's
-//! requests keep them waiting.
+//! Which places a request takes: health and leases have places of their own, so that nobody else's requests keep them
+//! waiting. What a program calls itself gives it nothing; the ingester asks the cluster, and not this server.
 
 use axum::http::Method;
-use axum::http::header;
 use axum::http::request::Parts;
 
 use crate::grpc;
-
-/// What Kindex's ingester calls itself.
-const INGESTER: &str = "kindex-ingester/";
 
 /// Sorts of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +13,6 @@ pub(super) enum Lane {
     Health,
     /// Of those who lead, and have to say so in time.
     Leases,
-    Ingester,
     Reads,
     Changes,
 }
@@ -25,13 +20,10 @@ pub(super) enum Lane {
 impl Lane {
     pub(super) fn of(head: &Parts) -> Self {
         let path = head.uri.path();
-        let agent = head.headers.get(header::USER_AGENT);
         if is_health(&head.method, path) {
             Self::Health
         } else if path.starts_with("/apis/coordination.k8s.io/") {
             Self::Leases
-        } else if agent.is_some_and(|agent| agent.as_bytes().starts_with(INGESTER.as_bytes())) {
-            Self::Ingester
         } else if changes(head) {
             Self::Changes
         } else {
@@ -69,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn health_leases_and_the_ingester_have_places_of_their_own() {
+    fn health_and_leases_have_places_of_their_own_and_no_name_of_a_program_has() {
         for (method, path, agent, lane) in [
             ("GET", "/readyz/etcd", "", Lane::Health),
             ("POST", "/readyz", "", Lane::Changes),
@@ -80,7 +72,7 @@ mod tests {
                 "",
                 Lane::Leases,
             ),
-            ("GET", "/api/v1/namespaces", "kindex-ingester/0.1.0", Lane::Ingester),
+            ("GET", "/api/v1/namespaces", "kindex-ingester/0.1.0", Lane::Reads),
             ("GET", "/api/v1/namespaces", "kubectl/v1", Lane::Reads),
             ("PATCH", "/api/v1/namespaces/a", "kubectl/v1", Lane::Changes),
         ] {

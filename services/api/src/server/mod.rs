@@ -58,12 +58,14 @@ pub struct Limits {
     pub reads: usize,
     /// Requests at once that change something.
     pub changes: usize,
-    /// The same of each sort that has places of its own: health, leases, the ingester.
+    /// The same of each sort that has places of its own: health, leases.
     pub aside: usize,
     /// How long a request waits for its place.
     pub patience: Duration,
     /// How fast bodies have to come.
     pub body: BodyPace,
+    /// Bytes of the bodies of all requests under way together; of leases as many beside these.
+    pub body_bytes: usize,
     /// Requests that one client may make in a second: whoever has one token, or one address without any.
     pub requests_per_second: Option<NonZeroU32>,
 }
@@ -82,6 +84,7 @@ impl Default for Limits {
             aside: 50,
             patience: Duration::from_secs(10),
             body: BodyPace::default(),
+            body_bytes: 128 * 1024 * 1024,
             requests_per_second: None,
         }
     }
