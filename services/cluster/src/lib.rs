@@ -62,6 +62,9 @@ mod server;
 
 mod cluster;
 
+#[cfg(test)]
+mod bounds;
+
 pub use access::{Token, kubeconfig};
 pub use api::Clock;
 pub use cluster::{Cluster, ClusterError, ClusterOptions};

@@ -157,10 +157,10 @@ impl Request<'_> {
         }
         let named = |set: &FieldSet| with_named_fields(self.shape, set);
         let without_last = remove(self.shape, &merged, &named(last));
-        let owned = managers
-            .0
-            .values()
-            .fold(FieldSet::default(), |all, owned| all.union(&owned.set));
+        let mut owned = FieldSet::default();
+        for manager in managers.0.values() {
+            owned.absorb(manager.set.clone());
+        }
         let all = named(&paths(self.shape, &merged));
         // What was removed comes back where someone owns it, …
         let left = named(&paths(self.shape, &without_last)).union(&named(&owned));

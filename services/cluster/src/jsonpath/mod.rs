@@ -62,7 +62,7 @@ enum Operand {
 }
 
 /// A path that does not fit its value: an index out of bounds, a filter over something that is not a list, a
-/// comparison of different types.
+/// comparison of different types. Or one that takes too long.
 struct Misfit;
 
 impl JsonPath {
@@ -85,22 +85,23 @@ impl JsonPath {
         }
     }
 
-    /// All values that the path leads to, in order; none when the path does not fit the value.
-    pub(crate) fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
-        self.walk(value).unwrap_or_default()
+    /// The first value that the path leads to, as a printer column takes it: none when the path does not fit the value,
+    /// and none when it takes more than `steps`. What it takes is taken from these.
+    pub(crate) fn first<'a>(&self, value: &'a Value, steps: &mut usize) -> Option<&'a Value> {
+        self.walk(value, steps).unwrap_or_default().first().copied()
     }
 
-    /// The first value that the path leads to: what a printer column and a selectable field take.
-    pub(crate) fn first<'a>(&self, value: &'a Value) -> Option<&'a Value> {
-        self.find(value).first().copied()
-    }
-
-    fn walk<'a>(&self, value: &'a Value) -> Result<Vec<&'a Value>, Misfit> {
+    fn walk<'a>(&self, value: &'a Value, steps: &mut usize) -> Result<Vec<&'a Value>, Misfit> {
         let mut current = vec![value];
         for step in &self.steps {
             let mut next = Vec::new();
             for value in current {
-                step.take(value, &mut next)?;
+                *steps = steps.checked_sub(1).ok_or(Misfit)?;
+                step.take(value, &mut next, steps)?;
+            }
+            // A long path that leads nowhere ends here.
+            if next.is_empty() {
+                return Ok(next);
             }
             current = next;
         }
@@ -109,7 +110,7 @@ impl JsonPath {
 }
 
 impl Step {
-    fn take<'a>(&self, value: &'a Value, next: &mut Vec<&'a Value>) -> Result<(), Misfit> {
+    fn take<'a>(&self, value: &'a Value, next: &mut Vec<&'a Value>, steps: &mut usize) -> Result<(), Misfit> {
         match (self, value) {
             (Self::Field(name), _) => next.extend(value.get(name)),
             (Self::Wildcard, Value::Object(fields)) => next.extend(fields.values()),
@@ -121,7 +122,7 @@ impl Step {
             }
             (Self::Filter(filter), Value::Array(items)) => {
                 for item in items {
-                    if filter.passes(item)? {
+                    if filter.passes(item, steps)? {
                         next.push(item);
                     }
                 }
@@ -153,17 +154,17 @@ fn bounds(start: Option<i64>, end: End, length: usize) -> Result<std::ops::Range
 }
 
 impl Filter {
-    fn passes(&self, item: &Value) -> Result<bool, Misfit> {
+    fn passes(&self, item: &Value, steps: &mut usize) -> Result<bool, Misfit> {
         let (comparison, operand) = match &self.test {
-            Test::Exists => return Ok(!self.left.find(item).is_empty()),
+            Test::Exists => return Ok(self.left.walk(item, steps).is_ok_and(|found| !found.is_empty())),
             Test::Compare(comparison, operand) => (*comparison, operand),
         };
-        let Some(left) = only(self.left.walk(item)?)? else {
+        let Some(left) = only(self.left.walk(item, steps)?)? else {
             return Ok(false);
         };
         let right = match operand {
             Operand::Literal(value) => value,
-            Operand::Path(path) => match only(path.walk(item)?)? {
+            Operand::Path(path) => match only(path.walk(item, steps)?)? {
                 Some(value) => value,
                 None => return Ok(false),
             },

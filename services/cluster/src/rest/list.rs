@@ -1,5 +1,6 @@
 //! Lists, whole and in pages, and the door to watches.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -20,7 +21,7 @@ const CHUNK: u32 = 500;
 
 /// Where a list goes on, as clients carry it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Token {
+pub(crate) struct Token {
     rv: u64,
     namespace: String,
     name: String,
@@ -31,7 +32,7 @@ impl Token {
         URL_SAFE_NO_PAD.encode(serde_json::to_string(self).expect("a token holds only strings and numbers"))
     }
 
-    fn decode(text: &str) -> Result<Self, Status> {
+    pub(crate) fn decode(text: &str) -> Result<Self, Status> {
         let refused = |why: &dyn std::fmt::Display| {
             Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
         };
@@ -163,18 +164,19 @@ pub(super) fn selected(resource: &Resource, query: &ListQuery, revision: &Revisi
     Ok(query.labels.matches(&object["metadata"]["labels"]) && query.fields.matches(|field| field_text(object, field)))
 }
 
-fn field_text(object: &Value, field: &str) -> String {
+/// Texts as they stand in the object: a selector may look a thousand times at a large one.
+pub(crate) fn field_text<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
     let pointer = format!("/{}", field.replace('.', "/"));
     match object.pointer(&pointer) {
-        Some(Value::String(text)) => text.clone(),
-        Some(value @ (Value::Bool(_) | Value::Number(_))) => value.to_string(),
+        Some(Value::String(text)) => text.into(),
+        Some(value @ (Value::Bool(_) | Value::Number(_))) => value.to_string().into(),
         // The source of an event is selected by its component.
         Some(Value::Object(source)) => source
             .get("component")
             .and_then(Value::as_str)
             .unwrap_or_default()
-            .to_owned(),
-        Some(Value::Null | Value::Array(_)) | None => String::new(),
+            .into(),
+        Some(Value::Null | Value::Array(_)) | None => "".into(),
     }
 }
 

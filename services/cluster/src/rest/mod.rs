@@ -23,6 +23,8 @@ use crate::resource::{Nature, Resource};
 use crate::status::{FieldProblem, Status};
 use crate::store::ObjectKey;
 
+#[cfg(test)]
+pub(crate) use list::{Token as ContinueToken, field_text};
 pub(crate) use reply::{Body, Reply};
 
 /// A request for objects, as far as it is known before the body is understood.

@@ -1,5 +1,7 @@
 //! Field selectors: `metadata.name=a,spec.color!=red`, with `\,` `\=` and `\\` for the characters themselves.
 
+use std::borrow::Cow;
+
 use super::{SelectorError, TERMS_MAX};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +69,7 @@ impl FieldSelector {
     }
 
     /// Whether an object is selected whose fields `lookup` gives (the empty string for an absent one).
-    pub fn matches(&self, lookup: impl Fn(&str) -> String) -> bool {
+    pub fn matches<'a>(&self, lookup: impl Fn(&str) -> Cow<'a, str>) -> bool {
         self.requirements
             .iter()
             .all(|requirement| (lookup(&requirement.field) == requirement.value) == requirement.equal)
@@ -120,8 +122,8 @@ mod tests {
 
     fn matches(selector: &str) -> bool {
         FieldSelector::parse(selector).unwrap().matches(|field| match field {
-            "metadata.name" => "a,b=c".to_owned(),
-            _ => String::new(),
+            "metadata.name" => "a,b=c".into(),
+            _ => "".into(),
         })
     }
 

@@ -1,6 +1,8 @@
 //! The label selector grammar of Kubernetes: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`, `a>1`,
 //! `a<1`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{SelectorError, TERMS_MAX};
@@ -8,8 +10,8 @@ use crate::names;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Test {
-    In(Vec<String>),
-    NotIn(Vec<String>),
+    In(BTreeSet<String>),
+    NotIn(BTreeSet<String>),
     Exists,
     Absent,
     Above(i64),
@@ -55,8 +57,8 @@ impl LabelSelector {
         self.requirements.iter().all(|(key, test)| {
             let value = labels.get(key).and_then(Value::as_str);
             match test {
-                Test::In(values) => value.is_some_and(|value| values.iter().any(|allowed| allowed == value)),
-                Test::NotIn(values) => value.is_none_or(|value| values.iter().all(|refused| refused != value)),
+                Test::In(values) => value.is_some_and(|value| values.contains(value)),
+                Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
                 Test::Exists => value.is_some(),
                 Test::Absent => value.is_none(),
                 Test::Above(bound) => number(value).is_some_and(|number| number > *bound),
@@ -154,8 +156,8 @@ fn requirement(tokens: &mut Peekable<'_>) -> Result<(String, Test), SelectorErro
         Some(token) => {
             tokens.next();
             match token {
-                Token::Equal => Test::In(vec![value(&key, tokens)?]),
-                Token::NotEqual => Test::NotIn(vec![value(&key, tokens)?]),
+                Token::Equal => Test::In([value(&key, tokens)?].into()),
+                Token::NotEqual => Test::NotIn([value(&key, tokens)?].into()),
                 Token::Word("in") => Test::In(values(&key, tokens)?),
                 Token::Word("notin") => Test::NotIn(values(&key, tokens)?),
                 Token::Above => Test::Above(bound(&key, tokens)?),
@@ -194,12 +196,12 @@ fn value(key: &str, tokens: &mut Peekable<'_>) -> Result<String, SelectorError> 
     }
 }
 
-fn values(key: &str, tokens: &mut Peekable<'_>) -> Result<Vec<String>, SelectorError> {
+fn values(key: &str, tokens: &mut Peekable<'_>) -> Result<BTreeSet<String>, SelectorError> {
     match tokens.next() {
         Some(Token::Open) => {}
         other => return Err(expected(other.map_or("", Token::text), "'('")),
     }
-    let mut found = Vec::new();
+    let (mut found, mut count) = (BTreeSet::new(), 0);
     loop {
         let word = match tokens.peek().copied() {
             Some(Token::Word(word)) => {
@@ -208,8 +210,9 @@ fn values(key: &str, tokens: &mut Peekable<'_>) -> Result<Vec<String>, SelectorE
             }
             _ => String::new(),
         };
-        found.push(word);
-        if found.len() > TERMS_MAX {
+        found.insert(word);
+        count += 1;
+        if count > TERMS_MAX {
             return Err(SelectorError::TooMany);
         }
         match tokens.next() {

@@ -9,6 +9,14 @@ use serde_json::{Value, json};
 
 pub use columns::PrinterColumn;
 
+use crate::size::text_bytes;
+
+/// The steps that the paths of all columns may take through all objects of one table: a definition may have paths that
+/// look at much for each cell. Cells beyond stay empty.
+pub(crate) const STEPS_MAX: usize = 10_000_000;
+/// What the cells of one row may hold: many columns may show the same large value. Cells beyond stay empty.
+const ROW_BYTES_MAX: usize = 64 * 1024;
+
 /// How much of each object stands beside its row (`includeObject`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IncludeObject {
@@ -24,26 +32,42 @@ pub enum IncludeObject {
 /// A Table of `objects`: their names, then `columns`. Its metadata is empty, for the caller to fill in. Ages count
 /// up to `now`.
 pub fn render(columns: &[PrinterColumn], objects: &[Value], include: IncludeObject, now: Timestamp) -> Value {
+    render_counted(columns, objects, include, now).0
+}
+
+/// A Table, and the steps that the paths of its columns took.
+pub(crate) fn render_counted(
+    columns: &[PrinterColumn],
+    objects: &[Value],
+    include: IncludeObject,
+    now: Timestamp,
+) -> (Value, usize) {
     let paths: Vec<_> = columns.iter().map(PrinterColumn::path).collect();
+    let mut steps = STEPS_MAX;
     let row = |object: &Value| {
         let name = object.pointer("/metadata/name").cloned().unwrap_or_default();
-        let declared = columns
-            .iter()
-            .zip(&paths)
-            .map(|(column, path)| path.first(object).map_or(Value::Null, |value| column.cell(value, now)));
+        let mut room = ROW_BYTES_MAX;
+        let declared = columns.iter().zip(&paths).map(|(column, path)| {
+            let found = path.first(object, &mut steps)?;
+            room = room.checked_sub(text_bytes(found))?;
+            Some(column.cell(found, now))
+        });
+        let declared = declared.map(Option::unwrap_or_default);
         let cells: Vec<Value> = std::iter::once(name).chain(declared).collect();
         json!({ "cells": cells, "object": beside(object, include) })
     };
     let definitions: Vec<Value> = std::iter::once(columns::name_definition())
         .chain(columns.iter().map(PrinterColumn::definition))
         .collect();
-    json!({
+    let rows: Vec<Value> = objects.iter().map(row).collect();
+    let table = json!({
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": {},
         "columnDefinitions": definitions,
-        "rows": objects.iter().map(row).collect::<Vec<_>>(),
-    })
+        "rows": rows,
+    });
+    (table, STEPS_MAX - steps)
 }
 
 fn beside(object: &Value, include: IncludeObject) -> Value {

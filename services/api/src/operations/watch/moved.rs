@@ -1,6 +1,7 @@
 //! The changes of objects that live in SQL alone as events: what each watch is told depends on what its selectors
 //! found before and find now.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::time::Instant;
@@ -221,12 +222,13 @@ impl Filter {
 }
 
 /// The text of a field such as `metadata.name`; empty where there is none.
-fn text_at(object: &Value, field: &str) -> String {
+/// Texts as they stand in the object: a selector may look a thousand times at a large one.
+fn text_at<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
     let found = field.split('.').try_fold(object, |object, name| object.get(name));
     match found {
-        Some(Value::String(text)) => text.clone(),
-        Some(other @ (Value::Bool(_) | Value::Number(_))) => other.to_string(),
-        Some(_) | None => String::new(),
+        Some(Value::String(text)) => text.into(),
+        Some(other @ (Value::Bool(_) | Value::Number(_))) => other.to_string().into(),
+        Some(_) | None => "".into(),
     }
 }
 

@@ -1,0 +1,105 @@
+//! Server-side apply: of configurations with long lists and maps, to objects that many managers have had a hand in.
+
+use super::{Budget, each_seed, object, size, value};
+use crate::decode;
+use crate::fields;
+use crate::schema::Structural;
+use crate::size::text_bytes;
+use jiff::Timestamp;
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt};
+use serde_json::{Value, json};
+
+const RUNS: u64 = 100;
+/// Whose fields are whose takes a path for each of them, and sets of paths are made of sets of paths.
+const APPLYING: Budget = Budget {
+    held: 300,
+    allocated: 800,
+};
+
+fn schema(random: &mut StdRng) -> Structural {
+    let entries = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+        "properties": {"name": {"type": "integer"}}, "required": ["name"]});
+    let anything = json!({"x-kubernetes-preserve-unknown-fields": true});
+    let map = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": entries});
+    let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer"}});
+    let spec = match random.random_range(0..4) {
+        0 => map,
+        1 => set,
+        2 => json!({"type": "object", "properties": {"steps": map, "set": set, "tags": anything}}),
+        _ => anything,
+    };
+    Structural::parse(&json!({"type": "object", "properties": {"spec": spec}})).unwrap()
+}
+
+/// Managers of a field each, as anybody may write them into an object.
+fn managers(count: usize) -> Value {
+    let one = |at: usize| {
+        json!({"manager": format!("m{at}"), "operation": "Apply", "apiVersion": "g.io/v1", "time": "2026-01-01T00:00:00Z",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {format!("f:{at}"): {}}}})
+    };
+    (0..count).map(one).collect()
+}
+
+#[test]
+fn no_generated_configuration_costs_more_than_its_bytes_and_the_objects_are_worth() {
+    let mut merged = 0;
+    each_seed(RUNS, |what, random| {
+        let schema = schema(random);
+        let (live_bytes, sent_bytes) = (size(random), size(random));
+        let mut live = object(random, live_bytes);
+        if random.random_bool(0.7) {
+            live["metadata"]["managedFields"] = managers(size(random) / 128);
+        }
+        let configuration = json!({"apiVersion": "g.io/v1", "kind": "A", "metadata": {"name": "a"},
+            "spec": value(random, sent_bytes, 12)});
+        let (body, force) = (configuration.to_string(), random.next_u32() % 2 == 0);
+        let bytes = body.len() + text_bytes(&live);
+        let again = APPLYING.check(what, bytes, || apply(&schema, &live, &body, force));
+        let Some(again) = again else { return };
+        merged += 1;
+        // What it made is what the next one meets.
+        APPLYING.check(what, body.len() + text_bytes(&again), || {
+            apply(&schema, &again, &body, force)
+        });
+    });
+    assert!(merged > RUNS / 3, "{merged} of {RUNS} were merged");
+}
+
+fn apply(schema: &Structural, live: &Value, body: &str, force: bool) -> Option<Value> {
+    let configuration = decode::yaml(body.as_bytes()).ok()?.value;
+    let now = Timestamp::UNIX_EPOCH;
+    fields::apply(
+        Some(schema),
+        Some(live),
+        &configuration,
+        "me",
+        force,
+        None,
+        "g.io/v1",
+        now,
+    )
+    .ok()
+}
+
+#[test]
+fn many_managers_cost_no_more_each_than_few() {
+    let schema = Structural::parse(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})).unwrap();
+    for count in [10, 100, 1_000, 4_000] {
+        let mut live = json!({"apiVersion": "g.io/v1", "kind": "A", "metadata": {"name": "a"}, "spec": {}});
+        for at in 0..count {
+            live["spec"][at.to_string()] = 0.into();
+        }
+        live["metadata"]["managedFields"] = managers(count);
+        // One that was there before leaves its field.
+        let body = r#"{"apiVersion":"g.io/v1","kind":"A","metadata":{"name":"a"},"spec":{"more":1}}"#;
+        let live = apply(&schema, &live, body, true).unwrap();
+        let bytes = body.len() + text_bytes(&live);
+        let body = r#"{"apiVersion":"g.io/v1","kind":"A","metadata":{"name":"a"},"spec":{"other":1}}"#;
+        let left = APPLYING.check(&format!("{count} managers"), bytes, || {
+            apply(&schema, &live, body, true)
+        });
+        assert_eq!(left.unwrap()["spec"].get("more"), None);
+    }
+}
