@@ -13,8 +13,8 @@ use kindex_benches::load_server::LoadServer;
 use kindex_benches::mariadb::MariaDb;
 use kindex_benches::require::require;
 use kindex_generated::kinds::pipeline_run::KIND;
-use kindex_runtime::cluster::ClusterApi as _;
-use kindex_runtime::cluster::kube_cluster::KubeCluster;
+use kindex_kube_client::ClusterApi as _;
+use kindex_kube_client::kube_cluster::KubeCluster;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 

@@ -16,17 +16,18 @@ use kindex_benches::many::{self, SIZES, STATES};
 use kindex_benches::mariadb::MariaDb;
 use kindex_benches::objects::{REGISTRY, RUN};
 use kindex_benches::require::require;
-use kindex_runtime::kind::{Column, ColumnType, Kind, Migration, Registry};
-use kindex_runtime::object::{Object, Uid};
-use kindex_runtime::progress::Untold;
-use kindex_runtime::projection::Version;
-use kindex_runtime::store::{self, Address, Life, MetadataStorage, MigrateOptions, PoolConfig, RowWrite};
+use kindex_model::kind::{Column, ColumnType, Kind, Migration, Registry};
+use kindex_model::object::{Object, Uid};
+use kindex_model::projection::Version;
+use kindex_query::Life;
+use kindex_store::progress::Untold;
+use kindex_store::{Address, MetadataStorage, MigrateOptions, PoolConfig, RowWrite};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the rows.
     pub struct Query of RUN;
     columns {
@@ -106,7 +107,7 @@ async fn main() {
 }
 
 fn open(address: &Address, registry: Registry) -> Arc<dyn MetadataStorage> {
-    store::open(address, registry, &PoolConfig::default()).expect("a right address")
+    kindex_store::open(address, registry, &PoolConfig::default()).expect("a right address")
 }
 
 async fn ask<F: Future>(question: &str, times: usize, mut one: impl FnMut(usize) -> F) -> Asked {

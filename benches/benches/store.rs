@@ -20,8 +20,9 @@ use kindex_benches::objects::{ANNOTATIONS, LABELS, Objects, REGISTRY, RUN, objec
 use kindex_benches::proxy::{Mode, Proxy};
 use kindex_benches::reference;
 use kindex_benches::require::require;
-use kindex_runtime::projection::Version;
-use kindex_runtime::store::{self, Address, Life, MetadataStorage, PoolConfig, RowWrite, Written};
+use kindex_model::projection::Version;
+use kindex_query::Life;
+use kindex_store::{Address, MetadataStorage, PoolConfig, RowWrite, Written};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
@@ -155,7 +156,7 @@ fn batch_rows() -> usize {
 
 /// An empty database, prepared.
 async fn fresh(place: &Place) -> Arc<dyn MetadataStorage> {
-    let store = store::open(&place.address(), REGISTRY, &PoolConfig::default()).expect("a right address");
+    let store = kindex_store::open(&place.address(), REGISTRY, &PoolConfig::default()).expect("a right address");
     store.prepare().await.expect("the server is up");
     let mut connection = place.options().connect().await.expect("the server is up");
     for table in ["TRUNCATE run", "TRUNCATE run_labels", "TRUNCATE run_annotations"] {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use http::uri::PathAndQuery;
-use kindex_runtime::kind::Kind;
+use kindex_model::kind::Kind;
 use kube::Config;
 use tonic::client::Grpc;
 use tonic::transport::Channel;

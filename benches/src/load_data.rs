@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use jiff::Timestamp;
-use kindex_runtime::projection::Version;
-use kindex_runtime::value::Value;
+use kindex_model::projection::Version;
+use kindex_model::value::Value;
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _};
 

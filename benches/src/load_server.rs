@@ -13,7 +13,7 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
 use futures::stream;
-use kindex_runtime::kind::Kind;
+use kindex_model::kind::Kind;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::net::TcpListener;

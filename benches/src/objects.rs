@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_runtime::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry, Scope};
-use kindex_runtime::object::Object;
-use kindex_runtime::projection::Version;
+use kindex_model::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry, Scope};
+use kindex_model::object::Object;
+use kindex_model::projection::Version;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::try_join_all;
 use jiff::Timestamp;
-use kindex_runtime::projection::Version;
-use kindex_runtime::value::Value;
+use kindex_model::projection::Version;
+use kindex_model::value::Value;
 use sqlx::mysql::{MySqlArguments, MySqlConnectOptions, MySqlDatabaseError};
 use sqlx::query::Query;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, MySql, MySqlConnection};

@@ -20,6 +20,6 @@ pub mod migrations;
 #[rustfmt::skip]
 pub mod registry;
 
-pub use kindex_runtime::wire;
+pub use kindex_model::wire;
 
 pub use self::registry::registry;

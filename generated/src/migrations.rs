@@ -2,7 +2,7 @@
 
 //! The migrations that lead to the tables of these kinds, in order.
 
-use kindex_runtime::kind::Migration;
+use kindex_model::kind::Migration;
 
 /// Every planned migration, from the first on.
 pub static MIGRATIONS: &[Migration] = &[

@@ -2,7 +2,7 @@
 
 //! All kinds, as `kindex_runtime` takes them.
 
-use kindex_runtime::kind::{
+use kindex_model::kind::{
     ColumnType, Comparison, Kind, NamedQuery, Operand, Platform, QueryCondition,
     QueryOrder, Registry,
 };

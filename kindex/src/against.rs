@@ -2,8 +2,8 @@
 //! that would bring it there. Changes nothing.
 
 use kindex_codegen::dialect::Dialect;
-use kindex_runtime::kind::Registry;
-use kindex_runtime::store::{Address, SqlitePlace};
+use kindex_model::kind::Registry;
+use kindex_store::{Address, SqlitePlace};
 use serde::Serialize;
 
 use crate::cli::{Form, PlanArgs};

@@ -9,16 +9,16 @@ use kindex_api::grpc;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, FrontProxy, Limits, Tls};
-use kindex_runtime::config::MetadataStorageChoice;
-use kindex_runtime::database_gauges::DatabaseGauges;
-use kindex_runtime::kind::Registry;
-use kindex_runtime::store::{Calls, Outage};
+use kindex_model::kind::Registry;
+use kindex_store::database_gauges::DatabaseGauges;
+use kindex_store::{Calls, Outage};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::cli::{ApiArgs, LimitArgs, ListenArgs, Whose};
 use crate::client::{self, Access};
+use crate::config::MetadataStorageChoice;
 use crate::database::Rows;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
@@ -259,7 +259,7 @@ fn rows(registry: &Registry, args: &ApiArgs) -> CommandResult<Rows> {
     match ingester::read(registry, path)?.metadata_storage_choice() {
         MetadataStorageChoice::Off { reason } => Ok(Rows::Off(reason)),
         MetadataStorageChoice::On { address, pool } => {
-            let store = kindex_runtime::store::open(&address, *registry, &pool);
+            let store = kindex_store::open(&address, *registry, &pool);
             store
                 .map(Rows::Stored)
                 .map_err(|error| CommandError::usage(chain(&error)))

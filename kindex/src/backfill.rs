@@ -1,7 +1,7 @@
 //! `kindex backfill`: stores what the cluster lists and SQL lacks.
 
-use kindex_runtime::backfill::{BackfillError, Filled, Options, backfill};
-use kindex_runtime::kind::Registry;
+use kindex_maintenance::backfill::{BackfillError, Filled, Options, backfill};
+use kindex_model::kind::Registry;
 
 use crate::cli::{BackfillArgs, Form};
 use crate::error::{CommandError, CommandResult, chain};

@@ -4,12 +4,11 @@
 use std::path::Path;
 
 use axum::http::Uri;
+use kindex_cluster::Token;
+use kindex_model::kind::Kind;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, Client, Config};
-
-use kindex_cluster::Token;
-use kindex_runtime::kind::Kind;
 
 use crate::error::{CommandError, CommandResult, chain};
 

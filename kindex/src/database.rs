@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kindex_runtime::kind::Registry;
-use kindex_runtime::store::{Address, MetadataStorage, PoolConfig, StoreError};
+use kindex_model::kind::Registry;
+use kindex_store::{Address, MetadataStorage, PoolConfig, StoreError};
 
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
@@ -41,7 +41,7 @@ pub(crate) fn open(registry: &Registry, address: &str) -> CommandResult<Store> {
 
 /// The same of an address that is parsed.
 pub(crate) fn open_at(registry: &Registry, address: &Address) -> CommandResult<Store> {
-    kindex_runtime::store::open(address, *registry, &PoolConfig::default()).map_err(|error| unusable(&error))
+    kindex_store::open(address, *registry, &PoolConfig::default()).map_err(|error| unusable(&error))
 }
 
 /// An address as people type it.

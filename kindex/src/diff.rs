@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use kindex_codegen::diag::Style;
-use kindex_runtime::kind::Registry;
-use kindex_runtime::store::{AsOf, MetadataStorage, Past, Stored};
+use kindex_model::kind::Registry;
+use kindex_query::Stored;
+use kindex_store::{AsOf, MetadataStorage, Past};
 use serde::Serialize;
 use similar::TextDiff;
 

@@ -7,7 +7,7 @@ use kindex_codegen::dialect::{Dialect, Form, Step, StorageType, Table};
 use kindex_codegen::lower::Lowered;
 use kindex_codegen::model::{ColumnName, KeyName, TableName};
 use kindex_codegen::plan::{Existing, ExistingColumn, ExistingKey, Schema, Wanted, diff};
-use kindex_runtime::store::{LiveColumn, LiveKey, LiveTable};
+use kindex_store::{LiveColumn, LiveKey, LiveTable};
 use serde::Serialize;
 
 /// What begins the names of Kindex's own tables, which are the program's and not the declaration's.

@@ -2,8 +2,8 @@
 //! `FAILED`. The names are those of the kind's manifest; a producer may be newer, so that another
 //! name is no mistake. Pure.
 
-use kindex_runtime::kind::Kind;
-use kindex_runtime::store::Select;
+use kindex_model::kind::Kind;
+use kindex_query::Select;
 use serde_json::Value;
 
 /// A note for each text that no known name is equal to.

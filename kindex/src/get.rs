@@ -1,10 +1,10 @@
 //! `kindex get`: what SQL holds of a kind, live, evicted and deleted.
 
 use jiff::Timestamp;
-use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::object::Uid;
-use kindex_runtime::query::{LabelSelector, Reach};
-use kindex_runtime::store::{AsOf, ListAt, MetadataStorage, Select, Stored};
+use kindex_model::kind::{Kind, Registry};
+use kindex_model::object::Uid;
+use kindex_query::{LabelSelector, Reach, Select, Stored};
+use kindex_store::{AsOf, ListAt, MetadataStorage};
 
 use crate::cli::{AnswerArgs, GetArgs};
 use crate::error::{CommandError, CommandResult, chain};

@@ -1,9 +1,10 @@
 //! `kindex history`: the versions of an object, and in short what each of them changed.
 
 use jiff::Timestamp;
-use kindex_runtime::kind::Registry;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::{MetadataStorage, Past, Stored};
+use kindex_model::kind::Registry;
+use kindex_model::object::Uid;
+use kindex_query::Stored;
+use kindex_store::{MetadataStorage, Past};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderValue, header};
-use kindex_runtime::cluster::kube_cluster::KubeCluster;
-use kindex_runtime::config::{Config, MetadataStorageChoice};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::ingester::{Division, Ingester};
-use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::store::{Address, MetadataStorage, PoolConfig};
+use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_model::kind::{Kind, Registry};
+use kindex_runtime::settings::Settings;
+use kindex_runtime::{Division, Ingester};
+use kindex_store::{Address, MetadataStorage, PoolConfig};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{IngesterArgs, UpArgs};
 use crate::client::{self, Access};
+use crate::config::{Config, MetadataStorageChoice};
 use crate::data_dir::DataDir;
 use crate::database::Rows;
 use crate::error::{CommandError, CommandResult, chain};
@@ -154,7 +154,7 @@ impl Ingestion {
         };
         tracing::info!(database = %address, "Metadata storage enabled");
         let unusable = |error: &dyn std::error::Error| CommandError::usage(chain(error));
-        let store = kindex_runtime::store::open(address, *registry, pool).map_err(|error| unusable(&error))?;
+        let store = kindex_store::open(address, *registry, pool).map_err(|error| unusable(&error))?;
         let cluster = KubeCluster::new(named(access.config.clone())).map_err(|error| unusable(&error))?;
         let settings = |kind: &Kind| Settings {
             orphans_allowed: setup.orphans.of(kind),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kindex_runtime::kind::{Kind, Registry};
+use kindex_model::kind::{Kind, Registry};
 use kube::api::{Patch, PatchParams};
 use kube::runtime::{conditions, wait::await_condition};
 use kube::{Api, Client, ResourceExt};
@@ -85,7 +85,7 @@ async fn crd(api: &Api<CustomResourceDefinition>, kind: &Kind, manifest: Option<
 #[cfg(test)]
 mod tests {
     use kindex_cluster::ClusterOptions;
-    use kindex_runtime::kind::ForeignManifest;
+    use kindex_model::kind::ForeignManifest;
     use kindex_tests::embedded::Embedded;
     use kube::api::ListParams;
 

@@ -3,9 +3,18 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+/// Kinds, values and objects: what the derive of a hand-written kind names.
+pub use kindex_model as model;
+/// Typed queries, and queries as text.
+pub use kindex_query as query;
+/// The SQL stores.
+pub use kindex_store as store;
+
 pub mod error;
 
 pub mod platform;
+
+pub mod config;
 
 pub mod moment;
 
@@ -43,7 +52,7 @@ mod listing;
 
 mod get;
 
-mod query;
+mod query_command;
 
 mod changes;
 

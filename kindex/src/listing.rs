@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 
 use jiff::Timestamp;
-use kindex_runtime::kind::Kind;
-use kindex_runtime::query::Reach;
-use kindex_runtime::store::{MetadataStorage, Page, Plan, Select, StoreError};
+use kindex_model::kind::Kind;
+use kindex_query::{Page, Reach, Select};
+use kindex_store::{MetadataStorage, Plan, StoreError};
 
 use crate::cli::{AnswerArgs, Output};
 use crate::database::unanswered;

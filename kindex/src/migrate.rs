@@ -1,7 +1,7 @@
 //! `kindex migrate`: brings a database to the schema of this program.
 
-use kindex_runtime::kind::Registry;
-use kindex_runtime::store::{
+use kindex_model::kind::Registry;
+use kindex_store::{
     AdoptOptions, Adopted, MigrateError, MigrateOptions, Migrated, MigrationStanding, PendingStep, StoreError,
 };
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
-use kindex_runtime::object::ResourceVersion;
+use kindex_model::object::ResourceVersion;
 
 /// A point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

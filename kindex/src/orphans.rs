@@ -1,6 +1,6 @@
 //! Which kinds may close how many orphans this once, as the command line says.
 
-use kindex_runtime::kind::{Kind, Registry};
+use kindex_model::kind::{Kind, Registry};
 
 use crate::cli::AllowedOrphans;
 use crate::error::{CommandError, CommandResult};

@@ -1,6 +1,6 @@
 //! What makes a `kindex` of somebody's kinds: a registry and sample manifests.
 
-use kindex_runtime::kind::Registry;
+use kindex_model::kind::Registry;
 
 /// A manifest's file name and text.
 pub type Sample = (&'static str, &'static str);

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use kindex_runtime::progress::Progress;
+use kindex_store::progress::Progress;
 
 const KNOWN: &str = "{prefix} {wide_bar:.cyan/dim} {human_pos}/{human_len}  {per_sec}  {eta} left  {msg}";
 const UNKNOWN: &str = "{prefix} {spinner} {human_pos}  {per_sec}  {elapsed}  {msg}";

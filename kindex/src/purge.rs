@@ -1,8 +1,8 @@
 //! `kindex purge`: removes rows for good that the retention rules of crds.toml let go.
 
-use kindex_runtime::kind::{Kind, Registry, Retention};
-use kindex_runtime::purge::{Mode, Options, Purged, purge};
-use kindex_runtime::store::StoreError;
+use kindex_maintenance::purge::{Mode, Options, Purged, purge};
+use kindex_model::kind::{Kind, Registry, Retention};
+use kindex_store::StoreError;
 
 use crate::cli::{Form, PurgeArgs};
 use crate::error::{CommandError, CommandResult, chain};

@@ -1,10 +1,10 @@
 //! `kindex quarantine`: objects that the database refused, listed, shown, tried again and
 //! dropped.
 
-use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::patience::{Patience, patiently};
-use kindex_runtime::quarantine::{Retried, retry};
-use kindex_runtime::store::{MetadataStorage, Quarantined};
+use kindex_maintenance::patience::{Patience, patiently};
+use kindex_maintenance::quarantine::{Retried, retry};
+use kindex_model::kind::{Kind, Registry};
+use kindex_store::{MetadataStorage, Quarantined};
 use serde::Serialize;
 
 use crate::cli::{DropArgs, Form, QuarantineCommand, RecordsArgs};
@@ -265,8 +265,8 @@ async fn drop_all(registry: &Registry, args: &DropArgs) -> CommandResult {
 mod tests {
     use jiff::Timestamp;
     use kindex_generated::kinds::model;
-    use kindex_runtime::object::Object;
-    use kindex_runtime::store::{Address, PoolConfig, SqlitePlace, open};
+    use kindex_model::object::Object;
+    use kindex_store::{Address, PoolConfig, SqlitePlace, open};
 
     use super::*;
 

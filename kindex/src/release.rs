@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_runtime::cluster::kube_cluster::KubeCluster;
-use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::release::{Options, Place, ReleaseError, Released, release};
-use kindex_runtime::store::StoreError;
+use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_maintenance::release::{Options, Place, ReleaseError, Released, release};
+use kindex_model::kind::{Kind, Registry};
+use kindex_store::StoreError;
 
 use crate::cli::{Form, ReleaseArgs};
 use crate::error::{CommandError, CommandResult, chain};

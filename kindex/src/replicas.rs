@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use kindex_runtime::ingester::Division;
+use kindex_runtime::Division;
 use kindex_runtime::replicas::{Place, Timing};
 use rand::RngExt;
 

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use kindex_runtime::cluster::ObjectName;
-use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::object::{Object, Uid};
-use kindex_runtime::patience::{Patience, patiently};
-use kindex_runtime::progress::Progress as _;
-use kindex_runtime::query::LabelSelector;
-use kindex_runtime::restore::{Choice, Done, Mode, Outcome, RestoreError, Restorer, choose, choose_under};
-use kindex_runtime::store::{Gone, Life, MetadataStorage, Stored};
+use kindex_kube_client::ObjectName;
+use kindex_maintenance::patience::{Patience, patiently};
+use kindex_maintenance::restore::{Choice, Done, Mode, Outcome, RestoreError, Restorer, choose, choose_under};
+use kindex_model::kind::{Kind, Registry};
+use kindex_model::object::{Object, Uid};
+use kindex_query::{LabelSelector, Life, Stored};
+use kindex_store::progress::Progress as _;
+use kindex_store::{Gone, MetadataStorage};
 use serde::Serialize;
 
 use crate::cli::{Form, RestoreArgs};

@@ -4,15 +4,15 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
-use kindex_runtime::spelling::nearest;
+use kindex_model::spelling::nearest;
 
 use crate::cli::{Cli, Command};
 use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    against, api, backfill, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine, query,
-    release, restore, say, sides, status, up, verify,
+    against, api, backfill, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine,
+    query_command, release, restore, say, sides, status, up, verify,
 };
 
 /// Runs the command that the process was started with.
@@ -79,7 +79,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         }),
         Command::Query(args) => {
             let open = || sides::store(&platform.registry, &args.answer.store);
-            block_on(query::run(&platform.registry, &args, open))
+            block_on(query_command::run(&platform.registry, &args, open))
         }
         Command::History(args) => block_on(async {
             let store = sides::store(&platform.registry, &args.object.store)?;

@@ -1,6 +1,6 @@
 //! Applies sample manifests through the HTTP API, as any client would.
 
-use kindex_runtime::kind::Registry;
+use kindex_model::kind::Registry;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client, ResourceExt};

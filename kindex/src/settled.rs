@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kindex_runtime::kind::Registry;
+use kindex_model::kind::Registry;
 use kube::Client;
 use tokio::time::{Instant, sleep};
 

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use kindex_runtime::kind::{Column, Kind};
-use kindex_runtime::projection::extract;
-use kindex_runtime::store::{Life, Stored};
-use kindex_runtime::value::Value;
+use kindex_model::kind::{Column, Kind};
+use kindex_model::projection::extract;
+use kindex_model::value::Value;
+use kindex_query::{Life, Stored};
 use serde_json::value::RawValue;
 
 use crate::cli::Output;
@@ -140,7 +140,7 @@ fn failed(error: &dyn std::error::Error) -> CommandError {
 #[cfg(test)]
 mod tests {
     use kindex_generated::kinds::pipeline_run;
-    use kindex_runtime::object::Object;
+    use kindex_model::object::Object;
 
     use super::*;
 

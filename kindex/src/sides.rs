@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_runtime::cluster::kube_cluster::KubeCluster;
-use kindex_runtime::config::MetadataStorageChoice;
-use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::store::{Address, Outage, PoolConfig};
-use kindex_runtime::verify::Sides;
+use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_maintenance::verify::Sides;
+use kindex_model::kind::{Kind, Registry};
+use kindex_store::{Address, Outage, PoolConfig};
 use tokio::time::timeout;
 
 use crate::cli::{SidesArgs, StoreArgs};
 use crate::client::{self, Access};
+use crate::config::MetadataStorageChoice;
 use crate::data_dir::DataDir;
 use crate::database::{self, Store};
 use crate::error::{CommandError, CommandResult, chain};
@@ -72,7 +72,7 @@ pub(crate) fn store(registry: &Registry, args: &StoreArgs) -> CommandResult<Stor
 
 fn configured(registry: &Registry, path: &Path) -> CommandResult<Store> {
     let (address, pool) = configured_address(registry, path)?;
-    kindex_runtime::store::open(&address, *registry, &pool).map_err(|error| CommandError::usage(chain(&error)))
+    kindex_store::open(&address, *registry, &pool).map_err(|error| CommandError::usage(chain(&error)))
 }
 
 /// Where the configuration file has its database, and how its connections are used.

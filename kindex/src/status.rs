@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use kindex_runtime::ingester::saved::SavedPosition;
-use kindex_runtime::kind::{Kind, Platform, Registry};
-use kindex_runtime::object::Uid;
-use kindex_runtime::progress::Progress as _;
-use kindex_runtime::store::{Counts, Life, MetadataStorage};
-use kindex_runtime::verify::{Held, HeldObjects};
+use kindex_maintenance::verify::{Held, HeldObjects};
+use kindex_model::kind::{Kind, Platform, Registry};
+use kindex_model::object::Uid;
+use kindex_query::Life;
+use kindex_runtime::saved::SavedPosition;
+use kindex_store::progress::Progress as _;
+use kindex_store::{Counts, MetadataStorage};
 use kube::Client;
 use kube::api::{ListParams, ObjectMeta};
 use serde::Serialize;
@@ -335,7 +336,7 @@ fn render(statuses: &[KindStatus], form: Form) -> CommandResult<String> {
 mod tests {
     use kindex_cluster::ClusterOptions;
     use kindex_generated::kinds::model;
-    use kindex_runtime::object::ResourceVersion;
+    use kindex_model::object::ResourceVersion;
     use kindex_tests::embedded::Embedded;
     use kube::Api;
     use kube::api::{DeleteParams, DynamicObject, PostParams};

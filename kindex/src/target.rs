@@ -1,7 +1,7 @@
 //! What a person means by `model/fraud -n prod`: kind, namespace and name.
 
-use kindex_runtime::kind::{Kind, Registry, Scope};
-use kindex_runtime::spelling::nearest;
+use kindex_model::kind::{Kind, Registry, Scope};
+use kindex_model::spelling::nearest;
 
 use crate::error::{CommandError, CommandResult};
 

@@ -1,7 +1,7 @@
 //! Kinds that the cluster does not serve, such as one whose CRD others define and have not installed: a command over
 //! all kinds passes them over, says so, and goes on with the others.
 
-use kindex_runtime::kind::Kind;
+use kindex_model::kind::Kind;
 
 use crate::error::{CommandError, CommandResult};
 use crate::say;

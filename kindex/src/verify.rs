@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kindex_runtime::kind::Registry;
-use kindex_runtime::verify::{Checked, Finding, Options, Report, VerifyError, verify};
+use kindex_maintenance::verify::{Checked, Finding, Options, Report, VerifyError, verify};
+use kindex_model::kind::Registry;
 use serde::Serialize;
 
 use crate::cli::{Form, VerifyArgs};

@@ -27,7 +27,7 @@ fn expand(target: &Target, columns: &[Column]) -> TokenStream {
     let implementation = implementation(target, columns);
     quote! {
         const _: () = {
-            use ::kindex_runtime::{indexed, kind, typed, value};
+            use ::kindex::model::{indexed, kind, typed, value};
             #(#readers)*
             #implementation
         };

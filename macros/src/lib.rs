@@ -14,7 +14,7 @@ mod expand;
 
 use proc_macro::TokenStream;
 
-/// Implements `kindex_runtime::indexed::IndexedObject` for a kind.
+/// Implements `kindex_model::indexed::IndexedObject` for a kind.
 ///
 /// Beside `#[kube(…)]`, on the spec of a kube-derive type, it implements the trait for the root type: the kind, or
 /// `root` where that is given. Without `#[kube]` the struct is the root itself and `#[indexed(table = "…")]` names

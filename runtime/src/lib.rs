@@ -1,55 +1,40 @@
-//! Kindex's runtime: objects, their projection into SQL, the stores and the
-//! ingester. Knows no kind; the generated registry brings them. Modules are in
-//! reading order: each imports only those above it.
-
-pub mod kind;
-
-pub mod spelling;
-
-pub mod value;
-
-pub mod wire;
-
-pub mod indexed;
-
-pub mod typed;
-
-pub mod object;
-
-pub mod projection;
-
-pub mod progress;
-
-mod pace;
-
-pub mod store;
-
-pub mod query;
+//! The ingester: keeps SQL equal to the cluster and lets nothing leave the cluster
+//! before SQL holds it. Knows no kind by name; one controller runs for each.
+//!
+//! A thing flows downward: the cluster's events enter a [`controller`], which is a machine
+//! without I/O; [`decide`] says what an object needs; the [`driver`] carries it out. Modules are
+//! in reading order: each imports only those above it.
 
 pub mod metrics;
 
-pub mod database_gauges;
+pub mod decide;
 
-pub mod cluster;
+pub mod message;
 
-pub mod seen;
+pub mod saved;
 
-pub mod ingester;
+pub mod settings;
+
+pub mod status;
+
+mod gauges;
+
+pub mod controller;
+
+pub mod driver;
 
 pub mod replicas;
 
-pub mod patience;
+pub use driver::{Division, Ingester};
 
-pub mod verify;
+use kindex_model::kind::Kind;
 
-pub mod backfill;
+/// The controller's name, as in logs: `ingester_pipelinerun`.
+pub fn controller_name(kind: &Kind) -> String {
+    format!("ingester_{}", kind.name.to_ascii_lowercase())
+}
 
-pub mod release;
-
-pub mod quarantine;
-
-pub mod restore;
-
-pub mod purge;
-
-pub mod config;
+/// Says that the ingester stays off, and why; everything else runs.
+pub fn announce_off(reason: &str) {
+    tracing::info!(reason, "Metadata storage not configured, skipping ingester setup");
+}

@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use kindex_store::Written;
 use prometheus::core::Collector;
 use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts, Registry};
-
-use crate::store::Written;
 
 /// From the latency of one commit on a local disk to an outage.
 const LAG_SECONDS: &[f64] = &[

@@ -39,4 +39,4 @@ pub mod kinds;
 #[path = "../fixtures/traps/generated/src/types/mod.rs"]
 pub mod types;
 
-pub use kindex_runtime::wire;
+pub use kindex_model::wire;

@@ -34,11 +34,11 @@ fn imports(placement: &Placement, kind: &Kind, implementation: &TokenStream) -> 
     let text = implementation.to_string();
     let value = text
         .contains("to_column_value")
-        .then(|| quote! { use kindex_runtime::value::ToColumnValue; });
+        .then(|| quote! { use kindex_model::value::ToColumnValue; });
     let wire = text.contains("wire ::").then(|| quote! { use crate::wire; });
     quote! {
-        use kindex_runtime::indexed::{IndexedField, IndexedObject};
-        use kindex_runtime::kind::{Column, Key};
+        use kindex_model::indexed::{IndexedField, IndexedObject};
+        use kindex_model::kind::{Column, Key};
         #value
 
         use super::{#(#own),*};

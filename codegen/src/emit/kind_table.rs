@@ -95,11 +95,11 @@ fn function(name: &str, kind: &Kind, placement: &Placement) -> String {
     let spec = placement.rust_path(kind.spec.full());
     let status = match &kind.status {
         SubresourceStatus::Present(status) => placement.rust_path(status.full()),
-        SubresourceStatus::Absent => "kindex_runtime::wire::NoStatus".to_owned(),
+        SubresourceStatus::Absent => "kindex_model::wire::NoStatus".to_owned(),
     };
     laid_out(
         &format!("    {name}: "),
-        &format!("kindex_runtime::wire::{name}_root::<"),
+        &format!("kindex_model::wire::{name}_root::<"),
         &[spec, status],
         ">",
     )

@@ -12,7 +12,7 @@ use crate::plan::Migration;
 /// The one file.
 pub(super) fn emit(migrations: &[Migration]) -> Artifacts {
     let doc = "The migrations that lead to the tables of these kinds, in order.";
-    let imports = quote! { use kindex_runtime::kind::Migration; };
+    let imports = quote! { use kindex_model::kind::Migration; };
     let entries = migrations.iter().map(|migration| {
         let Migration {
             number,

@@ -8,7 +8,7 @@ use super::kind_table;
 use super::rust_types::ident;
 use crate::model::{self, BaseColumn, ColumnRef, Comparison, Condition, Direction, Kind, Model, Operand, Order, Query};
 
-/// The table of all queries, in the order of crds.toml. Names are those of `kindex_runtime::kind`.
+/// The table of all queries, in the order of crds.toml. Names are those of `kindex_model::kind`.
 pub(super) fn table(model: &Model) -> TokenStream {
     let queries = model.queries.iter().map(|query| {
         let kind = model.kinds.iter().find(|kind| kind.name == query.kind);

@@ -1,5 +1,5 @@
 //! Typed queries: one file for each kind, with a method for every column and a function for every named query. What
-//! the methods do is `kindex_runtime::query`'s business.
+//! the methods do is `kindex_query`'s business.
 
 mod example;
 mod named;
@@ -191,7 +191,7 @@ fn operand(ty: &ColumnType, placement: &Placement) -> String {
         ColumnType::Int64 | ColumnType::UInt64 => "i64".to_owned(),
         ColumnType::Bool => "bool".to_owned(),
         ColumnType::Double => "f64".to_owned(),
-        ColumnType::Timestamp => "kindex_runtime::query::Timestamp".to_owned(),
+        ColumnType::Timestamp => "kindex_query::Timestamp".to_owned(),
     }
 }
 

@@ -35,7 +35,7 @@ fn imports(model: &Model) -> TokenStream {
     let names = names
         .into_iter()
         .map(|name| syn::parse_str::<Ident>(name).expect("an identifier"));
-    quote! { use kindex_runtime::kind::{#(#names),*}; }
+    quote! { use kindex_model::kind::{#(#names),*}; }
 }
 
 /// The kinds whose CRDs others define, and where these lie.

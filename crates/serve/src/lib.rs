@@ -1,6 +1,6 @@
 //! What a server over HTTP owes its callers, whatever it serves: bodies that come fast enough and fit a budget,
-//! places that callers share, and a bound on what is held for watchers that do not read. Knows no Kubernetes, no router and no objects.
-//! Decisions are pure and get the time as a parameter; what waits and counts is beside them.
+//! places that callers share, and a bound on what is held for watchers that do not read. Knows no Kubernetes, no
+//! router and no objects. Decisions are pure and get the time as a parameter; what waits and counts is beside them.
 
 mod pace;
 

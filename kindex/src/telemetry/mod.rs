@@ -16,11 +16,12 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
+use sender::Sender;
+
 use crate::cli::{Cli, LogFormat};
 use crate::colour;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::say;
-use sender::Sender;
 
 mod sender;
 

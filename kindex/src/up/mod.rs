@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_cluster::{Cluster, kubeconfig};
-use kindex_runtime::ingester::Division;
+use kindex_runtime::Division;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kindex_runtime::kind::Registry;
-use kindex_runtime::store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, open};
+use kindex_model::kind::Registry;
+use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, open};
 use kindex_tests::mariadb::MariaDb;
 use kindex_tests::require::require;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::Stored;
+use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
+use kindex_query::Stored;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use rand::rngs::StdRng;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::process::{Command, Output};
 use std::time::Instant;
 
-use kindex_runtime::object::ResourceVersion;
-use kindex_runtime::store::{Life, Stored};
+use kindex_model::object::ResourceVersion;
+use kindex_query::{Life, Stored};
 use kindex_tests::patience::PATIENCE;
 use serde_json::Value;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::Life;
+use kindex_model::kind::{Kind, Registry};
+use kindex_model::object::Uid;
+use kindex_query::Life;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use rand::rngs::StdRng;

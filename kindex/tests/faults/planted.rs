@@ -1,9 +1,9 @@
 //! Losses that are made on purpose: the counter and `kindex verify` must see them, or the
 //! zeros of the other scenarios would say nothing.
 
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::Life;
+use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
+use kindex_query::Life;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};

@@ -5,10 +5,11 @@ use std::process::{Command, Output};
 
 use jiff::Timestamp;
 use kindex_generated::kinds::{model, pipeline_run};
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::Object;
-use kindex_runtime::projection::Version;
-use kindex_runtime::store::{self, Life, MetadataStorage, PoolConfig, RowWrite};
+use kindex_model::kind::Kind;
+use kindex_model::object::Object;
+use kindex_model::projection::Version;
+use kindex_query::Life;
+use kindex_store::{MetadataStorage, PoolConfig, RowWrite};
 use kindex_tests::mariadb::MariaDb;
 use kindex_tests::mysql::MySql;
 use kindex_tests::require::require;
@@ -32,7 +33,7 @@ impl Asked {
         let address = address(directory.path().join("runs.db"));
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
-            let store = store::connect(&address, kindex_generated::registry(), &PoolConfig::default());
+            let store = kindex_store::connect(&address, kindex_generated::registry(), &PoolConfig::default());
             let store = store.expect("an address");
             store.prepare().await.expect("prepared");
             for number in 0..12_i64 {

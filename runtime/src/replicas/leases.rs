@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::board::{Board, Held, Record, Timing, Wish};
-use crate::ingester::driver::Ingester;
+use crate::driver::Ingester;
 
 /// On every lease of a group of replicas: its name.
 const GROUP: &str = "kindex/replicas";

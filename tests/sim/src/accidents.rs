@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kindex_runtime::ingester::message::Input;
+use kindex_runtime::message::Input;
 
 use super::api::{Trouble, failure};
 use super::fault::Fault;

@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kindex_runtime::cluster::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{Object, ResourceVersion};
+use kindex_kube_client::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object, ResourceVersion};
 
 use super::cluster::SimCluster;
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use kindex_runtime::cluster::ClusterError;
-use kindex_runtime::ingester::message::Input;
+use kindex_kube_client::ClusterError;
+use kindex_runtime::message::Input;
 
 use super::rest;
 use super::user;

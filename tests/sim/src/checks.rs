@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::Life;
+use kindex_model::kind::Kind;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_runtime::settings::Settings;
 
 use super::cluster::{Departure, SimCluster};
 use super::database::{MARK, SimDatabase, SimRow, Transition};
@@ -244,8 +244,8 @@ impl Checks {
         }
     }
 
-    /// The mark of a restored cluster stays until no row beyond its version holds what the cluster has lost; but where an
-    /// ingester does not know yet that the cluster is another one, it has a mark of its own to save.
+    /// The mark of a restored cluster stays until no row beyond its version holds what the cluster has lost; but where
+    /// an ingester does not know yet that the cluster is another one, it has a mark of its own to save.
     fn a_mark_goes_last(&self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
         let mark = |position: Option<ResourceVersion>| position.and_then(|position| position.0.checked_sub(MARK));
         let (Some(version), None, false) = (mark(self.checkpoint), mark(database.checkpoint), self.unaware) else {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_runtime::cluster::{ClusterError, Page, Target, WatchEvent};
-use kindex_runtime::object::{Object, ResourceVersion};
+use kindex_kube_client::{ClusterError, Page, Target, WatchEvent};
+use kindex_model::object::{Object, ResourceVersion};
 
 use super::object::{Revision, SimObject};
 use super::thing::{DELETING, FINALIZER};

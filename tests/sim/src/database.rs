@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
-use kindex_runtime::object::{Object, ResourceVersion, Uid};
-use kindex_runtime::projection::Version;
-use kindex_runtime::store::{Arrival, Life, RowState, RowWrite, Saving, Stored, Written};
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_model::projection::Version;
+use kindex_query::{Life, Stored};
+use kindex_store::{Arrival, RowState, RowWrite, Saving, Written};
 
 use super::past::SimHistory;
 use super::thing::is_poison;

@@ -1,7 +1,7 @@
 //! Chance: which turn comes next. Every seed aims at one pair of a fault and a step, so
 //! that no pair is left to luck; everything else is drawn as it comes.
 
-use kindex_runtime::ingester::message::{Output, PlannedWrite};
+use kindex_runtime::message::{Output, PlannedWrite};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};

@@ -149,7 +149,7 @@ fn build(places: &Places, copy: &Path) -> io::Result<()> {
         "--bin",
         BINARY,
     ]);
-    for package in [PLANTED_IN, "kindex-sim"] {
+    for package in PLANTED_IN.iter().map(|(package, _)| *package).chain(["kindex-sim"]) {
         build.args(["--config", &format!("profile.dev.package.{package}.debug=false")]);
     }
     succeeded(build.output()?).map(drop)

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use kindex_runtime::cluster::WatchEvent;
-use kindex_runtime::object::{Object, ResourceVersion};
+use kindex_kube_client::WatchEvent;
+use kindex_model::object::{Object, ResourceVersion};
 
 use super::checks::stored_revision;
 use super::cluster::SimCluster;

@@ -10,11 +10,13 @@ use serde::Deserialize;
 /// The file that lists them, from the root of the workspace.
 pub const LIST: &str = "tests/sim/mutations.toml";
 
-/// The package in which bugs are planted.
-pub const PLANTED_IN: &str = "kindex-runtime";
-
-/// Where its code is.
-const SOURCE: &str = "runtime/src/";
+/// The packages in which bugs are planted, and where their code is.
+pub const PLANTED_IN: &[(&str, &str)] = &[
+    ("kindex-kube-client", "crates/kube-client/src/"),
+    ("kindex-model", "crates/model/src/"),
+    ("kindex-store", "crates/store/src/"),
+    ("kindex-runtime", "runtime/src/"),
+];
 
 /// One bug.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -72,10 +74,13 @@ pub fn misfits(workspace: &Path, mutations: &[Mutation]) -> Vec<String> {
         if !names.insert(&mutation.name) {
             found.push(format!("{LIST}: {}: there are two of this name", mutation.name));
         }
-        if !mutation.file.starts_with(SOURCE) {
+        if !PLANTED_IN.iter().any(|(_, source)| mutation.file.starts_with(source)) {
+            let sources: Vec<&str> = PLANTED_IN.iter().map(|(_, source)| *source).collect();
             found.push(format!(
-                "{LIST}: {}: {} is not in {SOURCE}",
-                mutation.name, mutation.file
+                "{LIST}: {}: {} is in none of {}",
+                mutation.name,
+                mutation.file,
+                sources.join(", ")
             ));
         }
         let planted = match fs::read_to_string(workspace.join(&mutation.file)) {

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_runtime::object::Object;
+use kindex_model::object::Object;
 
 use super::thing::{DELETING, FINALIZER, IMMUTABLE, NAMESPACE, POISON_LABEL, POISON_VALUE};
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kindex_runtime::object::{Object, ResourceVersion, Uid};
+use kindex_model::object::{Object, ResourceVersion, Uid};
 
 /// The branch that the cluster continues: later than all that was lost.
 const PRESENT: Timestamp = Timestamp::MAX;

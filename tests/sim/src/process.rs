@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kindex_runtime::cluster::{ClusterApi, WatchStream};
-use kindex_runtime::ingester::controller::Controller;
-use kindex_runtime::ingester::driver::execute::Place;
-use kindex_runtime::ingester::message::{Effect, Input, Now, Output, PlannedWrite};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::kind::Kind;
+use kindex_kube_client::{ClusterApi, WatchStream};
+use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
+use kindex_runtime::controller::Controller;
+use kindex_runtime::driver::execute::Place;
+use kindex_runtime::message::{Effect, Input, Now, Output, PlannedWrite};
 use kindex_runtime::metrics::KindMetrics;
-use kindex_runtime::object::Uid;
+use kindex_runtime::settings::Settings;
 
 use super::database::MARK;
 use super::http::Wire;

@@ -1,10 +1,10 @@
 //! Requests of processes: carried out, failed in every way a request can fail, and
 //! answered at once or later. Knows nothing of watches.
 
-use kindex_runtime::cluster::Target;
-use kindex_runtime::ingester::message::{Effect, Input, Output};
-use kindex_runtime::object::Object;
-use kindex_runtime::store::Saving;
+use kindex_kube_client::Target;
+use kindex_model::object::Object;
+use kindex_runtime::message::{Effect, Input, Output};
+use kindex_store::Saving;
 
 use super::api::Trouble as ClusterTrouble;
 use super::cluster::version_of;

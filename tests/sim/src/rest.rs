@@ -1,8 +1,8 @@
 //! The rules that hold when all has come to rest: SQL equals the cluster, and nobody was
 //! forgotten. Looks at the cluster and at SQL, never into an ingester.
 
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::Life;
+use kindex_model::object::Uid;
+use kindex_query::Life;
 
 use super::checks::{Checks, stored_revision};
 use super::cluster::SimCluster;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use jiff::Timestamp;
-use kindex_runtime::store::{self, Address, MetadataStorage, PoolConfig, SqlitePlace};
-use kindex_runtime::value::Value;
+use kindex_model::value::Value;
+use kindex_store::{Address, MetadataStorage, PoolConfig, SqlitePlace};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Row as _};
 use tokio::sync::Mutex;
@@ -74,7 +74,8 @@ impl RealStore {
         let eyes = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
         let eyes = eyes.connect().await.expect("a database in memory opens");
         let address = Address::Sqlite(SqlitePlace::File(path));
-        let store = store::open(&address, REGISTRY, &PoolConfig::default()).expect("the address names a database");
+        let store =
+            kindex_store::open(&address, REGISTRY, &PoolConfig::default()).expect("the address names a database");
         store.prepare().await.expect("an empty database is prepared");
         Arc::new(Self {
             store,

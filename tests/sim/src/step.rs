@@ -1,6 +1,6 @@
 //! What an ingester can have under way when something goes wrong. Knows no fault.
 
-use kindex_runtime::ingester::message::{Effect, Output};
+use kindex_runtime::message::{Effect, Output};
 
 use super::thing::FINALIZER;
 

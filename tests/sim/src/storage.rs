@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{Object, ResourceVersion, Uid};
-use kindex_runtime::store::{
-    Arrival, Counts, Dialect, ListQuery, MetadataStorage, Page, QuarantineRecord, RowState, RowWrite, Saving, Select,
-    StoreError, Stored, Written,
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_query::Stored;
+use kindex_store::{
+    Arrival, Counts, Dialect, ListQuery, MetadataStorage, QuarantineRecord, RowState, RowWrite, Saving, StoreError,
+    Written,
 };
 
 use super::database::SimDatabase;
@@ -242,10 +243,6 @@ impl MetadataStorage for SimStorage {
     }
 
     async fn list(&self, _: &Kind, _: &ListQuery) -> Result<Vec<Stored>, StoreError> {
-        unreachable!("the ingester reads no objects back")
-    }
-
-    async fn select(&self, _: &Select, _: Option<&str>) -> Result<Page, StoreError> {
         unreachable!("the ingester reads no objects back")
     }
 

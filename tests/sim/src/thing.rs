@@ -1,8 +1,8 @@
 //! The kind whose objects are simulated, the tables that hold them, and the words that
 //! steer them. Knows no history.
 
-use kindex_runtime::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry, Scope};
-use kindex_runtime::object::Object;
+use kindex_model::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry, Scope};
+use kindex_model::object::Object;
 
 /// The one namespace of the simulated cluster.
 pub const NAMESPACE: &str = "sim";

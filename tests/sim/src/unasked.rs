@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kindex_runtime::kind::{ColumnType, Kind};
-use kindex_runtime::object::{Object, ResourceVersion, Uid};
-use kindex_runtime::progress::Progress;
-use kindex_runtime::store::{
+use kindex_model::kind::{ColumnType, Kind};
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_model::value::Value;
+use kindex_query::{Page, Reader, Select, Stored};
+use kindex_store::progress::Progress;
+use kindex_store::{
     AdoptOptions, Adopted, Arrival, AsOf, Change, Changes, Collected, DeleteCollection, Direct, Gone, GoneRow, History,
-    ListAt, LiveTable, Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations, Page, Past,
-    PendingStep, Plan, Position, Quarantined, Queries, RowImage, Select, StoreError, Stored,
+    ListAt, LiveTable, Maintenance, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations, Past,
+    PendingStep, Plan, Position, Quarantined, Queries, RowImage, StoreError,
 };
-use kindex_runtime::value::Value;
 
 use super::storage::SimStorage;
 
@@ -68,7 +69,13 @@ impl Migrations for SimStorage {
 }
 
 #[async_trait]
-impl Queries for SimStorage {
+impl Reader for SimStorage {
+    type Error = StoreError;
+
+    async fn select(&self, _: &Select, _: Option<&str>) -> Result<Page, StoreError> {
+        unreachable!("the ingester reads no objects back")
+    }
+
     async fn project(
         &self,
         _: &Select,
@@ -81,7 +88,10 @@ impl Queries for SimStorage {
     async fn newest_by_names(&self, _: &Kind, _: &[(String, String)]) -> Result<Vec<Stored>, StoreError> {
         unreachable!("the ingester reads no objects back")
     }
+}
 
+#[async_trait]
+impl Queries for SimStorage {
     async fn count_selected(&self, _: &Select) -> Result<u64, StoreError> {
         unreachable!("the ingester counts nothing")
     }

@@ -1,9 +1,9 @@
 //! Watches of processes: opened, told from, told from again, and ended.
 
 use futures::StreamExt;
-use kindex_runtime::cluster::{ClusterError, WatchEvent};
-use kindex_runtime::ingester::message::Input;
-use kindex_runtime::object::ResourceVersion;
+use kindex_kube_client::{ClusterError, WatchEvent};
+use kindex_model::object::ResourceVersion;
+use kindex_runtime::message::Input;
 
 use super::api::{Trouble, failure};
 use super::cluster::version_of;

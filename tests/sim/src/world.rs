@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kindex_runtime::ingester::message::{Input, Output};
-use kindex_runtime::ingester::settings::Settings;
+use kindex_runtime::message::{Input, Output};
+use kindex_runtime::settings::Settings;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kindex_generated::registry;
-use kindex_runtime::progress::Progress;
-use kindex_runtime::store::{AdoptOptions, MigrationStanding};
+use kindex_store::progress::Progress;
+use kindex_store::{AdoptOptions, MigrationStanding};
 use tokio::sync::Notify;
 
 use super::fixture::{Reference, STATES};

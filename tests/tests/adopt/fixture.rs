@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use kindex_generated::registry;
-use kindex_runtime::kind::{ColumnType, Kind};
-use kindex_runtime::store::{self, MetadataStorage};
+use kindex_model::kind::{ColumnType, Kind};
+use kindex_store::MetadataStorage;
 use kindex_tests::reference::{self, Row};
 use serde_json::{Map, Value, json};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
@@ -61,7 +61,7 @@ impl Reference {
 
     /// This program on the database.
     pub(super) fn store(&self) -> Arc<dyn MetadataStorage> {
-        let store = store::open(&self.database.address(), registry(), &patient());
+        let store = kindex_store::open(&self.database.address(), registry(), &patient());
         store.expect("the address is right")
     }
 

@@ -1,10 +1,8 @@
 //! Databases that are not taken up: every reason is told at once, and nothing is changed.
 
 use kindex_generated::registry;
-use kindex_runtime::progress::Untold;
-use kindex_runtime::store::{
-    self, Address, AdoptOptions, MigrateError, MigrateOptions, PoolConfig, SqlitePlace, StoreError,
-};
+use kindex_store::progress::Untold;
+use kindex_store::{Address, AdoptOptions, MigrateError, MigrateOptions, PoolConfig, SqlitePlace, StoreError};
 
 use super::fixture::{Reference, object};
 use crate::schema::server::{Product, on_servers};
@@ -158,7 +156,7 @@ async fn without_being_told_nobody_touches_them(product: Product) {
 #[tokio::test]
 async fn a_sqlite_database_has_nothing_to_take_up() {
     let memory = Address::Sqlite(SqlitePlace::Memory);
-    let store = store::open(&memory, registry(), &PoolConfig::default()).unwrap();
+    let store = kindex_store::open(&memory, registry(), &PoolConfig::default()).unwrap();
     let refused = store
         .adopt(&AdoptOptions::default(), &Untold)
         .await

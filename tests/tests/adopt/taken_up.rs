@@ -1,12 +1,13 @@
 //! What is there after an adoption: the tables of an empty database, and every row with every value.
 
 use kindex_generated::registry;
-use kindex_runtime::kind::{ColumnType, Kind};
-use kindex_runtime::object::{Object, Uid};
-use kindex_runtime::progress::Untold;
-use kindex_runtime::projection::{ContentHash, Version};
-use kindex_runtime::store::{AdoptOptions, Life, MigrationStanding, RowImage};
-use kindex_runtime::verify::compare;
+use kindex_maintenance::verify::compare;
+use kindex_model::kind::{ColumnType, Kind};
+use kindex_model::object::{Object, Uid};
+use kindex_model::projection::{ContentHash, Version};
+use kindex_query::Life;
+use kindex_store::progress::Untold;
+use kindex_store::{AdoptOptions, MigrationStanding, RowImage};
 
 use super::fixture::{Reference, STATES, object, uid};
 use crate::schema::server::{Product, on_servers};
@@ -21,7 +22,7 @@ on_servers!(
     what_somebody_added_stays,
 );
 
-async fn adopt(reference: &Reference) -> kindex_runtime::store::Adopted {
+async fn adopt(reference: &Reference) -> kindex_store::Adopted {
     let adopted = reference.store().adopt(&AdoptOptions::default(), &Untold).await;
     adopted.unwrap_or_else(|error| panic!("{error}"))
 }

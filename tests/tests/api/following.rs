@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
-use kindex_runtime::object::ResourceVersion;
+use kindex_model::object::ResourceVersion;
 use kindex_tests::patience::PATIENCE;
 use kube::Client;
 use serde_json::{Value, json};

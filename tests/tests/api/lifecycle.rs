@@ -1,6 +1,6 @@
 //! One object from its creation to its end through the API server: what the cluster and SQL have of it.
 
-use kindex_runtime::store::Life;
+use kindex_query::Life;
 use serde_json::{Value, json};
 
 use super::stage::{MODELS, Stage, ask, ask_in, eventually, manifest, model};

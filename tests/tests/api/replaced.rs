@@ -2,8 +2,8 @@
 //! everybody is told what happened.
 
 use kindex_generated::kinds::model;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::Life;
+use kindex_model::object::Uid;
+use kindex_query::Life;
 use serde_json::{Value, json};
 
 use super::stage::{MODELS, Stage, ask, eventually, manifest, model};

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use kindex_api::server::FrontProxy;
-use kindex_runtime::store::Life;
+use kindex_query::Life;
 use kube::client::Body;
 use kube::{Client, Config};
 use rustls::pki_types::CertificateDer;

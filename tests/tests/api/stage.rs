@@ -13,12 +13,12 @@ use kindex_api::rest::Rest;
 use kindex_api::server::{self, FrontProxy, Limits, Tls};
 use kindex_cluster::ClusterOptions;
 use kindex_generated::kinds::{model, project};
-use kindex_runtime::cluster::kube_cluster::KubeCluster;
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::ingester::{Division, Ingester};
-use kindex_runtime::kind::{Kind, Registry};
-use kindex_runtime::store::{Address, Life, MetadataStorage};
+use kindex_kube_client::kube_cluster::KubeCluster;
+use kindex_model::kind::{Kind, Registry};
+use kindex_query::Life;
+use kindex_runtime::{Division, Ingester, settings::Settings};
 use kindex_serve::watches::WatchLimits;
+use kindex_store::{Address, MetadataStorage};
 use kindex_tests::controlplane::ControlPlane;
 use kindex_tests::embedded::Embedded;
 use kindex_tests::patience::PATIENCE;
@@ -199,7 +199,7 @@ impl Stage {
 
     async fn on(ground: Ground, address: &Address, database: Option<mariadb::Database>, rights: RightsOf) -> Self {
         let registry = ground.registry();
-        let store = kindex_runtime::store::open(address, registry, &patient()).unwrap();
+        let store = kindex_store::open(address, registry, &patient()).unwrap();
         store.prepare().await.unwrap();
         let client = ground.with_kinds().await;
         let kube_cluster = Arc::new(KubeCluster::new(ground.config.clone()).unwrap());

@@ -1,6 +1,6 @@
 //! Objects that live in SQL alone, through the API server: they are read, changed and deleted as if they lived.
 
-use kindex_runtime::store::Life;
+use kindex_query::Life;
 use serde_json::{Value, json};
 
 use super::stage::{FINAL, MODELS, Stage, ask, ask_in, eventually, manifest, model, names};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kindex_api::operations::RightsOf;
 use kindex_generated::kinds::model;
-use kindex_runtime::object::ResourceVersion;
+use kindex_model::object::ResourceVersion;
 use kube::Client;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};

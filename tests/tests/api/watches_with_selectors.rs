@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use kindex_api::operations::RightsOf;
 use kindex_generated::kinds::model;
-use kindex_runtime::object::Object;
+use kindex_model::object::Object;
 use serde_json::{Value, json};
 
 use super::following::{Watch, delete, label, list_version, scenarios};

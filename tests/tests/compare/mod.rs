@@ -18,9 +18,10 @@ use kindex_tests::controlplane::ControlPlane;
 use kindex_tests::embedded::Embedded;
 use tokio::sync::oneshot;
 
-use crate::harness::require::require;
 use script::{Request, parse};
 use server::{Answer, Server};
+
+use crate::harness::require::require;
 
 /// How many requests the scripts have at least.
 const REQUESTS_MIN: usize = 300;

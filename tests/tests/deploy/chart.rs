@@ -1,8 +1,8 @@
 //! The chart as helm renders it: what it says agrees with the program, with the emitted files and with itself, and
 //! values that cannot work are refused in words.
 
-use kindex_runtime::config::{Config, MetadataStorageChoice};
-use kindex_runtime::store::TlsMode;
+use kindex::config::{Config, MetadataStorageChoice};
+use kindex_store::TlsMode;
 use kindex_tests::helm;
 use kindex_tests::require::require;
 use serde_json::{Value, json};

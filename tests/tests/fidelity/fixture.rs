@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use kindex_codegen::artifact::{self, Mode};
-use kindex_runtime::wire::{Decoded, Root, decode};
+use kindex_model::wire::{Decoded, Root, decode};
 use kindex_tests::types::trap::{TrapSpec, TrapStatus};
 use serde_json::{Value as Json, json};
 

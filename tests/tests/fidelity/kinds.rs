@@ -2,10 +2,10 @@
 
 use std::fmt::Debug;
 
-use kindex_runtime::indexed::IndexedObject;
-use kindex_runtime::object::Object;
-use kindex_runtime::projection::extract;
-use kindex_runtime::wire::{Root, decode, encode_root};
+use kindex_model::indexed::IndexedObject;
+use kindex_model::object::Object;
+use kindex_model::projection::extract;
+use kindex_model::wire::{Root, decode, encode_root};
 use prost::Message;
 use prost_reflect::DescriptorPool;
 use serde::Serialize;

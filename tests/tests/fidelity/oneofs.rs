@@ -39,7 +39,7 @@ fn two_members_are_a_problem_and_the_first_declared_is_read() {
         r#"{"spec":{"chosenCount":1,"chosenWord":"a","flag":true}}"#,
         r#"{"spec":{"chosenWord":"a","flag":true,"chosenCount":1}}"#,
     ] {
-        use kindex_runtime::wire::{Root, decode};
+        use kindex_model::wire::{Root, decode};
         use kindex_tests::types::trap::{TrapSpec, TrapStatus};
         let decoded = decode::<Root<TrapSpec, TrapStatus>>(text);
         let spec = decoded.value.and_then(|root| root.spec).expect("fits");

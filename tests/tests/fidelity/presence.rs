@@ -61,7 +61,7 @@ fn unknown_fields_are_passed_over() {
 
 #[test]
 fn a_member_that_occurs_twice_does_not_fit() {
-    use kindex_runtime::wire::{Root, decode};
+    use kindex_model::wire::{Root, decode};
     use kindex_tests::types::trap::{TrapSpec, TrapStatus};
     let decoded = decode::<Root<TrapSpec, TrapStatus>>(r#"{"spec":{"word":"a","word":"b"}}"#);
     assert_eq!(decoded.value, None);
@@ -70,7 +70,7 @@ fn a_member_that_occurs_twice_does_not_fit() {
 
 #[test]
 fn a_missing_spec_is_no_problem() {
-    use kindex_runtime::wire::{Root, decode};
+    use kindex_model::wire::{Root, decode};
     use kindex_tests::types::trap::{TrapSpec, TrapStatus};
     let decoded = decode::<Root<TrapSpec, TrapStatus>>(r#"{"metadata":{"name":"a"}}"#);
     assert_eq!(decoded.problems, []);

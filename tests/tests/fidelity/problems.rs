@@ -51,7 +51,7 @@ fn a_value_that_does_not_fit_is_found_by_path() {
 
 #[test]
 fn text_that_is_no_json_does_not_fit() {
-    use kindex_runtime::wire::{Root, decode};
+    use kindex_model::wire::{Root, decode};
     use kindex_tests::types::trap::{TrapSpec, TrapStatus};
     let decoded = decode::<Root<TrapSpec, TrapStatus>>("{\"spec\":");
     assert_eq!((decoded.value, decoded.problems.len()), (None, 1));

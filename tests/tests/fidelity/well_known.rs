@@ -1,6 +1,6 @@
 //! Well-known types of protobuf and of Kubernetes.
 
-use kindex_runtime::wire::{IntOrString, Root, decode};
+use kindex_model::wire::{IntOrString, Root, decode};
 use kindex_tests::types::trap::{TrapSpec, TrapStatus};
 use serde_json::json;
 

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use kindex_runtime::store::{Address, MySqlFields, PoolConfig};
+use kindex_store::{Address, MySqlFields, PoolConfig};
 use kindex_tests::patience::PATIENCE;
 use kindex_tests::sql_server::SqlServer;
 

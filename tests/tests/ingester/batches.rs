@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Outcome, Output};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::kind::Problem;
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::Written;
+use kindex_model::kind::Problem;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_runtime::message::{Effect, EffectDone, Input, Outcome, Output};
+use kindex_runtime::settings::Settings;
+use kindex_store::Written;
 
 use super::bench::{Bench, away, effects_of, refused, thing, write_of};
 

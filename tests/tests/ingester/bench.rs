@@ -4,18 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kindex_runtime::cluster::{Page, WatchEvent};
-use kindex_runtime::ingester::controller::Controller;
-use kindex_runtime::ingester::message::{
-    Effect, Input, Now, Outcome, Output, PlannedWrite, Saved, StoreFailure, Ticket,
-};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::kind::Kind;
+use kindex_kube_client::{Page, WatchEvent};
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_model::projection::Version;
+use kindex_query::Life;
+use kindex_runtime::controller::Controller;
+use kindex_runtime::message::{Effect, Input, Now, Outcome, Output, PlannedWrite, Saved, StoreFailure, Ticket};
 use kindex_runtime::metrics::KindMetrics;
-use kindex_runtime::object::{Object, ResourceVersion, Uid};
-use kindex_runtime::projection::Version;
-use kindex_runtime::store::{Arrival, Life, RowState, Saving, Written};
+use kindex_runtime::settings::Settings;
 use kindex_sim::thing::{FINALIZER, FOREIGN_FINALIZER, PLATFORM, THING};
+use kindex_store::{Arrival, RowState, Saving, Written};
 use serde_json::json;
 
 pub const START: i64 = 1_800_000_000;

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kindex_runtime::ingester::message::{Input, StoreFailure};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::ingester::{Division, Ingester};
-use kindex_runtime::kind::{Column, ColumnType, Encoded, Kind, Registry, Scope};
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::Life;
+use kindex_model::kind::{Column, ColumnType, Encoded, Kind, Registry, Scope};
+use kindex_model::object::Uid;
+use kindex_query::Life;
+use kindex_runtime::message::{Input, StoreFailure};
+use kindex_runtime::settings::Settings;
+use kindex_runtime::{Division, Ingester};
 use kindex_sim::database::SimRow;
 use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{DELETING, PLATFORM, THING};

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use kindex_runtime::cluster::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{Object, ResourceVersion};
+use kindex_kube_client::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object, ResourceVersion};
 use kindex_sim::cluster::{SimCluster, version_of};
 use tokio::sync::watch;
 

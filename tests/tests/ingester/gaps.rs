@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use kindex_runtime::cluster::{ClusterError, ObjectName, Page, Unreadable, WatchEvent};
-use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, Saved};
-use kindex_runtime::ingester::settings::{OrphanGuard, Settings};
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Life, RowState};
+use kindex_kube_client::{ClusterError, ObjectName, Page, Unreadable, WatchEvent};
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_runtime::message::{Effect, EffectDone, Input, Output, Saved};
+use kindex_runtime::settings::{OrphanGuard, Settings};
+use kindex_store::RowState;
 
 use super::bench::{Bench, effects_of, live, thing, write_of};
 

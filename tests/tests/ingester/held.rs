@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use kindex_runtime::cluster::ClusterError;
-use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, PlannedWrite};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::{Life, RowState};
+use kindex_kube_client::ClusterError;
+use kindex_model::object::Uid;
+use kindex_query::Life;
+use kindex_runtime::message::{Effect, EffectDone, Input, Output, PlannedWrite};
+use kindex_runtime::settings::Settings;
 use kindex_sim::thing::{DELETING, FOREIGN_FINALIZER, IMMUTABLE};
+use kindex_store::RowState;
 
 use super::bench::{Bench, Thing, effects_of, live, thing, write_of};
 

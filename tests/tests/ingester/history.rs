@@ -4,14 +4,15 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use kindex_runtime::cluster::{ClusterError, WatchEvent};
-use kindex_runtime::ingester::message::{EffectDone, Input, Output, PlannedWrite, Ticket};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::{Life, RowState};
+use kindex_kube_client::{ClusterError, WatchEvent};
+use kindex_model::object::Uid;
+use kindex_query::Life;
+use kindex_runtime::message::{EffectDone, Input, Output, PlannedWrite, Ticket};
+use kindex_runtime::settings::Settings;
+use kindex_sim::thing::{IMMUTABLE, KEPT_THING};
+use kindex_store::RowState;
 
 use super::bench::{Bench, START, Thing, away, effects_of, live, refused, thing};
-use kindex_sim::thing::{IMMUTABLE, KEPT_THING};
 
 fn watching(settings: Settings) -> Bench {
     Bench::watching_kind(&KEPT_THING, settings)

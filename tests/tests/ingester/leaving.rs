@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use kindex_runtime::cluster::ClusterError;
-use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, PlannedWrite};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::object::Uid;
-use kindex_runtime::projection::content_hash;
-use kindex_runtime::store::{Life, RowState};
+use kindex_kube_client::ClusterError;
+use kindex_model::object::Uid;
+use kindex_model::projection::content_hash;
+use kindex_query::Life;
+use kindex_runtime::message::{Effect, EffectDone, Input, Output, PlannedWrite};
+use kindex_runtime::settings::Settings;
 use kindex_sim::thing::{DELETING, FINALIZER, IMMUTABLE};
+use kindex_store::RowState;
 
 use super::bench::{Bench, Thing, away, effects_of, live, thing, write_of};
 

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use kindex_runtime::cluster::WatchEvent;
-use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Outcome, Output, PlannedWrite, Saved};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Life, QuarantineRecord, RowState, Written};
+use kindex_kube_client::WatchEvent;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_runtime::message::{Effect, EffectDone, Input, Outcome, Output, PlannedWrite, Saved};
+use kindex_runtime::settings::Settings;
 use kindex_sim::thing::IMMUTABLE;
+use kindex_store::{QuarantineRecord, RowState, Written};
 
 use super::bench::{Bench, Thing, away, effects_of, live, refused, thing, write_of};
 
@@ -70,7 +71,7 @@ fn an_object_that_went_while_its_write_may_still_land_is_stored_as_deleted_witho
 fn an_object_that_was_stored_behind_the_walk_over_the_rows_is_asked_for() {
     let mut bench = Bench::watching(Settings::default());
     let read = bench.applied(&thing("late", 5));
-    let expired = kindex_runtime::cluster::ClusterError::Expired("too old".to_owned());
+    let expired = kindex_kube_client::ClusterError::Expired("too old".to_owned());
     bench.step(Input::Watch(Err(expired)));
     bench.page(&[], 20);
     let (ticket, _) = write_of(&bench.no_rows(&read)).expect("it was pending when the list ended");

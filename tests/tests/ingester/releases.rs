@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kindex_runtime::cluster::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{Object, ResourceVersion};
-use kindex_runtime::progress::Untold;
-use kindex_runtime::release::{Options, Place, Released, release};
-use kindex_runtime::store::{Life, MetadataStorage};
+use kindex_kube_client::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_maintenance::release::{Options, Place, Released, release};
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object, ResourceVersion};
+use kindex_query::Life;
 use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{PLATFORM, THING};
+use kindex_store::MetadataStorage;
+use kindex_store::progress::Untold;
 
 use super::fakes::FakeCluster;
 
@@ -23,12 +24,16 @@ struct Overtaken {
 }
 
 async fn run(cluster: Arc<dyn ClusterApi>) -> Released {
+    run_with(cluster, &Options::default()).await
+}
+
+async fn run_with(cluster: Arc<dyn ClusterApi>, options: &Options) -> Released {
     let place = Place {
         platform: PLATFORM,
         cluster,
         storage: None,
     };
-    let released = release(&place, &THING, true, &Options::default(), &Untold).await;
+    let released = release(&place, &THING, true, options, &Untold).await;
     released.expect("it comes to its end")
 }
 

@@ -1,13 +1,14 @@
 //! Clusters that come back from a backup: how they are recognised, and what is done before
 //! they are listed.
 
-use kindex_runtime::cluster::{ClusterError, WatchEvent};
-use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output, Saved};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::projection::content_hash;
-use kindex_runtime::store::{Life, RowState, Saving};
+use kindex_kube_client::{ClusterError, WatchEvent};
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::projection::content_hash;
+use kindex_query::Life;
+use kindex_runtime::message::{Effect, EffectDone, Input, Output, Saved};
+use kindex_runtime::settings::Settings;
 use kindex_sim::thing::KEPT_THING;
+use kindex_store::{RowState, Saving};
 
 use super::bench::{Bench, Thing, away, effects_of, live, thing, write_of};
 use super::gaps::listing;

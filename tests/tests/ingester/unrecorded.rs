@@ -1,8 +1,8 @@
 //! Objects of which the database refuses even the record that it refused them.
 
-use kindex_runtime::ingester::message::{Effect, EffectDone, Input, Output};
-use kindex_runtime::ingester::settings::Settings;
-use kindex_runtime::object::Uid;
+use kindex_model::object::Uid;
+use kindex_runtime::message::{Effect, EffectDone, Input, Output};
+use kindex_runtime::settings::Settings;
 
 use super::bench::{Bench, Thing, live, refused, thing, write_of};
 use super::driver::Log;

@@ -4,8 +4,8 @@
 use futures::TryStreamExt;
 use kindex_generated::kinds::{pipeline, pipeline_run, revision};
 use kindex_generated::registry;
-use kindex_runtime::query::Narrowed;
-use kindex_runtime::store::{self, Address, Life, MetadataStorage, SqlitePlace, StoreError, Stored};
+use kindex_query::{Life, Narrowed, Stored};
+use kindex_store::{Address, MetadataStorage, SqlitePlace, StoreError};
 use serde_json::json;
 
 use super::rows::{delete, put};
@@ -33,7 +33,7 @@ async fn mysql_follows_references() {
 }
 
 async fn everything(address: &Address) {
-    let store = store::open(address, registry(), &patient()).expect("an address");
+    let store = kindex_store::open(address, registry(), &patient()).expect("an address");
     let store = &*store;
     store.prepare().await.expect("prepared");
     fill(store).await;

@@ -3,7 +3,8 @@
 
 use kindex_generated::kinds::{model, pipeline, pipeline_run, revision};
 use kindex_generated::registry;
-use kindex_runtime::store::{self, Address, Life, MetadataStorage, SqlitePlace};
+use kindex_query::Life;
+use kindex_store::{Address, MetadataStorage, SqlitePlace};
 use serde_json::json;
 
 use super::root;
@@ -35,7 +36,7 @@ async fn every_statement_of_the_page_finds_something_on_mysql() {
 }
 
 async fn everything(address: &Address) {
-    let store = store::open(address, registry(), &patient()).expect("an address");
+    let store = kindex_store::open(address, registry(), &patient()).expect("an address");
     store.prepare().await.expect("prepared");
     fill(&*store).await;
     let statements = statements();

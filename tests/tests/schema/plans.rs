@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use kindex_generated::registry;
-use kindex_runtime::kind::{Column, ColumnType, Kind};
-use kindex_runtime::query::{LabelSelector, Reach};
-use kindex_runtime::store::{self, Access, Address, Dialect, MetadataStorage, Plan, Select, SqlitePlace};
-use kindex_runtime::value::Value;
+use kindex_model::kind::{Column, ColumnType, Kind};
+use kindex_model::value::Value;
+use kindex_query::{LabelSelector, Reach, Select};
+use kindex_store::{Access, Address, Dialect, MetadataStorage, Plan, SqlitePlace};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
@@ -47,7 +47,7 @@ async fn mysql_uses_the_keys_that_are_declared() {
 }
 
 async fn everything(address: &Address) {
-    let store = store::open(address, registry(), &patient()).expect("an address");
+    let store = kindex_store::open(address, registry(), &patient()).expect("an address");
     let store = &*store;
     store.prepare().await.expect("prepared");
     let script: String = registry()

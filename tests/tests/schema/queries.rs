@@ -1,8 +1,9 @@
 //! Typed queries on the shipped tables: the key that the type promises is the key that the engine takes.
 
 use kindex_generated::kinds::{model, pipeline_run};
-use kindex_runtime::query::{Dialect, Statement, Timestamp};
-use kindex_runtime::value::Value;
+use kindex_model::value::Value;
+use kindex_query::Timestamp;
+use kindex_store::{Dialect, Statement, ToSql as _};
 use pipeline_run::PipelineRunState;
 use sqlx::mysql::MySqlArguments;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions};

@@ -1,10 +1,11 @@
 //! Rows of shipped kinds for tests that ask for them, written as the ingester writes them.
 
 use jiff::Timestamp;
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{Object, Uid};
-use kindex_runtime::projection::Version;
-use kindex_runtime::store::{Life, MetadataStorage, RowWrite};
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object, Uid};
+use kindex_model::projection::Version;
+use kindex_query::Life;
+use kindex_store::{MetadataStorage, RowWrite};
 use serde_json::{Value, json};
 
 /// Stores an object of namespace `ml`, with `rest` over what every object has.

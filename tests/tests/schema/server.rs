@@ -2,8 +2,8 @@
 
 use kindex_codegen::dialect::StorageType;
 use kindex_codegen::model::SqlType;
-use kindex_runtime::object::Object;
-use kindex_runtime::projection::content_hash;
+use kindex_model::object::Object;
+use kindex_model::projection::content_hash;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, Row};
 

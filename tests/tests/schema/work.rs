@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use kindex_generated::registry;
-use kindex_runtime::object::Uid;
-use kindex_runtime::query::LabelSelector;
-use kindex_runtime::store::{self, Address, Dialect, MetadataStorage, RowWrite, Select, SqlitePlace, Statement};
-use kindex_runtime::value::Value;
+use kindex_model::object::Uid;
+use kindex_model::value::Value;
+use kindex_query::{LabelSelector, Select};
+use kindex_store::{Address, Dialect, MetadataStorage, RowWrite, SqlitePlace, Statement};
 use sqlx::mysql::MySqlConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
@@ -125,7 +125,7 @@ pub(super) async fn selectors(store: &dyn MetadataStorage, address: &Address, mi
 /// The same once SQLite has statistics, which a store leaves that has written; and what the reference page shows to
 /// those who ask by other programs.
 pub(super) async fn after_statistics(store: &dyn MetadataStorage, address: &Address, mistakes: &mut Vec<String>) {
-    let last = store::open(address, registry(), &patient()).expect("an address");
+    let last = kindex_store::open(address, registry(), &patient()).expect("an address");
     let kind = registry().find(MANY).expect("a kind");
     let nothing = [RowWrite::SoftDelete {
         uid: Uid::from("nobody"),

@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kindex_runtime::object::{Object, ResourceVersion, Uid};
-use kindex_runtime::store::{Arrival, Life, RowState, RowWrite};
-use kindex_runtime::value::Value;
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_model::value::Value;
+use kindex_query::Life;
 use kindex_sim::database::{SimDatabase, SimRow};
 use kindex_sim::past::SimHistory;
+use kindex_store::{Arrival, RowState, RowWrite};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::{self, Address, Life, MetadataStorage, RowState, RowWrite, SqlitePlace, Written};
+use kindex_model::object::Uid;
+use kindex_query::Life;
+use kindex_store::{Address, MetadataStorage, RowState, RowWrite, SqlitePlace, Written};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Row as _};
@@ -49,7 +50,7 @@ impl Backend {
     }
 
     async fn prepared(address: Address, database: Option<Database>, directory: Option<TempDir>) -> Self {
-        let store = store::open(&address, REGISTRY, &patient());
+        let store = kindex_store::open(&address, REGISTRY, &patient());
         let store = store.expect("the address names a database");
         store.prepare().await.expect("an empty database is prepared");
         Self {

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_runtime::backfill::{BackfillError, Filled, Options, backfill};
-use kindex_runtime::object::ResourceVersion;
-use kindex_runtime::patience::Patience;
-use kindex_runtime::progress::Untold;
-use kindex_runtime::store::Life;
-use kindex_runtime::verify::Sides;
+use kindex_maintenance::backfill::{BackfillError, Filled, Options, backfill};
+use kindex_maintenance::patience::Patience;
+use kindex_maintenance::verify::Sides;
+use kindex_model::object::ResourceVersion;
+use kindex_query::Life;
+use kindex_store::progress::Untold;
 
 use super::backend::Backend;
 use super::shelf::Shelf;

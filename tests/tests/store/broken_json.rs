@@ -1,21 +1,22 @@
 //! What the column of texts takes: every object as deep as clusters have them, and from others nothing that is no
 //! JSON. What the store itself is given was read as JSON before.
 
+use kindex_maintenance::verify::{Class, Difference, Finding, Options, Sides, verify};
+use kindex_model::object::{Object, Uid};
+use kindex_query::Life;
+use kindex_store::progress::Untold;
+use kindex_store::{Address, SqlitePlace};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_runtime::object::{Object, Uid};
-use kindex_runtime::progress::Untold;
-use kindex_runtime::store::{Address, Life, SqlitePlace};
-use kindex_runtime::verify::{Class, Difference, Finding, Options, Sides, verify};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _};
+use serde_json::{Value, json};
 
 use super::backend::Backend;
 use super::shelf::Shelf;
 use super::widget::{REGISTRY, WIDGET, Widget, at, widget};
 use crate::harness::require::passed_over;
-use serde_json::{Value, json};
 
 scenarios!(
     objects_of_any_depth_are_stored,

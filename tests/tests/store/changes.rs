@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use futures::future::join_all;
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::query::LabelSelector;
-use kindex_runtime::store::{CHANGES_KEPT, Change, DeleteCollection, Life, Position, RowWrite, Select};
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::{LabelSelector, Life, Select};
+use kindex_store::{CHANGES_KEPT, Change, DeleteCollection, Position, RowWrite};
 
 use super::backend::Backend;
 use super::direct::{evict, evicted, read, update};

@@ -1,8 +1,8 @@
 //! Tables that an older program made have its check on the text: `kindex migrate` gives them that of new tables, and
 //! names the rows that keep it from that.
 
-use kindex_runtime::progress::Untold;
-use kindex_runtime::store::{Address, MigrateError, MigrateOptions, Migrated};
+use kindex_store::progress::Untold;
+use kindex_store::{Address, MigrateError, MigrateOptions, Migrated};
 
 use super::backend::Backend;
 use super::widget::{at, widget};

@@ -3,8 +3,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kindex_runtime::query::LabelSelector;
-use kindex_runtime::store::{Collected, DeleteCollection, Found, Life, Select, StoreError};
+use kindex_query::{LabelSelector, Life, Select};
+use kindex_store::{Collected, DeleteCollection, Found, StoreError};
 
 use super::backend::Backend;
 use super::widget::{WIDGET, at, soft_delete, widget};

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::{self, Address, MySqlFields, PoolConfig, RowWrite};
+use kindex_model::object::Uid;
+use kindex_store::{Address, MySqlFields, PoolConfig, RowWrite};
 use kindex_tests::mariadb::MariaDb;
 
 use super::backend::{Backend, mysql_rows};
@@ -116,7 +116,7 @@ async fn many_calls_at_once_open_each_connection_once_and_leave_few_behind() {
         acquire_timeout: Duration::from_secs(60),
         ..PoolConfig::default()
     };
-    let store = store::open(&address, REGISTRY, &pool).expect("an address");
+    let store = kindex_store::open(&address, REGISTRY, &pool).expect("an address");
     store.prepare().await.expect("prepared");
     let Address::MySql(options) = &address else {
         unreachable!("the address is a server's");

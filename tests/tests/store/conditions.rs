@@ -1,9 +1,8 @@
 //! Nested conditions, as people type them and as `ListOptionsExt` has them: random ones over random rows
 //! find on every engine what a plain reading of the rules finds.
 
-use kindex_runtime::query::{Criterion, CriterionOperation, CriterionOperator, LogicalOperator};
-use kindex_runtime::store::Select;
-use kindex_runtime::value::Value;
+use kindex_model::value::Value;
+use kindex_query::{Criterion, CriterionOperation, CriterionOperator, LogicalOperator, Select};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -76,7 +75,7 @@ impl Row {
         }
     }
 
-    fn write(&self) -> kindex_runtime::store::RowWrite {
+    fn write(&self) -> kindex_store::RowWrite {
         let end = self.end.map(|second| at(second).to_string());
         let spec = json!({"group": self.group, "order": self.order, "rank": self.rank});
         let status = json!({"ready": self.ready, "endTime": end});

@@ -3,10 +3,11 @@
 
 use futures::future::join_all;
 use jiff::Timestamp;
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{Object, ResourceVersion, Uid};
-use kindex_runtime::projection::Version;
-use kindex_runtime::store::{DirectError, Life, StoreError};
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_model::projection::Version;
+use kindex_query::Life;
+use kindex_store::{DirectError, StoreError};
 use serde_json::json;
 
 use super::backend::Backend;
@@ -55,7 +56,7 @@ fn told<T>(answer: Result<T, StoreError>) -> Result<T, DirectError> {
     })
 }
 
-pub(super) async fn stored(backend: &Backend, kind: &Kind, uid: &str) -> kindex_runtime::store::Stored {
+pub(super) async fn stored(backend: &Backend, kind: &Kind, uid: &str) -> kindex_query::Stored {
     let found = backend.store.get_by_id(kind, &Uid::from(uid)).await;
     found.expect("readable").expect("stored")
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kindex_runtime::store::{self, Address, MySqlFields, PoolConfig, StoreError, Tls, TlsMode};
+use kindex_store::{Address, MySqlFields, PoolConfig, StoreError, Tls, TlsMode};
 use kindex_tests::mariadb::MariaDb;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -35,7 +35,7 @@ async fn open(port: u16, host: &str, mode: TlsMode, ca: Option<&str>) -> Result<
         max_open: 2,
         ..PoolConfig::default()
     };
-    let store = store::open(&Address::mysql(&fields), REGISTRY, &pool).expect("an address");
+    let store = kindex_store::open(&Address::mysql(&fields), REGISTRY, &pool).expect("an address");
     let prepared = store.prepare().await;
     store.close().await;
     prepared

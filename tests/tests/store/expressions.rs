@@ -1,10 +1,10 @@
 //! Conditions one by one: what texts are equal, where a mistake stands, what is too large, and that
 //! nothing typed is ever SQL.
 
-use kindex_runtime::query::CriterionOperator::{Equal, GreaterThan, In, IsNull, Like};
-use kindex_runtime::query::{Criterion, CriterionOperation, CriterionOperator};
-use kindex_runtime::store::Select;
-use kindex_runtime::value::Value;
+use kindex_model::value::Value;
+use kindex_query::CriterionOperator::{Equal, GreaterThan, In, IsNull, Like};
+use kindex_query::{Criterion, CriterionOperation, CriterionOperator, Select};
+use kindex_store::ToSql as _;
 use serde_json::{Value as Json, json};
 
 use super::backend::Backend;
@@ -122,7 +122,7 @@ async fn not_binds_more_strongly_than_and_wherever_it_stands(backend: Backend) {
             select
         });
         let dialect = backend.store.dialect();
-        assert_eq!(read.statement(dialect), meant.statement(dialect), "{condition}");
+        assert_eq!(read.to_sql(dialect), meant.to_sql(dialect), "{condition}");
         assert_eq!(found(&backend, &read).await.concat(), expected, "{condition}");
     }
 }

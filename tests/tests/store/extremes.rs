@@ -1,8 +1,9 @@
 //! Values at and beyond what columns hold: each is stored to the byte, is NULL with a problem
 //! that says so, or is refused. Nothing is cut in silence.
 
-use kindex_runtime::object::{Object, ObjectError, ResourceVersion, Uid};
-use kindex_runtime::store::{Life, RowWrite, StoreError, Written};
+use kindex_model::object::{Object, ObjectError, ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_store::{RowWrite, StoreError, Written};
 use serde_json::json;
 
 use super::backend::Backend;

@@ -3,9 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use kindex_runtime::store::{
-    self, Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, StoreError, Written,
-};
+use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, StoreError, Written};
 use kindex_tests::mariadb::MariaDb;
 use kindex_tests::patience::PATIENCE;
 use kindex_tests::proxy::Proxy;
@@ -30,7 +28,7 @@ fn impatient() -> PoolConfig {
 }
 
 async fn open(fields: &MySqlFields, pool: &PoolConfig) -> Arc<dyn MetadataStorage> {
-    let store = store::open(&Address::mysql(fields), REGISTRY, pool);
+    let store = kindex_store::open(&Address::mysql(fields), REGISTRY, pool);
     store.expect("the address names a database")
 }
 
@@ -362,7 +360,7 @@ async fn a_sqlite_file_locked_by_another_process_is_retryable() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("k.db");
     let address = Address::Sqlite(SqlitePlace::File(path.clone()));
-    let store = store::open(&address, REGISTRY, &impatient()).expect("an address");
+    let store = kindex_store::open(&address, REGISTRY, &impatient()).expect("an address");
     store.prepare().await.expect("prepared");
     let mut other = SqliteConnectOptions::new()
         .filename(&path)

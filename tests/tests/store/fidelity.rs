@@ -2,13 +2,13 @@
 //! Kubernetes compares them, sizes up to what an API server accepts.
 
 use jiff::Timestamp;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::{ListQuery, Written};
+use kindex_model::object::Uid;
+use kindex_query::Life;
+use kindex_store::{ListQuery, RowWrite, Written};
 use serde_json::json;
 
 use super::backend::Backend;
 use super::widget::{WIDGET, Widget, at, project, widget};
-use kindex_runtime::store::{Life, RowWrite};
 
 scenarios!(
     every_column_type_is_stored_and_null_where_absent,

@@ -1,8 +1,9 @@
 //! Rows of objects that are no longer in the cluster: which are found, and that nothing
 //! else is ever removed. And what the database remembers for commands.
 
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Gone, Life};
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_store::Gone;
 use serde_json::json;
 
 use super::backend::Backend;

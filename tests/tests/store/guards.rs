@@ -1,7 +1,8 @@
 //! The version guard, and how rows pass between live, evicted and deleted.
 
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Life, RowWrite, Written};
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_store::{RowWrite, Written};
 use serde_json::json;
 
 use super::backend::Backend;

@@ -2,9 +2,10 @@
 //! the past as it was at any moment.
 
 use jiff::Timestamp;
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Address, AsOf, Life, Past, RowWrite, StoreError, Stored, Written};
+use kindex_model::kind::Kind;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::{Life, Stored};
+use kindex_store::{Address, AsOf, Past, RowWrite, StoreError, Written};
 use serde_json::json;
 
 use super::backend::Backend;

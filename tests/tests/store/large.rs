@@ -3,8 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kindex_runtime::query::LabelSelector;
-use kindex_runtime::store::{Select, StoreError};
+use kindex_query::{LabelSelector, Select};
+use kindex_store::StoreError;
 use serde_json::{Value as Json, json};
 
 use super::backend::Backend;

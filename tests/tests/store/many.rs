@@ -1,7 +1,8 @@
 //! Calls about more rows than one statement names, over every database: each is about all of them.
 
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Gone, Life, RowWrite};
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_store::{Gone, RowWrite};
 
 use super::backend::Backend;
 use super::widget::{KEEPSAKE, WIDGET, Widget, at, soft_delete, widget};

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
-use kindex_runtime::progress::Untold;
-use kindex_runtime::store::{
-    self, Life, MetadataStorage, MigrateError, MigrateOptions, MigrationStanding as Standing, StoreError,
-};
+use kindex_model::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
+use kindex_query::Life;
+use kindex_store::progress::Untold;
+use kindex_store::{MetadataStorage, MigrateError, MigrateOptions, MigrationStanding as Standing, StoreError};
 use kindex_tests::patience::PATIENCE;
 use serde_json::json;
 use sqlx::{ConnectOptions as _, Executor as _};
@@ -125,7 +124,7 @@ const OLD: &[Migration] = &[INITIAL];
 const NEW: &[Migration] = &[INITIAL, WIDER];
 
 fn open(backend: &Backend, registry: Registry) -> Arc<dyn MetadataStorage> {
-    store::open(&backend.address, registry, &patient()).expect("the address is right")
+    kindex_store::open(&backend.address, registry, &patient()).expect("the address is right")
 }
 
 /// A database of the old program with rows in every state; `None` where nobody else can open it.
@@ -162,7 +161,7 @@ async fn expect_filled(backend: &Backend, rows: u64) {
             let weight = row as f64 / 4.0;
             let weight = match &backend.address {
                 // A whole number of SQLite's reads as one with a point.
-                store::Address::Sqlite(_) if weight.fract() == 0.0 => format!("{weight:.1}"),
+                kindex_store::Address::Sqlite(_) if weight.fract() == 0.0 => format!("{weight:.1}"),
                 _ => weight.to_string(),
             };
             vec![
@@ -335,12 +334,12 @@ enum Writer {
 impl Writer {
     async fn begin(backend: &Backend) -> Self {
         let mut writer = match &backend.address {
-            store::Address::Sqlite(store::SqlitePlace::File(path)) => {
+            kindex_store::Address::Sqlite(kindex_store::SqlitePlace::File(path)) => {
                 let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
                 Self::Sqlite(options.connect().await.expect("the file opens"))
             }
-            store::Address::Sqlite(store::SqlitePlace::Memory) => unreachable!("nobody else can open it"),
-            store::Address::MySql(options) => Self::MySql(options.connect().await.expect("the server is up")),
+            kindex_store::Address::Sqlite(kindex_store::SqlitePlace::Memory) => unreachable!("nobody else can open it"),
+            kindex_store::Address::MySql(options) => Self::MySql(options.connect().await.expect("the server is up")),
         };
         let begin = match &writer {
             Self::Sqlite(_) => "BEGIN IMMEDIATE",

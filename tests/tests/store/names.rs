@@ -1,7 +1,8 @@
 //! Names that come again with another uid: one incarnation is alive, the others are closed.
 
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Gone, Life, Written};
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_store::{Gone, Written};
 
 use super::backend::Backend;
 use super::direct::{read, update};

@@ -1,9 +1,10 @@
 //! What the cluster still says of an object that was changed in SQL alone: late words change nothing, an
 //! object that lives on takes its row back, and the past remembers both.
 
-use kindex_runtime::ingester::decide::{Row, RowText};
-use kindex_runtime::object::{Object, ResourceVersion, Uid};
-use kindex_runtime::store::{AsOf, DirectError, Life, RowWrite, Written};
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_runtime::decide::{Row, RowText};
+use kindex_store::{AsOf, DirectError, RowWrite, Written};
 
 use super::backend::Backend;
 use super::direct::{evict, evicted, expect_whole, read, stored, update};

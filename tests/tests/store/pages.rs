@@ -1,8 +1,8 @@
 //! Typed queries on real rows: pages in any order, rows without a value in it, exact labels,
 //! and the tokens by which pages go on.
 
-use kindex_runtime::query::{Narrowed, Page};
-use kindex_runtime::store::{MetadataStorage, StoreError};
+use kindex_query::{Narrowed, Page};
+use kindex_store::{MetadataStorage, StoreError};
 use serde_json::{Value, json};
 
 use super::backend::Backend;
@@ -13,7 +13,7 @@ mod widgets {
 
     use crate::store::widget::WIDGET;
 
-    kindex_runtime::typed_query! {
+    kindex_query::typed_query! {
         /// A query over widgets.
         pub struct Query of WIDGET;
         columns {

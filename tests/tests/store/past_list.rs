@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::{AsOf, Life, ListAt, Page, RowWrite, StoreError};
+use kindex_model::object::Uid;
+use kindex_query::{Life, Page};
+use kindex_store::{AsOf, ListAt, RowWrite, StoreError};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use kindex_runtime::kind::{Column, ColumnType, Kind, Registry};
-use kindex_runtime::progress::Untold;
-use kindex_runtime::store::{self, Address, MetadataStorage, MigrateOptions, PoolConfig, Position, StoreError};
+use kindex_model::kind::{Column, ColumnType, Kind, Registry};
+use kindex_store::progress::Untold;
+use kindex_store::{Address, MetadataStorage, MigrateOptions, PoolConfig, Position, StoreError};
 use kindex_tests::ports::Closed;
 
 use super::backend::Backend;
@@ -79,7 +79,7 @@ async fn a_table_without_a_column_is_refused_by_name(backend: Backend) {
 }
 
 fn open(address: &Address, registry: Registry) -> std::sync::Arc<dyn MetadataStorage> {
-    store::open(address, registry, &patient()).expect("the address is right")
+    kindex_store::open(address, registry, &patient()).expect("the address is right")
 }
 
 async fn another_text_with_the_same_tables_is_recorded(backend: Backend) {
@@ -196,7 +196,7 @@ async fn a_store_is_constructed_while_its_database_is_away() {
     let closed = Closed::take();
     let nobody = format!("mysql://nobody@{}/none", closed.address);
     for address in [nobody.as_str(), "sqlite:/no/such/directory/k.db"] {
-        let store = store::connect(address, REGISTRY, &pool).expect("nothing is opened yet");
+        let store = kindex_store::connect(address, REGISTRY, &pool).expect("nothing is opened yet");
         let error = store.prepare().await.expect_err("there is no database");
         assert!(error.is_retryable(), "{error:?}");
         assert!(matches!(error, StoreError::Retryable { .. }), "{error:?}");

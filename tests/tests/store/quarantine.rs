@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::patience::Patience;
-use kindex_runtime::quarantine::{Retried, RetryError, retry};
-use kindex_runtime::store::{self, Address, Life, MetadataStorage, MySqlFields, StoreError};
-use kindex_runtime::verify::Sides;
+use kindex_maintenance::patience::Patience;
+use kindex_maintenance::quarantine::{Retried, RetryError, retry};
+use kindex_maintenance::verify::Sides;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_store::{Address, MetadataStorage, MySqlFields, StoreError};
 use kindex_tests::mariadb::MariaDb;
 
 use super::backend::Backend;
@@ -168,7 +169,7 @@ async fn an_object_longer_than_a_packet_has_a_record_that_is_cut() {
         database: "k".to_owned(),
         ..MySqlFields::default()
     };
-    let store = store::open(&Address::mysql(&fields), REGISTRY, &patient()).expect("an address");
+    let store = kindex_store::open(&Address::mysql(&fields), REGISTRY, &patient()).expect("an address");
     store.prepare().await.expect("prepared");
     let long = widget("u1", "a", 3).annotation("note", &"x".repeat(3_000_000));
     let reason = "y".repeat(2_000_000);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kindex_runtime::query::Reach;
-use kindex_runtime::store::{Access, Select, StoreError, Stored};
+use kindex_query::{Reach, Select, Stored};
+use kindex_store::{Access, StoreError};
 use serde_json::{Value, json};
 
 use super::backend::Backend;

@@ -1,8 +1,9 @@
 //! Reading back: pages, filters, counts, checkpoints and the quarantine.
 
 use futures::future::join_all;
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Life, ListQuery, MARKS_FROM, Saving};
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_store::{ListQuery, MARKS_FROM, Saving};
 
 use super::backend::Backend;
 use super::widget::{WIDGET, at, soft_delete, widget};

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_runtime::object::{Object, Uid};
-use kindex_runtime::patience::Patience;
-use kindex_runtime::restore::{Done, Mode, Outcome, Restorer};
-use kindex_runtime::store::Life;
-use kindex_runtime::verify::Sides;
+use kindex_maintenance::patience::Patience;
+use kindex_maintenance::restore::{Done, Mode, Outcome, Restorer};
+use kindex_maintenance::verify::Sides;
+use kindex_model::object::{Object, Uid};
+use kindex_query::Life;
 use serde_json::json;
 
 use super::backend::Backend;

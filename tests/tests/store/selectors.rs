@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use kindex_runtime::query::{LabelSelector, Reach};
-use kindex_runtime::store::{Select, StoreError};
+use kindex_query::{LabelSelector, Reach, Select};
+use kindex_store::StoreError;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use kindex_runtime::cluster::{ClusterApi, ClusterError, CreateApi, Notice, ObjectName, Page, Target, WatchStream};
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{Object, ResourceVersion, Uid};
+use kindex_kube_client::{ClusterApi, ClusterError, CreateApi, Notice, ObjectName, Page, Target, WatchStream};
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object, ResourceVersion, Uid};
 use serde_json::Value;
 use serde_json::value::RawValue;
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use kindex_runtime::store::{self, Address, MetadataStorage, MySqlFields, PoolConfig};
+use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig};
 use kindex_tests::mariadb::MariaDb;
 use sqlx::mysql::MySqlConnection;
 use sqlx::{ConnectOptions as _, Executor as _};
@@ -52,9 +52,9 @@ async fn what_waits_is_said_before_it_fails_and_not_after_it_was_answered() {
         database: "k".to_owned(),
         ..MySqlFields::default()
     };
-    let patient = store::open(&Address::mysql(&fields), REGISTRY, &PoolConfig::default()).expect("an address");
+    let patient = kindex_store::open(&Address::mysql(&fields), REGISTRY, &PoolConfig::default()).expect("an address");
     patient.prepare().await.expect("prepared");
-    let store = store::open(&Address::mysql(&fields), REGISTRY, &POOL).expect("an address");
+    let store = kindex_store::open(&Address::mysql(&fields), REGISTRY, &POOL).expect("an address");
     let write = |uid: &'static str| {
         let store = store.clone();
         tokio::spawn(async move {

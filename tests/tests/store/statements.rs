@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use kindex_runtime::kind::Kind;
-use kindex_runtime::store::{self, Address, Life, MetadataStorage, MySqlFields, PoolConfig, RowWrite};
+use kindex_model::kind::Kind;
+use kindex_query::Life;
+use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, RowWrite};
 use kindex_tests::mariadb::MariaDb;
 use serde_json::json;
 use sqlx::mysql::MySqlConnectOptions;
@@ -102,7 +103,7 @@ impl Logged {
             max_open: 1,
             ..patient()
         };
-        let store = store::open(&address, REGISTRY, &pool).expect("an address");
+        let store = kindex_store::open(&address, REGISTRY, &pool).expect("an address");
         warm_up(&*store).await;
         Some(Self {
             _server: server,

@@ -1,6 +1,6 @@
 //! What did not change is not written, and what changed is written once.
 
-use kindex_runtime::store::Written;
+use kindex_store::Written;
 use serde_json::json;
 
 use super::backend::Backend;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_runtime::progress::Untold;
-use kindex_runtime::store::Life;
-use kindex_runtime::verify::{Checked, Class, Finding, Options, Sides, verify};
+use kindex_maintenance::verify::{Checked, Class, Finding, Options, Sides, verify};
+use kindex_query::Life;
+use kindex_store::progress::Untold;
 use serde_json::json;
 
 use super::backend::Backend;

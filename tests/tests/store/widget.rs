@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kindex_runtime::kind::{
+use kindex_model::kind::{
     Column, ColumnType, Comparison, Encoded, Key, Kind, NamedQuery, Operand, Platform, QueryCondition, QueryOrder,
     Registry, Scope,
 };
-use kindex_runtime::object::{Object, Uid};
-use kindex_runtime::projection::Version;
-use kindex_runtime::store::{Life, RowWrite};
+use kindex_model::object::{Object, Uid};
+use kindex_model::projection::Version;
+use kindex_query::Life;
+use kindex_store::RowWrite;
 use serde_json::{Map, Value, json};
 
 const fn column(name: &'static str, path: &'static [&'static str], ty: ColumnType) -> Column {

@@ -2,11 +2,11 @@
 //! the derive reads from the type agrees with what the ingester reads from JSON.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kindex_runtime::indexed::IndexedObject;
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, Scope};
-use kindex_runtime::object::Object;
-use kindex_runtime::projection::extract;
-use kindex_runtime::value::{ToColumnValue, Value};
+use kindex_model::indexed::IndexedObject;
+use kindex_model::kind::{Column, ColumnType, Key, Kind, Scope};
+use kindex_model::object::Object;
+use kindex_model::projection::extract;
+use kindex_model::value::{ToColumnValue, Value};
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 

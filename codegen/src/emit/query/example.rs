@@ -1,4 +1,4 @@
-//! An example of a kind's query, which the tests of the documentation run.
+//! An example of a kind's query, which the tests of the documentation compile.
 
 use super::{constant, method};
 use crate::model::{Column, ColumnType, Kind};
@@ -6,19 +6,6 @@ use crate::model::{Column, ColumnType, Kind};
 /// The lines of the example, without marks.
 pub(super) fn lines(kind: &Kind) -> Vec<String> {
     let module = &kind.module;
-    let mut lines = vec![
-        format!("use kindex_generated::kinds::{module};"),
-        "use kindex_runtime::query::Dialect;".to_owned(),
-        String::new(),
-        format!("let query = {module}::query()"),
-    ];
-    lines.extend(filter(kind).map(|filter| format!("    {filter}")));
-    lines.extend([
-        "    .label(\"team\", \"fraud\")".to_owned(),
-        "    .live()".to_owned(),
-        format!("    .order_by({module}::UPDATE_TIME).desc()"),
-        "    .limit(50);".to_owned(),
-    ]);
     let own = plain(kind).take(2).map(|column| constant(&column.name));
     let shown: Vec<String> = ["NAME", "UPDATE_TIME"]
         .into_iter()
@@ -26,10 +13,25 @@ pub(super) fn lines(kind: &Kind) -> Vec<String> {
         .chain(own)
         .map(|name| format!("{module}::{name}"))
         .collect();
+    let mut lines = vec![
+        format!("use kindex_generated::kinds::{module};"),
+        "use kindex_query::Reader;".to_owned(),
+        String::new(),
+        "async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {".to_owned(),
+        format!("    let query = {module}::query()"),
+    ];
+    lines.extend(filter(kind).map(|filter| format!("        {filter}")));
     lines.extend([
-        format!("let rows = query.select(({}));", shown.join(", ")),
-        "let statement = rows.to_sql(Dialect::MySql);".to_owned(),
-        format!("assert!(statement.sql.contains(\" FROM `{}` AS t \"));", kind.table),
+        "        .label(\"team\", \"fraud\")".to_owned(),
+        "        .live()".to_owned(),
+        format!("        .order_by({module}::UPDATE_TIME).desc()"),
+        "        .limit(50);".to_owned(),
+        format!("    let rows = query.select(({}));", shown.join(", ")),
+        "    for row in rows.fetch(store).await?.items {".to_owned(),
+        "        println!(\"{row:?}\");".to_owned(),
+        "    }".to_owned(),
+        "    Ok(())".to_owned(),
+        "}".to_owned(),
     ]);
     lines
 }

@@ -23,7 +23,7 @@ pub(super) fn function(query: &Query, kind: &Kind, placement: &Placement) -> Tok
     });
     quote! {
         #(#[doc = #doc])*
-        pub fn #name(#(#parameters),*) -> Query<kindex_runtime::query::Narrowed> {
+        pub fn #name(#(#parameters),*) -> Query<kindex_query::Narrowed> {
             query()#(#conditions)*.live()#(#orders)*#limit
         }
     }

@@ -19,7 +19,7 @@ pub(super) fn module(kind: &Kind, model: &Model) -> Option<TokenStream> {
         quote! {
             /// What the objects refer to, for [`Query::with`].
             pub mod reference {
-                use kindex_runtime::query::Reference;
+                use kindex_query::Reference;
                 #(#constants)*
             }
         }

@@ -2,21 +2,25 @@
 
 //! Typed queries over the objects of kind `Cluster`, in the table `cluster`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `Cluster`.
     ///
     /// ```
     /// use kindex_generated::kinds::cluster;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = cluster::query()
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(cluster::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((cluster::NAME, cluster::UPDATE_TIME));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `cluster` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = cluster::query()
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(cluster::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((cluster::NAME, cluster::UPDATE_TIME));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 

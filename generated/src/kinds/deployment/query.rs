@@ -2,22 +2,26 @@
 
 //! Typed queries over the objects of kind `Deployment`, in the table `deployment`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `Deployment`.
     ///
     /// ```
     /// use kindex_generated::kinds::deployment;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = deployment::query()
-    ///     .state().by_name().eq("…")
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(deployment::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((deployment::NAME, deployment::UPDATE_TIME, deployment::STATE, deployment::TARGET_DEFINITION_TYPE));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `deployment` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = deployment::query()
+    ///         .state().by_name().eq("…")
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(deployment::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((deployment::NAME, deployment::UPDATE_TIME, deployment::STATE, deployment::TARGET_DEFINITION_TYPE));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 
@@ -41,7 +45,7 @@ kindex_runtime::typed_query! {
         /// When the object was asked to be deleted; it stays while it has finalizers.
         ///
         /// From `metadata.deletionTimestamp`. No key starts with it.
-        unkeyed deletion_requested_timestamp DELETION_REQUESTED_TIMESTAMP "deletion_requested_timestamp": value(kindex_runtime::query::Timestamp);
+        unkeyed deletion_requested_timestamp DELETION_REQUESTED_TIMESTAMP "deletion_requested_timestamp": value(kindex_query::Timestamp);
     }
 
     pairs {

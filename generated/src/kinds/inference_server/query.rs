@@ -2,22 +2,26 @@
 
 //! Typed queries over the objects of kind `InferenceServer`, in the table `inferenceserver`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `InferenceServer`.
     ///
     /// ```
     /// use kindex_generated::kinds::inference_server;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = inference_server::query()
-    ///     .state().by_name().eq("…")
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(inference_server::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((inference_server::NAME, inference_server::UPDATE_TIME, inference_server::STATE));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `inferenceserver` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = inference_server::query()
+    ///         .state().by_name().eq("…")
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(inference_server::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((inference_server::NAME, inference_server::UPDATE_TIME, inference_server::STATE));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 

@@ -2,7 +2,7 @@
 
 //! `Model` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
+use kindex_model::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `Model`.
 pub static KIND: Kind = Kind {
@@ -21,11 +21,11 @@ pub static KIND: Kind = Kind {
     printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/models.yaml"),
-    encode: kindex_runtime::wire::encode_root::<
+    encode: kindex_model::wire::encode_root::<
         crate::types::model::ModelSpec,
         crate::types::model::ModelStatus,
     >,
-    decode: kindex_runtime::wire::decode_root::<
+    decode: kindex_model::wire::decode_root::<
         crate::types::model::ModelSpec,
         crate::types::model::ModelStatus,
     >,

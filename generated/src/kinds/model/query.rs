@@ -2,22 +2,26 @@
 
 //! Typed queries over the objects of kind `Model`, in the table `model`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `Model`.
     ///
     /// ```
     /// use kindex_generated::kinds::model;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = model::query()
-    ///     .algorithm().eq("…")
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(model::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((model::NAME, model::UPDATE_TIME, model::ALGORITHM, model::TRAINING_FRAMEWORK));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `model` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = model::query()
+    ///         .algorithm().eq("…")
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(model::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((model::NAME, model::UPDATE_TIME, model::ALGORITHM, model::TRAINING_FRAMEWORK));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 
@@ -127,7 +131,7 @@ pub fn query() -> Query {
 
 /// What the objects refer to, for [`Query::with`].
 pub mod reference {
-    use kindex_runtime::query::Reference;
+    use kindex_query::Reference;
     /// The ModelFamily that `model_family` names.
     pub const MODEL_FAMILY: Reference<super::Query> = Reference::to(
         &crate::kinds::model_family::KIND,
@@ -140,6 +144,6 @@ pub mod reference {
 /// Models trained with an algorithm, the newest first.
 ///
 /// The query `models-by-algorithm` of crds.toml: `algorithm = :algorithm`.
-pub fn models_by_algorithm(algorithm: &str) -> Query<kindex_runtime::query::Narrowed> {
+pub fn models_by_algorithm(algorithm: &str) -> Query<kindex_query::Narrowed> {
     query().algorithm().eq(algorithm).live().order_by(constants::CREATE_TIME).desc()
 }

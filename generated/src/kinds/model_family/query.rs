@@ -2,21 +2,25 @@
 
 //! Typed queries over the objects of kind `ModelFamily`, in the table `modelfamily`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `ModelFamily`.
     ///
     /// ```
     /// use kindex_generated::kinds::model_family;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = model_family::query()
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(model_family::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((model_family::NAME, model_family::UPDATE_TIME, model_family::MODEL_FAMILY_NAME));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `modelfamily` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = model_family::query()
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(model_family::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((model_family::NAME, model_family::UPDATE_TIME, model_family::MODEL_FAMILY_NAME));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 

@@ -2,22 +2,26 @@
 
 //! Typed queries over the objects of kind `Pipeline`, in the table `pipeline`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `Pipeline`.
     ///
     /// ```
     /// use kindex_generated::kinds::pipeline;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = pipeline::query()
-    ///     .owner().eq("…")
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(pipeline::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((pipeline::NAME, pipeline::UPDATE_TIME, pipeline::OWNER, pipeline::PIPELINE_TYPE));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `pipeline` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = pipeline::query()
+    ///         .owner().eq("…")
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(pipeline::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((pipeline::NAME, pipeline::UPDATE_TIME, pipeline::OWNER, pipeline::PIPELINE_TYPE));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 

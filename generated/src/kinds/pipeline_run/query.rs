@@ -2,22 +2,26 @@
 
 //! Typed queries over the objects of kind `PipelineRun`, in the table `pipelinerun`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `PipelineRun`.
     ///
     /// ```
     /// use kindex_generated::kinds::pipeline_run;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = pipeline_run::query()
-    ///     .state().by_name().eq("…")
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(pipeline_run::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((pipeline_run::NAME, pipeline_run::UPDATE_TIME, pipeline_run::STATE, pipeline_run::ACTOR));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `pipelinerun` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = pipeline_run::query()
+    ///         .state().by_name().eq("…")
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(pipeline_run::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((pipeline_run::NAME, pipeline_run::UPDATE_TIME, pipeline_run::STATE, pipeline_run::ACTOR));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 
@@ -57,7 +61,7 @@ kindex_runtime::typed_query! {
         /// When it ended.
         ///
         /// From `status.endTime`. No key starts with it.
-        unkeyed end_time END_TIME "end_time": value(kindex_runtime::query::Timestamp);
+        unkeyed end_time END_TIME "end_time": value(kindex_query::Timestamp);
         /// Whose fault a failure was.
         ///
         /// From `status.exceptionType`. No key starts with it.
@@ -81,7 +85,7 @@ pub fn query() -> Query {
 
 /// What the objects refer to, for [`Query::with`].
 pub mod reference {
-    use kindex_runtime::query::Reference;
+    use kindex_query::Reference;
     /// The Pipeline that `pipeline` names.
     pub const PIPELINE: Reference<super::Query> = Reference::to(
         &crate::kinds::pipeline::KIND,
@@ -101,7 +105,7 @@ pub mod reference {
 /// Runs of a namespace that failed, the latest first.
 ///
 /// The query `failed-runs` of crds.toml: `state = 'PIPELINE_RUN_STATE_FAILED' and namespace = :namespace`.
-pub fn failed_runs(namespace: &str) -> Query<kindex_runtime::query::Narrowed> {
+pub fn failed_runs(namespace: &str) -> Query<kindex_query::Narrowed> {
     query()
         .state()
         .by_name()

@@ -2,21 +2,25 @@
 
 //! Typed queries over the objects of kind `Project`, in the table `project`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `Project`.
     ///
     /// ```
     /// use kindex_generated::kinds::project;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = project::query()
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(project::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((project::NAME, project::UPDATE_TIME, project::TIER));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `project` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = project::query()
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(project::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((project::NAME, project::UPDATE_TIME, project::TIER));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 

@@ -2,7 +2,7 @@
 
 //! `Revision` as the runtime sees it.
 
-use kindex_runtime::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
+use kindex_model::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
 
 /// The kind `Revision`.
 pub static KIND: Kind = Kind {
@@ -21,11 +21,11 @@ pub static KIND: Kind = Kind {
     printer_columns: PRINTER_COLUMNS,
     retention: None,
     manifest: include_str!("../../../../schema/crds/revisions.yaml"),
-    encode: kindex_runtime::wire::encode_root::<
+    encode: kindex_model::wire::encode_root::<
         crate::types::revision::RevisionSpec,
         crate::types::revision::RevisionStatus,
     >,
-    decode: kindex_runtime::wire::decode_root::<
+    decode: kindex_model::wire::decode_root::<
         crate::types::revision::RevisionSpec,
         crate::types::revision::RevisionStatus,
     >,

@@ -2,22 +2,26 @@
 
 //! Typed queries over the objects of kind `Revision`, in the table `revision`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `Revision`.
     ///
     /// ```
     /// use kindex_generated::kinds::revision;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = revision::query()
-    ///     .base_resource("ml", "train")
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(revision::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((revision::NAME, revision::UPDATE_TIME, revision::BASE_TYPE, revision::COMMIT_BRANCH));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `revision` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = revision::query()
+    ///         .base_resource("ml", "train")
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(revision::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((revision::NAME, revision::UPDATE_TIME, revision::BASE_TYPE, revision::COMMIT_BRANCH));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 
@@ -61,7 +65,7 @@ pub fn query() -> Query {
 
 /// What the objects refer to, for [`Query::with`].
 pub mod reference {
-    use kindex_runtime::query::Reference;
+    use kindex_query::Reference;
     /// The object that `base_resource` names, of the kind in `base_type`.
     pub const BASE_RESOURCE: Reference<super::Query> = Reference::to_kind_in(
         "base_type",

@@ -2,21 +2,25 @@
 
 //! Typed queries over the objects of kind `SparkJob`, in the table `sparkjob`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `SparkJob`.
     ///
     /// ```
     /// use kindex_generated::kinds::spark_job;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = spark_job::query()
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(spark_job::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((spark_job::NAME, spark_job::UPDATE_TIME));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `sparkjob` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = spark_job::query()
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(spark_job::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((spark_job::NAME, spark_job::UPDATE_TIME));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 

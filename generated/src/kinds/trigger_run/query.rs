@@ -2,22 +2,26 @@
 
 //! Typed queries over the objects of kind `TriggerRun`, in the table `triggerrun`.
 
-kindex_runtime::typed_query! {
+kindex_query::typed_query! {
     /// A query over the objects of kind `TriggerRun`.
     ///
     /// ```
     /// use kindex_generated::kinds::trigger_run;
-    /// use kindex_runtime::query::Dialect;
+    /// use kindex_query::Reader;
     ///
-    /// let query = trigger_run::query()
-    ///     .state().by_name().eq("…")
-    ///     .label("team", "fraud")
-    ///     .live()
-    ///     .order_by(trigger_run::UPDATE_TIME).desc()
-    ///     .limit(50);
-    /// let rows = query.select((trigger_run::NAME, trigger_run::UPDATE_TIME, trigger_run::STATE, trigger_run::AUTO_FLIP));
-    /// let statement = rows.to_sql(Dialect::MySql);
-    /// assert!(statement.sql.contains(" FROM `triggerrun` AS t "));
+    /// async fn newest<R: Reader>(store: &R) -> Result<(), R::Error> {
+    ///     let query = trigger_run::query()
+    ///         .state().by_name().eq("…")
+    ///         .label("team", "fraud")
+    ///         .live()
+    ///         .order_by(trigger_run::UPDATE_TIME).desc()
+    ///         .limit(50);
+    ///     let rows = query.select((trigger_run::NAME, trigger_run::UPDATE_TIME, trigger_run::STATE, trigger_run::AUTO_FLIP));
+    ///     for row in rows.fetch(store).await?.items {
+    ///         println!("{row:?}");
+    ///     }
+    ///     Ok(())
+    /// }
     /// ```
     pub struct Query of super::KIND;
 
@@ -63,7 +67,7 @@ pub fn query() -> Query {
 
 /// What the objects refer to, for [`Query::with`].
 pub mod reference {
-    use kindex_runtime::query::Reference;
+    use kindex_query::Reference;
     /// The Pipeline that `pipeline` names.
     pub const PIPELINE: Reference<super::Query> = Reference::to(
         &crate::kinds::pipeline::KIND,

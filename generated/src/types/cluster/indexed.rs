@@ -2,8 +2,8 @@
 
 //! The columns of `Cluster`, read from its typed form.
 
-use kindex_runtime::indexed::{IndexedField, IndexedObject};
-use kindex_runtime::kind::{Column, Key};
+use kindex_model::indexed::{IndexedField, IndexedObject};
+use kindex_model::kind::{Column, Key};
 use super::Cluster;
 use crate::kinds::cluster::{COLUMNS, KEYS};
 

@@ -2,9 +2,9 @@
 
 //! The columns of `Deployment`, read from its typed form.
 
-use kindex_runtime::indexed::{IndexedField, IndexedObject};
-use kindex_runtime::kind::{Column, Key};
-use kindex_runtime::value::ToColumnValue;
+use kindex_model::indexed::{IndexedField, IndexedObject};
+use kindex_model::kind::{Column, Key};
+use kindex_model::value::ToColumnValue;
 use super::{Deployment, DeploymentState, TargetType};
 use crate::kinds::deployment::{COLUMNS, KEYS};
 use crate::wire;

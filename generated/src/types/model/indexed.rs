@@ -2,9 +2,9 @@
 
 //! The columns of `Model`, read from its typed form.
 
-use kindex_runtime::indexed::{IndexedField, IndexedObject};
-use kindex_runtime::kind::{Column, Key};
-use kindex_runtime::value::ToColumnValue;
+use kindex_model::indexed::{IndexedField, IndexedObject};
+use kindex_model::kind::{Column, Key};
+use kindex_model::value::ToColumnValue;
 use super::{DeployableModelPackageType, Model, ModelKind};
 use crate::kinds::model::{COLUMNS, KEYS};
 use crate::wire;

@@ -2,8 +2,8 @@
 
 //! The columns of `RayCluster`, read from its typed form.
 
-use kindex_runtime::indexed::{IndexedField, IndexedObject};
-use kindex_runtime::kind::{Column, Key};
+use kindex_model::indexed::{IndexedField, IndexedObject};
+use kindex_model::kind::{Column, Key};
 use super::RayCluster;
 use crate::kinds::ray_cluster::{COLUMNS, KEYS};
 

@@ -2,9 +2,9 @@
 
 //! The columns of `TriggerRun`, read from its typed form.
 
-use kindex_runtime::indexed::{IndexedField, IndexedObject};
-use kindex_runtime::kind::{Column, Key};
-use kindex_runtime::value::ToColumnValue;
+use kindex_model::indexed::{IndexedField, IndexedObject};
+use kindex_model::kind::{Column, Key};
+use kindex_model::value::ToColumnValue;
 use super::{TriggerRun, TriggerRunState};
 use crate::kinds::trigger_run::{COLUMNS, KEYS};
 use crate::wire;

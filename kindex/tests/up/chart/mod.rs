@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use kindex_runtime::kind::Kind;
+use kindex_model::kind::Kind;
 use kindex_tests::controlplane::ControlPlane;
 use kindex_tests::helm;
 use kindex_tests::mariadb::MariaDb;
@@ -23,9 +23,10 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use super::process::{kubectl_is_there, wait_for};
 use pod::{Container, Pod, Volumes, tls};
 use roles::granted;
+
+use super::process::{kubectl_is_there, wait_for};
 
 /// Where the samples are.
 const SAMPLES: &str = "ingester-test";

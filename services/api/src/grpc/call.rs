@@ -1,7 +1,7 @@
 //! The calls that answer with one message: each request becomes a verb of `operations`, each answer a message.
 
 use bytes::Bytes;
-use kindex_runtime::kind::Kind;
+use kindex_model::kind::Kind;
 use prost::Message;
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 //! and whose values are of any type.
 
 use jiff::Timestamp;
-use kindex_runtime::query::{Criterion, CriterionOperation, CriterionOperator, LogicalOperator};
-use kindex_runtime::value::Value;
+use kindex_model::value::Value;
+use kindex_query::{Criterion, CriterionOperation, CriterionOperator, LogicalOperator};
 use prost::{DecodeError, Message};
 use prost_types::{Any, value};
 use serde_json::Value as Json;

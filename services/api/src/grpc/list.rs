@@ -1,8 +1,8 @@
 //! Lists: the merged one of cluster and SQL, or, with conditions on columns, one of SQL. A list without a limit is
 //! whole as long as it fits into what clients take for one message.
 
-use kindex_runtime::kind::{Kind, Scope};
-use kindex_runtime::wire::{ListMeta, TypeMeta};
+use kindex_model::kind::{Kind, Scope};
+use kindex_model::wire::{ListMeta, TypeMeta};
 use prost::Message;
 
 use super::call::{Reply, parsed};
@@ -127,7 +127,7 @@ impl Written {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use kindex_runtime::kind::{Encoded, Problem};
+    use kindex_model::kind::{Encoded, Problem};
 
     /// Its message holds no object with a price.
     pub(in crate::grpc) static KIND: Kind = Kind {

@@ -2,7 +2,7 @@
 //! them stays bytes; a test holds this against the emitted files.
 
 use bytes::Bytes;
-use kindex_runtime::wire::{ListMeta, TypeMeta};
+use kindex_model::wire::{ListMeta, TypeMeta};
 use prost::Message;
 use prost_types::Any;
 

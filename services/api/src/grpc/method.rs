@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kindex_runtime::kind::{Kind, Registry};
+use kindex_model::kind::{Kind, Registry};
 use prost::{DecodeError, Message};
 use prost_types::{FileDescriptorSet, ServiceDescriptorProto};
 

@@ -2,16 +2,26 @@
 //! the path of a call, with messages in which objects stay bytes; a new kind costs nothing here. Refuses to know what a
 //! verb does.
 
-mod call;
 mod codec;
-mod condition;
+
 mod deadline;
-mod list;
+
 mod message;
+
 mod method;
-mod object;
-mod past;
+
 mod status;
+
+mod condition;
+
+mod object;
+
+mod past;
+
+mod call;
+
+mod list;
+
 mod watch;
 
 use std::convert::Infallible;
@@ -30,12 +40,13 @@ use tonic::server::{Grpc, NamedService};
 use tonic::{Code, Status};
 use tower::{Service, ServiceExt, service_fn};
 
+use call::Reply;
+use codec::Whole;
+
 use crate::figures::Deed;
 use crate::identity;
 use crate::operations::{Caller, Operations, Reason, Refusal};
 use crate::watched::watched;
-use call::Reply;
-use codec::Whole;
 pub(crate) use deadline::Deadline;
 use method::{Method, Methods, Verb};
 use past::Past;

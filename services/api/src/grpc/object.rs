@@ -1,7 +1,7 @@
 //! Objects between their two forms: the message that clients speak, and the JSON that cluster and SQL hold.
 
 use bytes::Bytes;
-use kindex_runtime::kind::{Kind, Scope};
+use kindex_model::kind::{Kind, Scope};
 use serde_json::{Value, json};
 
 use super::message::Parts;

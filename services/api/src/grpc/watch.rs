@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
-use kindex_runtime::kind::Kind;
+use kindex_model::kind::Kind;
 use kindex_serve::watches::Seat;
 use prost::Message;
 use serde_json::Value;

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Method;
-use kindex_runtime::kind::{Kind, Scope};
-use kindex_runtime::store::DeleteCollection;
+use kindex_model::kind::{Kind, Scope};
+use kindex_store::DeleteCollection;
 use serde_json::json;
 
 use super::cluster::Call;

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use http::Method;
+use kindex_model::kind::Kind;
 
 use super::cluster::Call;
 use super::objects::{Head, with_finalizer};
 use super::rights::Wanted;
 use super::{Answer, Caller, Operations, Place, Refusal, collection};
-use kindex_runtime::kind::Kind;
 
 /// How something is written; all of it is the cluster's to understand.
 #[derive(Clone, Debug, Default)]

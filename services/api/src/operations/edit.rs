@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use http::Method;
 use kindex_cluster::patch::{self, OBJECT_BYTES_MAX, PatchRefusal};
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::Object;
+use kindex_model::kind::Kind;
+use kindex_model::object::Object;
 use serde_json::{Map, Value, json};
 
 use super::cluster::Call;

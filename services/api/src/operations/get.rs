@@ -1,8 +1,9 @@
 //! One object: from the cluster, else from SQL, or as it was.
 
 use jiff::Timestamp;
-use kindex_runtime::object::Uid;
-use kindex_runtime::store::{AsOf, Life, Stored};
+use kindex_model::object::Uid;
+use kindex_query::{Life, Stored};
+use kindex_store::AsOf;
 
 use super::cluster::Call;
 use super::objects::Head;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::Uid;
-use kindex_runtime::query::LabelSelector;
-use kindex_runtime::store::{Life, ListAt, Select, Stored};
+use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
+use kindex_query::{LabelSelector, Life, Select, Stored};
+use kindex_store::ListAt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -2,33 +2,51 @@
 //! argument; answers are JSON texts and refusals, for whichever front end asks.
 
 mod caller;
-mod clear;
-mod cluster;
-mod create;
-mod edit;
-mod get;
-mod list;
-mod names;
-mod objects;
+
 mod refusal;
-mod remove;
-mod rights;
-mod search;
-mod sizes;
+
+mod names;
+
+mod objects;
+
 mod snapshot;
+
 mod stored;
-mod token;
+
+mod cluster;
+
+mod create;
+
+mod edit;
+
+mod rights;
+
 mod update;
+
+mod get;
+
+mod list;
+
+mod token;
+
+mod remove;
+
+mod clear;
+
+mod search;
+
+mod sizes;
+
 mod watch;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use kindex_runtime::kind::{Kind, Registry, Scope};
-use kindex_runtime::object::ResourceVersion;
-use kindex_runtime::store::MetadataStorage;
+use kindex_model::kind::{Kind, Registry, Scope};
+use kindex_model::object::ResourceVersion;
 use kindex_serve::watches::{Seat, WatchLimits, Watches};
+use kindex_store::MetadataStorage;
 
 use cluster::{Call, Upstream};
 use names::Names;

@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kindex_runtime::kind::Kind;
-use kindex_runtime::store::{Life, MetadataStorage, StoreError, Stored};
+use kindex_model::kind::Kind;
+use kindex_query::{Life, Stored};
+use kindex_store::{MetadataStorage, StoreError};
 use tokio::sync::oneshot;
 
 use super::{Place, Reason, Refusal, refusal};

@@ -1,6 +1,6 @@
 //! The JSON of objects: what is read of it, and what is put into it without touching the rest of the text.
 
-use kindex_runtime::kind::Platform;
+use kindex_model::kind::Platform;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

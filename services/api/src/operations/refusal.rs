@@ -1,7 +1,7 @@
 //! Why something was not done, as Kubernetes says it: code, reason, message and details. Maps to a `metav1.Status`,
 //! and to any other protocol that has a word for each reason.
 
-use kindex_runtime::store::{DirectError, StoreError};
+use kindex_store::{DirectError, StoreError};
 use serde_json::{Value, json};
 
 use super::Place;

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http::Method;
-use kindex_runtime::object::ResourceVersion;
-use kindex_runtime::store::Stored;
+use kindex_model::object::ResourceVersion;
+use kindex_query::Stored;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

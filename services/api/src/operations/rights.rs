@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Method;
-use kindex_runtime::kind::{Kind, Scope};
+use kindex_model::kind::{Kind, Scope};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

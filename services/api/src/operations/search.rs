@@ -1,8 +1,7 @@
 //! Lists by conditions on columns: of SQL alone, where the keys are. It has what the cluster has, a moment later.
 
-use kindex_runtime::kind::Kind;
-use kindex_runtime::query::{CriterionOperation, LabelSelector};
-use kindex_runtime::store::Select;
+use kindex_model::kind::Kind;
+use kindex_query::{CriterionOperation, LabelSelector, Select};
 
 use super::rights::Wanted;
 use super::{Caller, ListOptions, Listed, Operations, Refusal, refusal, stored};

@@ -16,8 +16,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::Uid;
+use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
 
 /// Lists that are remembered at once.
 const LISTS_MAX: usize = 16;

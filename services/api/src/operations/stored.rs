@@ -1,6 +1,6 @@
 //! Stored objects as they are shown: evicted ones as if they lived, deleted ones with the time of their deletion.
 
-use kindex_runtime::store::{Life, Stored};
+use kindex_query::{Life, Stored};
 use serde_json::Value;
 
 use super::{Operations, Place, Refusal, Storage, refusal};

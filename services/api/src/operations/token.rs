@@ -4,11 +4,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
+use kindex_model::kind::Kind;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{ListOptions, Refusal};
-use kindex_runtime::kind::Kind;
 
 /// Where a merged list goes on.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -84,7 +84,7 @@ fn fingerprint(kind: &Kind, options: &ListOptions) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use kindex_runtime::kind::{Encoded, Scope};
+    use kindex_model::kind::{Encoded, Scope};
 
     pub(in super::super) static KIND: Kind = Kind {
         name: "Run",

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kindex_runtime::kind::{Kind, Registry, Scope};
+use kindex_model::kind::{Kind, Registry, Scope};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 

@@ -1,11 +1,16 @@
 //! The Kubernetes API over HTTP: requests for the served kinds become verbs of `operations`, everything else goes to
 //! the cluster as it is. Refuses to know what a verb does.
 
-mod aggregated;
 mod exchange;
-mod read;
+
+mod aggregated;
+
 mod render;
+
+mod read;
+
 mod watch;
+
 mod write;
 
 use std::sync::Arc;
@@ -18,15 +23,16 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
 use kindex_cluster::request::{self, Query, ResourcePath, Target};
-use kindex_runtime::kind::{Kind, Scope};
+use kindex_model::kind::{Kind, Scope};
 use kindex_serve::watches::Texture;
+
+use exchange::Head;
+use render::Columns;
 
 use crate::figures::Deed;
 use crate::identity;
 use crate::operations::{Caller, Operations, Place, Refusal};
 use crate::watched::watched;
-use exchange::Head;
-use render::Columns;
 
 pub(crate) use aggregated::{Peer, caller as vouched};
 pub(crate) use exchange::refused;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kindex_cluster::request::{Query, Rendering};
-use kindex_runtime::kind::Kind;
+use kindex_model::kind::Kind;
 
 use super::render::Form;
 use super::{Asked, Rest, exchange};

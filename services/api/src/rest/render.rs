@@ -7,7 +7,7 @@ use axum::response::Response;
 use jiff::Timestamp;
 use kindex_cluster::request::{Query, Rendering};
 use kindex_cluster::table::{self, IncludeObject, PrinterColumn};
-use kindex_runtime::kind::{Kind, Registry};
+use kindex_model::kind::{Kind, Registry};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -8,6 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use kindex_cluster::request::{Query, Rendering};
+use kindex_model::kind::Kind;
 use kindex_serve::watches::Texture;
 use serde_json::{Value, json};
 
@@ -15,7 +16,6 @@ use super::render::Form;
 use super::{Asked, Rest, exchange, read};
 use crate::operations::{Event, Refusal, WatchOptions};
 use crate::watched::watched;
-use kindex_runtime::kind::Kind;
 
 pub(super) async fn watch(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
     let which = read::options(asked)?;

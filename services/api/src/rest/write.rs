@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use axum::response::Response;
-use serde_json::{Value, json};
-
 use kindex_cluster::request::Subresource;
-use kindex_runtime::kind::Scope;
+use kindex_model::kind::Scope;
+use serde_json::{Value, json};
 
 use super::read::{self, form};
 use super::{Asked, Rest};

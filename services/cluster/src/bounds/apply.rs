@@ -30,7 +30,7 @@ fn schema(random: &mut StdRng) -> Structural {
         2 => json!({"type": "object", "properties": {"steps": map, "set": set, "tags": anything}}),
         _ => anything,
     };
-    Structural::parse(&json!({"type": "object", "properties": {"spec": spec}})).unwrap()
+    Structural::parse(&json!({"type": "object", "properties": {"spec": spec}})).expect("a schema")
 }
 
 /// Managers of a field each, as anybody may write them into an object.
@@ -85,7 +85,8 @@ fn apply(schema: &Structural, live: &Value, body: &str, force: bool) -> Option<V
 
 #[test]
 fn many_managers_cost_no_more_each_than_few() {
-    let schema = Structural::parse(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})).unwrap();
+    let schema =
+        Structural::parse(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})).expect("a schema");
     for count in [10, 100, 1_000, 4_000] {
         let mut live = json!({"apiVersion": "g.io/v1", "kind": "A", "metadata": {"name": "a"}, "spec": {}});
         for at in 0..count {
@@ -94,12 +95,12 @@ fn many_managers_cost_no_more_each_than_few() {
         live["metadata"]["managedFields"] = managers(count);
         // One that was there before leaves its field.
         let body = r#"{"apiVersion":"g.io/v1","kind":"A","metadata":{"name":"a"},"spec":{"more":1}}"#;
-        let live = apply(&schema, &live, body, true).unwrap();
+        let live = apply(&schema, &live, body, true).expect("applied");
         let bytes = body.len() + text_bytes(&live);
         let body = r#"{"apiVersion":"g.io/v1","kind":"A","metadata":{"name":"a"},"spec":{"other":1}}"#;
         let left = APPLYING.check(&format!("{count} managers"), bytes, || {
             apply(&schema, &live, body, true)
         });
-        assert_eq!(left.unwrap()["spec"].get("more"), None);
+        assert_eq!(left.expect("applied")["spec"].get("more"), None);
     }
 }

@@ -52,7 +52,8 @@ fn columns(random: &mut StdRng, bytes: usize) -> Vec<PrinterColumn> {
         let kind = ["string", "integer", "date", "number", "boolean"]
             .choose(random)
             .expect("some");
-        columns.push(PrinterColumn::deserialize(json!({"name": "x", "type": kind, "jsonPath": path})).unwrap());
+        columns
+            .push(PrinterColumn::deserialize(json!({"name": "x", "type": kind, "jsonPath": path})).expect("a column"));
     }
     columns
 }
@@ -84,14 +85,15 @@ fn no_generated_table_costs_more_than_its_columns_and_objects_are_worth() {
 
 #[test]
 fn a_large_value_is_not_shown_once_for_each_column() {
-    let column = |_| PrinterColumn::deserialize(json!({"name": "x", "type": "string", "jsonPath": ".spec"})).unwrap();
+    let column =
+        |_| PrinterColumn::deserialize(json!({"name": "x", "type": "string", "jsonPath": ".spec"})).expect("a column");
     let columns: Vec<_> = (0..2000).map(column).collect();
     let object = object(&mut StdRng::seed_from_u64(1), 20_000);
     let objects = [object];
     let (table, _) = RENDERING.check("2,000 columns", bytes_of(&columns, &objects), || {
         render_counted(&columns, &objects, IncludeObject::None, Timestamp::UNIX_EPOCH)
     });
-    let cells = table["rows"][0]["cells"].as_array().unwrap();
+    let cells = table["rows"][0]["cells"].as_array().expect("cells");
     assert_eq!(cells.len(), 2001, "a cell for each column");
     assert!(cells[1].is_string() && cells[2000].is_null());
 }
@@ -101,7 +103,8 @@ fn long_paths_over_long_lists_end_at_the_steps_of_a_table() {
     // For each of the items a path as long as a definition may have it.
     let long = ".a".repeat(2_000);
     let path = format!(".spec[?(@{long})]");
-    let column = PrinterColumn::deserialize(json!({"name": "x", "type": "string", "jsonPath": path})).unwrap();
+    let column =
+        PrinterColumn::deserialize(json!({"name": "x", "type": "string", "jsonPath": path})).expect("a column");
     let deep = (0..100).fold(json!(1), |inner, _| json!({ "a": inner }));
     let object = json!({"metadata": {"name": "a"}, "spec": vec![deep; 200]});
     let columns = vec![column; 2_000];

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kindex_generated::kinds::{model, project};
-use kindex_runtime::store::Life;
+use kindex_query::Life;
 use kindex_tests::grpcurl;
 use serde_json::{Value, json};
 use tonic::{Code, Status};

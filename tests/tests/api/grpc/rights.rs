@@ -2,7 +2,7 @@
 
 use kindex_api::operations::RightsOf;
 use kindex_generated::kinds::model;
-use kindex_runtime::store::Life;
+use kindex_query::Life;
 use serde_json::{Value, json};
 use tonic::Code;
 

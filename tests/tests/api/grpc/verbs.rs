@@ -1,7 +1,7 @@
 //! Every verb of every kind, by its sample.
 
-use kindex_runtime::kind::Kind;
-use kindex_runtime::store::Life;
+use kindex_model::kind::Kind;
+use kindex_query::Life;
 use prost_reflect::{DynamicMessage, SerializeOptions};
 use serde_json::{Value, json};
 use tonic::Code;

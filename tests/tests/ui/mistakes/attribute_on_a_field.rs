@@ -1,6 +1,6 @@
 //! The derive sees the struct it stands on, and an attribute on a field would do nothing.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

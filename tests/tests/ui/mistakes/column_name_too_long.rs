@@ -1,6 +1,6 @@
 //! MySQL and MariaDB take 64 characters.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

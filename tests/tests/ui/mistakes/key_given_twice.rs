@@ -1,6 +1,6 @@
 //! Two paths for one column.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

@@ -1,6 +1,6 @@
 //! A key over a column that the engines cannot index whole.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

@@ -1,6 +1,6 @@
 //! `#[kube]` names a root type that nobody makes.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[kube(group = "ml.example", version = "v1", kind = "Model")]

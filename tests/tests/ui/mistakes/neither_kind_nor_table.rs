@@ -1,6 +1,6 @@
 //! A struct without `#[kube]` has to name its table.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(column = "owner", path = owner)]

@@ -1,6 +1,6 @@
 //! A message has no column type; the note says what to do.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

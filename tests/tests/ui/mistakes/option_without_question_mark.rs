@@ -1,6 +1,6 @@
 //! The compiler names the field inside of the Option.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

@@ -1,7 +1,9 @@
 //! Order and limit alone narrow nothing.
 use kindex_generated::kinds::pipeline_run;
-use kindex_runtime::query::Dialect;
+use kindex_query::Reader;
 
-fn main() {
-    let _ = pipeline_run::query().live().limit(5).to_sql(Dialect::MySql);
+fn read(store: &impl Reader) {
+    let _ = pipeline_run::query().live().limit(5).fetch_one(store);
 }
+
+fn main() {}

@@ -1,6 +1,6 @@
 //! Only an Option is passed with a question mark.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

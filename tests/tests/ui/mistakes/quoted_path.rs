@@ -1,6 +1,6 @@
 //! A string has no spans inside, so that no error could point into it.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

@@ -1,6 +1,6 @@
 //! All of them are reported, and the one good column stands.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

@@ -1,6 +1,6 @@
 //! Found while constants are evaluated, shown at the type.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

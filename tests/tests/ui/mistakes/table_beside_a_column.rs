@@ -1,6 +1,6 @@
 //! The table is the struct'\''s, not the column'\''s.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

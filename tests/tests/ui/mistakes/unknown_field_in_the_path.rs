@@ -1,6 +1,6 @@
 //! `stat` instead of `state`: the compiler marks the segment and knows a better one.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 

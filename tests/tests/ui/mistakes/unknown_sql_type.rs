@@ -1,6 +1,6 @@
 //! Only the types that both databases and the runtime know.
 
-use kindex_runtime::indexed::IndexedObject;
+use kindex_model::indexed::IndexedObject;
 
 #[derive(IndexedObject)]
 #[indexed(table = "model")]

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::ResourceVersion;
-use kindex_runtime::store::{MetadataStorage, Position, StoreError};
+use kindex_model::kind::Kind;
+use kindex_model::object::ResourceVersion;
+use kindex_store::{MetadataStorage, Position, StoreError};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::timeout;
 

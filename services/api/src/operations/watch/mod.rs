@@ -1,9 +1,12 @@
 //! Watching: the cluster's events, without those that tell of an object's move to SQL, and the changes of what lives in
 //! SQL alone. An object that moves is not gone, and a watcher that was told so would believe it.
 
-mod feed;
 mod moved;
+
+mod feed;
+
 mod outlet;
+
 mod pump;
 
 use std::io;
@@ -11,17 +14,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::ResourceVersion;
+use kindex_model::kind::Kind;
+use kindex_model::object::ResourceVersion;
 use kindex_serve::pages::PageSize;
 use kindex_serve::watches::{Seat, Watches};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::rights::Wanted;
-use super::{Caller, ListOptions, Operations, Reason, Refusal};
 use moved::Filter;
 use pump::Pump;
+
+use super::rights::Wanted;
+use super::{Caller, ListOptions, Operations, Reason, Refusal};
 
 pub(super) use feed::Feed;
 pub use feed::Pace;

@@ -9,9 +9,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use kindex_cluster::selector::{FieldSelector, LabelSelector, SelectorError};
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::{Change, Life, MetadataStorage, Position, Stored};
+use kindex_model::kind::Kind;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::{Life, Stored};
+use kindex_store::{Change, MetadataStorage, Position};
 use serde_json::{Value, json};
 
 use super::super::cluster::{Call, Upstream};
@@ -234,7 +235,7 @@ fn text_at<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
 
 #[cfg(test)]
 mod tests {
-    use kindex_runtime::object::Object;
+    use kindex_model::object::Object;
 
     use super::*;
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use kindex_runtime::kind::Kind;
-use kindex_runtime::object::{ResourceVersion, Uid};
-use kindex_runtime::store::Life;
+use kindex_model::kind::Kind;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Life;
 use kindex_serve::pages::PageSize;
 use serde_json::json;
 

@@ -1,0 +1,177 @@
+//! What a retention rule says: which rows it is about, from when on they may go, and which of
+//! them are kept for being the last of their namespace. Pure.
+
+use std::fmt::Write as _;
+
+use jiff::{SignedDuration, Timestamp};
+use kindex_model::kind::Retention;
+use kindex_model::object::Uid;
+use kindex_store::{Gone, GoneRow};
+
+const HOURS_OF_A_DAY: i64 = 24;
+/// Times in SQL are in microseconds.
+const TICK: SignedDuration = SignedDuration::from_micros(1);
+
+/// The rule in words, for people.
+pub fn describe(rule: &Retention) -> String {
+    let mut text = match rule.states {
+        [] => String::new(),
+        states => format!("{}: ", states.join(", ")),
+    };
+    let mut limits = Vec::new();
+    if let Some(days) = rule.keep_days {
+        limits.push(format!("{days} days"));
+    }
+    if let Some(rows) = rule.keep_last_per_namespace {
+        limits.push(format!("the last {rows} of a namespace"));
+    }
+    write!(text, "keep {}", limits.join(" and ")).expect("a String takes all text");
+    text += if rule.evicted {
+        "; deleted and evicted"
+    } else {
+        "; deleted"
+    };
+    text
+}
+
+/// The rows that a rule is about, whatever their age.
+pub(super) fn covered(rule: &Retention) -> Gone {
+    Gone {
+        deleted: true,
+        evicted: rule.evicted,
+        states: rule.state_column.zip((!rule.states.is_empty()).then_some(rule.states)),
+        ..Gone::default()
+    }
+}
+
+/// Whether a row may be too young for the rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    /// Age does not matter.
+    Any,
+    /// Rows go whose objects went before.
+    Before(Timestamp),
+    /// All are too young.
+    None,
+}
+
+/// The rule's word about age.
+pub(super) fn age(rule: &Retention, now: Timestamp) -> Age {
+    let Some(days) = rule.keep_days else { return Age::Any };
+    let kept = SignedDuration::from_hours(i64::from(days) * HOURS_OF_A_DAY);
+    match now.checked_sub(kept) {
+        Ok(before) if before > Timestamp::UNIX_EPOCH => Age::Before(before),
+        // Nothing was stored then.
+        Ok(_) | Err(_) => Age::None,
+    }
+}
+
+/// The last row of a namespace that is kept for being one of the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LastKept {
+    time: Timestamp,
+    uid: Uid,
+    pub(super) namespace: String,
+}
+
+impl From<GoneRow> for LastKept {
+    fn from(row: GoneRow) -> Self {
+        Self {
+            time: row.gone_time,
+            uid: row.uid,
+            namespace: row.namespace,
+        }
+    }
+}
+
+impl LastKept {
+    /// The rows of the namespace that may lie behind it. Those of the same moment are told apart by
+    /// [`is_before`](Self::is_before).
+    pub(super) fn narrow(&self, gone: Gone) -> Gone {
+        let behind = self.time.checked_add(TICK).unwrap_or(self.time);
+        Gone {
+            namespace: Some(self.namespace.clone()),
+            before: Some(gone.before.map_or(behind, |before| before.min(behind))),
+            ..gone
+        }
+    }
+
+    /// Whether a row comes later in the order of those that went last.
+    pub(super) fn is_before(&self, row: &GoneRow) -> bool {
+        (row.gone_time, &row.uid) < (self.time, &self.uid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kindex_model::object::ResourceVersion;
+    use kindex_query::Life;
+    use kindex_store::Arrival;
+
+    const RULE: Retention = Retention {
+        keep_days: Some(30),
+        keep_last_per_namespace: Some(5),
+        state_column: Some("state"),
+        states: &["DONE", "FAILED"],
+        evicted: false,
+    };
+
+    #[test]
+    fn a_rule_reads_like_a_sentence() {
+        let text = "DONE, FAILED: keep 30 days and the last 5 of a namespace; deleted";
+        assert_eq!(describe(&RULE), text);
+        let bare = Retention {
+            keep_last_per_namespace: None,
+            states: &[],
+            evicted: true,
+            ..RULE
+        };
+        assert_eq!(describe(&bare), "keep 30 days; deleted and evicted");
+    }
+
+    #[test]
+    fn evicted_rows_are_covered_only_where_the_rule_says_so() {
+        assert!(!covered(&RULE).evicted && covered(&RULE).deleted);
+        assert_eq!(covered(&RULE).states, Some(("state", RULE.states)));
+        let stateless = Retention {
+            states: &[],
+            evicted: true,
+            ..RULE
+        };
+        assert!(covered(&stateless).evicted);
+        assert_eq!(covered(&stateless).states, None);
+    }
+
+    #[test]
+    fn a_rule_of_more_days_than_there_were_lets_nothing_go() {
+        let now = Timestamp::from_second(1_700_000_000).expect("in range");
+        let of = |keep_days| age(&Retention { keep_days, ..RULE }, now);
+        let month = Timestamp::from_second(1_700_000_000 - 30 * 86_400).expect("in range");
+        assert_eq!(of(Some(30)), Age::Before(month));
+        assert_eq!(of(Some(u32::MAX)), Age::None);
+        assert_eq!(of(Some(20_000)), Age::None);
+        assert_eq!(of(None), Age::Any);
+    }
+
+    #[test]
+    fn of_rows_of_one_moment_the_uid_decides() {
+        let row = |uid: &str, second| GoneRow {
+            arrival: Arrival(1),
+            uid: Uid::from(uid),
+            namespace: "n".to_owned(),
+            name: uid.to_owned(),
+            res_version: ResourceVersion(1),
+            life: Life::Deleted,
+            gone_time: Timestamp::from_second(second).expect("in range"),
+        };
+        let last = LastKept::from(row("m", 7));
+        assert!(last.is_before(&row("a", 7)) && last.is_before(&row("z", 6)));
+        assert!(!last.is_before(&row("m", 7)) && !last.is_before(&row("n", 7)));
+        let narrowed = last.narrow(covered(&RULE));
+        assert!(
+            narrowed.before > Some(row("m", 7).gone_time),
+            "its own moment is looked at"
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! The walk over the rows that may go, page by page, each page removed in transactions of its
+//! own. What is removed is no longer found: a run that was interrupted needs no bookmark.
+
+use jiff::Timestamp;
+use kindex_model::kind::{Kind, Retention};
+use kindex_model::object::Uid;
+use kindex_query::Life;
+use kindex_store::progress::Progress;
+use kindex_store::{Gone, GoneRow, MetadataStorage, StoreError};
+use serde::Serialize;
+
+use super::rule::{Age, LastKept, age, covered, describe};
+use crate::patience::{Patience, patiently};
+
+/// Whether anything is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Rows are removed.
+    Remove,
+    /// Rows are counted.
+    DryRun,
+}
+
+/// How a purge goes about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Whether anything is removed.
+    pub mode: Mode,
+    /// Most rows that are found and removed at a time.
+    pub page_rows: u32,
+    /// How long failures are borne.
+    pub patience: Patience,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Remove,
+            page_rows: 500,
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// What went of a kind, or would go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Purged {
+    /// The kind.
+    pub kind: &'static str,
+    /// Its rule in words.
+    pub rule: String,
+    /// Rows of objects that were deleted.
+    pub deleted: u64,
+    /// Rows of objects that were evicted.
+    pub evicted: u64,
+    /// When the first of these objects went.
+    pub oldest: Option<Timestamp>,
+    /// When the last of these objects went.
+    pub newest: Option<Timestamp>,
+}
+
+impl Purged {
+    fn count(&mut self, row: &GoneRow) {
+        match row.life {
+            Life::Evicted => self.evicted += 1,
+            Life::Deleted | Life::Live => self.deleted += 1,
+        }
+        let time = row.gone_time;
+        self.oldest = Some(self.oldest.map_or(time, |oldest| oldest.min(time)));
+        self.newest = self.newest.max(Some(time));
+    }
+
+    /// All rows that went.
+    pub fn rows(&self) -> u64 {
+        self.deleted + self.evicted
+    }
+}
+
+/// Removes the rows of a kind that this rule lets go, with their labels, annotations and history.
+///
+/// # Guarantees
+/// Never removes a live row, also where one comes back to life meanwhile: what is asked of a row is
+/// asked again under its lock. Rows of evicted objects go only where the rule names them. No
+/// transaction holds more than a page. An ingester may be at work at the same time.
+///
+/// # Errors
+/// Where the database does not answer for longer than the patience; what went stays gone, and the
+/// next call goes on.
+pub async fn purge(
+    storage: &dyn MetadataStorage,
+    kind: &'static Kind,
+    rule: &Retention,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Purged, StoreError> {
+    let mut walk = Walk {
+        storage,
+        kind,
+        options,
+        progress,
+        purged: Purged {
+            kind: kind.name,
+            rule: describe(rule),
+            deleted: 0,
+            evicted: 0,
+            oldest: None,
+            newest: None,
+        },
+    };
+    progress.begin(kind.name, None);
+    let covered = covered(rule);
+    let now = patiently(options.patience, || storage.clock()).await?;
+    let gone = match age(rule, now) {
+        Age::Any => covered.clone(),
+        Age::Before(time) => Gone {
+            before: Some(time),
+            ..covered.clone()
+        },
+        Age::None => return Ok(walk.end()),
+    };
+    match rule.keep_last_per_namespace {
+        None | Some(0) => walk.over(&gone, None).await?,
+        Some(place) => {
+            // The last of all that the rule is about are kept, the young ones among them too.
+            let last = || storage.nth_newest_gone(kind, &covered, place);
+            for row in patiently(options.patience, last).await? {
+                let last = LastKept::from(row);
+                walk.over(&last.narrow(gone.clone()), Some(&last)).await?;
+            }
+        }
+    }
+    Ok(walk.end())
+}
+
+struct Walk<'a> {
+    storage: &'a dyn MetadataStorage,
+    kind: &'static Kind,
+    options: &'a Options,
+    progress: &'a dyn Progress,
+    purged: Purged,
+}
+
+impl Walk<'_> {
+    async fn over(&mut self, gone: &Gone, last: Option<&LastKept>) -> Result<(), StoreError> {
+        let Options {
+            mode,
+            page_rows,
+            patience,
+        } = *self.options;
+        let mut after = None;
+        loop {
+            let read = || self.storage.gone_rows(self.kind, gone, after, page_rows);
+            let mut page = patiently(patience, read).await?;
+            let Some(row) = page.last() else { return Ok(()) };
+            after = Some(row.arrival);
+            page.retain(|row| last.is_none_or(|last| last.is_before(row)));
+            if mode == Mode::Remove && !page.is_empty() {
+                let uids: Vec<Uid> = page.iter().map(|row| row.uid.clone()).collect();
+                let mut removed = patiently(patience, || self.storage.remove(self.kind, gone, &uids)).await?;
+                removed.sort_unstable();
+                page.retain(|row| removed.binary_search(&row.uid).is_ok());
+            }
+            self.progress.advance(page.len() as u64);
+            for row in &page {
+                self.purged.count(row);
+            }
+        }
+    }
+
+    fn end(self) -> Purged {
+        self.progress.end();
+        self.purged
+    }
+}

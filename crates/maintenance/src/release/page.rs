@@ -1,0 +1,267 @@
+//! One page of the list: what SQL lacks is stored, then what SQL holds is released, then the
+//! versions that this made are stored too, so that both sides are equal afterwards.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use kindex_kube_client::{ClusterApi, ClusterError, ObjectName, Page, Target};
+use kindex_model::head::Head;
+use kindex_model::kind::{Kind, Platform};
+use kindex_model::object::{Object, Uid};
+use kindex_model::projection::{Version, content_hash};
+use kindex_query::Life;
+use kindex_store::pace::Pace;
+use kindex_store::progress::Progress;
+use kindex_store::{RowState, RowWrite, StoreError};
+use serde::Serialize;
+use tokio::time::{Instant, sleep};
+
+use super::part::{Part, part};
+use super::run::{Options, ReleaseError};
+use crate::backfill::Filler;
+use crate::patience::patiently;
+
+/// Releases that are under way at a time.
+const RELEASES_MAX: usize = 8;
+/// How often an object is read again that somebody changes all the time.
+const CONFLICTS_MAX: u32 = 5;
+
+/// What became of the objects of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Released {
+    /// The kind.
+    pub kind: &'static str,
+    /// Objects in the list.
+    pub objects: u64,
+    /// Those that held the finalizer.
+    pub guarded: u64,
+    /// Those that this run took it off; of a dry run, those that it would take it off.
+    pub released: u64,
+    /// Those that somebody else took it off meanwhile, such as another release.
+    pub elsewhere: u64,
+    /// Those among them that went with it: somebody had deleted them.
+    pub gone: u64,
+    /// Those that SQL lacked, in this version or at all, and holds now; of a dry run, those it lacks.
+    pub stored: u64,
+    /// Those that stay guarded, for SQL does not hold them: the database refuses them.
+    pub unstored: u64,
+    /// Those that stay guarded, for they changed whenever they were to be released.
+    pub contended: u64,
+}
+
+/// What all pages of a kind have in common.
+pub(super) struct Releaser<'a> {
+    pub(super) kind: &'static Kind,
+    pub(super) platform: Platform,
+    pub(super) cluster: Arc<dyn ClusterApi>,
+    /// SQL; `None` where it is not asked.
+    pub(super) filler: Option<Filler>,
+    pub(super) options: &'a Options,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) pace: Pace,
+    pub(super) began: Instant,
+}
+
+impl Releaser<'_> {
+    /// Releases the guarded objects of a page.
+    pub(super) async fn page(&mut self, page: Page, released: &mut Released) -> Result<(), ReleaseError> {
+        let listed = page.len() as u64;
+        released.objects += listed;
+        let guarded: Vec<Object> = page
+            .objects
+            .into_iter()
+            .filter(|object| self.head(object).guarded)
+            .collect();
+        released.guarded += guarded.len() as u64;
+        let stored = self.store(guarded, released).await?;
+        if self.options.dry_run {
+            released.released += stored.len() as u64;
+            return Ok(());
+        }
+        let mut after = Vec::new();
+        for some in stored.chunks(RELEASES_MAX) {
+            sleep(self.pace.pass(some.len(), self.began.elapsed())).await;
+            for outcome in join_all(some.iter().map(|object| self.release(object))).await {
+                after.extend(self.count(outcome?, released));
+            }
+        }
+        self.progress.advance(listed);
+        self.fill(after).await
+    }
+
+    /// Gives back what is there afterwards, and counts.
+    pub(super) fn count(&self, outcome: Outcome, released: &mut Released) -> Option<Object> {
+        match &outcome {
+            Outcome::Released(_) => released.released += 1,
+            Outcome::Gone => {
+                released.released += 1;
+                released.gone += 1;
+            }
+            Outcome::Elsewhere => released.elsewhere += 1,
+            Outcome::Unstored => released.unstored += 1,
+            Outcome::Contended => released.contended += 1,
+        }
+        match outcome {
+            Outcome::Released(object) => Some(object),
+            Outcome::Gone | Outcome::Elsewhere | Outcome::Unstored | Outcome::Contended => None,
+        }
+    }
+
+    pub(super) fn head(&self, object: &Object) -> Head {
+        Head::of(object, self.kind, &self.platform)
+    }
+
+    /// Makes SQL hold these objects; gives back those that it holds.
+    pub(super) async fn store(
+        &self,
+        objects: Vec<Object>,
+        released: &mut Released,
+    ) -> Result<Vec<Object>, ReleaseError> {
+        if self.filler.is_none() {
+            return Ok(objects);
+        }
+        let rows = self.rows(&objects).await?;
+        let lacking: Vec<Object> = objects
+            .iter()
+            .filter(|object| self.part(object, &rows) != Part::Release)
+            .cloned()
+            .collect();
+        released.stored += lacking.len() as u64;
+        if self.options.dry_run || lacking.is_empty() {
+            return Ok(objects);
+        }
+        for object in lacking.iter().filter(|object| self.part(object, &rows) == Part::Close) {
+            self.close(object).await?;
+        }
+        let live = lacking.iter().filter(|object| self.part(object, &rows) == Part::Store);
+        self.fill(live.cloned().collect()).await?;
+        let rows = self.rows(&lacking).await?;
+        let lacks = |object: &Object| {
+            let uid = &object.metadata.uid;
+            lacking.iter().any(|lacking| lacking.metadata.uid == *uid) && self.part(object, &rows) != Part::Release
+        };
+        let (unstored, stored): (Vec<Object>, Vec<Object>) = objects.into_iter().partition(lacks);
+        released.unstored += unstored.len() as u64;
+        released.stored -= unstored.len() as u64;
+        Ok(stored)
+    }
+
+    fn part(&self, object: &Object, rows: &BTreeMap<Uid, RowState>) -> Part {
+        part(&self.head(object), content_hash(object), rows.get(&object.metadata.uid))
+    }
+
+    pub(super) async fn rows(&self, objects: &[Object]) -> Result<BTreeMap<Uid, RowState>, ReleaseError> {
+        let Some(filler) = &self.filler else {
+            return Ok(BTreeMap::new());
+        };
+        let uids: Vec<Uid> = objects.iter().map(|object| object.metadata.uid.clone()).collect();
+        let read = || filler.sides.storage.row_states(self.kind, &uids);
+        let states = patiently(self.options.patience, read).await?;
+        Ok(states.into_iter().map(|state| (state.uid.clone(), state)).collect())
+    }
+
+    pub(super) async fn fill(&self, objects: Vec<Object>) -> Result<(), ReleaseError> {
+        let Some(filler) = self.filler.as_ref().filter(|_| !objects.is_empty()) else {
+            return Ok(());
+        };
+        let page = Page {
+            objects,
+            ..Page::default()
+        };
+        filler.fill(page).await?;
+        Ok(())
+    }
+
+    /// Stores the final version of an object that somebody deleted. One that the database refuses
+    /// is found out when its row is read.
+    async fn close(&self, object: &Object) -> Result<(), ReleaseError> {
+        let Some(filler) = &self.filler else { return Ok(()) };
+        let write = [RowWrite::Store {
+            version: Version::project(self.kind, object.clone()),
+            life: Life::Deleted,
+            revive: false,
+        }];
+        let stored = || filler.sides.storage.write(self.kind, &write, Timestamp::now());
+        match patiently(self.options.patience, stored).await {
+            Ok(_) | Err(StoreError::Refused { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the finalizer off one object. One that somebody changed meanwhile is read and stored again.
+    pub(super) async fn release(&self, object: &Object) -> Result<Outcome, ReleaseError> {
+        let mut object = object.clone();
+        let mut maybe_ours = false;
+        for _ in 0..CONFLICTS_MAX {
+            let (answer, repeated) = self.set_finalizers(&object).await;
+            maybe_ours |= repeated;
+            match answer {
+                Ok(after) if after.metadata.deletion_timestamp.is_some() => return Ok(Outcome::Gone),
+                Ok(after) => return Ok(Outcome::Released(after)),
+                Err(ClusterError::NotFound(_)) => return Ok(Outcome::without(None, maybe_ours)),
+                Err(ClusterError::Conflict(_)) => {}
+                Err(source) => return Err(ReleaseError::cluster(self.kind, source)),
+            }
+            let now = self.get(&ObjectName::of(&object)).await?;
+            match now.filter(|now| now.metadata.uid == object.metadata.uid) {
+                None => return Ok(Outcome::without(None, maybe_ours)),
+                Some(now) if !self.head(&now).guarded => return Ok(Outcome::without(Some(now), maybe_ours)),
+                Some(now) => {
+                    let mut again = Released::default();
+                    let Some(stored) = self.store(vec![now], &mut again).await?.pop() else {
+                        return Ok(Outcome::Unstored);
+                    };
+                    object = stored;
+                }
+            }
+        }
+        Ok(Outcome::Contended)
+    }
+
+    pub(super) async fn get(&self, name: &ObjectName) -> Result<Option<Object>, ReleaseError> {
+        let now = patiently(self.options.patience, || self.cluster.get(self.kind, name)).await;
+        now.map_err(|source| ReleaseError::cluster(self.kind, source))
+    }
+
+    /// The answer, and whether it is that to a repetition: an earlier attempt may have been carried out.
+    async fn set_finalizers(&self, object: &Object) -> (Result<Object, ClusterError>, bool) {
+        let mut finalizers = object.metadata.finalizers.clone();
+        finalizers.retain(|finalizer| finalizer != self.platform.finalizer);
+        let target = Target::of(object);
+        let mut attempts = 0;
+        let release = || {
+            attempts += 1;
+            self.cluster.set_finalizers(self.kind, &target, &finalizers)
+        };
+        let answer = patiently(self.options.patience, release).await;
+        (answer, attempts > 1)
+    }
+}
+
+/// What became of one object.
+pub(super) enum Outcome {
+    /// It is there, without the finalizer.
+    Released(Object),
+    /// It had been deleted, and nothing of ours holds it any more.
+    Gone,
+    /// Somebody else released it, who stores what that made of it, or it went without us.
+    Elsewhere,
+    /// The database refuses what it became meanwhile.
+    Unstored,
+    /// It changed all the time.
+    Contended,
+}
+
+impl Outcome {
+    /// Of an object without the finalizer, by us where an answer was lost, by somebody else otherwise. Who releases
+    /// also stores what that makes: two who did would each take the other for an ingester.
+    fn without(now: Option<Object>, maybe_ours: bool) -> Self {
+        match (now, maybe_ours) {
+            (_, false) => Self::Elsewhere,
+            (Some(now), true) => Self::Released(now),
+            (None, true) => Self::Gone,
+        }
+    }
+}

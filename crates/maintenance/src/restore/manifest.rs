@@ -1,0 +1,213 @@
+//! From a stored text to the text of a new object. Spec and everything else beside the
+//! metadata stay as they were stored, to the byte. Pure.
+
+use std::collections::BTreeMap;
+
+use kindex_kube_client::ObjectName;
+use kindex_model::kind::{Kind, Platform};
+use kindex_model::object::{Object, Uid};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+/// Metadata that the API server gives to an object, or that names its old self to others.
+const OF_THE_OLD_OBJECT: [&str; 10] = [
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+    "selfLink",
+    // Marks of controllers that were at work on the old object. Each gives its own to the new one;
+    // one that is gone would never remove it. Ours comes back below.
+    "finalizers",
+    // They name owners by uid. What has become of each is found out before.
+    "ownerReferences",
+];
+
+/// What is sent to the cluster.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// Where the object goes.
+    pub name: ObjectName,
+    /// The uid that it had.
+    pub old_uid: Uid,
+    /// The object. The status is in it, for kinds that take it so.
+    pub text: String,
+    /// Its status, for kinds that take it only apart.
+    pub status: Option<Box<RawValue>>,
+}
+
+/// Why an object cannot come back.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// It would leave again at once.
+    #[error("every {0} leaves the cluster as soon as it is stored: this one would be evicted again at once")]
+    Immutable(&'static str),
+    /// The stored text is damaged.
+    #[error("the stored text: {0}")]
+    Text(#[from] serde_json::Error),
+}
+
+/// Makes the manifest of a stored object, with these as its `ownerReferences`, under its own name or a new one.
+///
+/// # Guarantees
+/// The new object carries the uid of the old one in the annotation `restored_from`, and neither of
+/// the annotations that would make it leave again. It is guarded by our finalizer where the old one was.
+pub(super) fn manifest(
+    kind: &Kind,
+    platform: &Platform,
+    object: &Object,
+    owners: &[Value],
+    new_name: Option<&str>,
+) -> Result<Manifest, ManifestError> {
+    if kind.immutable {
+        return Err(ManifestError::Immutable(kind.name));
+    }
+    let mut parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(object.text())?;
+    let status = parts.get("status").cloned();
+    let said = parts.remove("metadata");
+    let mut metadata: Map<String, Value> = match said {
+        Some(raw) => serde_json::from_str(raw.get())?,
+        None => Map::new(),
+    };
+    for field in OF_THE_OLD_OBJECT {
+        metadata.remove(field);
+    }
+    let mut name = ObjectName::of(object);
+    if let Some(new_name) = new_name {
+        new_name.clone_into(&mut name.name);
+        metadata.insert("name".to_owned(), new_name.into());
+    }
+    let old_uid = object.metadata.uid.clone();
+    let mut annotations = object.metadata.annotations.clone();
+    annotations.remove(platform.immutable);
+    annotations.remove(platform.deleting);
+    annotations.insert(platform.restored_from.to_owned(), old_uid.to_string());
+    metadata.insert("annotations".to_owned(), serde_json::to_value(annotations)?);
+    if object.metadata.finalizers.iter().any(|mark| mark == platform.finalizer) {
+        metadata.insert("finalizers".to_owned(), vec![platform.finalizer].into());
+    }
+    if !owners.is_empty() {
+        metadata.insert("ownerReferences".to_owned(), owners.into());
+    }
+    parts.insert("metadata".to_owned(), to_raw_value(&metadata)?);
+    // The items of a list do not repeat these.
+    parts.insert("apiVersion".to_owned(), to_raw_value(&kind.api_version())?);
+    parts.insert("kind".to_owned(), to_raw_value(kind.name)?);
+    Ok(Manifest {
+        name,
+        old_uid,
+        text: serde_json::to_string(&parts)?,
+        status: status.filter(|status| says_something(status)),
+    })
+}
+
+fn says_something(status: &RawValue) -> bool {
+    !matches!(status.get().replace(char::is_whitespace, "").as_str(), "null" | "{}")
+}
+
+/// Whether an object has a status that says something.
+pub(super) fn has_status(object: &Object) -> bool {
+    let parts: Result<BTreeMap<String, Box<RawValue>>, _> = serde_json::from_str(object.text());
+    let status = parts.ok().and_then(|mut parts| parts.remove("status"));
+    status.is_some_and(|status| says_something(&status))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use kindex_model::kind::{Encoded, Scope};
+
+    pub(in super::super) const KIND: Kind = Kind {
+        name: "Thing",
+        group: "test.kindex",
+        version: "v1",
+        plural: "things",
+        singular: "thing",
+        short_names: &[],
+        scope: Scope::Namespaced,
+        table: "thing",
+        immutable: false,
+        history: false,
+        columns: &[],
+        keys: &[],
+        printer_columns: &[],
+        retention: None,
+        manifest: "",
+        decode: |_| Err(Vec::new()),
+        encode: |_| Encoded {
+            proto: None,
+            problems: Vec::new(),
+        },
+    };
+
+    pub(in super::super) const PLATFORM: Platform = Platform {
+        group: "test.kindex",
+        version: "v1",
+        finalizer: "test/Ingester",
+        deleting: "test/Deleting",
+        immutable: "test/Immutable",
+        restored_from: "test/RestoredFrom",
+    };
+
+    fn made(text: &str) -> (Value, Manifest) {
+        let object = Object::parse_str(text).expect("an object");
+        let owners = [serde_json::json!({"uid": "o2"})];
+        let manifest = manifest(&KIND, &PLATFORM, &object, &owners, None).expect("a manifest");
+        (serde_json::from_str(&manifest.text).expect("JSON"), manifest)
+    }
+
+    const STORED: &str = r#"{"metadata":{"name":"a","namespace":"n","uid":"u1","resourceVersion":"7","generation":3,
+        "creationTimestamp":"2026-01-01T00:00:00Z","deletionTimestamp":"2026-01-02T00:00:00Z",
+        "deletionGracePeriodSeconds":0,"managedFields":[{"manager":"x"}],"labels":{"team":"risk"},
+        "finalizers":["test/Ingester","others/hold"],"ownerReferences":[{"uid":"o"}],
+        "annotations":{"test/Immutable":"true","test/Deleting":"true","note":"kept","test/RestoredFrom":"u0"}},
+        "spec":{"rate":1.5000e1, "z":0,"a":18446744073709551616},"status":{"phase":"Done"},"data":{"k": "v"}}"#;
+
+    #[test]
+    fn what_the_server_gives_is_left_out_and_what_would_make_it_leave_again_too() {
+        let (object, manifest) = made(STORED);
+        let expected = serde_json::json!({
+            "name": "a", "namespace": "n", "labels": {"team": "risk"},
+            "annotations": {"note": "kept", "test/RestoredFrom": "u1"},
+            "finalizers": ["test/Ingester"], "ownerReferences": [{"uid": "o2"}],
+        });
+        assert_eq!(object["metadata"], expected);
+        assert_eq!(
+            (&object["apiVersion"], &object["kind"]),
+            (&"test.kindex/v1".into(), &"Thing".into())
+        );
+        assert_eq!(
+            (manifest.old_uid, manifest.name.to_string()),
+            (Uid::from("u1"), "n/a".to_owned())
+        );
+    }
+
+    #[test]
+    fn the_rest_stays_to_the_byte_and_the_status_goes_apart_as_well() {
+        let (_, manifest) = made(STORED);
+        assert!(
+            manifest
+                .text
+                .contains(r#""spec":{"rate":1.5000e1, "z":0,"a":18446744073709551616}"#)
+        );
+        assert!(manifest.text.contains(r#""data":{"k": "v"}"#));
+        assert!(manifest.text.contains(r#""status":{"phase":"Done"}"#));
+        assert_eq!(manifest.status.expect("a status").get(), r#"{"phase":"Done"}"#);
+        let bare = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"status":{ }}"#;
+        assert!(made(bare).1.status.is_none());
+    }
+
+    #[test]
+    fn a_kind_whose_objects_never_stay_is_refused() {
+        let kind = Kind {
+            immutable: true,
+            ..KIND
+        };
+        let object = Object::parse_str(STORED).expect("an object");
+        let refused = manifest(&kind, &PLATFORM, &object, &[], None).expect_err("refused");
+        assert!(refused.to_string().contains("evicted again at once"));
+    }
+}

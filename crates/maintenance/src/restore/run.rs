@@ -1,0 +1,295 @@
+//! Sending a manifest: create, then the status through its subresource, then SQL is told.
+//! A restoration that was interrupted is recognised by its annotation and completed.
+
+use jiff::Timestamp;
+use kindex_kube_client::{ClusterError, CreateApi, ObjectName};
+use kindex_model::head::Head;
+use kindex_model::kind::{Kind, Registry};
+use kindex_model::object::{Object, Uid};
+use kindex_model::projection::Version;
+use kindex_query::Life;
+use kindex_store::{RowWrite, StoreError};
+use serde::Serialize;
+
+use super::manifest::{Manifest, ManifestError, has_status, manifest};
+use super::owners::{LeftOut, owners};
+use crate::patience::{Patience, patiently};
+use crate::verify::Sides;
+
+/// Whether anything is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The object is created.
+    Create,
+    /// The cluster only says what it would do.
+    DryRun,
+}
+
+/// What became of one object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "outcome")]
+pub enum Outcome {
+    /// It is in the cluster again.
+    Restored {
+        /// The uid that it has now.
+        new_uid: String,
+    },
+    /// An earlier restoration created it.
+    AlreadyRestored {
+        /// The uid that it has now.
+        new_uid: String,
+    },
+    /// The cluster would create it.
+    WouldRestore,
+    /// Another object has the name, or the object itself is still on its way out.
+    Taken {
+        /// The uid of that one.
+        by_uid: String,
+    },
+    /// It is in the cluster again, without its status.
+    WithoutStatus {
+        /// The uid that it has now.
+        new_uid: String,
+        /// As the cluster says it.
+        reason: String,
+    },
+    /// It cannot come back.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Outcome {
+    /// The uid that the object has now.
+    pub fn new_uid(&self) -> Option<&str> {
+        match self {
+            Self::Restored { new_uid } | Self::AlreadyRestored { new_uid } | Self::WithoutStatus { new_uid, .. } => {
+                Some(new_uid)
+            }
+            Self::WouldRestore | Self::Taken { .. } | Self::Refused { .. } => None,
+        }
+    }
+
+    /// Whether everything is as it was asked for.
+    pub fn is_good(&self) -> bool {
+        match self {
+            Self::Restored { .. } | Self::AlreadyRestored { .. } | Self::WouldRestore => true,
+            Self::Taken { .. } | Self::WithoutStatus { .. } | Self::Refused { .. } => false,
+        }
+    }
+}
+
+/// The same, with what did not come back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Done {
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Owners that the object had and has no more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owners_left_out: Vec<LeftOut>,
+}
+
+/// Why a restoration came to no end. The same call completes it.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The cluster did not answer.
+    #[error("{kind} {name}: the cluster: {source}")]
+    Cluster {
+        /// The kind.
+        kind: &'static str,
+        /// The object.
+        name: ObjectName,
+        /// As the cluster says it.
+        #[source]
+        source: ClusterError,
+    },
+    /// The object is in the cluster, and SQL could not be told.
+    #[error("{kind} {name} is in the cluster, and its rows could not be written: {source}")]
+    Store {
+        /// The kind.
+        kind: &'static str,
+        /// The object.
+        name: ObjectName,
+        /// As the database says it.
+        #[source]
+        source: StoreError,
+    },
+}
+
+/// Creates objects again.
+pub struct Restorer<'a> {
+    /// Cluster and database.
+    pub sides: &'a Sides,
+    /// The same cluster, as one that creates.
+    pub creator: &'a dyn CreateApi,
+    /// The kinds, for owners.
+    pub registry: &'a Registry,
+    /// Whether anything is written.
+    pub mode: Mode,
+    /// Under which name objects come back; their own where there is none.
+    pub new_name: Option<&'a str>,
+    /// How long failures are borne.
+    pub patience: Patience,
+}
+
+impl Restorer<'_> {
+    /// Creates an object again from a text that SQL holds.
+    ///
+    /// # Guarantees
+    /// Never touches an object that it did not create. A second call completes the first, and
+    /// creates nothing. Afterwards SQL holds the new object as live and the row of the old uid as
+    /// deleted, whichever of the two has the higher version: in a cluster that was built anew,
+    /// versions begin anew. An ingester may be at work at the same time.
+    ///
+    /// # Assumptions
+    /// The row of the text was chosen by [`choose`](super::choose).
+    ///
+    /// # Errors
+    /// Where a side does not answer for longer than the patience.
+    pub async fn restore(&self, kind: &'static Kind, object: &Object) -> Result<Done, RestoreError> {
+        let name = ObjectName::of(object);
+        let failed = |source| RestoreError::Cluster {
+            kind: kind.name,
+            name: name.clone(),
+            source,
+        };
+        let owners = owners(&*self.sides.cluster, self.registry, object, self.patience).await;
+        let owners = owners.map_err(failed)?;
+        let outcome = match manifest(kind, &self.sides.platform, object, &owners.kept, self.new_name) {
+            Err(error @ (ManifestError::Immutable(_) | ManifestError::Text(_))) => {
+                let reason = error.to_string();
+                Outcome::Refused { reason }
+            }
+            Ok(manifest) => {
+                let sent = self.send(kind, &manifest).await.map_err(failed)?;
+                if let Sent::There(object, _) = &sent {
+                    self.tell(kind, &manifest, object).await?;
+                }
+                sent.outcome()
+            }
+        };
+        Ok(Done {
+            outcome,
+            owners_left_out: owners.left_out,
+        })
+    }
+
+    async fn send(&self, kind: &'static Kind, manifest: &Manifest) -> Result<Sent, ClusterError> {
+        let Manifest { name, text, .. } = manifest;
+        let created = match self.mode {
+            Mode::Create => patiently(self.patience, || self.creator.create(kind, name, text))
+                .await
+                .map(Some),
+            Mode::DryRun => patiently(self.patience, || self.creator.rehearse(kind, name, text))
+                .await
+                .map(|()| None),
+        };
+        match created {
+            Ok(None) => Ok(Sent::Not(Outcome::WouldRestore)),
+            Ok(Some(object)) => {
+                let new_uid = object.metadata.uid.to_string();
+                self.complete(kind, manifest, object, Outcome::Restored { new_uid })
+                    .await
+            }
+            Err(ClusterError::Conflict(reason)) => self.on_conflict(kind, manifest, reason).await,
+            Err(ClusterError::Refused(reason) | ClusterError::NotFound(reason)) => {
+                Ok(Sent::Not(Outcome::Refused { reason }))
+            }
+            Err(error @ (ClusterError::Expired(_) | ClusterError::Retryable { .. })) => Err(error),
+        }
+    }
+
+    async fn on_conflict(
+        &self,
+        kind: &'static Kind,
+        manifest: &Manifest,
+        reason: String,
+    ) -> Result<Sent, ClusterError> {
+        let there = patiently(self.patience, || self.sides.cluster.get(kind, &manifest.name)).await?;
+        let Some(object) = there else {
+            // Whoever had the name has left in between.
+            return Ok(Sent::Not(Outcome::Refused { reason }));
+        };
+        if !self.is_restored(&object, &manifest.old_uid) {
+            let by_uid = object.metadata.uid.to_string();
+            return Ok(Sent::Not(Outcome::Taken { by_uid }));
+        }
+        let new_uid = object.metadata.uid.to_string();
+        let already = Outcome::AlreadyRestored { new_uid };
+        match self.mode {
+            Mode::Create => self.complete(kind, manifest, object, already).await,
+            Mode::DryRun => Ok(Sent::Not(already)),
+        }
+    }
+
+    fn is_restored(&self, object: &Object, old_uid: &Uid) -> bool {
+        let from = object.metadata.annotations.get(self.sides.platform.restored_from);
+        from.is_some_and(|uid| **uid == *old_uid.0)
+    }
+
+    /// Gives the object its status, where it has none.
+    async fn complete(
+        &self,
+        kind: &'static Kind,
+        manifest: &Manifest,
+        object: Object,
+        done: Outcome,
+    ) -> Result<Sent, ClusterError> {
+        let Some(status) = manifest.status.as_deref().filter(|_| !has_status(&object)) else {
+            return Ok(Sent::There(object, done));
+        };
+        let uid = &object.metadata.uid;
+        let set = || self.creator.set_status(kind, &manifest.name, uid, status);
+        match patiently(self.patience, set).await {
+            Ok(object) => Ok(Sent::There(object, done)),
+            Err(ClusterError::Refused(reason) | ClusterError::NotFound(reason) | ClusterError::Conflict(reason)) => {
+                let new_uid = uid.to_string();
+                Ok(Sent::There(object, Outcome::WithoutStatus { new_uid, reason }))
+            }
+            Err(error @ (ClusterError::Expired(_) | ClusterError::Retryable { .. })) => Err(error),
+        }
+    }
+
+    /// Closes the old row and stores the new one, in one transaction: while both are open, the one with
+    /// the higher version would stay, which need not be the new one.
+    async fn tell(&self, kind: &'static Kind, manifest: &Manifest, object: &Object) -> Result<(), RestoreError> {
+        let mut writes = vec![RowWrite::SoftDelete {
+            uid: manifest.old_uid.clone(),
+        }];
+        let head = Head::of(object, kind, &self.sides.platform);
+        if !head.is_leaving() && !head.immutable {
+            writes.push(RowWrite::Store {
+                version: Version::project(kind, object.clone()),
+                life: Life::Live,
+                // The cluster has just shown it.
+                revive: true,
+            });
+        }
+        let write = || self.sides.storage.write(kind, &writes, Timestamp::now());
+        let written = patiently(self.patience, write).await;
+        written.map(drop).map_err(|source| RestoreError::Store {
+            kind: kind.name,
+            name: manifest.name.clone(),
+            source,
+        })
+    }
+}
+
+/// What a manifest met.
+enum Sent {
+    /// The object is in the cluster, in this version.
+    There(Object, Outcome),
+    /// Nothing of ours is.
+    Not(Outcome),
+}
+
+impl Sent {
+    fn outcome(self) -> Outcome {
+        match self {
+            Self::There(_, outcome) | Self::Not(outcome) => outcome,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The parts of an object's metadata by which its way out of the cluster is decided.
+
+use jiff::Timestamp;
+
+use crate::kind::{Kind, Platform};
+use crate::object::{Object, ResourceVersion};
+
+/// The parts of a present object that decisions are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// `metadata.resourceVersion`.
+    pub version: ResourceVersion,
+    /// `metadata.deletionTimestamp`.
+    pub deletion_timestamp: Option<Timestamp>,
+    /// Whether `metadata.finalizers` holds ours.
+    pub guarded: bool,
+    /// Whether it holds finalizers of others.
+    pub held: bool,
+    /// Whether the Deleting annotation is `"true"`.
+    pub deleting: bool,
+    /// Whether the Immutable annotation is `"true"`, or the kind is declared immutable.
+    pub immutable: bool,
+}
+
+impl Head {
+    /// Reads an object's metadata.
+    pub fn of(object: &Object, kind: &Kind, platform: &Platform) -> Self {
+        let metadata = &object.metadata;
+        let says = |annotation: &str| metadata.annotations.get(annotation).is_some_and(|v| v == "true");
+        Self {
+            version: metadata.resource_version,
+            deletion_timestamp: metadata.deletion_timestamp,
+            guarded: metadata.finalizers.iter().any(|f| f == platform.finalizer),
+            held: metadata.finalizers.iter().any(|f| f != platform.finalizer),
+            deleting: says(platform.deleting),
+            immutable: kind.immutable || says(platform.immutable),
+        }
+    }
+
+    /// Whether the object is on its way out of the cluster.
+    pub fn is_leaving(&self) -> bool {
+        self.deletion_timestamp.is_some() || self.deleting
+    }
+}

@@ -1,0 +1,23 @@
+//! What Kindex knows of a kind and of an object: tables, columns and keys, values, the exact text with
+//! its metadata, the projection into columns, and the message encoding. Knows no kind, no SQL and no network.
+//! Modules are in reading order: each imports only those above it.
+
+pub mod kind;
+
+pub mod spelling;
+
+pub mod value;
+
+pub mod wire;
+
+pub mod indexed;
+
+pub mod typed;
+
+pub mod object;
+
+pub mod head;
+
+pub mod projection;
+
+pub mod seen;

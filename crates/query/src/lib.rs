@@ -1,0 +1,83 @@
+//! Typed queries over the stored objects of one kind. A generated module names the
+//! columns and says which of them lead a key; the types here carry that knowledge, so
+//! that a query which would read a whole table does not compile. Knows no kind.
+//!
+//! ```text
+//! let failed = pipeline_run::query()
+//!     .state().eq(PipelineRunState::Failed)
+//!     .label("team", "fraud")
+//!     .live()
+//!     .order_by(pipeline_run::UPDATE_TIME).desc()
+//!     .limit(50);
+//! let page = failed.fetch(&*store).await?;
+//! let rows = failed.select((pipeline_run::NAME, pipeline_run::END_TIME)).stream(&*store);
+//! ```
+
+pub mod pattern;
+
+pub mod select;
+
+mod fixed;
+
+mod named;
+
+mod stored;
+
+mod page;
+
+mod reader;
+
+mod fetch;
+
+mod state;
+
+pub mod column;
+
+mod text;
+
+mod criteria;
+
+mod expression;
+
+mod label_selector;
+
+mod reach;
+
+mod gathered;
+
+mod reference;
+
+mod typed;
+
+mod filter;
+
+mod order;
+
+mod projection;
+
+mod joined;
+
+mod declare;
+
+pub use jiff::Timestamp;
+#[doc(hidden)]
+pub use kindex_model as model;
+
+pub use self::column::{Column, ColumnOf, EnumColumn, EnumName, TextColumn, base};
+pub use self::criteria::{Criterion, CriterionOperation, CriterionOperator, LogicalOperator};
+pub use self::fetch::{Fetched, Streamed, all, first};
+pub use self::filter::Filter;
+pub use self::joined::{Joined, References};
+pub use self::label_selector::{LabelSelector, LabelSelectorError};
+pub use self::named::{TemplateError, named_query};
+pub use self::order::Ordering;
+pub use self::page::Page;
+pub use self::projection::{Columns, Projection};
+pub use self::reach::Reach;
+pub use self::reader::{MistypedColumn, Reader, Selection};
+pub use self::reference::{Named, Reference};
+pub use self::select::{Direction, Select};
+pub use self::state::{All, LeadsAKey, Narrowed, Newest, Runnable, Scan, State};
+pub use self::stored::{Life, Stored};
+pub use self::text::TextError;
+pub use self::typed::TypedQuery;

@@ -1,0 +1,103 @@
+//! The SQL text of checking and healing. Names come from the static tables of kinds
+//! and are always quoted; values are always parameters. Executes nothing.
+
+use kindex_model::kind::{ColumnType, Kind};
+
+use super::super::dialect::{Dialect, marks};
+use super::super::driver::Statement;
+use super::super::sql::{Side, fixed, kept, quoted, uid_key};
+
+/// The columns of [`image`] before the extracted ones.
+pub(super) const IMAGE_LEADING: [&str; 8] = [
+    "uid",
+    "group_ver",
+    "namespace",
+    "name",
+    "res_version",
+    "proto",
+    "json",
+    "content_hash",
+];
+/// The columns of [`image`] after those, and before the extracted ones.
+pub(super) const IMAGE_TIMES: [&str; 4] = ["create_time", "update_time", "delete_time", "evicted_time"];
+
+/// Whole rows of the main table. Parameters: so many uids.
+pub(super) fn image(dialect: Dialect, kind: &Kind, uids: usize) -> Statement {
+    let times = IMAGE_TIMES.map(|column| dialect.time_text(column));
+    let extracted = kind.columns.iter().map(|column| match column.ty {
+        ColumnType::Time => dialect.time_text(column.name),
+        ColumnType::Text { .. } | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool | ColumnType::Double => {
+            format!("`{}`", column.name)
+        }
+    });
+    let selected: Vec<String> = std::iter::once(quoted(&IMAGE_LEADING))
+        .chain(times)
+        .chain(extracted)
+        .collect();
+    kept(format!(
+        "SELECT {} FROM `{}`{} WHERE `uid` IN ({})",
+        selected.join(", "),
+        kind.table,
+        dialect.walk(&uid_key(kind.table)),
+        marks("?", uids),
+    ))
+}
+
+/// Rows of a side table. Parameters: so many uids.
+pub(super) fn sides(kind: &Kind, side: Side, uids: usize) -> Statement {
+    kept(format!(
+        "SELECT `obj_uid`, `key`, `value` FROM `{}` WHERE `obj_uid` IN ({}) ORDER BY `obj_uid`, `key`",
+        side.table(kind.table),
+        marks("?", uids),
+    ))
+}
+
+/// Parameters: the uid after which to begin unless `first`, then the limit.
+pub(super) fn side_owners(kind: &Kind, side: Side, first: bool) -> Statement {
+    let after = if first { "" } else { " WHERE `obj_uid` > ?" };
+    kept(format!(
+        "SELECT DISTINCT `obj_uid` FROM `{}`{after} ORDER BY `obj_uid` LIMIT ?",
+        side.table(kind.table),
+    ))
+}
+
+/// Uids with side rows and without a row. Parameters: so many uids.
+pub(super) fn strays(kind: &Kind, side: Side, uids: usize) -> Statement {
+    kept(format!(
+        "SELECT DISTINCT `obj_uid` FROM `{}` WHERE `obj_uid` IN ({}) \
+         AND NOT EXISTS (SELECT 1 FROM `{}` WHERE `uid` = `obj_uid`)",
+        side.table(kind.table),
+        marks("?", uids),
+        kind.table,
+    ))
+}
+
+/// Rows that share their name with another one, neither deleted. Parameters: so many uids.
+pub(super) fn namesakes(dialect: Dialect, kind: &Kind, uids: usize) -> Statement {
+    kept(format!(
+        "SELECT `uid` FROM `{0}` AS one WHERE `uid` IN ({1}) AND {2} AND EXISTS (\
+         SELECT 1 FROM `{0}` WHERE `namespace` = one.`namespace` AND `name` = one.`name` AND {2} \
+         AND `uid` <> one.`uid`)",
+        kind.table,
+        marks("?", uids),
+        dialect.is_null("delete_time"),
+    ))
+}
+
+/// Parameters: kind, the uid after which to begin, the limit.
+pub(super) fn quarantine_page(dialect: Dialect) -> Statement {
+    kept(format!(
+        "SELECT `uid`, `namespace`, `name`, `res_version`, `reason`, `attempts`, {}, {} FROM `kindex_quarantine` \
+         WHERE `kind` = ? AND `uid` > ? ORDER BY `uid` LIMIT ?",
+        dialect.time_text("first_time"),
+        dialect.time_text("last_time"),
+    ))
+}
+
+/// What time it is where the rows are.
+pub(super) fn clock(dialect: Dialect) -> Statement {
+    match dialect {
+        Dialect::MySql => fixed("SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)"),
+        Dialect::Sqlite => fixed("SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now')"),
+    }
+}

@@ -1,0 +1,138 @@
+//! Kindex's own tables beyond what the ingester asks of them: the state of long work,
+//! refused objects with all that is recorded, the first checkpoint, the database's clock.
+
+use jiff::Timestamp;
+use kindex_model::kind::Kind;
+use kindex_model::object::{ResourceVersion, Uid};
+
+use super::super::StoreError;
+use super::super::bookkeeping::{checkpoint_if_absent, replacing};
+use super::super::connections::{Connections, failure};
+use super::super::driver::{Cells, Driver, Param, Statement};
+use super::super::rows::res_version;
+use super::super::sql::fixed;
+use super::{Quarantined, sql};
+
+pub(super) async fn state<D: Driver>(
+    connections: &Connections<D>,
+    kind: &Kind,
+    name: &str,
+) -> Result<Option<String>, StoreError> {
+    let failed = |error| failure::<D>(kind.name, error);
+    let statement = fixed("SELECT `value` FROM `kindex_state` WHERE `kind` = ? AND `name` = ?");
+    let params = [Param::Text(kind.name), Param::Text(name)];
+    let rows = connections.query(statement, &params).await.map_err(failed)?;
+    rows.first().map(|row| row.text(0)).transpose().map_err(failed)
+}
+
+pub(super) async fn save_state<D: Driver>(
+    connections: &Connections<D>,
+    kind: &Kind,
+    name: &str,
+    value: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let statement = replacing(
+        connections.driver.dialect(),
+        "kindex_state",
+        &["kind", "name", "value", "update_time"],
+        "`kind`, `name`",
+        &["value", "update_time"],
+        "",
+    );
+    let params = [
+        Param::Text(kind.name),
+        Param::Text(name),
+        Param::Text(value),
+        Param::Time(now),
+    ];
+    change(connections, kind, statement, &params).await
+}
+
+pub(super) async fn forget_state<D: Driver>(
+    connections: &Connections<D>,
+    kind: &Kind,
+    name: &str,
+) -> Result<(), StoreError> {
+    let statement = fixed("DELETE FROM `kindex_state` WHERE `kind` = ? AND `name` = ?");
+    change(
+        connections,
+        kind,
+        statement,
+        &[Param::Text(kind.name), Param::Text(name)],
+    )
+    .await
+}
+
+pub(super) async fn save_first_checkpoint<D: Driver>(
+    connections: &Connections<D>,
+    kind: &Kind,
+    version: ResourceVersion,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let statement = checkpoint_if_absent(connections.driver.dialect());
+    let params = [
+        Param::Text(kind.name),
+        Param::Int(version.0.cast_signed()),
+        Param::Time(now),
+    ];
+    change(connections, kind, statement, &params).await
+}
+
+async fn change<D: Driver>(
+    connections: &Connections<D>,
+    kind: &Kind,
+    statement: Statement,
+    params: &[Param<'_>],
+) -> Result<(), StoreError> {
+    let changed = connections.execute(statement, params).await;
+    changed.map(drop).map_err(|error| failure::<D>(kind.name, error))
+}
+
+pub(super) async fn quarantine_page<D: Driver>(
+    connections: &Connections<D>,
+    kind: &Kind,
+    after: Option<&Uid>,
+    limit: u32,
+) -> Result<Vec<Quarantined>, StoreError> {
+    let failed = |error| failure::<D>(kind.name, error);
+    let after_uid = after.map_or("", |uid| &uid.0);
+    let params = [Param::Text(kind.name), Param::Text(after_uid), Param::Int(limit.into())];
+    let statement = sql::quarantine_page(connections.driver.dialect());
+    let rows = connections.query(statement, &params).await.map_err(failed)?;
+    let record = |row: &D::Row| {
+        let missing = || sqlx::Error::Decode("a record without a time".into());
+        Ok(Quarantined {
+            uid: Uid::from(row.text(0)?.as_str()),
+            namespace: row.text(1)?,
+            name: row.text(2)?,
+            res_version: res_version(row, 3)?,
+            reason: row.text(4)?,
+            attempts: row.int(5)?.unsigned_abs(),
+            first_time: row.time(6)?.ok_or_else(missing)?,
+            last_time: row.time(7)?.ok_or_else(missing)?,
+        })
+    };
+    rows.iter().map(record).collect::<Result<_, _>>().map_err(failed)
+}
+
+pub(super) async fn quarantined_text<D: Driver>(
+    connections: &Connections<D>,
+    kind: &Kind,
+    uid: &Uid,
+) -> Result<Option<String>, StoreError> {
+    let failed = |error| failure::<D>(kind.name, error);
+    let statement = fixed("SELECT `json` FROM `kindex_quarantine` WHERE `kind` = ? AND `uid` = ?");
+    let params = [Param::Text(kind.name), Param::Text(&uid.0)];
+    let rows = connections.query(statement, &params).await.map_err(failed)?;
+    rows.first().map(|row| row.text(0)).transpose().map_err(failed)
+}
+
+pub(super) async fn clock<D: Driver>(connections: &Connections<D>) -> Result<Timestamp, StoreError> {
+    let failed = |error| failure::<D>("kindex", error);
+    let statement = sql::clock(connections.driver.dialect());
+    let rows = connections.query(statement, &[]).await.map_err(failed)?;
+    let row = rows.first().expect("a select without tables has one row");
+    let time = row.time(0).map_err(failed)?;
+    Ok(time.expect("the clock is not NULL"))
+}

@@ -1,0 +1,166 @@
+//! Whether the values of a table fit the types that it is to have: asked before anything is changed,
+//! so that no statement fails half way through a database.
+
+use kindex_model::object::Object;
+
+use super::super::super::StoreError;
+use super::super::super::catalogue::{LiveColumn, LiveTable};
+use super::super::super::connections::{Connections, failure};
+use super::super::super::driver::{Cells, Driver, Param, Purpose, Statement};
+use super::definition::{ColumnDefinition, Definition};
+use super::sql;
+use super::unfit::{Example, Unfit};
+
+/// What tells the rows of a table apart, for people.
+fn shown(table: &LiveTable) -> &str {
+    table.primary_key.first().map_or("uid", String::as_str)
+}
+
+/// Everything in a main table or in one of its side tables that does not fit. Extracted columns are
+/// not asked about: their values are read anew.
+pub(super) async fn check<D: Driver>(
+    connections: &Connections<D>,
+    live: &LiveTable,
+    wanted: &Definition<'_>,
+    extracted: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<Vec<Unfit>, StoreError> {
+    let mut unfit = Vec::new();
+    let base = wanted.columns.iter().filter(|column| !extracted(column.name));
+    for column in base {
+        let Some(found) = live.columns.iter().find(|it| it.name == column.name) else {
+            continue;
+        };
+        unfit.extend(check_column(connections, live, found, column).await?);
+    }
+    let has = |name: &str| live.columns.iter().any(|column| column.name == name);
+    if has("json") {
+        unfit.extend(objects(connections, &live.name).await?);
+    }
+    if has("obj_uid") && has("key") {
+        unfit.extend(keys(connections, &live.name).await?);
+    }
+    Ok(unfit)
+}
+
+async fn check_column<D: Driver>(
+    connections: &Connections<D>,
+    table: &LiveTable,
+    live: &LiveColumn,
+    wanted: &ColumnDefinition<'_>,
+) -> Result<Vec<Unfit>, StoreError> {
+    let (name, told) = (table.name.as_str(), wanted.told());
+    let mut unfit = Vec::new();
+    let length = told.strip_prefix("varchar(").and_then(|rest| rest.strip_suffix(')'));
+    if let Some(characters) = length.filter(|_| live.ty != told) {
+        let question = sql::too_long(name, wanted.name, characters);
+        if let Some((rows, first)) = ask(connections, question).await? {
+            let example = Example { rows, first: &first };
+            unfit.push(Unfit::too_long(name, wanted.name, characters, &example));
+        }
+    }
+    // A text that is NULL is no object either, and is told as such.
+    if wanted.required && !live.required && wanted.name != "json" {
+        let question = sql::nulls(name, wanted.name, shown(table));
+        if let Some((rows, first)) = ask(connections, question).await? {
+            unfit.push(Unfit::null(name, wanted.name, &Example { rows, first: &first }));
+        }
+    }
+    if told.starts_with("datetime") && live.ty != told {
+        let question = sql::zero_dates(name, wanted.name, shown(table));
+        if let Some((rows, first)) = ask(connections, question).await? {
+            unfit.push(Unfit::zero_date(name, wanted.name, &Example { rows, first: &first }));
+        }
+    }
+    Ok(unfit)
+}
+
+/// How many rows there are and one of them; `None` where there is none.
+async fn ask<D: Driver>(
+    connections: &Connections<D>,
+    question: Statement,
+) -> Result<Option<(i64, String)>, StoreError> {
+    let failed = |error| failure::<D>(super::SUBJECT, error);
+    let rows = unhurried(connections, question, &[]).await.map_err(failed)?;
+    let row = rows.first().expect("an aggregate without groups has one row");
+    let count = row.int(0).map_err(failed)?;
+    let first = row.text_or_null(1).map_err(failed)?.unwrap_or_default();
+    Ok((count > 0).then_some((count, first)))
+}
+
+/// Without a limit of time: each of these questions reads a whole table.
+pub(super) async fn unhurried<D: Driver>(
+    connections: &Connections<D>,
+    question: Statement,
+    params: &[Param<'_>],
+) -> Result<Vec<D::Row>, sqlx::Error> {
+    let mut connection = connections.acquire(Purpose::Read).await?;
+    let rows = D::query(&mut connection, question, params).await;
+    if rows.is_err() {
+        D::discard(connection);
+    }
+    rows
+}
+
+async fn keys<D: Driver>(connections: &Connections<D>, table: &str) -> Result<Option<Unfit>, StoreError> {
+    let failed = |error| failure::<D>(super::SUBJECT, error);
+    let rows = unhurried(connections, sql::twice(table), &[]).await.map_err(failed)?;
+    let unfit = rows.first().map(|row| {
+        let (uid, key) = (row.text(0)?, row.text(1)?);
+        Ok(Unfit::twice(table, &uid, &key, row.int(2)?, row.int(3)?))
+    });
+    unfit.transpose().map_err(failed)
+}
+
+/// Reads all doubtful rows, so many at a time: an engine doubts objects of many levels too, and any number of these may
+/// come before one that is none.
+async fn objects<D: Driver>(connections: &Connections<D>, table: &str) -> Result<Option<Unfit>, StoreError> {
+    let failed = |error| failure::<D>(super::SUBJECT, error);
+    let (mut first, mut count, mut after) = (None, 0, None::<String>);
+    loop {
+        let params: Vec<Param<'_>> = after.iter().map(|uid| Param::Text(uid)).collect();
+        let question = sql::doubtful(table, after.is_some());
+        let rows = unhurried(connections, question, &params).await.map_err(failed)?;
+        let Some(last) = rows.last() else { break };
+        for row in &rows {
+            let (uid, text) = (row.text(0).map_err(failed)?, row.text_or_null(1).map_err(failed)?);
+            if let Some(why) = refusal(&uid, text.as_deref()) {
+                count += 1;
+                first.get_or_insert((uid, why));
+            }
+        }
+        after = Some(last.text(0).map_err(failed)?);
+    }
+    Ok(first.map(|(uid, why)| Unfit::no_object(table, &uid, &why, count)))
+}
+
+/// Why a text is not the object of that uid, if it is not.
+fn refusal(uid: &str, text: Option<&str>) -> Option<String> {
+    let Some(text) = text else {
+        return Some("it is NULL".to_owned());
+    };
+    match Object::parse_str(text) {
+        Err(error) => Some(error.to_string()),
+        Ok(object) if &*object.metadata.uid.0 != uid => Some(format!("it has uid `{}`", object.metadata.uid)),
+        Ok(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_must_be_the_object_of_its_row() {
+        let text = |uid: &str| format!(r#"{{"metadata":{{"name":"a","uid":"{uid}","resourceVersion":"1"}}}}"#);
+        assert_eq!(refusal("u", Some(&text("u"))), None);
+        assert!(refusal("u", Some(&text("v"))).expect("another one").contains("uid `v`"));
+        for (text, why) in [
+            (None, "NULL"),
+            (Some("{"), "not a Kubernetes object"),
+            (Some("{}"), "missing"),
+        ] {
+            let refusal = refusal("u", text).expect("no object");
+            assert!(refusal.contains(why), "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Rows of another program become rows of ours, page by page: extracted columns are read anew from
+//! the stored text, and what is in no cluster any more gets what the ingester would have written.
+//! A row whose object may be in the cluster keeps no hash, by which the ingester knows that it has
+//! to write it once more.
+
+use std::time::Instant;
+
+use kindex_model::kind::{Kind, Platform};
+use kindex_model::object::Object;
+use kindex_model::projection::Version;
+use kindex_model::value::Value;
+use tokio::time::sleep;
+
+use super::super::super::StoreError;
+use super::super::super::connections::failure;
+use super::super::super::driver::{Cells, Driver, Param, Purpose, begin};
+use super::super::super::rows::param;
+use super::super::super::sql_store::SqlStore;
+use super::super::sql::filled_up_to;
+use super::check::unhurried;
+use super::{AdoptOptions, AdoptedKind, NUMBER, sql};
+use crate::pace::Pace;
+use crate::progress::Progress;
+
+/// Rows of one transaction.
+const PAGE_ROWS: u32 = 200;
+/// Cells of a row before the extracted columns.
+const LEADING: usize = 7;
+
+/// A row as another program left it, and what its text says.
+struct Found {
+    seq: i64,
+    version: i64,
+    proto: Option<Vec<u8>>,
+    /// Whether Kindex wrote it.
+    ours: bool,
+    deleted: bool,
+    evicted: bool,
+    columns: Vec<Option<Value>>,
+}
+
+/// What a row gets.
+#[derive(Debug, PartialEq)]
+struct Gift {
+    proto: Option<Vec<u8>>,
+    hash: Option<[u8; 32]>,
+    /// Whether it becomes the row of an evicted object.
+    evicts: bool,
+    columns: Vec<Value>,
+}
+
+/// Takes up the rows of a kind from after the given place on.
+pub(super) async fn take_up<D: Driver>(
+    store: &SqlStore<D>,
+    kind: &Kind,
+    after: Option<i64>,
+    options: &AdoptOptions,
+    progress: &dyn Progress,
+) -> Result<AdoptedKind, StoreError> {
+    let failed = |error| failure::<D>(kind.name, error);
+    let counted = unhurried(&store.connections, sql::count(kind.table), &[])
+        .await
+        .map_err(failed)?;
+    let total = counted.first().map(|row| row.int(0)).transpose().map_err(failed)?;
+    progress.begin(&format!("take up {}", kind.table), total.map(i64::unsigned_abs));
+    let evict_all = options.evicted.contains(&kind.name);
+    let (began, mut pace) = (Instant::now(), Pace::new(options.rows_per_second));
+    let page_rows = options.page_rows.unwrap_or(PAGE_ROWS).max(1);
+    let mut after = after.unwrap_or(i64::MIN);
+    let mut adopted = AdoptedKind::of(kind);
+    loop {
+        let page = sql::page(store.connections.driver.dialect(), kind);
+        let params = [Param::Int(after), Param::Int(page_rows.into())];
+        let rows = store.connections.query(page, &params).await.map_err(failed)?;
+        let Some(last) = rows.last() else { break };
+        after = last.int(0).map_err(failed)?;
+        let mut gifts = Vec::new();
+        for row in &rows {
+            let (found, text) = found(kind, row).map_err(failed)?;
+            adopted.rows += 1;
+            let Ok(object) = Object::parse_str(&text) else {
+                adopted.unread += 1;
+                continue;
+            };
+            let version = Version::project(kind, object);
+            if let Some(gift) = gift(&found, kind, &store.registry.platform, &version, evict_all) {
+                adopted.evicted += u64::from(gift.evicts);
+                gifts.push((found, gift));
+            }
+        }
+        adopted.changed += gifts.len() as u64;
+        give(store, kind, &gifts, after).await.map_err(failed)?;
+        progress.advance(rows.len() as u64);
+        sleep(pace.pass(rows.len(), began.elapsed())).await;
+    }
+    progress.end();
+    Ok(adopted)
+}
+
+fn found(kind: &Kind, row: &impl Cells) -> Result<(Found, String), sqlx::Error> {
+    let columns = kind.columns.iter().enumerate();
+    let found = Found {
+        seq: row.int(0)?,
+        version: row.int(1)?,
+        proto: row.bytes(3)?,
+        ours: row.bytes(4)?.is_some(),
+        deleted: row.int(5)? != 0,
+        evicted: row.int(6)? != 0,
+        columns: columns
+            .map(|(at, column)| row.value(at + LEADING, column.ty).ok())
+            .collect(),
+    };
+    Ok((found, row.text(2)?))
+}
+
+/// Decides what a row gets; `None` where it has it already.
+fn gift(found: &Found, kind: &Kind, platform: &Platform, version: &Version, evict_all: bool) -> Option<Gift> {
+    let annotations = &version.object.metadata.annotations;
+    let immutable = annotations.get(platform.immutable).is_some_and(|value| value == "true");
+    let is_live = !found.deleted && !found.evicted;
+    let evicts = is_live && !found.ours && (evict_all || kind.immutable || immutable);
+    // Nobody else will write such a row again.
+    let is_final = !found.ours && (!is_live || evicts);
+    let gift = Gift {
+        proto: version
+            .proto
+            .clone()
+            .filter(|proto| is_final && found.proto.as_ref() != Some(proto)),
+        hash: is_final.then(|| version.hash.to_bytes()),
+        evicts,
+        columns: version.columns.clone(),
+    };
+    let held = found.columns.iter().zip(&gift.columns);
+    let is_current = held
+        .into_iter()
+        .all(|(held, said)| held.as_ref() == Some(&as_stored(said)));
+    (!is_current || is_final).then_some(gift)
+}
+
+/// A flag comes back as the number that it is stored as.
+fn as_stored(value: &Value) -> Value {
+    match value {
+        Value::Bool(flag) => Value::Int(i64::from(*flag)),
+        other => other.clone(),
+    }
+}
+
+/// Writes a page, and how far it came, in one transaction.
+async fn give<D: Driver>(
+    store: &SqlStore<D>,
+    kind: &Kind,
+    gifts: &[(Found, Gift)],
+    after: i64,
+) -> Result<(), sqlx::Error> {
+    let mut connection = store.connections.acquire(Purpose::Write).await?;
+    let mut transaction = begin::<D>(&mut connection).await?;
+    for (found, gift) in gifts {
+        let mut params = vec![
+            gift.proto.as_deref().map_or(Param::Null, Param::Bytes),
+            gift.hash.as_ref().map_or(Param::Null, |hash| Param::Bytes(hash)),
+            Param::Bool(gift.evicts),
+        ];
+        params.extend(gift.columns.iter().map(param));
+        params.extend([Param::Int(found.seq), Param::Int(found.version)]);
+        D::execute(&mut transaction, sql::take_up(kind), &params).await?;
+    }
+    let params = [Param::Int(after), Param::Int(NUMBER)];
+    D::execute(&mut transaction, filled_up_to(), &params).await?;
+    transaction.commit().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kindex_model::kind::{Encoded, Scope};
+
+    const PLATFORM: Platform = Platform {
+        group: "g",
+        version: "v",
+        finalizer: "g/Ingester",
+        deleting: "g/Deleting",
+        immutable: "g/Immutable",
+        restored_from: "g/restored-from",
+    };
+
+    fn kind(immutable: bool) -> Kind {
+        Kind {
+            name: "Model",
+            group: "g",
+            version: "v",
+            plural: "models",
+            singular: "model",
+            short_names: &[],
+            scope: Scope::Namespaced,
+            table: "model",
+            immutable,
+            history: false,
+            columns: &[],
+            keys: &[],
+            printer_columns: &[],
+            retention: None,
+            manifest: "",
+            decode: |_| Err(Vec::new()),
+            encode: |_| Encoded {
+                proto: Some(vec![1]),
+                problems: Vec::new(),
+            },
+        }
+    }
+
+    /// What a row in that state gets: message, hash, eviction.
+    fn given(ours: bool, state: &str, marked: bool, immutable: bool, evict_all: bool) -> Option<(bool, bool, bool)> {
+        let mark = if marked {
+            r#","annotations":{"g/Immutable":"true"}"#
+        } else {
+            ""
+        };
+        let text = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"1"{mark}}}}}"#);
+        let kind = kind(immutable);
+        let version = Version::project(&kind, Object::parse_str(&text).expect("an object"));
+        let found = Found {
+            seq: 1,
+            version: 1,
+            proto: Some(vec![2]),
+            ours,
+            deleted: state == "deleted",
+            evicted: state == "evicted",
+            columns: Vec::new(),
+        };
+        let gift = gift(&found, &kind, &PLATFORM, &version, evict_all)?;
+        Some((gift.proto.is_some(), gift.hash.is_some(), gift.evicts))
+    }
+
+    #[test]
+    fn a_live_row_is_left_to_the_ingester() {
+        assert_eq!(given(false, "live", false, false, false), None);
+    }
+
+    #[test]
+    fn what_nobody_writes_again_is_made_whole() {
+        assert_eq!(given(false, "deleted", false, false, false), Some((true, true, false)));
+        assert_eq!(given(false, "evicted", false, false, false), Some((true, true, false)));
+    }
+
+    #[test]
+    fn what_its_program_took_out_of_the_cluster_is_evicted() {
+        for (marked, immutable, evict_all) in [(true, false, false), (false, true, false), (false, false, true)] {
+            assert_eq!(
+                given(false, "live", marked, immutable, evict_all),
+                Some((true, true, true))
+            );
+            assert_eq!(
+                given(false, "deleted", marked, immutable, evict_all),
+                Some((true, true, false))
+            );
+        }
+    }
+
+    #[test]
+    fn rows_of_ours_keep_what_they_have() {
+        for state in ["live", "evicted", "deleted"] {
+            assert_eq!(given(true, state, true, true, true), None);
+        }
+    }
+}

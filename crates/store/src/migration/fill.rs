@@ -1,0 +1,151 @@
+//! Reads columns anew from the stored text of every row, live, evicted and deleted, page by page.
+//! A row is only set while it has the version that was read: a newer one was written by a program
+//! that knows the columns.
+
+use std::time::Instant;
+
+use kindex_model::kind::{Column, Kind};
+use kindex_model::object::Object;
+use kindex_model::projection::extract;
+use kindex_model::value::Value;
+use tokio::time::sleep;
+
+use super::super::StoreError;
+use super::super::connections::failure;
+use super::super::driver::{Cells, Driver, Param};
+use super::super::rows::param;
+use super::super::sql_store::SqlStore;
+use super::run::note;
+use super::{MigrateOptions, sql};
+use crate::pace::Pace;
+use crate::progress::Progress;
+
+/// Rows a page: few enough that a writer who waits for one of them hardly notices.
+const PAGE_ROWS: u32 = 200;
+
+/// The filling of some columns of a table.
+pub(super) struct Fill<'a> {
+    /// Of the migration.
+    pub(super) number: u32,
+    pub(super) table: &'a str,
+    pub(super) columns: &'a [&'a str],
+}
+
+/// A row whose columns hold something else than its text says.
+struct Stale {
+    seq: i64,
+    version: i64,
+    values: Vec<Value>,
+}
+
+impl Fill<'_> {
+    /// Fills from after the given place on, and says how many rows it changed. A column that this
+    /// program does not have any more is dropped by a later migration, and needs no filling.
+    pub(super) async fn run<D: Driver>(
+        &self,
+        store: &SqlStore<D>,
+        after: Option<i64>,
+        options: &MigrateOptions,
+        progress: &dyn Progress,
+    ) -> Result<u64, StoreError> {
+        let kinds = store.registry.kinds.iter();
+        let Some(kind) = kinds.copied().find(|kind| kind.table == self.table) else {
+            return Ok(0);
+        };
+        let wanted = kind.columns.iter().filter(|column| self.columns.contains(&column.name));
+        let columns: Vec<&Column> = wanted.collect();
+        if columns.is_empty() {
+            return Ok(0);
+        }
+        progress.begin(&format!("fill {}", self.table), Some(count(store, kind).await?));
+        let filled = self.fill(store, kind, &columns, after, options, progress).await;
+        progress.end();
+        filled
+    }
+
+    async fn fill<D: Driver>(
+        &self,
+        store: &SqlStore<D>,
+        kind: &Kind,
+        columns: &[&Column],
+        after: Option<i64>,
+        options: &MigrateOptions,
+        progress: &dyn Progress,
+    ) -> Result<u64, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let dialect = store.connections.driver.dialect();
+        let (began, mut pace) = (Instant::now(), Pace::new(options.rows_per_second));
+        let page_rows = options.page_rows.unwrap_or(PAGE_ROWS).max(1);
+        let mut after = after.unwrap_or(i64::MIN);
+        let mut changed = 0;
+        loop {
+            let statement = sql::fill_page(dialect, kind, columns);
+            let params = [Param::Int(after), Param::Int(page_rows.into())];
+            let rows = store.connections.query(statement, &params).await.map_err(failed)?;
+            let Some(last) = rows.last() else {
+                return Ok(changed);
+            };
+            after = last.int(0).map_err(failed)?;
+            let mut stale = Vec::new();
+            for row in &rows {
+                stale.extend(stale_row(row, columns).map_err(failed)?);
+            }
+            if !stale.is_empty() {
+                let statement = sql::fill(dialect, kind, columns, stale.len());
+                let params: Vec<Param<'_>> = stale.iter().flat_map(Stale::params).collect();
+                changed += store.connections.execute(statement, &params).await.map_err(failed)?;
+            }
+            let params = [Param::Int(after), Param::Int(self.number.into())];
+            note(store, sql::filled_up_to(), &params).await?;
+            progress.advance(rows.len() as u64);
+            sleep(pace.pass(rows.len(), began.elapsed())).await;
+        }
+    }
+}
+
+async fn count<D: Driver>(store: &SqlStore<D>, kind: &Kind) -> Result<u64, StoreError> {
+    let failed = |error| failure::<D>(kind.name, error);
+    let rows = store
+        .connections
+        .query(sql::count(kind.table), &[])
+        .await
+        .map_err(failed)?;
+    let counted = rows.first().map(|row| row.int(0)).transpose().map_err(failed)?;
+    Ok(counted.unwrap_or(0).unsigned_abs())
+}
+
+/// `None` where the columns hold what the text says. A text that cannot be read leaves them alone.
+fn stale_row(row: &impl Cells, columns: &[&Column]) -> Result<Option<Stale>, sqlx::Error> {
+    let Ok(object) = Object::parse_str(&row.text(2)?) else {
+        return Ok(None);
+    };
+    let owned: Vec<Column> = columns.iter().map(|column| **column).collect();
+    let values = extract(&owned, &object, &mut Vec::new());
+    let holds_it = |(at, (column, value)): (usize, (&&Column, &Value))| {
+        row.value(at + 3, column.ty).is_ok_and(|held| held == as_stored(value))
+    };
+    let is_current = columns.iter().zip(&values).enumerate().all(holds_it);
+    Ok((!is_current).then_some(Stale {
+        seq: row.int(0)?,
+        version: row.int(1)?,
+        values,
+    }))
+}
+
+/// A flag comes back as the number that it is stored as.
+fn as_stored(value: &Value) -> Value {
+    match value {
+        Value::Bool(flag) => Value::Int(i64::from(*flag)),
+        other => other.clone(),
+    }
+}
+
+impl Stale {
+    fn params(&self) -> Vec<Param<'_>> {
+        let values = self.values.iter().map(param);
+        [Param::Int(self.seq), Param::Int(self.version)]
+            .into_iter()
+            .chain(values)
+            .collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! One row of a kind: what it says, what a write makes of it, and what became of that.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_model::projection::{ContentHash, Version};
+use kindex_query::Life;
+
+/// The place of a row in the order in which rows came: rows that follow each other lie side by side on disk. Nothing
+/// else is meant by it, and rows that are written at the same time may come in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrival(pub i64);
+
+/// What a row says about its object; enough to decide what to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowState {
+    /// Primary key.
+    pub arrival: Arrival,
+    /// The object.
+    pub uid: Uid,
+    /// Namespace and name, by which a recreated object is recognised.
+    pub namespace: String,
+    /// See `namespace`.
+    pub name: String,
+    /// Version of the stored text.
+    pub res_version: ResourceVersion,
+    /// `None` in rows that another program wrote.
+    pub hash: Option<ContentHash>,
+    /// From `delete_time` and `evicted_time`; a deleted row is deleted whether or not it was evicted.
+    pub life: Life,
+}
+
+impl RowState {
+    /// The version of the cluster that the row has, or followed when it was changed in SQL alone: what the
+    /// cluster's versions are compared with.
+    pub fn cluster_version(&self) -> ResourceVersion {
+        cluster_version(self.life, self.res_version)
+    }
+}
+
+/// See [`RowState::cluster_version`].
+pub(super) fn cluster_version(life: Life, version: ResourceVersion) -> ResourceVersion {
+    match life {
+        Life::Live => version,
+        Life::Evicted | Life::Deleted => version.of_cluster(),
+    }
+}
+
+/// One change to one row.
+#[derive(Clone, Debug)]
+pub enum RowWrite {
+    /// Stores this version, unless the row already holds a newer one. The row's own version stored
+    /// again changes what the write says: another text, another state of life.
+    Store {
+        /// The version.
+        version: Arc<Version>,
+        /// What the row says afterwards. Times of deletion and eviction keep their first value.
+        life: Life,
+        /// Whether a row that is marked deleted may come back to life. Only true where the
+        /// cluster itself shows the uid alive; without it a late write never revives a row.
+        revive: bool,
+    },
+    /// Marks a row deleted without a new version: the object is gone. Idempotent; no row, no effect.
+    SoftDelete {
+        /// The row.
+        uid: Uid,
+    },
+    /// Keeps a version in the history, where the kind has one, and changes no row: it was replaced
+    /// before it could be stored, or is late.
+    Record {
+        /// The version.
+        object: Object,
+        /// When it was seen.
+        seen: Timestamp,
+    },
+}
+
+impl RowWrite {
+    /// The object that the write is about.
+    pub fn uid(&self) -> &Uid {
+        match self {
+            Self::Store { version, .. } => &version.object.metadata.uid,
+            Self::SoftDelete { uid } => uid,
+            Self::Record { object, .. } => &object.metadata.uid,
+        }
+    }
+
+    /// Whether the write may change a row.
+    pub(super) fn is_of_a_row(&self) -> bool {
+        match self {
+            Self::Store { .. } | Self::SoftDelete { .. } => true,
+            Self::Record { .. } => false,
+        }
+    }
+}
+
+/// What became of one [`RowWrite`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// A row was inserted.
+    Inserted,
+    /// The row was changed.
+    Updated,
+    /// The row already said the same; nothing was written.
+    Unchanged,
+    /// The row holds a newer version, or is deleted and may not be revived.
+    Superseded,
+    /// A row was inserted, or came back, and closed that of an archived object which had its name.
+    Replacing,
+}

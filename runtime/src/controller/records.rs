@@ -1,0 +1,191 @@
+//! Versions on their way into the history of a kind that keeps one. Events collapse by uid, and
+//! what counts for a row is the newest; for the history every version counts. So each is
+//! held here from its event until a batch with it is committed, beside the entries and
+//! whatever becomes of them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kindex_model::object::{Object, ResourceVersion, Uid};
+
+use super::super::message::{PlannedWrite, StoreFailure};
+use super::Controller;
+use super::entry::Observation;
+
+/// One version of one object.
+type Key = (ResourceVersion, Uid);
+
+/// The versions of a batch.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    /// Those that its rows hold afterwards.
+    of_rows: Vec<Key>,
+    others: Vec<Key>,
+}
+
+impl Taken {
+    fn all(&self) -> impl Iterator<Item = &Key> {
+        self.of_rows.iter().chain(&self.others)
+    }
+
+    /// Whether the batch holds more than its rows.
+    pub(super) fn has_others(&self) -> bool {
+        !self.others.is_empty()
+    }
+}
+
+/// See the module. Always empty for a kind without a history.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    held: BTreeMap<Key, Record>,
+    /// Since a batch with records was refused: they are written alone, and so many at a time.
+    alone: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Record {
+    object: Object,
+    seen: Timestamp,
+    in_a_batch: bool,
+}
+
+impl Records {
+    pub(super) fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The oldest version that is not kept yet: a watch must not resume after it.
+    pub(super) fn oldest(&self) -> Option<ResourceVersion> {
+        self.held.first_key_value().map(|((version, _), _)| *version)
+    }
+
+    /// Whether something waits for a batch.
+    pub(super) fn pending(&self) -> bool {
+        self.held.values().any(|record| !record.in_a_batch)
+    }
+
+    /// Takes those of these versions that are held, and with them others, the oldest first, as
+    /// many as may be. `rows` says whether the batch changes rows as well.
+    fn take(&mut self, stored: &[Key], most: usize, rows: bool) -> Taken {
+        let others = match self.alone {
+            Some(_) if rows => 0,
+            Some(few) => few,
+            None => most,
+        };
+        let mut taken = Taken::default();
+        for key in stored {
+            if let Some(record) = self.held.get_mut(key) {
+                record.in_a_batch = true;
+                taken.of_rows.push(key.clone());
+            }
+        }
+        let pending = self.held.iter_mut().filter(|(_, record)| !record.in_a_batch);
+        for (key, record) in pending.take(others) {
+            record.in_a_batch = true;
+            taken.others.push(key.clone());
+        }
+        taken
+    }
+
+    fn write(&self, key: &Key) -> PlannedWrite {
+        let record = &self.held[key];
+        PlannedWrite::Record {
+            object: record.object.clone(),
+            seen: record.seen,
+        }
+    }
+
+    /// The batch with these is committed.
+    pub(super) fn on_committed(&mut self, taken: &Taken, rows: bool) {
+        for key in taken.all() {
+            self.held.remove(key);
+        }
+        if !rows {
+            self.alone = None;
+        }
+    }
+
+    /// The batch with these failed, and may succeed later.
+    fn on_failed(&mut self, taken: &Taken) {
+        for key in taken.all() {
+            if let Some(record) = self.held.get_mut(key) {
+                record.in_a_batch = false;
+            }
+        }
+    }
+
+    /// The batch with these was refused: alone, and in smaller batches, the version is found that is
+    /// to blame. It is dropped, and returned.
+    fn on_refused(&mut self, taken: &Taken, rows: bool) -> Option<Object> {
+        self.on_failed(taken);
+        match taken.others.as_slice() {
+            [] => None,
+            [key] if !rows => {
+                self.alone = None;
+                self.held.remove(key).map(|record| record.object)
+            }
+            others => {
+                self.alone = Some(if rows { others.len() } else { others.len() / 2 });
+                None
+            }
+        }
+    }
+}
+
+impl Controller {
+    /// Holds what an event shows. The echo of what we did ourselves is no version of its own: the
+    /// row says what became of the object.
+    pub(super) fn sight(&mut self, uid: &Uid, observation: &Observation) {
+        let Some(object) = observation.object().filter(|_| self.kind.history) else {
+            return;
+        };
+        let version = object.metadata.resource_version;
+        if self.removed.get(uid).is_some_and(|stored| version >= *stored) {
+            return;
+        }
+        self.records
+            .held
+            .entry((version, uid.clone()))
+            .or_insert_with(|| Record {
+                object: object.clone(),
+                seen: self.now.wall,
+                in_a_batch: false,
+            });
+    }
+
+    /// Adds records to the writes of a batch: of what it stores, and of others as there is room.
+    pub(super) fn plan_records(&mut self, writes: &mut Vec<PlannedWrite>) -> Taken {
+        if self.records.len() == 0 {
+            return Taken::default();
+        }
+        let stored: Vec<Key> = writes
+            .iter()
+            .filter_map(|write| match write {
+                PlannedWrite::Store { object, .. } => {
+                    Some((object.metadata.resource_version, object.metadata.uid.clone()))
+                }
+                PlannedWrite::SoftDelete(_) | PlannedWrite::Record { .. } => None,
+            })
+            .collect();
+        let rows = !writes.is_empty();
+        let taken = self.records.take(&stored, self.settings.batch_rows_max, rows);
+        writes.extend(taken.all().map(|key| self.records.write(key)));
+        taken
+    }
+
+    /// What becomes of the versions of a batch that failed.
+    pub(super) fn on_records_failure(&mut self, taken: &Taken, rows: bool, failure: &StoreFailure) {
+        if failure.retryable {
+            return self.records.on_failed(taken);
+        }
+        if let Some(object) = self.records.on_refused(taken, rows) {
+            let reason = &failure.message;
+            tracing::error!(kind = self.kind.name, ?object, "not kept in the history: {reason}");
+            self.last_error = Some(format!("history of {object:?}: {reason}"));
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Carrying out one output of a controller on a cluster and a database, whichever stand
+//! behind the two traits. Decides nothing and reads no clock; every failure goes back to
+//! the controller. Each piece of work is a span of a trace.
+
+use std::fmt::Display;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use jiff::Timestamp;
+use kindex_kube_client::{ClusterApi, Notice};
+use kindex_model::kind::{Kind, Problem};
+use kindex_model::object::{Object, Uid};
+use kindex_model::projection::Version;
+use kindex_store::{MetadataStorage, RowWrite, StoreError, Written};
+use tracing::field::Empty;
+use tracing::{Instrument, Span, debug_span};
+
+use super::super::message::{Effect, EffectDone, Input, Outcome, Output, PlannedWrite, Saved, StoreFailure, Ticket};
+
+/// Where outputs are carried out.
+#[derive(Clone)]
+pub struct Place {
+    /// The kind whose objects these are.
+    pub kind: &'static Kind,
+    /// Where the objects are.
+    pub cluster: Arc<dyn ClusterApi>,
+    /// Where their rows are.
+    pub storage: Arc<dyn MetadataStorage>,
+}
+
+impl Place {
+    /// Does what was asked and answers; `None` where nobody waits for an answer. Rows that
+    /// change are dated `now`.
+    ///
+    /// # Assumptions
+    /// Watches are kept by the caller: [`Output::Watch`] and [`Output::StopWatch`] never come here.
+    pub async fn execute(self, output: Output, now: Timestamp) -> Option<Input> {
+        let span = self.span(&output);
+        self.perform(output, now).instrument(span).await
+    }
+
+    /// Where the work of an output shows in a trace.
+    fn span(&self, output: &Output) -> Span {
+        let kind = self.kind.name;
+        match output {
+            Output::List { continue_token, .. } => {
+                let first = continue_token.is_none();
+                debug_span!(
+                    "list page",
+                    kind,
+                    first,
+                    objects = Empty,
+                    otel.status_code = Empty,
+                    error = Empty
+                )
+            }
+            Output::Write(_, writes) => {
+                let rows = writes.len();
+                debug_span!("batch", kind, rows, otel.status_code = Empty, error = Empty)
+            }
+            Output::ReadRows(_, uids) => debug_span!("read rows", kind, rows = uids.len()),
+            Output::ReadPageRows(uids) => debug_span!("compare page", kind, rows = uids.len()),
+            Output::Scan { .. } => debug_span!("scan rows", kind),
+            Output::Unsay(_) => debug_span!("put history aside", kind),
+            Output::Rewind(uids) => debug_span!("rewind rows", kind, rows = uids.len()),
+            Output::Effect(uid, effect) => {
+                let effect = effect.name();
+                debug_span!("effect", kind, effect, %uid, otel.status_code = Empty, error = Empty)
+            }
+            Output::Load
+            | Output::Probe
+            | Output::Watch(_)
+            | Output::StopWatch
+            | Output::SaveCheckpoint { .. }
+            | Output::ReleaseQuarantine(..)
+            | Output::Notify(_) => Span::none(),
+        }
+    }
+
+    async fn perform(self, output: Output, now: Timestamp) -> Option<Input> {
+        let Self { kind, cluster, storage } = &self;
+        Some(match output {
+            Output::Load => Input::Loaded(self.load().await.map_err(StoreFailure::from)),
+            Output::Probe => {
+                let page = cluster.list(kind, 1, None).await;
+                Input::Probed(page.map(|page| page.resource_version))
+            }
+            Output::List { continue_token, limit } => {
+                let page = cluster.list(kind, limit, continue_token.as_deref()).await;
+                match &page {
+                    Ok(page) => drop(Span::current().record("objects", page.objects.len())),
+                    Err(error) => mark_failed(error),
+                }
+                Input::Page(page)
+            }
+            Output::ReadPageRows(uids) => Input::PageRows(storage.row_states(kind, &uids).await.map_err(Into::into)),
+            Output::Scan { after, limit } => {
+                let rows = storage.scan(kind, after, limit).await;
+                Input::Scanned(rows.map_err(Into::into))
+            }
+            Output::Unsay(beyond) => Input::Rewound(storage.unsay(kind, beyond, now).await.map_err(Into::into)),
+            Output::Rewind(uids) => Input::Rewound(storage.rewind(kind, &uids, now).await.map_err(Into::into)),
+            Output::ReadRows(ticket, uids) => {
+                let rows = storage.row_states(kind, &uids).await;
+                Input::Rows(ticket, rows.map_err(Into::into))
+            }
+            Output::Write(ticket, writes) => self.write(ticket, writes, now).await,
+            Output::Effect(uid, effect) => {
+                let done = self.effect(&uid, effect, now).await;
+                if let Some(error) = done.error() {
+                    mark_failed(&error);
+                }
+                Input::Effect(uid, done)
+            }
+            Output::SaveCheckpoint { position, known_mark } => {
+                let saved = storage.save_checkpoint(kind, position, known_mark, now).await;
+                Input::CheckpointSaved(saved.map_err(Into::into))
+            }
+            Output::ReleaseQuarantine(uid, stored) => {
+                let released = storage.release_quarantine(kind, &uid, stored).await;
+                Input::QuarantineReleased(uid, stored, released.map_err(Into::into))
+            }
+            Output::Notify(notice) => {
+                self.notify(&notice).await;
+                return None;
+            }
+            Output::Watch(_) | Output::StopWatch => unreachable!("the kind's task keeps its watch"),
+        })
+    }
+
+    async fn load(&self) -> Result<Saved, StoreError> {
+        Ok(Saved {
+            position: self.storage.checkpoint(self.kind).await?,
+            quarantined: self.storage.quarantined(self.kind).await?,
+        })
+    }
+
+    /// Projects and writes a batch. A projection that panics is a property of the object:
+    /// it is found by halving the batch, like any text that the database refuses.
+    async fn write(&self, ticket: Ticket, writes: Vec<PlannedWrite>, now: Timestamp) -> Input {
+        let attempt = AssertUnwindSafe(self.project_and_write(writes, now))
+            .catch_unwind()
+            .await;
+        let answer = attempt.unwrap_or_else(|panic| {
+            let message = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "without a message".to_owned());
+            Err(StoreFailure {
+                retryable: false,
+                cause: "panic",
+                message: format!("panic: {message}"),
+            })
+        });
+        if let Err(failure) = &answer {
+            mark_failed(&failure.message);
+        }
+        Input::Written(ticket, answer)
+    }
+
+    async fn project_and_write(&self, writes: Vec<PlannedWrite>, now: Timestamp) -> Result<Vec<Outcome>, StoreFailure> {
+        let (batch, problems) = debug_span!("projection").in_scope(|| self.project(writes));
+        let commit = self.storage.write(self.kind, &batch, now);
+        let written = commit.instrument(debug_span!("commit")).await?;
+        let mut outcomes = Vec::with_capacity(written.len());
+        for ((written, problems), write) in written.into_iter().zip(problems).zip(&batch) {
+            let replaced = match (written, write) {
+                (Written::Replacing, RowWrite::Store { version, .. }) => self.replaced_by(&version.object).await,
+                _ => Vec::new(),
+            };
+            outcomes.push(Outcome {
+                written,
+                problems,
+                replaced,
+            });
+        }
+        Ok(outcomes)
+    }
+
+    /// The archived objects whose name this one took. The rows are written: what cannot be read now is not told.
+    async fn replaced_by(&self, object: &Object) -> Vec<Uid> {
+        let metadata = &object.metadata;
+        let rows = self
+            .storage
+            .incarnations(self.kind, &metadata.namespace, &metadata.name);
+        let rows = rows.await.unwrap_or_else(|error| {
+            tracing::warn!(kind = self.kind.name, uid = %metadata.uid,
+                "Took the name of an archived object, which cannot be read now: {error}");
+            Vec::new()
+        });
+        let replaced = rows
+            .into_iter()
+            .filter(|row| row.replaced_by.as_ref() == Some(&metadata.uid));
+        replaced.map(|row| row.object.metadata.uid.clone()).collect()
+    }
+
+    fn project(&self, writes: Vec<PlannedWrite>) -> (Vec<RowWrite>, Vec<Vec<Problem>>) {
+        let projected = writes.into_iter().map(|write| match write {
+            PlannedWrite::Store { object, life, revive } => {
+                let version = Version::project(self.kind, object);
+                let problems = version.problems.clone();
+                (RowWrite::Store { version, life, revive }, problems)
+            }
+            PlannedWrite::SoftDelete(uid) => (RowWrite::SoftDelete { uid }, Vec::new()),
+            PlannedWrite::Record { object, seen } => (RowWrite::Record { object, seen }, Vec::new()),
+        });
+        projected.unzip()
+    }
+
+    async fn effect(&self, uid: &Uid, effect: Effect, now: Timestamp) -> EffectDone {
+        let Self { kind, cluster, storage } = self;
+        match effect {
+            Effect::Get(name) => EffectDone::Got(cluster.get(kind, &name).await),
+            Effect::SetFinalizers { target, finalizers } => {
+                EffectDone::FinalizersSet(cluster.set_finalizers(kind, &target, &finalizers).await)
+            }
+            Effect::Delete(target) => EffectDone::Deleted(cluster.delete(kind, &target).await),
+            Effect::Quarantine { object, reason } => {
+                let recorded = storage.quarantine(kind, &object, &reason, now).await;
+                EffectDone::Quarantined(recorded.map_err(Into::into))
+            }
+            Effect::Rewind => {
+                let rewound = storage.rewind(kind, std::slice::from_ref(uid), now).await;
+                EffectDone::Rewound(rewound.map_err(Into::into))
+            }
+        }
+    }
+
+    async fn notify(&self, notice: &Notice) {
+        if let Err(error) = self.cluster.create_event(self.kind, notice).await {
+            let object = &notice.about.name;
+            tracing::warn!(kind = self.kind.name, %object, "The event was not recorded: {error}");
+        }
+    }
+}
+
+/// Says in the trace why the current piece of work came to nothing.
+fn mark_failed(error: &dyn Display) {
+    let span = Span::current();
+    span.record("otel.status_code", "ERROR");
+    span.record("error", tracing::field::display(error));
+}

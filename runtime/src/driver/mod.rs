@@ -1,0 +1,374 @@
+//! The ingester as it runs: one supervised task a kind, with the real clock. A kind in
+//! trouble touches no other, and a database that is down at the start is waited for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kindex_kube_client::ClusterApi;
+use kindex_model::kind::{Kind, Registry};
+use kindex_store::database_gauges::DatabaseGauges;
+use kindex_store::{Calls, MetadataStorage, backoff};
+use prometheus::core::Collector;
+use rand::RngExt;
+use tokio::sync::{Mutex, watch};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
+
+use super::controller::Controller;
+use super::controller_name;
+use super::gauges::StatusGauges;
+use super::settings::Settings;
+use super::status::{IngesterStatus, KindStatus};
+use crate::metrics::KindMetrics;
+
+pub mod execute;
+
+mod kind_task;
+
+use execute::Place;
+use kind_task::KindTask;
+
+/// Longest pause before a task that panicked, or a database that is down, is tried again.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// How often the database is asked whether it is there.
+const LOOK_PERIOD: Duration = Duration::from_secs(2);
+const PAUSE_FIRST: Duration = Duration::from_millis(200);
+/// A task that ran longer is not one that panics at every start.
+const HEALTHY: Duration = Duration::from_secs(60);
+/// How long a stop waits for what is under way.
+const STOP_GRACE: Duration = Duration::from_secs(10);
+
+/// Which kinds an ingester works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Division {
+    /// All of them, from the start.
+    Alone,
+    /// Those of the shards that it is given; there are so many shards, at least one.
+    Shards(usize),
+}
+
+/// A running ingester.
+pub struct Ingester {
+    division: Division,
+    kinds: Vec<RunningKind>,
+    /// Shows the figures of all kinds and their status.
+    figures: prometheus::Registry,
+    /// Why the database is not ready, while it is not.
+    database: watch::Receiver<Option<String>>,
+    storage: Arc<dyn MetadataStorage>,
+    stop: watch::Sender<bool>,
+    supervisor: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// One kind of a running ingester.
+struct RunningKind {
+    status: watch::Receiver<KindStatus>,
+    kind: &'static Kind,
+    metrics: Arc<KindMetrics>,
+    turn: watch::Sender<bool>,
+    working: watch::Receiver<bool>,
+}
+
+/// Everything that one kind's supervision needs.
+struct Supervised {
+    place: Place,
+    registry: Registry,
+    settings: Settings,
+    metrics: Arc<KindMetrics>,
+    status: Arc<watch::Sender<KindStatus>>,
+    stop: watch::Receiver<bool>,
+    /// Whether the kind is this replica's.
+    turn: watch::Receiver<bool>,
+    working: watch::Sender<bool>,
+}
+
+impl Ingester {
+    /// Starts all kinds of a registry, as far as they are this replica's. Returns at once; [`Ingester::status`] says
+    /// how far it is.
+    ///
+    /// # Assumptions
+    /// Runs inside a Tokio runtime with time enabled.
+    pub fn start(
+        registry: Registry,
+        cluster: Arc<dyn ClusterApi>,
+        storage: Arc<dyn MetadataStorage>,
+        division: Division,
+        settings: impl Fn(&Kind) -> Settings,
+    ) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let (database_state, database) = watch::channel(Some("not yet reached".to_owned()));
+        let figures = prometheus::Registry::new();
+        let mut kinds = Vec::new();
+        let mut supervised = Vec::new();
+        for kind in registry.kinds.iter().copied() {
+            let (sender, status) = watch::channel(KindStatus::starting(kind.name));
+            let (turn, turned) = watch::channel(division == Division::Alone);
+            let (worker, working) = watch::channel(false);
+            let metrics = Arc::new(KindMetrics::new(kind.name, &figures));
+            tracing::info!(
+                kind = kind.name,
+                controller = controller_name(kind),
+                "Ingester controller registered"
+            );
+            supervised.push(Supervised {
+                place: Place {
+                    kind,
+                    cluster: cluster.clone(),
+                    storage: storage.clone(),
+                },
+                registry,
+                settings: settings(kind),
+                metrics: metrics.clone(),
+                status: Arc::new(sender),
+                stop: stopped.clone(),
+                turn: turned,
+                working: worker,
+            });
+            kinds.push(RunningKind {
+                status,
+                kind,
+                metrics,
+                turn,
+                working,
+            });
+        }
+        show_status(&figures, &kinds, &database, &storage);
+        if let Some(outage) = storage.outage() {
+            let statuses: Vec<_> = kinds.iter().map(|kind| kind.status.clone()).collect();
+            outage.count_waiting(move || statuses.iter().map(|status| status.borrow().pending).sum());
+        }
+        let supervisor = tokio::spawn(supervise_all(storage.clone(), database_state, supervised, stopped));
+        Self {
+            division,
+            kinds,
+            figures,
+            database,
+            storage,
+            stop,
+            supervisor: Mutex::new(Some(supervisor)),
+        }
+    }
+
+    /// How many shards the kinds are divided into.
+    pub fn shards(&self) -> usize {
+        match self.division {
+            Division::Alone => 1,
+            Division::Shards(shards) => shards,
+        }
+    }
+
+    /// Works from now on on the kinds of these shards alone. Returns at once; without an effect for an ingester that
+    /// is alone.
+    pub fn hand_out(&self, shards: &BTreeSet<usize>) {
+        let Division::Shards(of) = self.division else { return };
+        for (index, kind) in self.kinds.iter().enumerate() {
+            let is_ours = shards.contains(&(index % of));
+            kind.turn
+                .send_if_modified(|turn| std::mem::replace(turn, is_ours) != is_ours);
+        }
+    }
+
+    /// Waits until nothing is under way for the kinds of a shard that was taken away.
+    pub async fn rest(&self, shard: usize) {
+        let of = self.shards();
+        for (_, kind) in self.kinds.iter().enumerate().filter(|(index, _)| index % of == shard) {
+            let mut working = kind.working.clone();
+            let resting = working.wait_for(|working| !*working);
+            if tokio::time::timeout(STOP_GRACE, resting).await.is_err() {
+                tracing::warn!(kind = kind.kind.name, "The controller does not come to rest");
+            }
+        }
+    }
+
+    /// How everything stands, at most a moment ago.
+    pub fn status(&self) -> IngesterStatus {
+        IngesterStatus {
+            database: self.database.borrow().clone(),
+            stalled: self.storage.calls().and_then(Calls::stalled),
+            kinds: self.kinds.iter().map(|kind| kind.status.borrow().clone()).collect(),
+        }
+    }
+
+    /// The figures of all kinds.
+    pub fn metrics(&self) -> impl Iterator<Item = (&'static Kind, &Arc<KindMetrics>)> {
+        self.kinds.iter().map(|kind| (kind.kind, &kind.metrics))
+    }
+
+    /// What a scrape shows of the ingester: [`KindMetrics`] and the gauges of its status.
+    pub fn figures(&self) -> &prometheus::Registry {
+        &self.figures
+    }
+
+    /// Begins nothing new, waits a while for what is under way, and saves the position.
+    /// What is cut off is taken up again at the next start.
+    pub async fn shutdown(&self) {
+        self.stop.send_replace(true);
+        let Some(mut supervisor) = self.supervisor.lock().await.take() else {
+            return;
+        };
+        if tokio::time::timeout(STOP_GRACE, &mut supervisor).await.is_err() {
+            tracing::warn!("The ingester did not come to rest in time and is cut off");
+            supervisor.abort();
+        }
+    }
+}
+
+fn show_status(
+    figures: &prometheus::Registry,
+    kinds: &[RunningKind],
+    database: &watch::Receiver<Option<String>>,
+    storage: &Arc<dyn MetadataStorage>,
+) {
+    let statuses = kinds.iter().map(|kind| kind.status.clone()).collect();
+    let gauges = StatusGauges::new(statuses, database.clone());
+    let gauges: [Box<dyn Collector>; 2] = [Box::new(gauges), Box::new(DatabaseGauges::new(storage.clone()))];
+    for gauges in gauges {
+        let registered = figures.register(gauges);
+        registered.expect("the names of gauges are not those of counters");
+    }
+}
+
+async fn supervise_all(
+    storage: Arc<dyn MetadataStorage>,
+    database: watch::Sender<Option<String>>,
+    supervised: Vec<Supervised>,
+    mut stop: watch::Receiver<bool>,
+) {
+    if !prepare(&*storage, &database, &mut stop).await {
+        return;
+    }
+    let mut tasks = JoinSet::new();
+    for kind in supervised {
+        tasks.spawn(supervise(kind));
+    }
+    tasks.spawn(look_after(storage, stop));
+    tasks.join_all().await;
+}
+
+/// Asks the database from time to time, so that the store tells an outage also while nothing changes.
+async fn look_after(storage: Arc<dyn MetadataStorage>, mut stop: watch::Receiver<bool>) {
+    while storage.outage().is_some() {
+        let look = async {
+            tokio::time::sleep(LOOK_PERIOD).await;
+            // What comes of it is the store's to tell.
+            let _told = storage.clock().await;
+        };
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            () = look => {}
+        }
+    }
+}
+
+/// Waits for the database; whether it came before the end.
+async fn prepare(
+    storage: &dyn MetadataStorage,
+    state: &watch::Sender<Option<String>>,
+    stop: &mut watch::Receiver<bool>,
+) -> bool {
+    for attempt in 1.. {
+        let Err(error) = storage.prepare().await else {
+            break;
+        };
+        let text = chain(&error);
+        let is_known = error.is_outage() || state.borrow().as_ref() == Some(&text);
+        if is_known {
+            tracing::debug!("The metadata storage is not ready: {text}");
+        } else {
+            tracing::error!("The metadata storage is not ready: {text}");
+        }
+        state.send_replace(Some(text));
+        let pause = backoff::pause(attempt, PAUSE_FIRST, PAUSE_MAX, &mut rand::rng());
+        if tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_ok() {
+            return false;
+        }
+    }
+    state.send_replace(None);
+    true
+}
+
+/// Runs one kind while it is this replica's, again after a panic, until it is stopped.
+async fn supervise(mut kind: Supervised) {
+    let mut panics = 0;
+    loop {
+        if !kind.wait_for_turn().await {
+            return;
+        }
+        let started = Instant::now();
+        let controller = Controller::new(
+            kind.place.kind,
+            kind.registry.platform,
+            kind.settings.clone(),
+            kind.metrics.clone(),
+            rand::rng().random(),
+        );
+        let task = KindTask::new(controller, kind.place.clone(), kind.status.clone());
+        kind.working.send_replace(true);
+        let ended = kind.run(task).await;
+        kind.working.send_replace(false);
+        let Err(error) = ended else {
+            continue;
+        };
+        if started.elapsed() > HEALTHY {
+            panics = 0;
+        }
+        panics += 1;
+        let name = kind.place.kind.name;
+        tracing::error!(kind = name, "The controller failed and starts again: {error}");
+        kind.metrics.retry("panic");
+        kind.status.send_modify(|status| {
+            status.failing = true;
+            status.last_error = Some(error.to_string());
+        });
+        let pause = backoff::pause(panics, PAUSE_FIRST, PAUSE_MAX, &mut rand::rng());
+        let mut stop = kind.stop.clone();
+        if tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_ok() {
+            return;
+        }
+    }
+}
+
+impl Supervised {
+    /// Whether the kind became this replica's before the end.
+    async fn wait_for_turn(&mut self) -> bool {
+        if !*self.turn.borrow_and_update() {
+            self.status.send_replace(KindStatus::elsewhere(self.place.kind.name));
+        }
+        tokio::select! {
+            biased;
+            _ = self.stop.wait_for(|stop| *stop) => false,
+            turn = self.turn.wait_for(|turn| *turn) => turn.is_ok(),
+        }
+    }
+
+    /// Runs the task until it is stopped, or the kind is another replica's, and nothing is under way.
+    async fn run(&mut self, task: KindTask) -> Result<(), JoinError> {
+        let (halt, halted) = watch::channel(false);
+        // A task of its own, so that a panic of the controller ends here.
+        let mut run = JoinSet::new();
+        run.spawn(task.run(halted));
+        tokio::select! {
+            ended = run.join_next() => return ended.expect("one task was spawned").and_then(|result| result),
+            _ = self.stop.wait_for(|stop| *stop) => {}
+            _ = self.turn.wait_for(|turn| !*turn) => {}
+        }
+        halt.send_replace(true);
+        let ended = run.join_next().await.expect("one task was spawned");
+        ended.and_then(|result| result)
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,291 @@
+//! What goes into a controller and what comes out of it. A controller does nothing
+//! itself: a driver, or a simulation, carries out its outputs and answers with inputs.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kindex_kube_client::{ClusterError, Notice, ObjectName, Page, Target, WatchEvent};
+use kindex_model::kind::Problem;
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_query::Life;
+use kindex_store::{Arrival, OUTAGES, QuarantineRecord, RowState, Saving, StoreError, Written};
+
+/// Both clocks, read together.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// Wall clock; may jump.
+    pub wall: Timestamp,
+    /// Since the controller's start; only grows.
+    pub elapsed: Duration,
+}
+
+/// Why a store could not do something, as far as a controller needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreFailure {
+    /// Whether the same call may succeed later without a change of the data.
+    pub retryable: bool,
+    /// Short label for metrics.
+    pub cause: &'static str,
+    /// As the store says it.
+    pub message: String,
+}
+
+impl StoreFailure {
+    /// Whether the store has told it already, for all kinds: see [`StoreError::is_outage`].
+    pub fn is_outage(&self) -> bool {
+        OUTAGES.contains(&self.cause)
+    }
+}
+
+impl From<StoreError> for StoreFailure {
+    fn from(error: StoreError) -> Self {
+        let (retryable, cause) = match &error {
+            StoreError::Retryable { cause, .. } => (true, *cause),
+            StoreError::Schema(_) => (true, "schema"),
+            StoreError::Address(_) => (true, "address"),
+            StoreError::Refused { .. } => (false, "refused"),
+            StoreError::Corrupt { .. } => (false, "corrupt"),
+            StoreError::Continue(_) => (false, "continue"),
+            StoreError::NoHistory(_) => (false, "no_history"),
+            StoreError::Template(_) => (false, "template"),
+            StoreError::Direct { .. } => (false, "direct"),
+            StoreError::Everything(_) => (false, "everything"),
+        };
+        Self {
+            retryable,
+            cause,
+            message: error.to_string(),
+        }
+    }
+}
+
+/// One write of a batch, before the object is projected.
+#[derive(Clone, Debug)]
+pub enum PlannedWrite {
+    /// See [`RowWrite::Store`](kindex_store::RowWrite::Store).
+    Store {
+        /// The version.
+        object: Object,
+        /// The row's life afterwards.
+        life: Life,
+        /// Whether a deleted row comes back.
+        revive: bool,
+    },
+    /// See [`RowWrite::SoftDelete`](kindex_store::RowWrite::SoftDelete).
+    SoftDelete(Uid),
+    /// See [`RowWrite::Record`](kindex_store::RowWrite::Record).
+    Record {
+        /// The version.
+        object: Object,
+        /// When it was received.
+        seen: Timestamp,
+    },
+}
+
+impl PlannedWrite {
+    /// The object that the write is about.
+    pub fn uid(&self) -> &Uid {
+        match self {
+            Self::Store { object, .. } | Self::Record { object, .. } => &object.metadata.uid,
+            Self::SoftDelete(uid) => uid,
+        }
+    }
+}
+
+/// What became of one write.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// In the row.
+    pub written: Written,
+    /// In the projection.
+    pub problems: Vec<Problem>,
+    /// Archived objects that had the name of this one, and are closed by the write.
+    pub replaced: Vec<Uid>,
+}
+
+/// Names one batch until it is done.
+pub type Ticket = u64;
+
+/// Something to do for one object; a controller has at most one under way for a uid.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Ask the cluster for the object.
+    Get(ObjectName),
+    /// Replace the finalizers.
+    SetFinalizers {
+        /// On this condition.
+        target: Target,
+        /// All of them.
+        finalizers: Vec<String>,
+    },
+    /// Delete the object.
+    Delete(Target),
+    /// Record that the database refuses the object.
+    Quarantine {
+        /// The object.
+        object: Object,
+        /// Why.
+        reason: String,
+    },
+    /// Forget the row's version.
+    Rewind,
+}
+
+impl Effect {
+    /// The version of the object that a write to the cluster replaces.
+    pub fn target(&self) -> Option<&Target> {
+        match self {
+            Self::SetFinalizers { target, .. } | Self::Delete(target) => Some(target),
+            Self::Get(_) | Self::Quarantine { .. } | Self::Rewind => None,
+        }
+    }
+
+    /// One word for traces.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Get(_) => "get",
+            Self::SetFinalizers { .. } => "set finalizers",
+            Self::Delete(_) => "delete",
+            Self::Quarantine { .. } => "quarantine",
+            Self::Rewind => "rewind",
+        }
+    }
+}
+
+/// What an earlier run left in the database.
+#[derive(Clone, Debug, Default)]
+pub struct Saved {
+    /// Up to where everything is settled; `None` before the first list.
+    pub position: Option<ResourceVersion>,
+    /// Objects that the database refused.
+    pub quarantined: Vec<QuarantineRecord>,
+}
+
+/// How an effect ended.
+#[derive(Clone, Debug)]
+pub enum EffectDone {
+    /// [`Effect::Get`].
+    Got(Result<Option<Object>, ClusterError>),
+    /// [`Effect::SetFinalizers`].
+    FinalizersSet(Result<Object, ClusterError>),
+    /// [`Effect::Delete`].
+    Deleted(Result<Option<Object>, ClusterError>),
+    /// [`Effect::Quarantine`].
+    Quarantined(Result<(), StoreFailure>),
+    /// [`Effect::Rewind`].
+    Rewound(Result<(), StoreFailure>),
+}
+
+impl EffectDone {
+    /// The object that the cluster answered with.
+    pub fn object(&self) -> Option<&Object> {
+        match self {
+            Self::Got(Ok(object)) | Self::Deleted(Ok(object)) => object.as_ref(),
+            Self::FinalizersSet(Ok(object)) => Some(object),
+            Self::Got(Err(_))
+            | Self::Deleted(Err(_))
+            | Self::FinalizersSet(Err(_))
+            | Self::Quarantined(_)
+            | Self::Rewound(_) => None,
+        }
+    }
+
+    /// Why it came to nothing, where it did.
+    pub fn error(&self) -> Option<String> {
+        match self {
+            Self::Got(answer) => answer.as_ref().err().map(ToString::to_string),
+            Self::FinalizersSet(answer) => answer.as_ref().err().map(ToString::to_string),
+            Self::Deleted(answer) => answer.as_ref().err().map(ToString::to_string),
+            Self::Quarantined(answer) | Self::Rewound(answer) => {
+                answer.as_ref().err().map(|failure| failure.message.clone())
+            }
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Begin.
+    Start,
+    /// Time has passed; see [`Controller::deadline`](super::controller::Controller::deadline).
+    Timer,
+    /// Begin nothing new.
+    Stop,
+    /// Answer to [`Output::Load`].
+    Loaded(Result<Saved, StoreFailure>),
+    /// Answer to [`Output::Probe`].
+    Probed(Result<ResourceVersion, ClusterError>),
+    /// Answer to [`Output::List`].
+    Page(Result<Page, ClusterError>),
+    /// Answer to [`Output::ReadPageRows`].
+    PageRows(Result<Vec<RowState>, StoreFailure>),
+    /// Answer to [`Output::Scan`].
+    Scanned(Result<Vec<RowState>, StoreFailure>),
+    /// Answer to [`Output::Rewind`].
+    Rewound(Result<(), StoreFailure>),
+    /// From the watch; nothing follows an error.
+    Watch(Result<WatchEvent, ClusterError>),
+    /// The watch ended in peace.
+    WatchEnded,
+    /// Answer to [`Output::ReadRows`].
+    Rows(Ticket, Result<Vec<RowState>, StoreFailure>),
+    /// Answer to [`Output::Write`].
+    Written(Ticket, Result<Vec<Outcome>, StoreFailure>),
+    /// Answer to [`Output::Effect`].
+    Effect(Uid, EffectDone),
+    /// Answer to [`Output::SaveCheckpoint`].
+    CheckpointSaved(Result<Saving, StoreFailure>),
+    /// Answer to [`Output::ReleaseQuarantine`].
+    QuarantineReleased(Uid, ResourceVersion, Result<(), StoreFailure>),
+}
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// Read what an earlier run saved.
+    Load,
+    /// Ask for the version of the newest list, without its items.
+    Probe,
+    /// Ask for a page of the list.
+    List {
+        /// Where it begins.
+        continue_token: Option<String>,
+        /// Most objects.
+        limit: u32,
+    },
+    /// Read the rows of a page.
+    ReadPageRows(Vec<Uid>),
+    /// Read a page of row states.
+    Scan {
+        /// The last row of the page before.
+        after: Option<Arrival>,
+        /// Most rows.
+        limit: u32,
+    },
+    /// Put the versions beyond this one aside that the history holds; answered like a rewind.
+    Unsay(ResourceVersion),
+    /// Forget the versions of these rows.
+    Rewind(Vec<Uid>),
+    /// Begin to watch after this version; replaces a watch that is still open.
+    Watch(ResourceVersion),
+    /// Close the watch.
+    StopWatch,
+    /// Read rows.
+    ReadRows(Ticket, Vec<Uid>),
+    /// Write a batch.
+    Write(Ticket, Vec<PlannedWrite>),
+    /// Do something for one object.
+    Effect(Uid, Effect),
+    /// Save the position, but over no mark other than the known one.
+    SaveCheckpoint {
+        /// The position, or a mark.
+        position: ResourceVersion,
+        /// See [`MetadataStorage::save_checkpoint`](kindex_store::MetadataStorage::save_checkpoint).
+        known_mark: Option<ResourceVersion>,
+    },
+    /// Remove the record of an object that is stored now, unless it is of a newer version.
+    ReleaseQuarantine(Uid, ResourceVersion),
+    /// Record a Kubernetes event; nobody waits for it.
+    Notify(Notice),
+}

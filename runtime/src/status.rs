@@ -1,0 +1,146 @@
+//! What can be said about the ingester at one moment, for readiness and for people.
+
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_store::Stalled;
+
+use super::settings::OrphanGuard;
+
+/// Rows that were not closed, for they are too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldOrphans {
+    /// Live rows whose objects are not in the list.
+    pub rows: usize,
+    /// All live rows.
+    pub live: usize,
+    /// What forbids it.
+    pub guard: OrphanGuard,
+}
+
+/// One kind's ingester.
+#[derive(Clone, Debug)]
+pub struct KindStatus {
+    /// The kind.
+    pub kind: &'static str,
+    /// Whether SQL has been compared with the cluster, or the stream resumed, since the start.
+    pub synced: bool,
+    /// Whether this replica works on the kind; where another one does, nothing else in here means anything.
+    pub active: bool,
+    /// Whether the cluster does not know the kind, whose CRD others install.
+    pub unserved: bool,
+    /// What the intake does: `watching`, `listing`, …
+    pub phase: &'static str,
+    /// Objects that are not settled.
+    pub pending: usize,
+    /// Those among them that wait: for `deletionDelay`, or for another attempt.
+    pub waiting: usize,
+    /// Those among them that finalizers of others hold, with rows that are up to date.
+    pub held: usize,
+    /// The newest version received.
+    pub position: ResourceVersion,
+    /// The version up to which everything is settled.
+    pub settled: ResourceVersion,
+    /// When the oldest pending object arrived, those within their `deletionDelay` left out.
+    pub oldest_arrival: Option<Timestamp>,
+    /// Objects that the database refuses, with the reason.
+    pub quarantined: BTreeMap<Uid, String>,
+    /// Those among them of which it refuses the record as well.
+    pub unrecorded: usize,
+    /// Rows that a list would have closed, had they not been too many.
+    pub held_orphans: Option<HeldOrphans>,
+    /// The last thing that went wrong, healed or not.
+    pub last_error: Option<String>,
+    /// Whether the last attempt to reach the cluster or the database failed.
+    pub failing: bool,
+}
+
+impl KindStatus {
+    /// A kind whose controller has not begun.
+    pub fn starting(kind: &'static str) -> Self {
+        Self {
+            kind,
+            synced: false,
+            active: true,
+            unserved: false,
+            phase: "starting",
+            pending: 0,
+            waiting: 0,
+            held: 0,
+            position: ResourceVersion(0),
+            settled: ResourceVersion(0),
+            oldest_arrival: None,
+            quarantined: BTreeMap::new(),
+            unrecorded: 0,
+            held_orphans: None,
+            last_error: None,
+            failing: false,
+        }
+    }
+
+    /// A kind that another replica works on.
+    pub fn elsewhere(kind: &'static str) -> Self {
+        Self {
+            active: false,
+            phase: "with another replica",
+            ..Self::starting(kind)
+        }
+    }
+
+    /// Why the kind is not ready; `None` where it is, and where another replica answers for it.
+    pub fn not_ready(&self) -> Option<String> {
+        if !self.active {
+            return None;
+        }
+        let trouble = self.last_error.as_deref().unwrap_or("no error yet");
+        if self.failing {
+            return Some(format!("{}: {}: {trouble}", self.kind, self.phase));
+        }
+        if !self.synced {
+            return Some(format!("{}: {}, not yet synced", self.kind, self.phase));
+        }
+        let HeldOrphans { rows, live, guard } = self.held_orphans?;
+        let OrphanGuard { rows_max, percent_max } = guard;
+        Some(format!(
+            "{kind}: {rows} of {live} live rows have no object in the cluster, more than the {rows_max} and \
+             {percent_max} % that are believed: none is closed. Is this the right cluster, and may Kindex list \
+             all of it? Where the objects are really gone, start once with --allow-orphans {kind}={rows}",
+            kind = self.kind
+        ))
+    }
+
+    /// Whether every event received so far is stored, and nothing is left to do but to wait for others. A kind that the
+    /// cluster does not know has none.
+    pub fn is_caught_up(&self) -> bool {
+        !self.active || (self.synced || self.unserved) && self.pending == self.held
+    }
+}
+
+/// The whole ingester.
+#[derive(Clone, Debug)]
+pub struct IngesterStatus {
+    /// Why the database is not ready, where it is not.
+    pub database: Option<String>,
+    /// The call that the database has not answered for too long, where there is one.
+    pub stalled: Option<Stalled>,
+    /// The kinds, in the order of the registry.
+    pub kinds: Vec<KindStatus>,
+}
+
+impl IngesterStatus {
+    /// Every reason why the ingester is not ready; empty where it is.
+    pub fn not_ready(&self) -> Vec<String> {
+        if let Some(reason) = &self.database {
+            return vec![format!("database: {reason}")];
+        }
+        let stalled = self.stalled.as_ref().map(Stalled::to_string);
+        let kinds = self.kinds.iter().filter_map(KindStatus::not_ready);
+        stalled.into_iter().chain(kinds).collect()
+    }
+
+    /// Whether everything that was received is stored, and nothing is missing for good.
+    pub fn is_caught_up(&self) -> bool {
+        self.database.is_none() && self.kinds.iter().all(KindStatus::is_caught_up)
+    }
+}
