@@ -1,9 +1,11 @@
 //! Mistakes in the input: collected while stages go on, reported together, sorted by position. What can be wrong and
 //! how it is worded is in `messages`; nobody else puts a message together.
 
-pub(crate) mod messages;
 mod render;
+
 mod suggest;
+
+pub(crate) mod messages;
 
 use std::fmt;
 

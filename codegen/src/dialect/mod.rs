@@ -2,9 +2,11 @@
 //! How tables and their changes are spelt is in `mysql` and `sqlite`, which have the same functions in the same order.
 
 mod bookkeeping;
+
 mod step;
 
 pub mod mysql;
+
 pub mod sqlite;
 
 pub use step::{Filled, Form, Step};

@@ -2,23 +2,41 @@
 //! person could have declared and touches no disk.
 
 mod api_service;
+
 mod crd;
-mod descriptors;
-mod indexed;
+
 mod json_schema;
-mod kind_table;
-mod kinds;
+
 mod made_proto;
-mod migrations;
-mod named_queries;
+
 mod proto_service;
-mod query;
+
+mod descriptors;
+
 mod rbac;
-mod registry;
+
 mod rust;
+
+mod migrations;
+
 mod rust_types;
+
+mod indexed;
+
+mod kind_table;
+
+mod named_queries;
+
+mod query;
+
 mod schema_init;
+
 mod sql;
+
+mod registry;
+
+mod kinds;
+
 mod sql_reference;
 
 use std::thread;

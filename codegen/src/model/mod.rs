@@ -5,12 +5,18 @@
 //! position and no SQL dialect.
 
 mod base;
-mod column;
-mod kind;
-mod message;
+
 mod name;
+
+mod message;
+
 mod query;
+
 mod sql_type;
+
+mod column;
+
+mod kind;
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,12 @@
 //! Migrations, planned by comparing what the lock says a database looks like with what `crds.toml` wants. Pure: texts
 //! in, texts out. What runs the migrations, and where, is not known here.
 
-mod diff;
 mod migration;
+
 mod schema;
+
+mod diff;
+
 mod script;
 
 mod chain;

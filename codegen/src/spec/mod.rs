@@ -1,8 +1,9 @@
 //! The declaration as written: every value with its place, nothing decided. A [`Spec`] may contradict itself; only
 //! the sorts of its values are known to be right. `lower` checks the rest.
 
-mod parse;
 mod table;
+
+mod parse;
 
 use crate::source::{Place, Text};
 

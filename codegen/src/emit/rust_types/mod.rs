@@ -2,12 +2,17 @@
 //! root type for typed clients. Everything goes below `generated/src/types/`: one directory per kind, `shared` for the
 //! rest. How columns are read from these types is not known here.
 
-mod attributes;
 mod by_hand;
-mod generate;
+
 pub(crate) mod ident;
+
 pub(crate) mod placement;
+
+mod attributes;
+
 mod tidy;
+
+mod generate;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;

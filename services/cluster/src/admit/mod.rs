@@ -2,10 +2,14 @@
 //! are set or kept, the result is validated. Pure functions from what was sent and what is there to what will be
 //! stored; refuses to know storage and HTTP.
 
-mod create;
 mod kinds;
+
 mod known;
+
 mod metadata;
+
+mod create;
+
 mod update;
 
 use jiff::Timestamp;

@@ -1,8 +1,9 @@
 //! Request bodies into JSON values: JSON (noting fields given twice), YAML, and the protobuf form of built-in
 //! kinds, with bounds on depth. Refuses to know what an object means.
 
-mod protobuf;
 mod shapes;
+
+mod protobuf;
 
 use std::cell::RefCell;
 

@@ -1,9 +1,11 @@
 //! CustomResourceDefinitions: what a valid one looks like, which names it is granted, which resources it defines. Pure
 //! functions over its JSON; refuses to know storage and requests.
 
-mod check;
-mod names;
 mod serve;
+
+mod check;
+
+mod names;
 
 use serde_json::{Value, json};
 

@@ -6,14 +6,20 @@
 //! one, which holds as long as definitions convert with strategy `None`.
 
 mod element;
-mod managers;
+
 mod set;
+
+mod managers;
+
 mod shape;
+
 mod walk;
 
-mod apply;
 mod conflict;
+
 mod update;
+
+mod apply;
 
 use std::sync::LazyLock;
 

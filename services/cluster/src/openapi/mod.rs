@@ -1,8 +1,9 @@
 //! OpenAPI v3 documents of the served resources, one for each group and version: what `kubectl explain` reads, and
 //! where kubectl learns that the server validates fields. Refuses to know how documents are served and hashed.
 
-mod paths;
 mod schemas;
+
+mod paths;
 
 use serde_json::{Map, Value, json};
 

@@ -2,11 +2,17 @@
 //! to know sockets.
 
 mod lines;
-mod list;
-mod remove;
-mod render;
+
 mod reply;
+
+mod render;
+
+mod list;
+
 mod watch;
+
+mod remove;
+
 mod write;
 
 mod review;

@@ -7,18 +7,29 @@
 //! The walks recurse along the value. Their depth is bounded because request bodies are read with a nesting limit
 //! of 128 levels (`decode`), and schemas come in such bodies too.
 
-mod check;
-mod compile;
-mod defaults;
 mod formats;
+
 mod go_regex;
+
 mod go_text;
-mod listtype;
-mod metadata;
+
 mod problem;
-mod prune;
+
 mod structural;
+
+mod defaults;
+
+mod listtype;
+
+mod metadata;
+
+mod prune;
+
 mod validate;
+
+mod check;
+
+mod compile;
 
 pub(crate) use defaults::{TooLarge, apply_defaults};
 pub(crate) use go_text::{number as number_text, quote};

@@ -3,9 +3,13 @@
 //! text; refuses to know resources, schemas or HTTP.
 
 mod compact;
-mod hub;
-mod read;
+
 mod record;
+
+mod hub;
+
+mod read;
+
 mod write;
 
 use std::path::{Path, PathBuf};
