@@ -212,10 +212,12 @@ impl World<'_> {
     pub(crate) fn notice(&mut self, who: usize) {
         if let Some(noticed) = &mut self.noticed {
             noticed[who] = true;
-            if noticed.iter().all(|noticed| *noticed) {
-                self.noticed = None;
-            }
         }
+    }
+
+    /// Whether no process is left that takes the cluster for the one before.
+    pub(crate) fn all_noticed(&self) -> bool {
+        self.noticed.iter().flatten().all(|noticed| *noticed)
     }
 
     /// A process reads a position that another one saved since, and has nothing to notice.
@@ -228,7 +230,7 @@ impl World<'_> {
             .map_or(version, |position| position.0);
         if saved <= version {
             self.notice(who);
-            self.checks.position_is_old &= self.noticed.is_some();
+            self.checks.position_is_old &= !self.all_noticed();
         }
     }
 }

@@ -287,10 +287,15 @@ impl<'a> World<'a> {
         if self.wrong.is_some() {
             return;
         }
+        // Whoever found out in this turn did what it did before, and a write that nobody waits for may come yet.
         self.checks.unaware = self.noticed.is_some();
+        self.checks.restored_again = self.restorations > 1;
+        if self.all_noticed() && self.open_transactions.is_empty() {
+            self.noticed = None;
+        }
         let position = self.storage.database().checkpoint;
         let marked = position.is_some_and(|position| position.0 >= MARK);
-        self.checks.position_is_old &= self.noticed.is_some() || !marked;
+        self.checks.position_is_old &= !self.all_noticed() || !marked;
         let checked = self
             .checks
             .after_turn(&mut self.api.cluster(), &mut self.storage.database());
