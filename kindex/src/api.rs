@@ -10,6 +10,7 @@ use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
 use kindex_api::server::{self, FrontProxy, Limits, Tls};
 use kindex_model::kind::Registry;
+use kindex_serve::watches::WatchLimits;
 use kindex_store::database_gauges::DatabaseGauges;
 use kindex_store::{Calls, Outage};
 use tokio::net::TcpListener;
@@ -76,7 +77,9 @@ impl Api {
         };
         let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
         let figures = Figures::new(shown);
-        let operations = Arc::new(operations.with_figures(figures.clone()));
+        let watches = args.limits.watches(WatchLimits::default());
+        let operations = operations.with_figures(figures.clone()).with_watch_limits(watches);
+        let operations = Arc::new(operations);
         let rest = Rest::new(operations.clone()).router();
         let router = grpc::beside(rest, operations.clone())
             .await
@@ -128,6 +131,8 @@ fn limits(args: &LimitArgs) -> Limits {
         reads: args.max_reads.get(),
         changes: args.max_changes.get(),
         requests_per_second: args.requests_per_second,
+        body: args.body_pace(),
+        body_bytes: args.body_bytes(),
         ..Limits::default()
     }
 }

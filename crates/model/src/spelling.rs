@@ -1,7 +1,14 @@
 //! "Did you mean": the known word that a mistyped one is nearest to.
 
+/// What is longer is no slip of the hand.
+const WORD_BYTES_MAX: usize = 256;
+
 /// The known word that is meant, where one is near enough: a third of the letters may differ, or one of a short word.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // The work grows with the length, and nobody mistypes so much.
+    if word.len() > WORD_BYTES_MAX {
+        return None;
+    }
     let lower = word.to_lowercase();
     let distances = known
         .into_iter()

@@ -27,10 +27,14 @@ impl Asked {
     pub(crate) fn grow(&mut self, values: usize) -> Result<(), String> {
         self.comparisons += 1;
         self.values += values;
-        let refused = |what: &str, most| Err(format!("a query has at most {most} {what}"));
         match self {
-            Self { comparisons, .. } if *comparisons > COMPARISONS_MAX => refused("comparisons", COMPARISONS_MAX),
-            Self { values, .. } if *values > VALUES_MAX => refused("values", VALUES_MAX),
+            Self { comparisons, .. } if *comparisons > COMPARISONS_MAX => Err(format!(
+                "a query has at most {COMPARISONS_MAX} comparisons: compare a column with several values by IN, or ask \
+                 several times"
+            )),
+            Self { values, .. } if *values > VALUES_MAX => Err(format!(
+                "a query has at most {VALUES_MAX} values: ask several times, each time with some of them"
+            )),
             Self { .. } => Ok(()),
         }
     }

@@ -84,6 +84,9 @@ mod maintenance;
 pub mod database_gauges;
 
 #[cfg(test)]
+mod query_bounds;
+
+#[cfg(test)]
 mod typed_queries;
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use crate::{Dialect, Statement, ToSql};
 
 use jiff::Timestamp;
 
-static KIND: Kind = Kind {
+pub(super) static KIND: Kind = Kind {
     name: "Run",
     group: "test.kindex",
     version: "v1",

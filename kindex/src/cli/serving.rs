@@ -5,6 +5,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use kindex_serve::BodyPace;
+use kindex_serve::watches::WatchLimits;
 
 /// How the API server is reached.
 #[derive(Clone, Debug, Args)]
@@ -32,6 +34,7 @@ pub struct ListenArgs {
 
 /// Where the limits stand in the help.
 const LIMITS: &str = "Limits of the API server";
+const LIMITS_OF_BOTH: &str = "Limits of the API server, and as many of the embedded cluster";
 
 /// What the API server bears.
 #[derive(Clone, Debug, Args)]
@@ -51,6 +54,54 @@ pub struct LimitArgs {
     /// Requests a second of one token, or of one address without; more are answered 429. Default: no limit.
     #[arg(long, help_heading = LIMITS, env = "KINDEX_REQUESTS_PER_SECOND", value_name = "N")]
     pub requests_per_second: Option<NonZeroU32>,
+
+    /// Watches at once; more are answered 429.
+    #[arg(long, help_heading = LIMITS_OF_BOTH, env = "KINDEX_MAX_WATCHES", value_name = "N", default_value = "10000")]
+    pub max_watches: NonZeroUsize,
+
+    /// Memory for events that the clients of watches have not read; beyond it the slowest watch ends.
+    #[arg(long, help_heading = LIMITS_OF_BOTH, env = "KINDEX_MAX_WATCH_MIB", value_name = "MIB", default_value = "64")]
+    pub max_watch_mib: NonZeroU32,
+
+    /// Memory for the bodies of requests, half of it for one caller; more are answered 429.
+    #[arg(long, help_heading = LIMITS_OF_BOTH, env = "KINDEX_MAX_BODY_MIB", value_name = "MIB", default_value = "128")]
+    #[arg(value_parser = clap::value_parser!(u32).range(BODY_MIB_MIN..))]
+    pub max_body_mib: u32,
+
+    /// Bytes a second that a body has to come at after its first 10 s; a slower one is answered 408.
+    #[arg(long, help_heading = LIMITS_OF_BOTH, env = "KINDEX_MIN_BODY_RATE", value_name = "BYTES", default_value = "1024")]
+    pub min_body_rate: NonZeroU32,
+}
+
+/// The largest body fits in half of it, as it is read: its memory grows by doubling.
+const BODY_MIB_MIN: i64 = 16;
+
+impl LimitArgs {
+    /// What watches may take, where the rest is as `usual`.
+    pub(crate) fn watches(&self, usual: WatchLimits) -> WatchLimits {
+        WatchLimits {
+            watches: self.max_watches.get(),
+            bytes: bytes(self.max_watch_mib.get()),
+            ..usual
+        }
+    }
+
+    /// How fast bodies have to come.
+    pub(crate) fn body_pace(&self) -> BodyPace {
+        BodyPace {
+            bytes_per_second: self.min_body_rate,
+            ..BodyPace::default()
+        }
+    }
+
+    /// What bodies may take.
+    pub(crate) fn body_bytes(&self) -> usize {
+        bytes(self.max_body_mib)
+    }
+}
+
+fn bytes(mib: u32) -> usize {
+    usize::try_from(u64::from(mib) * 1024 * 1024).unwrap_or(usize::MAX)
 }
 
 /// With whose rights something is done.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_cluster::{Cluster, kubeconfig};
+use kindex_cluster::{Cluster, ClusterOptions, Limits, kubeconfig};
 use kindex_runtime::Division;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -143,7 +143,20 @@ impl ClusterPlace {
         let address = listener.local_addr().map_err(CommandError::failure)?;
         let database = data_dir.cluster_db();
         let token = data_dir.cluster_token()?;
-        let cluster = Cluster::open(&database, token.clone()).await.map_err(|error| {
+        let usual = Limits::default();
+        let limits = &args.listen.limits;
+        let options = ClusterOptions {
+            path: Some(database.clone()),
+            token: Some(token.clone()),
+            limits: Limits {
+                body: limits.body_pace(),
+                body_bytes: limits.body_bytes(),
+                watches: limits.watches(usual.watches),
+                ..usual
+            },
+            ..ClusterOptions::default()
+        };
+        let cluster = Cluster::with_options(options).await.map_err(|error| {
             CommandError::failure(format_args!("{}: {}", database.display(), chain(&error)))
                 .hint("is it a cluster of `kindex up`, and may you write to it? --data-dir names another directory")
         })?;

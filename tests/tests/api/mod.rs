@@ -7,6 +7,7 @@ mod full;
 mod grpc;
 mod guard;
 mod http2;
+mod large;
 mod lifecycle;
 mod limits;
 mod lists;

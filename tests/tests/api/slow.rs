@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use kindex_api::server::Limits;
+use kindex_generated::kinds::model;
 use kindex_serve::BodyPace;
 use kindex_serve::watches::WatchLimits;
 use kindex_tests::patience::PATIENCE;
@@ -12,7 +13,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tonic::Code;
 
+use super::grpc::client::Client;
 use super::stage::{MODELS, Stage, ask_in, client_of, eventually, manifest};
 
 /// A request that says that it has a body, of which one byte comes.
@@ -49,6 +52,7 @@ async fn ask(address: SocketAddr, method: &str, path: &str, body: &Value) -> u16
     answer.expect("an answer that is no 429").0
 }
 
+const LARGE_BYTES: usize = 400 * 1024;
 const JANE: &str = "Authorization: Bearer jane-token\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,5 +107,52 @@ async fn a_body_that_comes_too_slowly_is_given_up() {
     let (address, _) = stage.bearing(limits, WatchLimits::default()).await;
     let mut slow = begin(address, "POST", JANE).await;
     assert_eq!(code(&mut slow).await, "408");
+    stage.end().await;
+}
+
+/// A body of which all comes but the last byte.
+async fn begin_large(address: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST {MODELS} HTTP/1.1\r\nHost: localhost\r\n{JANE}Content-Type: application/json\r\nContent-Length: \
+         {LARGE_BYTES}\r\n\r\n"
+    );
+    let sent = head + &" ".repeat(LARGE_BYTES - 1);
+    stream.write_all(sent.as_bytes()).await.unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_under_way_share_a_budget_of_which_one_caller_has_half() {
+    let stage = Stage::with_rights().await;
+    let limits = Limits {
+        body_bytes: 4 * LARGE_BYTES,
+        body: BodyPace {
+            patience: Duration::from_secs(3600),
+            longest: Duration::from_secs(3600),
+            ..BodyPace::default()
+        },
+        ..Limits::default()
+    };
+    let (address, _) = stage.bearing(limits, WatchLimits::default()).await;
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(begin_large(address).await);
+    }
+    let answers = held.iter_mut().map(|stream| Box::pin(code(stream)));
+    let (refused, ..) = futures::future::select_all(answers).await;
+    assert_eq!(refused, "429");
+    let object = manifest(
+        json!({"name": "a"}),
+        json!({"description": "x".repeat(LARGE_BYTES / 2)}),
+    );
+    assert_eq!(ask(address, "POST", MODELS, &object).await, 201, "others have room");
+    let large = json!({"model": {"metadata": {"name": "b", "namespace": "default"},
+        "spec": {"description": "x".repeat(3 * LARGE_BYTES)}}});
+    let client = Client::plain(address).await.with_token("root-token");
+    let refused = client.call(&model::KIND, "Create*", large).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
+    assert!(refused.message().contains("as much memory as they may"), "{refused:?}");
+    drop(held);
     stage.end().await;
 }

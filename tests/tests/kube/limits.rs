@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use http_body_util::BodyExt;
-use kindex_cluster::Limits;
+use kindex_cluster::{Limits, Token};
 use kindex_serve::BodyPace;
 use kindex_serve::watches::WatchLimits;
 use kindex_tests::patience::PATIENCE;
@@ -22,6 +22,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const KIB: usize = 1024;
 const OBJECTS: usize = 40;
 const STALLED: usize = 6;
+const LARGE_BYTES: usize = 400 * KIB;
 
 async fn send(address: SocketAddr, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -92,6 +93,58 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
         assert_eq!(ask(&cluster, "GET", path, String::new()).await, 200, "{path}");
     }
     drop(held);
+}
+
+/// A request that says that it has such a body, of which all comes but the last byte.
+async fn begin_large(cluster: &TestCluster, token: &Token, agent: &str) -> TcpStream {
+    let head = format!(
+        "POST {MAPS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nUser-Agent: {agent}\r\nContent-Type: \
+         application/json\r\nContent-Length: {LARGE_BYTES}\r\n\r\n",
+        token.secret()
+    );
+    send(cluster.server.address, &(head + &" ".repeat(LARGE_BYTES - 1))).await
+}
+
+/// Where a body ends whose last byte comes: it says nothing, or there was no room for it.
+async fn code_at_the_end(mut stream: TcpStream) -> String {
+    // Whoever is refused may not take it any more.
+    let _refused = stream.write_all(b" ").await;
+    code(&mut stream).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_under_way_share_a_budget_and_the_ingester_has_its_own_by_its_token_alone() {
+    let cluster = TestCluster::bearing(Limits {
+        body_bytes: 4 * LARGE_BYTES,
+        body: BodyPace {
+            patience: Duration::from_secs(3600),
+            longest: Duration::from_secs(3600),
+            ..BodyPace::default()
+        },
+        ..Limits::default()
+    })
+    .await;
+    let (token, of_the_ingester) = (&cluster.server.token, &cluster.server.ingester_token);
+    let agent = "kindex-ingester/0.1.0";
+    // A name gives nothing: one of these is more than half of the budget holds.
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(begin_large(&cluster, token, agent).await);
+    }
+    let answers = held.iter_mut().map(|stream| Box::pin(code(stream)));
+    let (refused, at, _) = futures::future::select_all(answers).await;
+    assert_eq!(refused, "429");
+    drop(held.swap_remove(at));
+    create(&cluster, "of-others", LARGE_BYTES / 2).await;
+    let ingester = begin_large(&cluster, of_the_ingester, agent).await;
+    assert_eq!(code_at_the_end(ingester).await, "400", "there was room for its body");
+    let mut ends = Vec::new();
+    for stream in held {
+        ends.push(code_at_the_end(stream).await);
+    }
+    assert!(ends.contains(&"400".to_owned()), "who had room keeps it: {ends:?}");
+    let again = begin_large(&cluster, token, agent).await;
+    assert_eq!(code_at_the_end(again).await, "400", "the room is free again");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -56,7 +56,11 @@ async fn a_selector_of_a_hundred_requirements_is_answered(backend: Backend) {
         assert_eq!(found(&backend, &select).await.concat(), backwards, "{selector}");
     }
     let refused = LabelSelector::parse(&equalities(101).join(",")).expect_err("one too many");
-    assert_eq!(refused.to_string(), "a selector has at most 100 requirements");
+    let refused = refused.to_string();
+    assert!(
+        refused.starts_with("a selector has at most 100 requirements: "),
+        "{refused}"
+    );
 }
 
 async fn a_label_may_have_one_of_two_thousand_values(backend: Backend) {
@@ -72,7 +76,8 @@ async fn a_label_may_have_one_of_two_thousand_values(backend: Backend) {
         assert_eq!(found(&backend, &select).await.concat(), expected, "{operator}");
     }
     let refused = LabelSelector::parse(&format!("team in ({})", list(2_001))).expect_err("one too many");
-    assert_eq!(refused.to_string(), "a selector has at most 2000 values");
+    let refused = refused.to_string();
+    assert!(refused.starts_with("a selector has at most 2000 values: "), "{refused}");
 }
 
 /// In one text or in several, by whichever way they are typed: what counts is the query.

@@ -89,10 +89,13 @@ impl Test {
 fn check_size(requirements: usize, values: usize) -> Result<(), LabelSelectorError> {
     let refused = |most, what| Err(refusal(format!("a selector has at most {most} {what}")));
     if requirements > REQUIREMENTS_MAX {
-        return refused(REQUIREMENTS_MAX, "requirements");
+        return refused(
+            REQUIREMENTS_MAX,
+            "requirements: put the values of one label into `in (…)`, or ask several times",
+        );
     }
     if values > VALUES_MAX {
-        return refused(VALUES_MAX, "values");
+        return refused(VALUES_MAX, "values: ask several times, each time with some of them");
     }
     Ok(())
 }

@@ -12,6 +12,9 @@ use super::message::{self, ListOptionsExt};
 use super::status::{Violation, invalid};
 use crate::operations::{Refusal, Search};
 
+/// Fields that may be left out: each is looked for in each object.
+const SKIPPED_MAX: usize = 1000;
+
 /// What a list asks for beyond Kubernetes' options.
 pub(super) struct Ext {
     pub(super) search: Search,
@@ -37,6 +40,10 @@ pub(super) fn read(ext: &ListOptionsExt) -> Result<Ext, Refusal> {
     let count =
         |field: &str, number: i32| u32::try_from(number).map_err(|_| refused(Violation::new(field, "is less than 0")));
     let paths = ext.returned_field_skip_list.iter();
+    if paths.len() > SKIPPED_MAX {
+        let message = format!("has more than {SKIPPED_MAX} paths: leave out the fields above them");
+        return Err(refused(Violation::new("returnedFieldSkipList", message)));
+    }
     Ok(Ext {
         search: Search {
             order: order.collect::<Result<_, _>>().map_err(refused)?,
@@ -221,6 +228,16 @@ mod tests {
         assert_eq!(column("metadata.update_timestamp"), "update_time");
         assert_eq!(column("status.end_time"), "status.endTime");
         assert_eq!(column("end_time"), "end_time");
+    }
+
+    #[test]
+    fn so_many_fields_are_left_out_and_no_more() {
+        let ext = |paths| ListOptionsExt {
+            returned_field_skip_list: vec!["spec.a".to_owned(); paths],
+            ..ListOptionsExt::default()
+        };
+        assert_eq!(read(&ext(SKIPPED_MAX)).expect("few enough").skip.len(), SKIPPED_MAX);
+        assert_eq!(read(&ext(SKIPPED_MAX + 1)).err().map(|refusal| refusal.code), Some(400));
     }
 
     #[test]

@@ -24,6 +24,9 @@ mod list;
 
 mod watch;
 
+#[cfg(test)]
+mod bounds;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -53,6 +56,8 @@ use past::Past;
 
 /// The largest message that is read: as much as Kubernetes reads of an object.
 const MESSAGE_MAX_BYTES: usize = 3 * 1024 * 1024;
+/// The largest that holds no object: its parts take up to a hundred times as much as what they are written with.
+const QUESTION_MAX_BYTES: usize = 512 * 1024;
 /// What stands before a message: whether it is compressed, and its length.
 pub(crate) const PREFIX_BYTES: usize = 5;
 /// Warnings of an answer, and bytes of each: headers are bounded.
@@ -120,10 +125,24 @@ pub(crate) fn is_public(path: &str) -> bool {
 
 /// A message that is not read.
 pub(crate) fn too_large() -> Refusal {
+    larger_than(MESSAGE_MAX_BYTES)
+}
+
+fn larger_than(bytes: usize) -> Refusal {
     Refusal::new(
         Reason::RequestEntityTooLarge,
-        format!("the message of the request is larger than {MESSAGE_MAX_BYTES} bytes"),
+        format!("the message of the request is larger than {bytes} bytes"),
     )
+}
+
+impl Verb {
+    /// The largest message of a call that is read.
+    fn message_max_bytes(self) -> usize {
+        match self {
+            Self::Create | Self::Update | Self::UpdateStatus => MESSAGE_MAX_BYTES,
+            Self::Get | Self::Delete | Self::DeleteCollection | Self::List | Self::Watch => QUESTION_MAX_BYTES,
+        }
+    }
 }
 
 async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
@@ -267,6 +286,9 @@ impl Asked {
         let length = bytes.get(1..PREFIX_BYTES).and_then(|length| length.try_into().ok());
         match length.map(u32::from_be_bytes) {
             Some(length) if length as usize > MESSAGE_MAX_BYTES => Err(too_large()),
+            Some(length) if length as usize > self.method.verb.message_max_bytes() => {
+                Err(self.refused(&larger_than(self.method.verb.message_max_bytes())))
+            }
             Some(_) | None => Ok(bytes),
         }
     }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::versions;
+use super::{selectable, versions};
 use crate::names::{rfc1035_label, subdomain};
 use crate::schema::Structural;
 use crate::status::FieldProblem;
@@ -17,7 +17,7 @@ pub(crate) fn problems(definition: &Value, before: Option<&Value>) -> Vec<FieldP
     check_name(definition, &mut found);
     check_group(definition, &mut found);
     check_scope(definition, &mut found);
-    check_versions(definition, &mut found);
+    check_versions(definition, before, &mut found);
     check_names(definition, &mut found);
     check_stored_versions(definition, &mut found);
     if let Some(before) = before {
@@ -74,7 +74,7 @@ fn check_scope(definition: &Value, found: &mut Vec<FieldProblem>) {
     }
 }
 
-fn check_versions(definition: &Value, found: &mut Vec<FieldProblem>) {
+fn check_versions(definition: &Value, before: Option<&Value>, found: &mut Vec<FieldProblem>) {
     let mut names: Vec<&str> = Vec::new();
     let several = versions(definition).count() > 1;
     for (at, version) in versions(definition).enumerate() {
@@ -99,7 +99,9 @@ fn check_versions(definition: &Value, found: &mut Vec<FieldProblem>) {
             }
         }
         // The API server checks what all versions have in common as if it stood above them.
-        check_columns(version, if several { &path } else { "spec" }, found);
+        let path = if several { path.as_str() } else { "spec" };
+        check_columns(version, path, found);
+        check_selectable(version, before, path, found);
     }
     names.sort_unstable();
     let shown = definition
@@ -152,6 +154,18 @@ fn check_columns(version: &Value, path: &str, found: &mut Vec<FieldProblem>) {
             found.push(FieldProblem::required(format!("{path}.JSONPath"), ""));
         }
     }
+}
+
+/// The fields stay as they were where their version's are: what was accepted before stays.
+fn check_selectable(version: &Value, before: Option<&Value>, path: &str, found: &mut Vec<FieldProblem>) {
+    let schema = version.pointer("/schema/openAPIV3Schema").map(Structural::parse);
+    // What is wrong with the schema is said of the schema.
+    let Some(Ok(schema)) = schema else { return };
+    let same = |former: &&Value| former["name"] == version["name"];
+    let before = before.and_then(|before| versions(before).find(same));
+    let before = before.map(|former| &former["selectableFields"]);
+    let path = format!("{path}.selectableFields");
+    selectable::check(&version["selectableFields"], before, &schema, &path, found);
 }
 
 fn check_names(definition: &Value, found: &mut Vec<FieldProblem>) {

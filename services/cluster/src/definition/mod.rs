@@ -3,6 +3,8 @@
 
 mod serve;
 
+mod selectable;
+
 mod check;
 
 mod names;

@@ -124,3 +124,90 @@ fn only_served_versions_become_resources_and_all_share_their_storage() {
         Some("example.com/v2 Widget is deprecated")
     );
 }
+
+/// A definition that lets itself be selected by these paths.
+fn selectable_by(paths: &[&str]) -> Value {
+    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let fields: serde_json::Map<_, _> = ('a'..='j')
+        .map(|name| (name.to_string(), json!({"type": "string"})))
+        .collect();
+    let mut spec = json!({"type": "object", "properties": fields});
+    for (name, schema) in [
+        ("size", json!({"type": "integer"})),
+        ("ready", json!({"type": "boolean"})),
+        ("share", json!({"type": "number"})),
+        ("list", json!({"type": "array", "items": {"type": "string"}})),
+        ("labels", texts),
+        ("either", json!({"x-kubernetes-int-or-string": true})),
+    ] {
+        spec["properties"][name] = schema;
+    }
+    let metadata = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let mut definition = definition();
+    let version = &mut definition["spec"]["versions"][0];
+    version["schema"]["openAPIV3Schema"] =
+        json!({"type": "object", "properties": {"spec": spec, "metadata": metadata}});
+    version["selectableFields"] = paths.iter().map(|path| json!({ "jsonPath": path })).collect();
+    definition
+}
+
+#[test]
+fn objects_are_selected_by_scalars_that_their_schema_declares() {
+    assert_eq!(
+        said(
+            &selectable_by(&[".spec.a", ".spec.size", ".spec.ready", ".spec.labels.x"]),
+            None
+        ),
+        [""; 0]
+    );
+    let invalid = |path: &str, why: &str| format!("Invalid value: {path:?}: is an invalid path: {why}");
+    let no_field = "does not refer to a valid field";
+    let scalar = |path: &str| {
+        format!(
+            "Invalid value: {path:?}: must point to a field of type string, boolean or integer. Enum string fields and \
+             strings with formats are allowed."
+        )
+    };
+    for (path, why) in [
+        ("", "Required value".to_owned()),
+        (".spec.none", invalid(".spec.none", no_field)),
+        (".spec.list.x", invalid(".spec.list.x", no_field)),
+        (".spec.a.b", invalid(".spec.a.b", no_field)),
+        ("spec.a", invalid("spec.a", "expected [ or . but got: spec")),
+        (
+            ".spec.list[0]",
+            invalid(".spec.list[0]", "array notation is not allowed"),
+        ),
+        (".spec.", invalid(".spec.", "unexpected end of JSON path")),
+        (".spec", scalar(".spec")),
+        (".spec.share", scalar(".spec.share")),
+        (".spec.list", scalar(".spec.list")),
+        (".spec.either", scalar(".spec.either")),
+        (
+            ".metadata.name",
+            "Invalid value: \".metadata.name\": must not point to fields in metadata".to_owned(),
+        ),
+    ] {
+        assert_eq!(
+            said(&selectable_by(&[path]), None),
+            [format!("spec.selectableFields[0].jsonPath: {why}")],
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn objects_are_selected_by_eight_fields_at_most_and_by_none_twice() {
+    let paths: Vec<String> = ('a'..='i').map(|name| format!(".spec.{name}")).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    assert_eq!(said(&selectable_by(&paths[..8]), None), [""; 0]);
+    let nine = selectable_by(&paths);
+    let too_many = "spec.selectableFields: Too many: 9: must have at most 8 items";
+    assert_eq!(said(&nine, None), [too_many]);
+    assert_eq!(said(&nine, Some(&nine)), [""; 0], "what was there before may stay");
+    assert_eq!(said(&nine, Some(&selectable_by(&paths[..8]))), [too_many]);
+    assert_eq!(
+        said(&selectable_by(&[".spec.a", ".spec.b", ".spec.a"]), None),
+        ["spec.selectableFields[2].jsonPath: Duplicate value: \".spec.a\""]
+    );
+}

@@ -88,6 +88,24 @@ impl FieldProblem {
         }
     }
 
+    /// A value that is given twice.
+    pub(crate) fn duplicate(field: impl Into<String>, value: &str) -> Self {
+        Self {
+            field: field.into(),
+            reason: "FieldValueDuplicate",
+            message: format!("Duplicate value: {value:?}"),
+        }
+    }
+
+    /// More values than there may be.
+    pub(crate) fn too_many(field: impl Into<String>, count: usize, most: usize) -> Self {
+        Self {
+            field: field.into(),
+            reason: "FieldValueTooMany",
+            message: format!("Too many: {count}: must have at most {most} items"),
+        }
+    }
+
     /// A value outside a closed set.
     pub(crate) fn not_supported(field: impl Into<String>, value: &str, allowed: &[&str]) -> Self {
         let allowed: Vec<_> = allowed.iter().map(|value| format!("{value:?}")).collect();
