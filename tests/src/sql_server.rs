@@ -146,6 +146,8 @@ impl SqlServer {
             .arg(format!("--pid-file={}", at("pid")))
             .arg(format!("--log-error={}", at(LOG)))
             .arg(format!("--port={}", self.port))
+            // Many tests share a server, each with pools of its own.
+            .arg("--max-connections=1000")
             .args(&self.options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
