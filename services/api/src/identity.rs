@@ -2,7 +2,7 @@
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, header};
-use kindex_cluster::browser::{self, Hosts};
+use kindex_serve::browser::{self, Hosts};
 
 use crate::operations::{Caller, Impersonation, Reason, Refusal};
 

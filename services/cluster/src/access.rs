@@ -7,11 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{self, HeaderMap};
 use hyper::http::request::Parts;
+use kindex_kube_api::request::{self, Target};
+use kindex_kube_api::status::Status;
+use kindex_serve::browser::{self, Hosts};
 use subtle::ConstantTimeEq;
-
-use crate::browser::{self, Hosts};
-use crate::request::{self, Target};
-use crate::status::Status;
 
 /// Shorter ones can be guessed.
 const LENGTH_MIN: usize = 32;

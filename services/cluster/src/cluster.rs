@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kindex_kube_api::status::Status;
 use kindex_serve::watches::Watches;
 use serde_json::json;
 use sqlx::sqlite::SqliteSynchronous;
@@ -22,7 +23,6 @@ use crate::namespaces::{self, Namespaces};
 use crate::private;
 use crate::registry::Registry;
 use crate::server;
-use crate::status::Status;
 use crate::store::{Change, PageRequest, Revision, Store, StoreError, StoreOptions};
 use crate::turns::Turns;
 

@@ -8,6 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::Method;
 use hyper::body::Incoming;
+use kindex_kube_api::request::Target;
+use kindex_kube_api::status::Status;
 use kindex_serve::BodyPace;
 use kindex_serve::body::{self, BodyError};
 use kindex_serve::budget::Budget;
@@ -15,8 +17,6 @@ use kindex_serve::gate::{Gate, Place};
 use kindex_serve::watches::WatchLimits;
 
 use crate::access::Holder;
-use crate::request::Target;
-use crate::status::Status;
 
 /// The largest body that is read.
 const BODY_MAX_BYTES: usize = 3 * 1024 * 1024;

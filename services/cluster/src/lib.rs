@@ -2,34 +2,17 @@
 //! resources. It knows nothing of Kindex's kinds: they arrive as CustomResourceDefinitions, over HTTP, like everything
 //! else.
 //!
-//! How requests are read, what selectors find, how tables are written and what looks like a page of a browser
-//! (`request`, `selector`, `table`, `browser`) is of use to any server of this API, and public.
+//! How requests are read, what selectors find and how objects are checked and changed is Kubernetes' own and in
+//! `kindex_kube_api`, for any server of this API.
 //!
 //! The modules below are in reading order; each imports only those above it.
 
-mod size;
-
-mod schema;
-
-mod fields;
-mod jsonpath;
 mod openapi;
 
-pub mod browser;
 pub mod private;
-pub mod table;
-
-mod status;
-
-mod decode;
-mod meta;
-mod names;
-
-pub mod selector;
 
 mod store;
 
-pub mod request;
 mod turns;
 
 mod access;
@@ -45,8 +28,6 @@ mod registry;
 
 mod admit;
 
-pub mod patch;
-
 mod api;
 
 mod mutate;
@@ -61,9 +42,6 @@ mod door;
 mod server;
 
 mod cluster;
-
-#[cfg(test)]
-mod bounds;
 
 pub use access::{Token, kubeconfig};
 pub use api::Clock;

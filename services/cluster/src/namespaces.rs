@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
+use kindex_kube_api::meta;
 use serde_json::Value;
-
-use crate::meta;
 
 /// The resource name of namespaces in the store.
 pub(crate) const STORAGE: &str = "namespaces";

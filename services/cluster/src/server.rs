@@ -17,6 +17,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kindex_kube_api::request::{self, Query, Rendering, Target};
+use kindex_kube_api::status::Status;
 use kindex_serve::cut::{Cut, Ended};
 use kindex_serve::watches::Texture;
 use tokio::net::{TcpListener, TcpStream};
@@ -26,10 +28,8 @@ use tokio::task::JoinSet;
 use crate::access;
 use crate::api::Api;
 use crate::door::{Caller, Door, Limits};
-use crate::request::{self, Query, Rendering, Target};
 use crate::resource::Nature;
 use crate::rest::{self, Body, ObjectRequest, Reply};
-use crate::status::Status;
 use crate::{discovery, openapi_index};
 
 /// What is buffered of one connection, and the largest head of a request.

@@ -27,12 +27,14 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         "macros",
         &["kindex-codegen", "kindex-model", "kindex-generated", "kube"],
     ),
+    ("crates/kube-api", &["hyper", "kube", "sqlx", "tokio"]),
     ("crates/serve", &["kindex-model", "kindex-store", "kube", "sqlx"]),
     ("generated", &["kindex-macros", "kindex-store", "sqlx"]),
     (
         "services/cluster",
         &["kindex-codegen", "kindex-macros", "kindex-model", "kindex-generated"],
     ),
+    ("services/api", &["kindex-cluster", "kindex-generated"]),
 ];
 
 /// Of the crates that run kinds, which ones each may build on, without those of the tests: arrows run one way.
@@ -40,6 +42,7 @@ const BUILT_ON: &[(&str, &[&str])] = &[
     ("crates/model", &["kindex-macros"]),
     ("crates/query", &["kindex-model"]),
     ("crates/store", &["kindex-model", "kindex-query"]),
+    ("crates/kube-api", &[]),
     ("crates/kube-client", &["kindex-model"]),
     (
         "crates/maintenance",
@@ -51,6 +54,17 @@ const BUILT_ON: &[(&str, &[&str])] = &[
         &["kindex-kube-client", "kindex-model", "kindex-query", "kindex-store"],
     ),
     ("generated", &["kindex-model", "kindex-query"]),
+    ("services/cluster", &["kindex-kube-api", "kindex-serve"]),
+    (
+        "services/api",
+        &[
+            "kindex-kube-api",
+            "kindex-model",
+            "kindex-query",
+            "kindex-serve",
+            "kindex-store",
+        ],
+    ),
 ];
 
 fn read(path: &str) -> Table {

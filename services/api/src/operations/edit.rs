@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use http::Method;
-use kindex_cluster::patch::{self, OBJECT_BYTES_MAX, PatchRefusal};
+use kindex_kube_api::patch::{self, OBJECT_BYTES_MAX, PatchRefusal};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 use serde_json::{Map, Value, json};

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use kindex_cluster::request::{Rendering, rendering};
+use kindex_kube_api::request::{Rendering, rendering};
 
 use crate::operations::{Answer, Caller, Operations, Reason, Refusal};
 

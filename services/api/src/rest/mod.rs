@@ -22,7 +22,7 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
-use kindex_cluster::request::{self, Query, ResourcePath, Target};
+use kindex_kube_api::request::{self, Query, ResourcePath, Target};
 use kindex_model::kind::{Kind, Scope};
 use kindex_serve::watches::Texture;
 

@@ -7,7 +7,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use kindex_cluster::request::{Query, Rendering};
+use kindex_kube_api::request::{Query, Rendering};
 use kindex_model::kind::Kind;
 
 use super::render::Form;

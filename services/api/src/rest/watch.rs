@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use kindex_cluster::request::{Query, Rendering};
+use kindex_kube_api::request::{Query, Rendering};
 use kindex_model::kind::Kind;
 use kindex_serve::watches::Texture;
 use serde_json::{Value, json};

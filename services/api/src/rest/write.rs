@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::response::Response;
-use kindex_cluster::request::Subresource;
+use kindex_kube_api::request::Subresource;
 use kindex_model::kind::Scope;
 use serde_json::{Value, json};
 

@@ -1,15 +1,13 @@
 //! Creation: names are made, system fields set, the object validated.
 
+use kindex_kube_api::status::{FieldProblem, Status};
+use kindex_kube_api::{fields, meta, schema};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Author, kinds, known, metadata};
 use crate::definition::{self, Claims};
-use crate::fields;
-use crate::meta;
 use crate::resource::{Nature, Resource};
-use crate::schema;
-use crate::status::{FieldProblem, Status};
 
 /// The letters of generated names: none that could form words.
 const SUFFIX_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";

@@ -3,9 +3,9 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use kindex_kube_api::meta;
 use serde_json::{Value, json};
 
-use crate::meta;
 use crate::resource::{Nature, Resource};
 
 /// Keeps a namespace until its content is gone.

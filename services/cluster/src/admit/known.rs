@@ -1,13 +1,12 @@
 //! Reads what was sent as an object of a resource: the right kind, metadata of the right types, no field that the
 //! schema does not know. What to do about unknown fields is the client's choice.
 
+use kindex_kube_api::request::FieldValidation;
+use kindex_kube_api::status::{FieldProblem, Status};
+use kindex_kube_api::{meta, schema};
 use serde_json::{Map, Value};
 
-use crate::meta;
-use crate::request::FieldValidation;
 use crate::resource::{Nature, Resource};
-use crate::schema;
-use crate::status::{FieldProblem, Status};
 
 /// An object as it was sent, with what is doubtful about it.
 #[derive(Debug)]

@@ -1,11 +1,10 @@
 //! `metadata`: the rules for names, labels, annotations, finalizers and owners.
 
+use kindex_kube_api::status::FieldProblem;
+use kindex_kube_api::{meta, names};
 use serde_json::Value;
 
-use crate::meta;
-use crate::names;
 use crate::resource::{Nature, Resource};
-use crate::status::FieldProblem;
 
 /// Keys and values of all annotations together.
 const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;

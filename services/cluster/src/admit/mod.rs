@@ -13,8 +13,7 @@ mod create;
 mod update;
 
 use jiff::Timestamp;
-
-use crate::request::Subresource;
+use kindex_kube_api::request::Subresource;
 
 pub(crate) use create::create;
 pub(crate) use kinds::{is_released, mark_deleting};

@@ -1,12 +1,12 @@
 //! What is admitted and what is refused, and with which words.
 
+use kindex_kube_api::request::FieldValidation;
+use kindex_kube_api::status::Status;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::definition::{self, Claims};
-use crate::request::FieldValidation;
 use crate::resource::{Nature, Resource};
-use crate::status::Status;
 
 fn widgets() -> Resource {
     let definition = json!({"spec": {"group": "example.com", "scope": "Namespaced",
@@ -143,7 +143,10 @@ fn the_last_finalizer_of_a_deleted_object_takes_it_along() {
         object["metadata"]["finalizers"] = json!(["x.y/z", "x.y/w"])
     });
     assert_eq!(refused.unwrap_err().code, 422);
-    let gone = change(&before, None, |object| crate::meta::set(object, "finalizers", None)).unwrap();
+    let gone = change(&before, None, |object| {
+        kindex_kube_api::meta::set(object, "finalizers", None)
+    })
+    .unwrap();
     assert!(matches!(gone, Outcome::Gone(_)));
 }
 

@@ -2,16 +2,14 @@
 
 use std::collections::HashSet;
 
+use kindex_kube_api::request::Subresource;
+use kindex_kube_api::status::{FieldProblem, Status};
+use kindex_kube_api::{fields, meta, schema};
 use serde_json::Value;
 
 use super::{Author, create, kinds};
 use crate::definition::{self, Claims};
-use crate::fields;
-use crate::meta;
-use crate::request::Subresource;
 use crate::resource::{Nature, Resource};
-use crate::schema;
-use crate::status::{FieldProblem, Status};
 
 /// Fields of metadata that only the server sets.
 const SYSTEM_FIELDS: [&str; 6] = [

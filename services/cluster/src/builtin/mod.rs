@@ -106,7 +106,7 @@ mod tests {
         let resources = resources();
         assert_eq!(resources.len(), DECLARED.len());
         for resource in &resources {
-            let parsed = crate::schema::Structural::parse(&resource.declared_schema);
+            let parsed = kindex_kube_api::schema::Structural::parse(&resource.declared_schema);
             assert!(parsed.is_ok(), "{}: {:?}", resource.names.kind, parsed.err());
         }
     }

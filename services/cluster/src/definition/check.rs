@@ -1,12 +1,12 @@
 //! The rules of `apiextensions.k8s.io/v1` for a CustomResourceDefinition, with the API server's words for what
 //! breaks them.
 
+use kindex_kube_api::names::{rfc1035_label, subdomain};
+use kindex_kube_api::schema::Structural;
+use kindex_kube_api::status::FieldProblem;
 use serde_json::Value;
 
 use super::{selectable, versions};
-use crate::names::{rfc1035_label, subdomain};
-use crate::schema::Structural;
-use crate::status::FieldProblem;
 
 /// Types that a printer column may have.
 const COLUMN_TYPES: &str = "boolean,date,integer,number,string";

@@ -1,10 +1,9 @@
 //! The fields that a version lets itself be selected by: few, each a scalar that its schema declares, and none twice.
 //! From paths and a compiled schema to what is wrong; refuses to know what selectors look like.
 
+use kindex_kube_api::schema::{Additional, Structural, Type};
+use kindex_kube_api::status::FieldProblem;
 use serde_json::Value;
-
-use crate::schema::{Additional, Structural, Type};
-use crate::status::FieldProblem;
 
 /// The most of them, as kube-apiserver has it.
 const FIELDS_MAX: usize = 8;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use kindex_kube_api::meta;
+use kindex_kube_api::schema::Structural;
+use kindex_kube_api::table::PrinterColumn;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::versions;
-use crate::meta;
 use crate::resource::{Names, Nature, Resource, storage_name};
-use crate::schema::Structural;
-use crate::table::PrinterColumn;
 
 /// Whether the definition's names were ever all granted, so that its resources are served.
 pub(crate) fn is_established(definition: &Value) -> bool {

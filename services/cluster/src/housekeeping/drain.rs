@@ -4,18 +4,18 @@
 use std::sync::Arc;
 
 use futures::{TryStreamExt, stream};
+use kindex_kube_api::meta;
+use kindex_kube_api::request::Subresource;
+use kindex_kube_api::status::Status;
 use serde_json::json;
 
 use super::CHUNK;
 use crate::admit::Author;
 use crate::api::Api;
 use crate::definition::CLEANUP_FINALIZER;
-use crate::meta;
 use crate::mutate::{self, DEFINITIONS, DeleteOptions, store_failed};
 use crate::namespaces;
-use crate::request::Subresource;
 use crate::resource::Resource;
-use crate::status::Status;
 use crate::store::{ObjectKey, PageRequest};
 
 /// Deletions under way at once; the writer commits them together.

@@ -1,12 +1,12 @@
 //! Events live for an hour after they last happened, as on any cluster.
 
 use jiff::{SignedDuration, Timestamp};
+use kindex_kube_api::status::Status;
 use serde_json::Value;
 
 use super::CHUNK;
 use crate::api::Api;
 use crate::mutate::{self, DeleteOptions, store_failed};
-use crate::status::Status;
 use crate::store::PageRequest;
 
 const LIFETIME: SignedDuration = SignedDuration::from_hours(1);

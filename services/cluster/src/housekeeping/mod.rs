@@ -8,14 +8,14 @@ mod owners;
 
 use std::time::Duration;
 
+use kindex_kube_api::meta;
+use kindex_kube_api::status::Status;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::api::Api;
-use crate::meta;
 use crate::mutate::DEFINITIONS;
 use crate::namespaces;
-use crate::status::Status;
 use crate::store::{Change, FeedError, PageRequest, Revision, StoreError};
 
 /// After a failure everything is looked at again, this much later.

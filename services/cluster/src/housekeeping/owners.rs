@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
+use kindex_kube_api::meta;
+use kindex_kube_api::status::Status;
 use serde_json::Value;
 
 use crate::admit::Author;
 use crate::api::Api;
-use crate::meta;
 use crate::mutate::{self, DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, store_failed};
 use crate::resource::{Resource, shown};
-use crate::status::Status;
 use crate::store::ObjectKey;
 
 const MANAGER: &str = "kindex-cluster";

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use kindex_kube_api::meta;
+use kindex_kube_api::status::{Named, Status};
 use serde_json::Value;
 
 use super::{ATTEMPTS_MAX, find, store_failed, write_failed};
 use crate::admit;
 use crate::api::Api;
-use crate::meta;
 use crate::resource::{Nature, Resource, shown, stored};
-use crate::status::{Named, Status};
 use crate::store::{Guard, Intent, Mutation, ObjectKey, Revision, WriteError};
 
 /// Namespaces that cannot be deleted.

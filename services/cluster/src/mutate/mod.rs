@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
+use kindex_kube_api::meta;
+use kindex_kube_api::size::{OBJECT_BYTES_MAX, text_bytes};
+use kindex_kube_api::status::Status;
 use serde_json::Value;
 
 use crate::admit::{self, Author, Outcome};
 use crate::api::Api;
 use crate::definition::Claims;
-use crate::meta;
 use crate::namespaces::{self, Phase};
 use crate::resource::{Nature, Resource, shown, stored};
-use crate::size::{OBJECT_BYTES_MAX, text_bytes};
-use crate::status::Status;
 use crate::store::{Guard, Intent, Mutation, ObjectKey, Revision, StoreError, WriteError};
 
 mod delete;
@@ -68,7 +68,7 @@ fn write_failed(resource: &Resource, name: &str, error: WriteError) -> Status {
     }
 }
 
-const NAMESPACES: crate::status::Named<'static> = crate::status::Named {
+const NAMESPACES: kindex_kube_api::status::Named<'static> = kindex_kube_api::status::Named {
     group: "",
     plural: namespaces::STORAGE,
 };

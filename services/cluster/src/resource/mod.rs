@@ -6,12 +6,11 @@ mod view;
 
 use std::sync::Arc;
 
+use kindex_kube_api::schema::Structural;
+use kindex_kube_api::status::Named;
+use kindex_kube_api::table::PrinterColumn;
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::schema::Structural;
-use crate::status::Named;
-use crate::table::PrinterColumn;
 
 pub(crate) use view::{Shown, shown, stored};
 

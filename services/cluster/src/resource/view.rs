@@ -2,10 +2,10 @@
 //! object from before the present schema. Most objects are shown as the very bytes that are stored.
 
 use bytes::Bytes;
+use kindex_kube_api::schema;
 use serde_json::Value;
 
 use super::{Nature, Resource, events};
-use crate::schema;
 use crate::store::{Revision, StoreError};
 
 /// An object ready to be served.

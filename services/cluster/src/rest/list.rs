@@ -1,19 +1,18 @@
 //! Lists, whole and in pages, and the door to watches.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kindex_kube_api::request::{ListQuery, VersionMatch};
+use kindex_kube_api::selector::field_text;
+use kindex_kube_api::status::{FieldProblem, Status};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::render::{self, ListMeta};
 use super::{Call, Reply, bad_version, refused, watch};
 use crate::mutate::store_failed;
-use crate::request::{ListQuery, VersionMatch};
 use crate::resource::{Nature, Resource, Shown, shown};
-use crate::status::{FieldProblem, Status};
 use crate::store::{Page, PageRequest, Revision, StoreError};
 
 /// Objects read at once when selectors or pages must look at them one by one.
@@ -21,7 +20,7 @@ const CHUNK: u32 = 500;
 
 /// Where a list goes on, as clients carry it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Token {
+struct Token {
     rv: u64,
     namespace: String,
     name: String,
@@ -32,7 +31,7 @@ impl Token {
         URL_SAFE_NO_PAD.encode(serde_json::to_string(self).expect("a token holds only strings and numbers"))
     }
 
-    pub(crate) fn decode(text: &str) -> Result<Self, Status> {
+    fn decode(text: &str) -> Result<Self, Status> {
         let refused = |why: &dyn std::fmt::Display| {
             Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
         };
@@ -164,22 +163,6 @@ pub(super) fn selected(resource: &Resource, query: &ListQuery, revision: &Revisi
     Ok(query.labels.matches(&object["metadata"]["labels"]) && query.fields.matches(|field| field_text(object, field)))
 }
 
-/// Texts as they stand in the object: a selector may look a thousand times at a large one.
-pub(crate) fn field_text<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
-    let pointer = format!("/{}", field.replace('.', "/"));
-    match object.pointer(&pointer) {
-        Some(Value::String(text)) => text.into(),
-        Some(value @ (Value::Bool(_) | Value::Number(_))) => value.to_string().into(),
-        // The source of an event is selected by its component.
-        Some(Value::Object(source)) => source
-            .get("component")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .into(),
-        Some(Value::Null | Value::Array(_)) | None => "".into(),
-    }
-}
-
 fn check_fields(resource: &Resource, query: &ListQuery) -> Result<(), Status> {
     let known = |field: &str| {
         field == "metadata.name"
@@ -263,4 +246,50 @@ fn list_problems(call: &Call<'_>, query: &ListQuery) -> Vec<FieldProblem> {
         forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
     }
     problems
+}
+
+#[cfg(test)]
+mod tests {
+    use allocation_counter::measure;
+    use rand::rngs::StdRng;
+    use rand::{Rng, RngExt, SeedableRng};
+    use serde_json::json;
+
+    use super::*;
+
+    const RUNS: u64 = 500;
+    /// What may be held for each byte of a token, and allocated in all.
+    const HELD: u64 = 40;
+    const ALLOCATED: u64 = 200;
+    /// What may be spent on nothing.
+    const FIXED_BYTES: u64 = 64 * 1024;
+
+    fn size(random: &mut StdRng) -> usize {
+        1 << random.random_range(0..17)
+    }
+
+    #[test]
+    fn no_generated_continue_token_costs_more_than_its_bytes_are_worth() {
+        let mut read = 0;
+        for seed in 0..RUNS {
+            let random = &mut StdRng::seed_from_u64(seed);
+            let text = "x".repeat(size(random));
+            let json = match random.random_range(0..6) {
+                0 => json!({"rv": random.next_u64(), "namespace": text, "name": text}).to_string(),
+                1 => json!({"rv": -1, "namespace": text, "name": [text]}).to_string(),
+                2 => "[".repeat(size(random)),
+                3 => format!("{{{}", r#""rv":1,"#.repeat(size(random) / 8)),
+                4 => json!({"rv": 1, "namespace": "", "name": "", "more": vec![0; size(random)]}).to_string(),
+                _ => text,
+            };
+            let token = URL_SAFE_NO_PAD.encode(json);
+            let cut = random.random_range(0..=token.len().min(3));
+            let token = &token[..token.len() - cut];
+            let spent = measure(|| read += u64::from(Token::decode(token).is_ok()));
+            let most = |each: u64| FIXED_BYTES + each * token.len() as u64;
+            assert!(spent.bytes_max <= most(HELD), "seed {seed}: {spent:?}");
+            assert!(spent.bytes_total <= most(ALLOCATED), "seed {seed}: {spent:?}");
+        }
+        assert!((1..RUNS).contains(&read), "{read} of {RUNS} were read");
+    }
 }

@@ -21,16 +21,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::Method;
+use kindex_kube_api::request::{Query, QueryError, Rendering, ResourcePath, Subresource};
+use kindex_kube_api::status::{FieldProblem, Status};
 
 use crate::api::Api;
 use crate::mutate;
-use crate::request::{Query, QueryError, Rendering, ResourcePath, Subresource};
 use crate::resource::{Nature, Resource};
-use crate::status::{FieldProblem, Status};
 use crate::store::ObjectKey;
 
-#[cfg(test)]
-pub(crate) use list::{Token as ContinueToken, field_text};
 pub(crate) use reply::{Body, Reply};
 
 /// A request for objects, as far as it is known before the body is understood.

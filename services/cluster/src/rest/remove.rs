@@ -1,16 +1,15 @@
 //! `DELETE` of one object and of a collection.
 
+use kindex_kube_api::request::QueryError;
+use kindex_kube_api::status::{FieldProblem, Status};
+use kindex_kube_api::{decode, meta};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::list::matching;
 use super::{Call, Reply, no_namespace, refused, render};
-use crate::decode;
-use crate::meta;
 use crate::mutate::{self, DeleteOptions, Deleted, Propagation, store_failed};
-use crate::request::QueryError;
 use crate::resource::{Shown, shown};
-use crate::status::{FieldProblem, Status};
 
 /// `DeleteOptions` as they stand in a body.
 #[derive(Debug, Default, Deserialize)]

@@ -1,17 +1,17 @@
 //! Objects in the form in which the client wants them: JSON, YAML, a table, metadata alone.
 
 use bytes::Bytes;
+use kindex_kube_api::request::{Query, Rendering};
+use kindex_kube_api::status::Status;
+use kindex_kube_api::table::{self, IncludeObject};
 use serde_json::{Value, json};
 
 use super::{Call, Reply};
 use crate::api::Api;
 use crate::builtin;
 use crate::mutate::{Written, store_failed};
-use crate::request::{Query, Rendering};
 use crate::resource::{Nature, Resource, Shown, shown};
-use crate::status::Status;
 use crate::store::Revision;
-use crate::table::{self, IncludeObject};
 
 /// What stands beside the items of a list.
 #[derive(Debug, Clone, Default)]

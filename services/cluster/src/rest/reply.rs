@@ -4,10 +4,9 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use futures::Stream;
+use kindex_kube_api::status::Status;
 use kindex_serve::watches::Seat;
 use serde_json::Value;
-
-use crate::status::Status;
 
 /// The content of an answer.
 pub(crate) enum Body {

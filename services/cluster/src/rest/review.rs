@@ -2,12 +2,11 @@
 //! user, who may do everything.
 
 use hyper::Method;
+use kindex_kube_api::status::{FieldProblem, Status};
+use kindex_kube_api::{fields, meta};
 use serde_json::{Value, json};
 
 use super::{Call, Reply, write};
-use crate::fields;
-use crate::meta;
-use crate::status::{FieldProblem, Status};
 
 /// The user of every request.
 const USER: &str = "kindex";

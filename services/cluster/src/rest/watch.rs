@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use kindex_kube_api::request::{ListQuery, Query, Rendering};
+use kindex_kube_api::status::Status;
 use kindex_serve::pages::PageSize;
 use kindex_serve::watches::Seat;
 use serde_json::{Value, json};
@@ -17,9 +19,7 @@ use super::list::selected;
 use super::{Call, Reply, render};
 use crate::api::Api;
 use crate::mutate::store_failed;
-use crate::request::{ListQuery, Query, Rendering};
 use crate::resource::{Resource, Shown, shown};
-use crate::status::Status;
 use crate::store::{Change, Feed, FeedError, Page, PageRequest, Revision};
 
 /// Events that are ready at once travel together up to this size.

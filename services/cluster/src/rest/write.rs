@@ -1,16 +1,15 @@
 //! `POST`, `PUT` and `PATCH`.
 
+use kindex_kube_api::decode::{self, DecodeError, Decoded};
+use kindex_kube_api::patch::{Patch, PatchType};
+use kindex_kube_api::request::{FieldValidation, Subresource};
+use kindex_kube_api::status::{Cause, FieldProblem, Status};
+use kindex_kube_api::{fields, meta};
 use serde_json::Value;
 
 use super::{Call, Reply, no_namespace, refused, render};
 use crate::admit::{self, Author, Sent};
-use crate::decode::{self, DecodeError, Decoded};
-use crate::fields;
-use crate::meta;
 use crate::mutate::{self, Written};
-use crate::patch::{Patch, PatchType};
-use crate::request::{FieldValidation, Subresource};
-use crate::status::{Cause, FieldProblem, Status};
 
 /// Media types of bodies that hold an object.
 const OBJECT_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";

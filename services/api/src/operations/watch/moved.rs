@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use kindex_cluster::selector::{FieldSelector, LabelSelector, SelectorError};
+use kindex_kube_api::selector::{FieldSelector, LabelSelector, SelectorError};
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::{Life, Stored};

@@ -1,0 +1,102 @@
+//! Ownership after a create, update or patch: what changed belongs to the manager of the request. Refuses to change
+//! the object beyond its `managedFields`.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::managers::{Manager, Managers, Operation, Owned, time_text};
+use super::shape::Shape;
+use super::walk::{Comparison, compare};
+use super::{UNOWNED, put_managed_fields, take_managed_fields};
+use crate::schema::Structural;
+
+/// `after` with its `managedFields` brought up to date. `before` is the stored object, none for a create;
+/// `subresource` is the one that the request went through.
+///
+/// # Guarantees
+/// A field that changed belongs to `manager` alone; a field that was removed belongs to nobody; a manager whose
+/// fields did not change keeps its entry, time included. An empty list or a list of one empty entry in `after`
+/// resets ownership; an object that has no managers is not tracked until it is applied.
+///
+/// # Assumptions
+/// `after` is what will be stored: parts that the request could not change are as in `before`.
+pub fn update(
+    schema: Option<&Structural>,
+    before: Option<&Value>,
+    mut after: Value,
+    manager: &str,
+    subresource: Option<&str>,
+    now: Timestamp,
+) -> Value {
+    let sent = take_managed_fields(&mut after);
+    let mut live = before.cloned().unwrap_or_else(|| json!({}));
+    let stored = take_managed_fields(&mut live);
+    let mut managers = starting_point(sent.as_ref().filter(|_| subresource.is_none()), stored.as_ref());
+    if managers.0.is_empty() && before.is_some() {
+        return after;
+    }
+    let api_version = after
+        .get("apiVersion")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let manager = Manager::new(manager, Operation::Update, &api_version, subresource);
+    own_changes(&mut managers, schema, &live, &after, &manager, &api_version, now);
+    managers.cap();
+    put_managed_fields(&mut after, &managers);
+    after
+}
+
+/// The managers that the request begins with: those it sent, unless it sent none that can be read, else the stored
+/// ones.
+fn starting_point(sent: Option<&Value>, stored: Option<&Value>) -> Managers {
+    if let Some(Value::Array(entries)) = sent {
+        let is_reset = match entries.as_slice() {
+            [] => true,
+            [only] => only.as_object().is_some_and(serde_json::Map::is_empty),
+            _ => false,
+        };
+        if is_reset {
+            return Managers::default();
+        }
+    }
+    let readable = |fields: &Value| Managers::read(fields).filter(|managers| !managers.0.is_empty());
+    sent.and_then(readable)
+        .or_else(|| stored.and_then(readable))
+        .unwrap_or_default()
+}
+
+/// Gives what changed from `live` to `after` to `manager`.
+pub(super) fn own_changes(
+    managers: &mut Managers,
+    schema: Option<&Structural>,
+    live: &Value,
+    after: &Value,
+    manager: &Manager,
+    api_version: &str,
+    now: Timestamp,
+) {
+    let Comparison {
+        removed,
+        modified: mut changed,
+        added,
+    } = compare(Shape::of_object(schema), live, after);
+    changed.absorb(added);
+    if !managers.0.is_empty() {
+        managers.release(&changed.union(&removed), None);
+    }
+    let gained = changed.difference(&UNOWNED);
+    if gained.is_empty() {
+        return;
+    }
+    let set = match managers.0.get(manager) {
+        Some(owned) => owned.set.union(&gained),
+        None => gained,
+    };
+    let owned = Owned {
+        set,
+        api_version: api_version.to_owned(),
+        time: Some(time_text(now)),
+    };
+    managers.0.insert(manager.clone(), owned);
+}

@@ -1,0 +1,103 @@
+//! Patches of objects: JSON patch, merge patch, and strategic merge patch for built-in kinds. From an object and a
+//! patch to an object; refuses to know what may be changed. Server-side apply is no patch in this sense: see
+//! `fields`. What JSON patches are bounded by (`json`) holds for any server of this API, and is public.
+
+mod json;
+mod strategic;
+
+use serde_json::Value;
+
+use crate::decode;
+use crate::status::Status;
+
+pub use crate::size::{OBJECT_BYTES_MAX, text_bytes};
+pub use json::{COPIED_BYTES_MAX, DEPTH_MAX, OPERATIONS_MAX, PatchRefusal, apply as apply_json};
+
+/// The kinds of patches, by content type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchType {
+    /// RFC 6902.
+    Json,
+    /// RFC 7386.
+    Merge,
+    /// Kubernetes' own, which custom resources do not take.
+    Strategic,
+    /// Server-side apply.
+    Apply,
+}
+
+impl PatchType {
+    /// The type that a Content-Type header names.
+    pub fn from_content_type(content_type: &str) -> Option<Self> {
+        match content_type.split(';').next().unwrap_or_default().trim() {
+            "application/json-patch+json" => Some(Self::Json),
+            "application/merge-patch+json" => Some(Self::Merge),
+            "application/strategic-merge-patch+json" => Some(Self::Strategic),
+            "application/apply-patch+yaml" => Some(Self::Apply),
+            _ => None,
+        }
+    }
+}
+
+/// A patch that has been read.
+#[derive(Debug)]
+pub enum Patch {
+    /// Its operations.
+    Json(json_patch::Patch),
+    /// What is merged.
+    Merge(Value),
+    /// What is merged, with its directives.
+    Strategic(Value),
+}
+
+impl Patch {
+    /// Reads the body of a patch request, noting fields that are given twice.
+    ///
+    /// # Errors
+    /// 400 when the body is no patch of that type.
+    pub fn read(patch_type: PatchType, body: &[u8]) -> Result<(Self, Vec<String>), Status> {
+        let refused = |error: &dyn std::fmt::Display| Status::bad_request(format!("error decoding patch: {error}"));
+        if patch_type == PatchType::Json {
+            let steps: Vec<Value> = serde_json::from_slice(body).map_err(|error| refused(&error))?;
+            if steps.len() > OPERATIONS_MAX {
+                return Err(Status::too_much(PatchRefusal::TooManyOperations(steps.len())));
+            }
+            // A list of what are no steps is a patch that does not fit anything.
+            let patch = serde_json::from_value(Value::from(steps));
+            let patch = patch.map_err(|error: serde_json::Error| Status::patch_fails(error.to_string()))?;
+            return Ok((Self::Json(patch), Vec::new()));
+        }
+        let decoded = decode::json(body).map_err(|error| refused(&error))?;
+        if !decoded.value.is_object() {
+            return Err(refused(&"a merge patch is a JSON object"));
+        }
+        let patch = match patch_type {
+            PatchType::Strategic => Self::Strategic(decoded.value),
+            PatchType::Json | PatchType::Merge | PatchType::Apply => Self::Merge(decoded.value),
+        };
+        Ok((patch, decoded.duplicates))
+    }
+
+    /// The object after the patch.
+    ///
+    /// # Errors
+    /// 422 when the patch does not fit the object; 413 when it has more operations than are allowed.
+    pub fn apply(&self, object: &Value) -> Result<Value, Status> {
+        if let Self::Json(patch) = self {
+            return apply_json(object, patch).map_err(|refusal| match refusal {
+                PatchRefusal::TooManyOperations(_) => Status::too_much(refusal.to_string()),
+                PatchRefusal::TooMuchCopied(_)
+                | PatchRefusal::TooDeep(_)
+                | PatchRefusal::TooMuchWork(_)
+                | PatchRefusal::DoesNotFit(_) => Status::patch_fails(refusal.to_string()),
+            });
+        }
+        let mut patched = object.clone();
+        match self {
+            Self::Json(_) => {}
+            Self::Merge(patch) => json_patch::merge(&mut patched, patch),
+            Self::Strategic(patch) => strategic::merge(&mut patched, patch).map_err(Status::patch_fails)?,
+        }
+        Ok(patched)
+    }
+}

@@ -1,0 +1,210 @@
+//! Query parameters, and the options of lists and watches that they carry.
+
+use super::path::percent_decode;
+use crate::selector::{FieldSelector, LabelSelector, SelectorError};
+
+/// The parameters of a URL, decoded.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+/// What to do about fields that the schema does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// They are dropped.
+    Ignore,
+    /// They are dropped, and the client is warned.
+    Warn,
+    /// The request is refused.
+    Strict,
+}
+
+/// How exactly a list's resource version is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VersionMatch {
+    /// This one.
+    Exact,
+    /// This one, or one after it.
+    NotOlderThan,
+}
+
+/// A parameter that cannot be understood.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// A selector outside its grammar.
+    #[error(transparent)]
+    Selector(#[from] SelectorError),
+    /// A parameter with a value it cannot have.
+    #[error("{0}: Unsupported value: {1}: supported values: {2}")]
+    Unsupported(&'static str, String, &'static str),
+    /// A parameter that is no number.
+    #[error("strconv.ParseInt: parsing {0:?}: invalid syntax")]
+    Number(String),
+    /// A resource version that is none.
+    #[error(
+        "invalid resource version: resourceVersion: Invalid value: {0:?}: strconv.ParseUint: parsing {0:?}: invalid syntax"
+    )]
+    Version(String),
+}
+
+/// The options of a list or watch.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// `labelSelector`
+    pub labels: LabelSelector,
+    /// `fieldSelector`
+    pub fields: FieldSelector,
+    /// `limit`; objects of a page.
+    pub limit: Option<u32>,
+    /// `continue`
+    pub continue_token: Option<String>,
+    /// Absent and empty are one; `0` is any version.
+    pub rv: Option<u64>,
+    /// `resourceVersionMatch`
+    pub version_match: Option<VersionMatch>,
+    /// `watch`
+    pub watch: bool,
+    /// `allowWatchBookmarks`
+    pub bookmarks: bool,
+    /// `sendInitialEvents`
+    pub initial_events: bool,
+    /// `timeoutSeconds`
+    pub timeout_seconds: Option<u64>,
+}
+
+impl Query {
+    /// Parses the part of a URL after the question mark.
+    pub fn parse(text: &str) -> Self {
+        let decode = |part: &str| percent_decode(&part.replace('+', " "));
+        let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(name), decode(value))
+        });
+        Self { pairs: pairs.collect() }
+    }
+
+    /// The first non-empty value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.pairs
+            .iter()
+            .find(|(n, value)| n == name && !value.is_empty())
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The names of its parameters, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.pairs.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Whether a parameter is given at all.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Whether a parameter is on: whatever it says but `false` and `0`.
+    pub fn is_on(&self, name: &str) -> bool {
+        let is_off = |text: &str| text == "0" || text.eq_ignore_ascii_case("false");
+        self.get(name).is_some_and(|text| !is_off(text))
+    }
+
+    /// Whether the request must leave no trace.
+    ///
+    /// # Errors
+    /// When `dryRun` is anything but `All`.
+    pub fn dry_run(&self) -> Result<bool, QueryError> {
+        match self.get("dryRun") {
+            None => Ok(false),
+            Some("All") => Ok(true),
+            Some(other) => Err(QueryError::Unsupported("dryRun", format!("[{other:?}]"), "\"All\"")),
+        }
+    }
+
+    /// What `fieldValidation` asks for; the default is to warn.
+    pub fn field_validation(&self) -> Result<FieldValidation, QueryError> {
+        match self.get("fieldValidation") {
+            None | Some("Warn") => Ok(FieldValidation::Warn),
+            Some("Ignore") => Ok(FieldValidation::Ignore),
+            Some("Strict") => Ok(FieldValidation::Strict),
+            Some(other) => {
+                let allowed = "\"\", \"Ignore\", \"Strict\", \"Warn\"";
+                Err(QueryError::Unsupported(
+                    "fieldValidation",
+                    format!("{other:?}"),
+                    allowed,
+                ))
+            }
+        }
+    }
+
+    /// What `resourceVersion` says.
+    pub fn version(&self) -> Result<Option<u64>, QueryError> {
+        let parse = |text: &str| text.parse().map_err(|_| QueryError::Version(text.to_owned()));
+        self.get("resourceVersion").map(parse).transpose()
+    }
+
+    /// The options of a list or watch.
+    pub fn list(&self) -> Result<ListQuery, QueryError> {
+        // Less than nothing is as good as nothing.
+        let number = |name: &str| match self.get(name) {
+            None => Ok(None),
+            Some(text) => match text.parse::<i64>() {
+                Ok(number) => Ok(u64::try_from(number).ok().filter(|number| *number > 0)),
+                Err(_) => Err(QueryError::Number(text.to_owned())),
+            },
+        };
+        let version_match = match self.get("resourceVersionMatch") {
+            None => None,
+            Some("Exact") => Some(VersionMatch::Exact),
+            Some("NotOlderThan") => Some(VersionMatch::NotOlderThan),
+            Some(other) => {
+                let allowed = "\"Exact\", \"NotOlderThan\", \"\"";
+                return Err(QueryError::Unsupported(
+                    "resourceVersionMatch",
+                    format!("{other:?}"),
+                    allowed,
+                ));
+            }
+        };
+        Ok(ListQuery {
+            labels: LabelSelector::parse(self.get("labelSelector").unwrap_or_default())?,
+            fields: FieldSelector::parse(self.get("fieldSelector").unwrap_or_default())?,
+            limit: number("limit")?.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)),
+            continue_token: self.get("continue").map(str::to_owned),
+            rv: self.version()?,
+            version_match,
+            watch: self.is_on("watch"),
+            bookmarks: self.is_on("allowWatchBookmarks"),
+            initial_events: self.is_on("sendInitialEvents"),
+            timeout_seconds: number("timeoutSeconds")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_decoded_and_empty_ones_are_absent() {
+        let query = Query::parse("labelSelector=a%3Db%2Cc&limit=5&continue=&watch=1&x=a+b");
+        let list = query.list().unwrap();
+        assert_eq!(list.labels, LabelSelector::parse("a=b,c").unwrap());
+        assert_eq!((list.limit, list.continue_token, list.watch), (Some(5), None, true));
+        assert_eq!(query.get("x"), Some("a b"));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        for text in [
+            "limit=x",
+            "resourceVersion=-1",
+            "resourceVersionMatch=Newest",
+            "labelSelector=a%3Db%3Dc",
+        ] {
+            assert!(Query::parse(text).list().is_err(), "{text}");
+        }
+        assert!(Query::parse("dryRun=Some").dry_run().is_err());
+        assert!(Query::parse("fieldValidation=Maybe").field_validation().is_err());
+    }
+}

@@ -1,0 +1,171 @@
+//! Field selectors: `metadata.name=a,spec.color!=red`, with `\,` `\=` and `\\` for the characters themselves.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::{SelectorError, TERMS_MAX};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Requirement {
+    field: String,
+    value: String,
+    equal: bool,
+}
+
+/// All of its requirements must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldSelector {
+    requirements: Vec<Requirement>,
+}
+
+impl FieldSelector {
+    /// Parses the value of `fieldSelector`.
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
+        let mut requirements = Vec::new();
+        for term in split_terms(text) {
+            if term.is_empty() {
+                continue;
+            }
+            let refused = || SelectorError::Fields(text.to_owned(), term.to_owned());
+            let (field, value, equal) = split_operator(term).ok_or_else(refused)?;
+            let value = unescape(value).ok_or_else(refused)?;
+            requirements.push(Requirement {
+                field: field.to_owned(),
+                value,
+                equal,
+            });
+            if requirements.len() > TERMS_MAX {
+                return Err(SelectorError::TooMany);
+            }
+        }
+        Ok(Self { requirements })
+    }
+
+    /// Whether it asks for anything.
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// The one name that it selects, if it does.
+    pub fn name(&self) -> Option<&str> {
+        let mut named = self.requirements.iter();
+        let found = named.find(|requirement| requirement.equal && requirement.field == "metadata.name")?;
+        Some(&found.value)
+    }
+
+    /// The fields it looks at.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.requirements.iter().map(|requirement| requirement.field.as_str())
+    }
+
+    /// The requirements on those fields alone.
+    pub fn only(&self, is_kept: impl Fn(&str) -> bool) -> Self {
+        let kept = self
+            .requirements
+            .iter()
+            .filter(|requirement| is_kept(&requirement.field));
+        Self {
+            requirements: kept.cloned().collect(),
+        }
+    }
+
+    /// Whether an object is selected whose fields `lookup` gives (the empty string for an absent one).
+    pub fn matches<'a>(&self, lookup: impl Fn(&str) -> Cow<'a, str>) -> bool {
+        self.requirements
+            .iter()
+            .all(|requirement| (lookup(&requirement.field) == requirement.value) == requirement.equal)
+    }
+}
+
+/// What a field selector compares of an object: the text of the field at a path of dots, as it stands in the object,
+/// since a selector may look a thousand times at a large one.
+pub fn field_text<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
+    let pointer = format!("/{}", field.replace('.', "/"));
+    match object.pointer(&pointer) {
+        Some(Value::String(text)) => text.into(),
+        Some(value @ (Value::Bool(_) | Value::Number(_))) => value.to_string().into(),
+        // The source of an event is selected by its component.
+        Some(Value::Object(source)) => source
+            .get("component")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .into(),
+        Some(Value::Null | Value::Array(_)) | None => "".into(),
+    }
+}
+
+/// Cuts at commas that no backslash protects.
+fn split_terms(text: &str) -> Vec<&str> {
+    let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ',' => {
+                terms.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    terms.push(&text[start..]);
+    terms
+}
+
+fn split_operator(term: &str) -> Option<(&str, &str, bool)> {
+    let at = term.find(['=', '!'])?;
+    let (field, rest) = term.split_at(at);
+    let (operator, equal) = [("!=", false), ("==", true), ("=", true)]
+        .into_iter()
+        .find(|(o, _)| rest.starts_with(o))?;
+    (!field.is_empty()).then(|| (field, &rest[operator.len()..], equal))
+}
+
+fn unescape(value: &str) -> Option<String> {
+    let mut text = String::with_capacity(value.len());
+    let mut characters = value.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => text.push(characters.next().filter(|c| ['\\', ',', '='].contains(c))?),
+            ',' | '=' => return None,
+            other => text.push(other),
+        }
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(selector: &str) -> bool {
+        FieldSelector::parse(selector).unwrap().matches(|field| match field {
+            "metadata.name" => "a,b=c".into(),
+            _ => "".into(),
+        })
+    }
+
+    #[test]
+    fn terms_compare_and_escapes_stand_for_themselves() {
+        assert!(matches(""));
+        assert!(matches(r"metadata.name=a\,b\=c"));
+        assert!(matches(r"metadata.name==a\,b\=c,spec.x="));
+        assert!(matches("metadata.name!=x"));
+        assert!(!matches(r"metadata.name!=a\,b\=c"));
+    }
+
+    #[test]
+    fn a_selector_has_a_thousand_terms_at_most() {
+        let terms = |count: usize| vec!["metadata.name!=b"; count].join(",");
+        assert!(FieldSelector::parse(&terms(TERMS_MAX)).is_ok());
+        assert_eq!(FieldSelector::parse(&terms(TERMS_MAX + 1)), Err(SelectorError::TooMany));
+    }
+
+    #[test]
+    fn terms_without_an_operator_are_refused() {
+        for selector in ["metadata.name", "=x", "a=b=c", r"a=\x", "a!b"] {
+            assert!(FieldSelector::parse(selector).is_err(), "{selector}");
+        }
+    }
+}
