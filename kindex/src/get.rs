@@ -132,7 +132,8 @@ fn select(kind: &'static Kind, args: &GetArgs) -> CommandResult<Select> {
     let mut select = Select::all(kind);
     let refused = |error: &dyn std::error::Error| CommandError::usage(chain(error));
     for selector in &selectors(&args.filter.selector)? {
-        select.filter_by_labels(selector);
+        let filtered = select.filter_by_labels(selector);
+        filtered.map_err(|error| CommandError::usage(chain(&error)))?;
     }
     for text in &args.filter.field_selector {
         select.filter_by_fields(text).map_err(|error| refused(&error))?;

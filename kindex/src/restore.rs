@@ -241,7 +241,10 @@ impl Command<'_> {
             return Ok(None);
         };
         let metadata = &row.object.metadata;
-        let selected = self.selectors.iter().all(|selector| selector.matches(&metadata.labels));
+        let selected = self.selectors.iter().all(|selector| {
+            let value_of = |key: &str| metadata.labels.get(key).map(String::as_str);
+            selector.matches(value_of)
+        });
         if metadata.uid != *uid || !selected {
             return Ok(None);
         }

@@ -74,51 +74,55 @@ pub fn rfc1035_label(text: &str) -> Option<String> {
     )
 }
 
-/// Keys of labels and annotations, finalizers: `[prefix/]name`.
-pub fn qualified_name(text: &str) -> Option<String> {
-    let (prefix, name) = match text.split_once('/') {
-        None => (None, text),
-        Some((prefix, name)) => (Some(prefix), name),
-    };
-    match prefix {
-        Some("") => return Some("prefix part must be non-empty".to_owned()),
-        Some(prefix) => {
-            if let Some(problem) = subdomain_of(prefix, "bytes") {
-                return Some(format!("prefix part {problem}"));
+/// Keys of labels and annotations, finalizers: `[prefix/]name`. All that is wrong, in the order of the API server.
+pub fn qualified_name(text: &str) -> Vec<String> {
+    const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+         alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+         '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+    let mut problems = Vec::new();
+    let parts: Vec<&str> = text.splitn(3, '/').collect();
+    let name = match parts[..] {
+        [name] => name,
+        [prefix, name] => {
+            if prefix.is_empty() {
+                problems.push("prefix part must be non-empty".to_owned());
+            } else {
+                let of_prefix = subdomain_of(prefix, "bytes").into_iter();
+                problems.extend(of_prefix.map(|problem| format!("prefix part {problem}")));
             }
+            name
         }
-        None => {}
-    }
+        _ => {
+            let form = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            return vec![format!("a qualified name {RULE} {form}")];
+        }
+    };
     if name.is_empty() {
-        return Some("name part must be non-empty".to_owned());
+        problems.push("name part must be non-empty".to_owned());
+    } else if name.len() > LABEL_MAX {
+        problems.push(format!("name part {}", too_long(LABEL_MAX, "bytes")));
     }
-    if name.len() > LABEL_MAX {
-        return Some(format!("name part {}", too_long(LABEL_MAX, "bytes")));
+    if !is_qualified(name) {
+        problems.push(format!("name part {RULE}"));
     }
-    if is_qualified(name) {
-        return None;
-    }
-    Some(
-        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character \
-         (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-            .to_owned(),
-    )
+    problems
 }
 
-/// Values of labels.
-pub fn label_value(text: &str) -> Option<String> {
+/// Values of labels. All that is wrong, in the order of the API server.
+pub fn label_value(text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
     if text.len() > LABEL_MAX {
-        return Some(too_long(LABEL_MAX, "bytes"));
+        problems.push(too_long(LABEL_MAX, "bytes"));
     }
-    if text.is_empty() || is_qualified(text) {
-        return None;
+    if !text.is_empty() && !is_qualified(text) {
+        problems.push(
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
+             start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
+             validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+                .to_owned(),
+        );
     }
-    Some(
-        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end \
-         with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is \
-         '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-            .to_owned(),
-    )
+    problems
 }
 
 #[cfg(test)]
@@ -140,14 +144,35 @@ mod tests {
     }
 
     #[test]
-    fn label_keys_have_an_optional_prefix() {
-        for good in ["a", "example.com/A_b.c", "x.y/z"] {
-            assert_eq!(qualified_name(good), None, "{good}");
+    fn keys_and_values_that_kubernetes_takes_are_taken() {
+        for key in ["a", "A-b_c.9", "example.com/a", "a.b-c.d/E_f", "x.y/z", &"k".repeat(63)] {
+            assert_eq!(qualified_name(key), [""; 0], "{key}");
         }
-        for bad in ["", "/a", "a/", "a/b/c", "A.b/c", "-a", &format!("x/{}", "a".repeat(64))] {
-            assert!(qualified_name(bad).is_some(), "{bad}");
+        for value in ["", "a", "1", "a-b", "A_.b", &"v".repeat(63)] {
+            assert_eq!(label_value(value), [""; 0], "{value}");
         }
-        assert_eq!(label_value(""), None);
-        assert!(label_value("a b").is_some());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_key_is_said_in_the_servers_words() {
+        let said = |key: &str| qualified_name(key).join("; ");
+        assert!(said("-a").starts_with("name part must consist of alphanumeric characters"));
+        assert!(said("").starts_with("name part must be non-empty; name part must consist of"));
+        assert!(said("a/").starts_with("name part must be non-empty; name part must consist of"));
+        assert_eq!(said(&"k".repeat(64)), "name part must be no more than 63 bytes");
+        assert_eq!(said("/a"), "prefix part must be non-empty");
+        assert!(said("Example.com/a").starts_with("prefix part a lowercase RFC 1123 subdomain must consist of"));
+        assert!(said(&format!("{}/a", "p".repeat(254))).starts_with("prefix part must be no more than 253 bytes"));
+        assert!(said("a/b/c").ends_with("prefix and '/' (e.g. 'example.com/MyName')"));
+        assert!(said("a'b;--").contains("regex used for validation is"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_value_is_said_in_the_servers_words() {
+        let said = |value: &str| label_value(value).join("; ");
+        assert_eq!(said(&"v".repeat(64)), "must be no more than 63 bytes");
+        for value in ["a b", "a/b", ".a", "a'", "ä"] {
+            assert!(said(value).starts_with("a valid label must be an empty string or consist of"));
+        }
     }
 }

@@ -39,7 +39,7 @@ mod criteria;
 
 mod expression;
 
-mod label_selector;
+mod labels;
 
 mod reach;
 
@@ -60,6 +60,7 @@ mod joined;
 mod declare;
 
 pub use jiff::Timestamp;
+pub use kindex_kube_api::selector::{LabelSelector, SelectorError};
 #[doc(hidden)]
 pub use kindex_model as model;
 
@@ -68,7 +69,7 @@ pub use self::criteria::{Criterion, CriterionOperation, CriterionOperator, Logic
 pub use self::fetch::{Fetched, Streamed, all, first};
 pub use self::filter::Filter;
 pub use self::joined::{Joined, References};
-pub use self::label_selector::{LabelSelector, LabelSelectorError};
+pub use self::labels::LabelsTooLarge;
 pub use self::named::{TemplateError, named_query};
 pub use self::order::Ordering;
 pub use self::page::Page;

@@ -66,7 +66,8 @@ fn narrows(kind: &Kind, condition: &Condition) -> Option<&'static str> {
         | Condition::Empty { .. }
         | Condition::NotEmpty { .. }
         | Condition::Differs { .. }
-        | Condition::Side { .. } => None,
+        | Condition::Side { .. }
+        | Condition::LabelWithin { .. } => None,
     }
 }
 
@@ -112,6 +113,7 @@ fn filtered(condition: &Condition) -> Option<&'static str> {
         | Condition::Ordered { column, .. }
         | Condition::Like { column, .. } => Some(column),
         Condition::Side { suffix, .. } => Some(suffix),
+        Condition::LabelWithin { .. } => Some("labels"),
         Condition::All(_) | Condition::Any(_) | Condition::Not(_) => None,
     }
 }
@@ -173,7 +175,9 @@ mod tests {
 
     fn reach(labels: &str, conditions: &[&str], order: &[&str]) -> Reach {
         let mut select = Select::all(&KIND);
-        select.filter_by_labels(&LabelSelector::parse(labels).expect("a selector"));
+        select
+            .filter_by_labels(&LabelSelector::parse(labels).expect("a selector"))
+            .expect("small enough");
         for condition in conditions {
             select.filter_by(condition).expect("a condition");
         }
@@ -195,7 +199,7 @@ mod tests {
         );
         assert_eq!(reach("", &["uid in (a, b)"], &[]), Reach::Key("uid"));
         assert_eq!(reach("team in (a,b)", &["phase=a"], &[]), Reach::Label);
-        for labels in ["team", "!team", "team!=a", "team notin (a)"] {
+        for labels in ["team", "!team", "team!=a", "team notin (a)", "team>1"] {
             assert_eq!(reach(labels, &[], &[]), Reach::Scan("labels"), "{labels}");
         }
         for condition in ["phase=a", "phase!=a", "phase is null"] {

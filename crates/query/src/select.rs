@@ -154,6 +154,15 @@ pub enum Condition {
         /// Whether there must be such a row, or must not.
         present: bool,
     },
+    /// A label of this key whose value is a decimal integer within these bounds, both included.
+    LabelWithin {
+        /// The label's key.
+        key: String,
+        /// The least.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
     /// One of these texts, to the byte.
     Exactly {
         /// The column.
@@ -224,6 +233,7 @@ impl Condition {
             | Self::Empty { .. }
             | Self::NotEmpty { .. }
             | Self::Side { .. }
+            | Self::LabelWithin { .. }
             | Self::Ordered { .. }
             | Self::Like { .. } => {}
         }
@@ -242,6 +252,7 @@ impl Condition {
             | Self::Empty { .. }
             | Self::NotEmpty { .. }
             | Self::Side { .. }
+            | Self::LabelWithin { .. }
             | Self::Exactly { .. }
             | Self::Ordered { .. }
             | Self::Like { .. } => false,

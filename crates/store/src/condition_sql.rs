@@ -7,6 +7,10 @@ use kindex_query::select::Condition;
 
 use super::dialect::Dialect;
 use super::select_sql::{Writer, column_of};
+use super::sql::Side;
+
+/// The longest value of a label.
+const LABEL_CHARS_MAX: usize = 63;
 
 impl Writer {
     /// One of these texts, to the byte: MySQL's binary collations pass over spaces at the end.
@@ -71,6 +75,60 @@ impl Writer {
                 self.bind_as("?", Value::Text(glob(pattern)));
             }
         }
+    }
+
+    /// Whether the side table has such a row.
+    pub(super) fn side(&mut self, suffix: &str, key: &str, values: &[String], present: bool) {
+        // One value is found by the key of values at once, all else among the few rows of an object.
+        let by_value = suffix == Side::Labels.suffix() && values.len() == 1;
+        self.side_row(suffix, by_value, present, |writer| {
+            writer.exactly("s", "key", key);
+            if !values.is_empty() {
+                writer.push(" AND ");
+                writer.exactly_one_of("s", "value", values);
+            }
+        });
+    }
+
+    /// Whether the side table has a row of this object for which a condition on `s` holds. Asked once for each row that
+    /// the others find: an engine that may choose collects all rows of the key first, however many there are.
+    fn side_row(&mut self, suffix: &str, by_value: bool, present: bool, condition: impl FnOnce(&mut Self)) {
+        let side = format!("{}_{suffix}", self.table);
+        let walk = format!("{side}_{}", if by_value { "key_value" } else { "uid" });
+        let walk = self.dialect.walk(&walk);
+        let rows = format!("SELECT 1 FROM `{side}` AS s{walk} WHERE s.`obj_uid` = t.`uid` AND ");
+        let (open, close) = match (self.dialect, present) {
+            (Dialect::MySql, true) => ("(", " LIMIT 1) IS NOT NULL"),
+            (Dialect::MySql, false) => ("(", " LIMIT 1) IS NULL"),
+            (Dialect::Sqlite, true) => ("EXISTS (", ")"),
+            (Dialect::Sqlite, false) => ("NOT EXISTS (", ")"),
+        };
+        self.push(open);
+        self.push(&rows);
+        if !by_value && self.dialect == Dialect::Sqlite {
+            // Without statistics SQLite takes the key of values for as good as that of uids.
+            self.push("+");
+        }
+        condition(self);
+        self.push(close);
+    }
+
+    /// A label whose value is a decimal integer within these bounds. Digits are compared as texts of one length, since
+    /// engines differ in what they make of numbers that are too long.
+    pub(super) fn label_within(&mut self, key: &str, least: u64, most: u64) {
+        let dialect = self.dialect();
+        let value = column_of("s", "value");
+        self.side_row(Side::Labels.suffix(), false, true, |writer| {
+            writer.exactly("s", "key", key);
+            let padded = dialect.padded(&value, LABEL_CHARS_MAX);
+            writer.push(&format!(
+                " AND {} AND {padded} BETWEEN ",
+                dialect.has_digits_alone(&value)
+            ));
+            writer.bind(Value::Text(format!("{least:0LABEL_CHARS_MAX$}")));
+            writer.push(" AND ");
+            writer.bind(Value::Text(format!("{most:0LABEL_CHARS_MAX$}")));
+        });
     }
 
     pub(super) fn group(&mut self, conditions: &[Condition], between: &str, none: &str) {

@@ -55,6 +55,22 @@ impl Dialect {
         }
     }
 
+    /// Whether a text has a digit, and nothing else.
+    pub(super) fn has_digits_alone(self, text: &str) -> String {
+        match self {
+            Self::MySql => format!("{text} REGEXP '^[0-9]+$'"),
+            Self::Sqlite => format!("{text} <> '' AND {text} NOT GLOB '*[^0-9]*'"),
+        }
+    }
+
+    /// A text of at most so many characters, with zeros before it up to as many.
+    pub(super) fn padded(self, text: &str, chars: usize) -> String {
+        match self {
+            Self::MySql => format!("LPAD({text}, {chars}, '0')"),
+            Self::Sqlite => format!("substr('{:0chars$}' || {text}, -{chars})", 0),
+        }
+    }
+
     /// Names the key to walk. Without it InnoDB reads a small table from end to end, and
     /// waits for every row that another writer holds.
     pub(super) fn walk(self, key: &str) -> String {

@@ -205,6 +205,7 @@ impl Writer {
                 values,
                 present,
             } => self.side(suffix, key, values, *present),
+            Condition::LabelWithin { key, least, most } => self.label_within(key, *least, *most),
             Condition::Exactly { column, values } => self.texts(column, values),
             Condition::Ordered { column, operator, text } => self.ordered(column, operator, text),
             Condition::Like { column, pattern } => self.like(column, pattern),
@@ -328,35 +329,6 @@ impl Writer {
     fn not_null(&mut self, column: &str) {
         self.push(&column_of("t", column));
         self.push(" IS NOT NULL");
-    }
-
-    /// Whether the side table has such a row. Asked once for each row that the others find: an engine that may choose
-    /// collects all rows of the key first, however many there are.
-    pub(super) fn side(&mut self, suffix: &str, key: &str, values: &[String], present: bool) {
-        let side = format!("{}_{suffix}", self.table);
-        // One value is found by the key of values at once, all else among the few rows of an object.
-        let by_value = suffix == Side::Labels.suffix() && values.len() == 1;
-        let walk = format!("{side}_{}", if by_value { "key_value" } else { "uid" });
-        let walk = self.dialect.walk(&walk);
-        let rows = format!("SELECT 1 FROM `{side}` AS s{walk} WHERE s.`obj_uid` = t.`uid` AND ");
-        let (open, close) = match (self.dialect, present) {
-            (Dialect::MySql, true) => ("(", " LIMIT 1) IS NOT NULL"),
-            (Dialect::MySql, false) => ("(", " LIMIT 1) IS NULL"),
-            (Dialect::Sqlite, true) => ("EXISTS (", ")"),
-            (Dialect::Sqlite, false) => ("NOT EXISTS (", ")"),
-        };
-        self.push(open);
-        self.push(&rows);
-        if !by_value && self.dialect == Dialect::Sqlite {
-            // Without statistics SQLite takes the key of values for as good as that of uids.
-            self.push("+");
-        }
-        self.exactly("s", "key", key);
-        if !values.is_empty() {
-            self.push(" AND ");
-            self.exactly_one_of("s", "value", values);
-        }
-        self.push(close);
     }
 
     pub(super) fn exactly_one_of(&mut self, alias: &str, column: &str, values: &[String]) {

@@ -130,7 +130,9 @@ async fn conditions(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: 
 async fn lists(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: &mut Vec<String>) {
     let form = |namespace: Option<&str>, label: &str, order: &[&str]| {
         let mut select = Select::all(kind);
-        select.filter_by_labels(&LabelSelector::parse(label).expect("a selector"));
+        select
+            .filter_by_labels(&LabelSelector::parse(label).expect("a selector"))
+            .expect("small enough");
         for column in order {
             select.order_by(column).expect("a column");
         }
@@ -177,7 +179,9 @@ async fn leads(store: &dyn MetadataStorage, mistakes: &mut Vec<String>) {
         ("tier=t1", "uid=u10000007", "t", true),
     ] {
         let mut select = Select::all(kind);
-        select.filter_by_labels(&LabelSelector::parse(label).expect("a selector"));
+        select
+            .filter_by_labels(&LabelSelector::parse(label).expect("a selector"))
+            .expect("small enough");
         select.filter_by(condition).expect("a condition");
         select.filter_by("delete_time is null").expect("a condition");
         select.limit(7);

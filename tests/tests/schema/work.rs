@@ -76,7 +76,9 @@ const FORMS: [Form; 26] = [
 impl Form {
     fn select(&self) -> Select {
         let mut select = Select::all(registry().find(MANY).expect("a kind"));
-        select.filter_by_labels(&LabelSelector::parse(self.labels).expect("a selector"));
+        select
+            .filter_by_labels(&LabelSelector::parse(self.labels).expect("a selector"))
+            .expect("small enough");
         for column in self.order {
             select.order_by(column).expect("a column");
         }

@@ -66,7 +66,9 @@ async fn each_change_is_told_with_what_it_replaced(backend: Backend) {
         .expect("updated");
     delete(&backend, "u2").await;
     let mut select = Select::all(&WIDGET);
-    select.filter_by_labels(&LabelSelector::parse("team=fraud").expect("a selector"));
+    select
+        .filter_by_labels(&LabelSelector::parse("team=fraud").expect("a selector"))
+        .expect("small enough");
     let request = DeleteCollection {
         select,
         everything: false,

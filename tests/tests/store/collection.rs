@@ -35,7 +35,9 @@ async fn fill(backend: &Backend) {
 
 fn selecting(labels: &str, fields: &str) -> Select {
     let mut select = Select::all(&WIDGET);
-    select.filter_by_labels(&LabelSelector::parse(labels).expect("a selector"));
+    select
+        .filter_by_labels(&LabelSelector::parse(labels).expect("a selector"))
+        .expect("small enough");
     select.filter_by_fields(fields).expect("a selector");
     select
 }

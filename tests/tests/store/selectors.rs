@@ -14,6 +14,7 @@ use super::widget::{WIDGET, at, soft_delete, widget};
 
 scenarios!(
     random_selectors_find_what_kubernetes_would_find,
+    numbers_of_labels_are_compared_as_kubernetes_does,
     fields_are_selected_as_kubernetes_does,
     conditions_compare_as_sql_does,
     what_is_typed_is_never_sql,
@@ -21,6 +22,19 @@ scenarios!(
 
 const KEYS: [&str; 4] = ["team", "a", "example.com/tier", "in"];
 const VALUES: [&str; 5] = ["", "a", "A", "in", "fraud-1"];
+
+/// What decimal integers may look like, and what may look like them.
+const NUMBERS: [&str; 9] = [
+    "7",
+    "007",
+    "8",
+    "70",
+    "9223372036854775807",
+    "9223372036854775808",
+    "7e1",
+    "7.5",
+    "",
+];
 
 /// One requirement, as it is meant and not as it is typed.
 struct Wanted {
@@ -107,8 +121,8 @@ async fn random_selectors_find_what_kubernetes_would_find(backend: Backend) {
             .map(|(uid, _)| uid.as_str())
             .collect();
         let mut select = Select::all(&WIDGET);
-        let selector = LabelSelector::parse(&text);
-        select.filter_by_labels(&selector.unwrap_or_else(|error| panic!("{text}: {error}")));
+        let selector = LabelSelector::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        select.filter_by_labels(&selector).expect("small enough");
         assert_eq!(
             found(&backend, &select).await,
             expected,
@@ -119,6 +133,41 @@ async fn random_selectors_find_what_kubernetes_would_find(backend: Backend) {
         matched += expected.len();
     }
     assert!(matched > 200, "the selectors find something: {matched}");
+}
+
+async fn numbers_of_labels_are_compared_as_kubernetes_does(backend: Backend) {
+    let labelled = |(number, value): (usize, &&str)| {
+        let uid = format!("u{number}");
+        widget(&uid, &uid, 1).label("rank", value).live()
+    };
+    let mut batch: Vec<_> = NUMBERS.iter().enumerate().map(labelled).collect();
+    batch.push(widget("none", "none", 1).live());
+    backend.write_all(&batch, at(0)).await;
+    for (text, expected) in [
+        ("rank>7", vec!["8", "70", "9223372036854775807"]),
+        ("rank>6", vec!["7", "007", "8", "70", "9223372036854775807"]),
+        ("rank<8", vec!["7", "007"]),
+        ("rank<007", vec![]),
+        ("rank>7,rank<70", vec!["8"]),
+        ("rank<9223372036854775807", vec!["7", "007", "8", "70"]),
+        ("rank>9223372036854775806", vec!["9223372036854775807"]),
+        ("rank>9223372036854775807", vec![]),
+        ("rank<0", vec![]),
+    ] {
+        let selector = LabelSelector::parse(text).expect("a selector");
+        let mut select = Select::all(&WIDGET);
+        select.filter_by_labels(&selector).expect("small enough");
+        let uids = NUMBERS.iter().enumerate().filter(|(_, value)| expected.contains(value));
+        let uids: Vec<String> = uids.map(|(number, _)| format!("u{number}")).collect();
+        assert_eq!(found(&backend, &select).await, uids, "{text}");
+        let matched = NUMBERS.iter().filter(|value| selector.matches(|_| Some(**value)));
+        assert_eq!(matched.count(), uids.len(), "SQL and the selector agree on {text}");
+        assert_eq!(
+            backend.store.count_selected(&select).await.expect("a number"),
+            uids.len() as u64,
+            "{text}"
+        );
+    }
 }
 
 /// The uids of the first page.

@@ -40,7 +40,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
 /// Of the crates that run kinds, which ones each may build on, without those of the tests: arrows run one way.
 const BUILT_ON: &[(&str, &[&str])] = &[
     ("crates/model", &["kindex-macros"]),
-    ("crates/query", &["kindex-model"]),
+    ("crates/query", &["kindex-kube-api", "kindex-model"]),
     ("crates/store", &["kindex-model", "kindex-query"]),
     ("crates/kube-api", &[]),
     ("crates/kube-client", &["kindex-model"]),

@@ -127,7 +127,7 @@ fn read(message: Vec<u8>) -> bool {
     };
     let mut select = Select::all(kind);
     if let Ok(labels) = LabelSelector::parse(&options.labels) {
-        select.filter_by_labels(&labels);
+        let _too_large = select.filter_by_labels(&labels);
     }
     let mut is_read = select.filter_by_fields(&options.fields).is_ok();
     if let Some(ext) = ext {

@@ -376,7 +376,8 @@ pub(super) fn select(kind: &'static Kind, options: &ListOptions) -> Result<Selec
     if let Some(namespace) = &options.namespace {
         select.in_namespace(namespace);
     }
-    select.filter_by_labels(&LabelSelector::parse(&options.labels).map_err(|error| bad(&error))?);
+    let labels = LabelSelector::parse(&options.labels).map_err(|error| bad(&error))?;
+    select.filter_by_labels(&labels).map_err(|error| bad(&error))?;
     select.filter_by_fields(&options.fields).map_err(|error| bad(&error))?;
     if options.include_deleted {
         let gone = "evicted_time is not null or delete_time is not null";

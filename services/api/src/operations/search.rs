@@ -86,7 +86,8 @@ fn select(kind: &'static Kind, which: &ListOptions, search: &Search) -> Result<S
     if let Some(namespace) = &which.namespace {
         select.in_namespace(namespace);
     }
-    select.filter_by_labels(&LabelSelector::parse(&which.labels).map_err(|error| bad(&error))?);
+    let labels = LabelSelector::parse(&which.labels).map_err(|error| bad(&error))?;
+    select.filter_by_labels(&labels).map_err(|error| bad(&error))?;
     select.filter_by_fields(&which.fields).map_err(|error| bad(&error))?;
     select
         .filter_by_operation(&search.condition)

@@ -14,17 +14,17 @@ pub(super) fn problems(resource: &Resource, object: &Value) -> Vec<FieldProblem>
     let mut found = Vec::new();
     check_name(resource, object, &mut found);
     for (key, value) in pairs(object, "labels") {
-        if let Some(problem) = names::qualified_name(key) {
+        for problem in names::qualified_name(key) {
             found.push(FieldProblem::invalid("metadata.labels", key, &problem));
         }
-        if let Some(problem) = names::label_value(value) {
+        for problem in names::label_value(value) {
             found.push(FieldProblem::invalid("metadata.labels", value, &problem));
         }
     }
     let mut bytes = 0;
     for (key, value) in pairs(object, "annotations") {
         bytes += key.len() + value.len();
-        if let Some(problem) = names::qualified_name(&key.to_lowercase()) {
+        for problem in names::qualified_name(&key.to_lowercase()) {
             found.push(FieldProblem::invalid("metadata.annotations", key, &problem));
         }
     }
@@ -32,7 +32,7 @@ pub(super) fn problems(resource: &Resource, object: &Value) -> Vec<FieldProblem>
         found.push(FieldProblem::too_long("metadata.annotations", ANNOTATIONS_MAX_BYTES));
     }
     for finalizer in meta::finalizers(object) {
-        if let Some(problem) = names::qualified_name(finalizer) {
+        for problem in names::qualified_name(finalizer) {
             found.push(FieldProblem::invalid("metadata.finalizers", finalizer, &problem));
         }
     }

@@ -160,7 +160,8 @@ pub(super) fn selected(resource: &Resource, query: &ListQuery, revision: &Revisi
     }
     let shown: Shown<'_> = shown(resource, revision).map_err(|error| store_failed(&error))?;
     let object = shown.value().map_err(|error| store_failed(&error))?;
-    Ok(query.labels.matches(&object["metadata"]["labels"]) && query.fields.matches(|field| field_text(object, field)))
+    Ok(query.labels.matches_json(&object["metadata"]["labels"])
+        && query.fields.matches(|field| field_text(object, field)))
 }
 
 fn check_fields(resource: &Resource, query: &ListQuery) -> Result<(), Status> {

@@ -192,7 +192,7 @@ impl Filter {
 
     /// Whether the watch sees an object of its namespace.
     pub(super) fn sees(&self, object: &Value) -> bool {
-        self.fields.matches(|field| text_at(object, field)) && self.labels.matches(&object["metadata"]["labels"])
+        self.fields.matches(|field| text_at(object, field)) && self.labels.matches_json(&object["metadata"]["labels"])
     }
 
     /// The event by which the watch learns of a change; none where it saw nothing of the object, and sees nothing.
@@ -207,7 +207,11 @@ impl Filter {
         // An object keeps its name and namespace. What its other fields were before is not known: the watch may have
         // seen it, and to be told of the end of an object that one never saw does no harm.
         let was_named = self.named.matches(|field| text_at(&object, field));
-        let was_seen = was_named && moved.before.iter().any(|labels| self.labels.matches(&json!(labels)));
+        let was_seen = was_named
+            && moved
+                .before
+                .iter()
+                .any(|labels| self.labels.matches_json(&json!(labels)));
         let is_there = moved.row.life == Life::Evicted && moved.successor.is_none();
         let r#type = match (was_seen, is_there && self.sees(&object)) {
             (false, false) => return Ok(None),

@@ -1,8 +1,10 @@
 //! The grammar of label selectors, and the server's words for what is outside it.
 
+use serde_json::json;
+
 use super::*;
 
-fn parsed(text: &str) -> Vec<(String, Test)> {
+fn read(text: &str) -> Vec<(String, Test)> {
     let selector = LabelSelector::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let requirements = selector.requirements.into_iter();
     requirements
@@ -42,13 +44,16 @@ fn each_form_is_read() {
         ("a", Test::Exists),
         ("!a", Test::DoesNotExist),
         ("! a", Test::DoesNotExist),
+        ("a>1", Test::GreaterThan(1)),
+        ("a > 007", Test::GreaterThan(7)),
+        ("a<9223372036854775807", Test::LessThan(i64::MAX)),
     ] {
-        assert_eq!(parsed(text), [("a".to_owned(), test)], "{text}");
+        assert_eq!(read(text), [("a".to_owned(), test)], "{text}");
     }
-    assert_eq!(parsed(""), []);
-    assert_eq!(parsed(" "), []);
-    assert_eq!(parsed("in in (in)"), [("in".to_owned(), is(&["in"]))]);
-    let keys: Vec<String> = parsed("team in (a,b),!old,x/y=,z")
+    assert_eq!(read(""), []);
+    assert_eq!(read(" "), []);
+    assert_eq!(read("in in (in)"), [("in".to_owned(), is(&["in"]))]);
+    let keys: Vec<String> = read("team in (a,b),!old,x/y=,z")
         .into_iter()
         .map(|(key, _)| key)
         .collect();
@@ -112,8 +117,20 @@ fn keys_and_values_that_no_label_can_have_are_refused() {
     assert!(refused("a in (ok,-b)").starts_with(words));
     let both = refused("a in (-b,-c)");
     assert!(both.contains(": [values[0][a]: ") && both.contains(", values[1][a]: ") && both.ends_with(']'));
-    assert!(refused(&format!("a={}", "v".repeat(64))).ends_with("must be no more than 63 characters"));
-    assert!(refused("a>1").contains("'>' compares labels as numbers"));
+    assert!(refused(&format!("a={}", "v".repeat(64))).ends_with("must be no more than 63 bytes"));
+    let number = |text: &str| {
+        format!(
+            "unable to parse requirement: values[0]: Invalid value: {text:?}: for 'Gt', 'Lt' operators, the value must be an integer"
+        )
+    };
+    for text in ["", "x", "1.5", "9223372036854775808"] {
+        assert_eq!(refused(&format!("a>{text}")), number(text));
+        assert_eq!(refused(&format!("a<{text}")), number(text));
+    }
+    // An integer with a sign is one, and is no value of a label.
+    let words = "unable to parse requirement: values[0][a]: Invalid value: \"-1\": a valid label must be";
+    assert!(refused("a>-1").starts_with(words));
+    assert!(refused("a<=1").ends_with("found '=', expected: identifier"));
 }
 
 #[test]
@@ -134,24 +151,80 @@ fn no_text_of_a_selector_is_ever_more_than_a_key_or_a_value() {
 }
 
 #[test]
-fn labels_match_as_in_kubernetes() {
-    let labels = BTreeMap::from([
-        ("team".to_owned(), "risk".to_owned()),
-        ("old".to_owned(), String::new()),
-    ]);
-    for (text, matches) in [
+fn each_operator_decides_as_kubernetes_does() {
+    let labels = [
+        ("app", "web"),
+        ("tier", ""),
+        ("rank", "7"),
+        ("zeros", "007"),
+        ("long", "9223372036854775808"),
+    ];
+    for (text, is_selected) in [
         ("", true),
-        ("team=risk", true),
-        ("team in (fraud,risk),old", true),
-        ("team!=fraud,new!=x,!new", true),
-        ("new notin (x)", true),
-        ("old=", true),
-        ("team=fraud", false),
-        ("team=risk,new", false),
-        ("!old", false),
-        ("team notin (risk)", false),
+        ("app=web", true),
+        ("app==web", true),
+        ("app = web , rank", true),
+        ("app!=web", false),
+        ("other!=x", true),
+        ("app!=db,other!=x,!other", true),
+        ("app in (db, web)", true),
+        ("app in (db,web),tier", true),
+        ("app in (db)", false),
+        ("app notin (db)", true),
+        ("other notin (db)", true),
+        ("app notin (web)", false),
+        ("app", true),
+        ("!app", false),
+        ("!other", true),
+        ("app=web,other", false),
+        ("tier=", true),
+        ("tier=,app", true),
+        ("tier in (,)", true),
+        ("rank>6", true),
+        ("rank>7", false),
+        ("rank<8", true),
+        ("rank<7", false),
+        ("zeros>6,zeros<8", true),
+        // Neither is what is beyond 64 bits above or below anything.
+        ("long>1", false),
+        ("long<1", false),
+        ("app>1", false),
+        ("app<1", false),
+        ("tier<1", false),
+        ("other<1", false),
+        ("in=x", false),
     ] {
-        let selector = LabelSelector::parse(text).expect(text);
-        assert_eq!(selector.matches(&labels), matches, "{text}");
+        let selector = LabelSelector::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let value_of = |key: &str| labels.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
+        assert_eq!(selector.matches(value_of), is_selected, "{text}");
+    }
+    let absent = LabelSelector::parse("!a").unwrap();
+    assert!(absent.matches(|_| None) && absent.matches_json(&Value::Null));
+    assert!(!absent.matches_json(&json!({"a": "b"})));
+}
+
+#[test]
+fn a_selector_has_so_many_terms_and_values_at_most() {
+    let terms = |count: usize| vec!["a!=b"; count].join(",");
+    let values = |count: usize| format!("a in ({})", vec!["b"; count].join(","));
+    for text in [terms(TERMS_MAX), values(VALUES_MAX)] {
+        assert!(LabelSelector::parse(&text).is_ok());
+    }
+    for text in [
+        terms(TERMS_MAX + 1),
+        values(VALUES_MAX + 1),
+        terms(100_000),
+        values(100_000),
+    ] {
+        assert_eq!(LabelSelector::parse(&text), Err(SelectorError::TooMany));
+    }
+}
+
+#[test]
+fn what_is_outside_the_grammar_is_refused() {
+    for selector in [
+        "a=b=c", "a in b", "a in (b", "=x", ",a", "a,", "a b", "a>x", "a(b)", "-a=b", "a=b!", "()", "a in ()",
+    ] {
+        assert!(LabelSelector::parse(selector).is_err(), "{selector}");
     }
 }
