@@ -20,13 +20,6 @@ const AGAINST_THE_ORDER: &[(&str, &str, &str)] = &[
     ("runtime/src/controller/mod.rs", "intake", "listing"),
     ("runtime/src/controller/mod.rs", "intake", "restoration"),
     ("runtime/src/controller/mod.rs", "intake", "sweep"),
-    ("services/api/src/grpc/mod.rs", "call", "list"),
-    ("services/api/src/operations/mod.rs", "cluster", "rights"),
-    ("services/api/src/operations/mod.rs", "create", "rights"),
-    ("services/api/src/operations/mod.rs", "edit", "update"),
-    ("services/api/src/operations/mod.rs", "list", "token"),
-    ("services/api/src/operations/mod.rs", "rights", "update"),
-    ("services/cluster/src/rest/mod.rs", "list", "watch"),
     ("tests/sim/src/lib.rs", "memory", "checks"),
 ];
 

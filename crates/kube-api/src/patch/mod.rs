@@ -13,7 +13,7 @@ use crate::status::Status;
 pub use crate::size::{OBJECT_BYTES_MAX, text_bytes};
 pub use json::{COPIED_BYTES_MAX, DEPTH_MAX, OPERATIONS_MAX, PatchRefusal, apply as apply_json};
 
-/// The kinds of patches, by content type.
+/// The languages of patches, by content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchType {
     /// RFC 6902.
@@ -27,15 +27,24 @@ pub enum PatchType {
 }
 
 impl PatchType {
+    const ALL: [(Self, &'static str); 4] = [
+        (Self::Json, "application/json-patch+json"),
+        (Self::Merge, "application/merge-patch+json"),
+        (Self::Strategic, "application/strategic-merge-patch+json"),
+        (Self::Apply, "application/apply-patch+yaml"),
+    ];
+
     /// The type that a Content-Type header names.
     pub fn from_content_type(content_type: &str) -> Option<Self> {
-        match content_type.split(';').next().unwrap_or_default().trim() {
-            "application/json-patch+json" => Some(Self::Json),
-            "application/merge-patch+json" => Some(Self::Merge),
-            "application/strategic-merge-patch+json" => Some(Self::Strategic),
-            "application/apply-patch+yaml" => Some(Self::Apply),
-            _ => None,
-        }
+        let media = content_type.split(';').next().unwrap_or_default().trim();
+        let found = Self::ALL.into_iter().find(|(_, known)| *known == media);
+        found.map(|(patch_type, _)| patch_type)
+    }
+
+    /// What a Content-Type header calls it.
+    pub fn media_type(self) -> &'static str {
+        let known = Self::ALL.iter().find(|(patch_type, _)| *patch_type == self);
+        known.map_or("", |(_, media)| media)
     }
 }
 

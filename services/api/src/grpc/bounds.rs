@@ -11,7 +11,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::message::{Criterion, CriterionOperation, ListOptions, ListOptionsExt, ListRequest, OrderBy};
-use super::{call, condition, list};
+use super::{condition, list, reply};
 
 const RUNS: u64 = 300;
 /// What may be held for each byte of a message: two of them make an empty part of a hundred.
@@ -116,7 +116,7 @@ fn request(random: &mut StdRng) -> Vec<u8> {
 /// As far as a list goes before SQL is asked.
 fn read(message: Vec<u8>) -> bool {
     let kind = &list::tests::KIND;
-    let Ok(request) = call::decode::<ListRequest>(message.into()) else {
+    let Ok(request) = reply::decode::<ListRequest>(message.into()) else {
         return false;
     };
     let Ok(options) = list::options(kind, &request.namespace, request.options.as_ref()) else {

@@ -3,25 +3,18 @@
 use bytes::Bytes;
 use kindex_model::kind::Kind;
 use prost::Message;
-use serde_json::Value;
 
 use super::message::{
     self, CreateRequest, DeleteCollectionRequest, DeleteRequest, GetRequest, ObjectResponse, UpdateRequest,
 };
 use super::method::{Method, Verb};
 use super::past::Past;
+use super::reply::{Reply, decode};
 use super::status::{Violation, invalid};
 use super::{list, object};
 use crate::operations::{
     Answer, Caller, DeleteOptions, GetOptions, ListOptions, Operations, Part, Preconditions, Refusal, WriteOptions,
 };
-
-/// A message, and what its reader should know.
-#[derive(Default)]
-pub(super) struct Reply {
-    pub(super) message: Vec<u8>,
-    pub(super) warnings: Vec<String>,
-}
 
 /// Answers one request.
 pub(super) async fn answer(
@@ -45,14 +38,6 @@ pub(super) async fn answer(
         Verb::DeleteCollection => call.clear(decode(request)?).await,
         Verb::List | Verb::Watch => list::list(operations, caller, method.kind, decode(request)?, past).await,
     }
-}
-
-/// A message of a request.
-///
-/// # Errors
-/// `INVALID_ARGUMENT` for bytes that are none.
-pub(super) fn decode<M: Message + Default>(request: Bytes) -> Result<M, Refusal> {
-    M::decode(request).map_err(|error| invalid(&[Violation::new("", format!("the request cannot be read: {error}"))]))
 }
 
 struct Call<'a> {
@@ -193,9 +178,4 @@ fn delete_options(options: Option<message::DeleteOptions>) -> Result<DeleteOptio
         dry_run: Some(options.dry_run).filter(|stages| !stages.is_empty()),
         grace_period_seconds: options.grace_period_seconds,
     })
-}
-
-/// A text of JSON as a value; what the cluster or SQL sent is always some.
-pub(super) fn parsed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_default()
 }

@@ -5,11 +5,11 @@ use kindex_model::kind::{Kind, Scope};
 use kindex_model::wire::{ListMeta, TypeMeta};
 use prost::Message;
 
-use super::call::{Reply, parsed};
 use super::condition::{self, Ext};
 use super::message::{self, ListRequest, ListResponse, ObjectList};
 use super::object;
 use super::past::Past;
+use super::reply::{Reply, parsed};
 use super::status::{Violation, invalid};
 use crate::operations::{Caller, ListOptions, Listed, Operations, Refusal};
 

@@ -18,9 +18,11 @@ mod object;
 
 mod past;
 
-mod call;
+mod reply;
 
 mod list;
+
+mod call;
 
 mod watch;
 
@@ -43,7 +45,6 @@ use tonic::server::{Grpc, NamedService};
 use tonic::{Code, Status};
 use tower::{Service, ServiceExt, service_fn};
 
-use call::Reply;
 use codec::Whole;
 
 use crate::figures::Deed;
@@ -53,6 +54,7 @@ use crate::watched::watched;
 pub(crate) use deadline::Deadline;
 use method::{Method, Methods, Verb};
 use past::Past;
+use reply::Reply;
 
 /// The largest message that is read: as much as Kubernetes reads of an object.
 const MESSAGE_MAX_BYTES: usize = 3 * 1024 * 1024;

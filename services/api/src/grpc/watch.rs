@@ -12,11 +12,11 @@ use prost::Message;
 use serde_json::Value;
 use tonic::Status;
 
-use super::call::{decode, parsed};
 use super::deadline::Deadline;
 use super::list;
 use super::message::{WatchRequest, WatchResponse};
 use super::object;
+use super::reply::{decode, parsed};
 use super::status::{self, Violation, invalid};
 use crate::operations::{Caller, Event, Operations, Refusal, WatchOptions};
 

@@ -19,6 +19,15 @@ pub struct User {
     pub extra: String,
 }
 
+/// With whose rights the server acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RightsOf {
+    /// Its own: everybody who reaches it may do what it may do.
+    Server,
+    /// Each caller's.
+    Caller,
+}
+
 /// The identity with which a request came.
 #[derive(Clone, Default)]
 pub struct Caller {

@@ -7,39 +7,7 @@ use kindex_model::kind::Kind;
 use super::cluster::Call;
 use super::objects::{Head, with_finalizer};
 use super::rights::Wanted;
-use super::{Answer, Caller, Operations, Place, Refusal, collection};
-
-/// How something is written; all of it is the cluster's to understand.
-#[derive(Clone, Debug, Default)]
-pub struct WriteOptions {
-    /// Leave no trace.
-    pub dry_run: bool,
-    /// Who owns the fields.
-    pub field_manager: Option<String>,
-    /// `Strict`, `Warn` or `Ignore`.
-    pub field_validation: Option<String>,
-    /// Server-side apply takes fields from other managers.
-    pub force: bool,
-}
-
-impl WriteOptions {
-    pub(super) fn query(&self) -> Vec<(&'static str, String)> {
-        let mut query = Vec::new();
-        if self.dry_run {
-            query.push(("dryRun", "All".to_owned()));
-        }
-        if let Some(manager) = &self.field_manager {
-            query.push(("fieldManager", manager.clone()));
-        }
-        if let Some(validation) = &self.field_validation {
-            query.push(("fieldValidation", validation.clone()));
-        }
-        if self.force {
-            query.push(("force", "true".to_owned()));
-        }
-        query
-    }
-}
+use super::{Answer, Caller, Operations, Place, Refusal, WriteOptions, collection};
 
 impl Operations {
     /// Creates an object from its JSON text.

@@ -3,14 +3,13 @@
 
 use bytes::Bytes;
 use http::Method;
-use kindex_kube_api::patch::{self, OBJECT_BYTES_MAX, PatchRefusal};
+use kindex_kube_api::patch::{self, OBJECT_BYTES_MAX, PatchRefusal, PatchType};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 use serde_json::{Map, Value, json};
 
 use super::cluster::Call;
-use super::update::{Part, PatchType};
-use super::{Answer, Caller, Operations, Place, Reason, Refusal, WriteOptions, collection, refusal, stored};
+use super::{Answer, Caller, Operations, Part, Place, Reason, Refusal, WriteOptions, collection, refusal, stored};
 
 /// What of the metadata is a client's to change.
 const CHANGEABLE: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];

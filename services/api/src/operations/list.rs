@@ -18,36 +18,13 @@ use super::objects::Head;
 use super::rights::Wanted;
 use super::snapshot::{Moment, UIDS_MAX};
 use super::token::{Next, Token};
-use super::{Answer, Caller, Operations, Refusal, collection, refusal, stored, version_of_cluster};
+use super::{Answer, Caller, ListOptions, Operations, Refusal, collection, refusal, stored, version_of_cluster};
 
 /// What left the cluster less than this before a list began is looked for in the list's own version of the cluster:
 /// clocks differ, and a commit takes its time.
 const MARGIN: SignedDuration = SignedDuration::from_mins(1);
 /// How many are looked for one by one, at once. For more of them in a page the cluster's list is read as a whole.
 const LOOKUPS: usize = 8;
-
-/// Which objects are listed.
-#[derive(Clone, Debug, Default)]
-pub struct ListOptions {
-    /// One namespace, or all.
-    pub namespace: Option<String>,
-    /// A label selector.
-    pub labels: String,
-    /// A field selector.
-    pub fields: String,
-    /// Most objects of the page; 0 means [`Sizes::page`](super::Sizes::page).
-    pub limit: u32,
-    /// From the page before; empty for the first.
-    pub continue_token: String,
-    /// Deleted objects too.
-    pub include_deleted: bool,
-    /// As it was at this moment, of a kind that keeps its history.
-    pub at: Option<Timestamp>,
-    /// As Kubernetes has it.
-    pub resource_version: String,
-    /// As Kubernetes has it.
-    pub resource_version_match: String,
-}
 
 /// A page of a list.
 #[derive(Clone, Debug)]

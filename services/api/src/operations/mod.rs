@@ -15,19 +15,21 @@ mod stored;
 
 mod cluster;
 
+mod options;
+
+mod rights;
+
 mod create;
 
 mod edit;
-
-mod rights;
 
 mod update;
 
 mod get;
 
-mod list;
-
 mod token;
+
+mod list;
 
 mod remove;
 
@@ -56,17 +58,15 @@ use watch::Feed;
 
 use crate::figures::{Figures, TurnedAway};
 
-pub use caller::{Caller, Impersonation, User};
+pub use caller::{Caller, Impersonation, RightsOf, User};
 pub use cluster::Relayed;
-pub use create::WriteOptions;
 pub use get::GetOptions;
-pub use list::{ListOptions, Listed};
+pub use list::Listed;
+pub use options::{ListOptions, Part, WriteOptions};
 pub use refusal::{Details, Reason, Refusal};
 pub use remove::{DeleteOptions, Preconditions};
-pub use rights::RightsOf;
 pub use search::Search;
 pub use sizes::Sizes;
-pub use update::{Part, PatchType};
 pub use watch::{Event, Events, Pace, WatchOptions};
 
 /// Where an object is, or is to be.

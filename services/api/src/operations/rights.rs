@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::cluster::{Call, Upstream};
-use super::update::Part;
-use super::{Caller, Impersonation, Place, Reason, Refusal, User};
+use super::{Caller, Impersonation, Part, Place, Reason, Refusal, RightsOf, User};
 
 /// How long the cluster's word counts.
 const WORD_COUNTS: Duration = Duration::from_secs(10);
@@ -29,15 +28,6 @@ const ACCOUNT: &str = "system:serviceaccount:";
 const ACCOUNTS: &str = "system:serviceaccounts";
 /// The group that everybody is in who is somebody.
 const AUTHENTICATED: &str = "system:authenticated";
-
-/// With whose rights the server acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RightsOf {
-    /// Its own: everybody who reaches it may do what it may do.
-    Server,
-    /// Each caller's.
-    Caller,
-}
 
 /// What somebody wants to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -3,73 +3,14 @@
 
 use bytes::Bytes;
 use http::Method;
+use kindex_kube_api::patch::PatchType;
 use serde_json::Value;
 
 use super::cluster::Call;
 use super::edit::Edit;
 use super::objects::{Head, with_finalizer};
 use super::rights::Wanted;
-use super::{Answer, Caller, Operations, Place, Reason, Refusal, WriteOptions};
-
-/// Which part of an object is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// All but the status.
-    Main,
-    /// The status.
-    Status,
-}
-
-impl Part {
-    pub(super) fn path(self, place: &Place<'_>) -> String {
-        match self {
-            Self::Main => place.path(),
-            Self::Status => format!("{}/status", place.path()),
-        }
-    }
-}
-
-/// The languages of patches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchType {
-    /// RFC 6902.
-    Json,
-    /// RFC 7386.
-    Merge,
-    /// Kubernetes' own, which custom resources do not take.
-    Strategic,
-    /// Server-side apply.
-    Apply,
-}
-
-impl PatchType {
-    const ALL: [(Self, &'static str); 4] = [
-        (Self::Json, "application/json-patch+json"),
-        (Self::Merge, "application/merge-patch+json"),
-        (Self::Strategic, "application/strategic-merge-patch+json"),
-        (Self::Apply, "application/apply-patch+yaml"),
-    ];
-
-    /// That of a media type.
-    ///
-    /// # Errors
-    /// 415 for any other.
-    pub fn from_media_type(media: &str) -> Result<Self, Refusal> {
-        let found = Self::ALL.into_iter().find(|(_, known)| *known == media);
-        found.map(|(patch_type, _)| patch_type).ok_or_else(|| {
-            Refusal::new(
-                Reason::UnsupportedMediaType,
-                "the body of the request was in an unknown format - accepted media types include: \
-                 application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
-            )
-        })
-    }
-
-    fn media_type(self) -> &'static str {
-        let known = Self::ALL.iter().find(|(patch_type, _)| *patch_type == self);
-        known.map_or("", |(_, media)| media)
-    }
-}
+use super::{Answer, Caller, Operations, Part, Place, Reason, Refusal, WriteOptions};
 
 fn wanted<'a>(verb: &'static str, place: &Place<'a>, part: Part) -> Wanted<'a> {
     Wanted {

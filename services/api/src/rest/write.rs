@@ -3,15 +3,17 @@
 use std::borrow::Cow;
 
 use axum::response::Response;
+use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Subresource;
 use kindex_model::kind::Scope;
 use serde_json::{Value, json};
 
 use super::read::{self, form};
 use super::{Asked, Rest};
-use crate::operations::{DeleteOptions, Part, PatchType, Reason, Refusal, WriteOptions};
+use crate::operations::{DeleteOptions, Part, Reason, Refusal, WriteOptions};
 
 const OBJECT_TYPES: &str = "application/json, application/yaml";
+const PATCH_TYPES: &str = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
 
 pub(super) async fn create(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
     if asked.kind.scope == Scope::Namespaced && asked.path.namespace.is_none() {
@@ -35,7 +37,12 @@ pub(super) async fn update(rest: &Rest, asked: &Asked, name: &str) -> Result<Res
 }
 
 pub(super) async fn patch(rest: &Rest, asked: &Asked, name: &str) -> Result<Response, Refusal> {
-    let patch_type = PatchType::from_media_type(&asked.head.content_type)?;
+    let patch_type = PatchType::from_content_type(&asked.head.content_type).ok_or_else(|| {
+        Refusal::new(
+            Reason::UnsupportedMediaType,
+            format!("the body of the request was in an unknown format - accepted media types include: {PATCH_TYPES}"),
+        )
+    })?;
     let options = options(asked)?;
     let (operations, place) = (&rest.operations, asked.place(name));
     let answer = operations

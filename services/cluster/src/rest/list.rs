@@ -1,4 +1,4 @@
-//! Lists, whole and in pages, and the door to watches.
+//! Lists, whole and in pages, and what their parameters and those of watches ask for.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use kindex_kube_api::status::{FieldProblem, Status};
 use serde::{Deserialize, Serialize};
 
 use super::render::{self, ListMeta};
-use super::{Call, Reply, bad_version, refused, watch};
+use super::{Call, Reply, bad_version, refused};
 use crate::mutate::store_failed;
 use crate::resource::{Nature, Resource, Shown, shown};
 use crate::store::{Page, PageRequest, Revision, StoreError};
@@ -40,8 +40,8 @@ impl Token {
     }
 }
 
-/// `GET` of a collection.
-pub(super) async fn list_or_watch(call: &Call<'_>) -> Result<Reply, Status> {
+/// What the parameters of a list or a watch ask for.
+pub(super) fn query(call: &Call<'_>) -> Result<ListQuery, Status> {
     if call.request.query.is_on("watch") {
         call.request.query.version().map_err(|error| bad_version(&error))?;
     }
@@ -52,10 +52,12 @@ pub(super) async fn list_or_watch(call: &Call<'_>) -> Result<Reply, Status> {
         .map_err(|error| refused("ListOptions", &error))?;
     check_fields(call.resource, &query)?;
     check_versions(call, &query)?;
-    if query.watch {
-        return watch::watch(call, query).await;
-    }
-    let (found, meta) = matching(call, &query).await?;
+    Ok(query)
+}
+
+/// `GET` of a collection.
+pub(super) async fn list(call: &Call<'_>, query: &ListQuery) -> Result<Reply, Status> {
+    let (found, meta) = matching(call, query).await?;
     let objects = found
         .iter()
         .map(|revision| shown(call.resource, revision))

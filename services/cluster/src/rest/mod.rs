@@ -98,7 +98,7 @@ pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, 
         return review::answer(&call);
     }
     let reply = match (&request.method, &path.name, path.subresource) {
-        (&Method::GET, None, None) => list::list_or_watch(&call).await,
+        (&Method::GET, None, None) => list_or_watch(&call).await,
         (&Method::GET, Some(name), _) => get(&call, name).await,
         (&Method::POST, None, None) => write::post(&call).await,
         (&Method::PUT, Some(name), _) => write::put(&call, name).await,
@@ -203,6 +203,14 @@ fn refused(options: &str, error: &QueryError) -> Status {
 fn bad_version(error: &QueryError) -> Status {
     let text = error.to_string();
     Status::unexplained(text.trim_start_matches("invalid resource version: "))
+}
+
+async fn list_or_watch(call: &Call<'_>) -> Result<Reply, Status> {
+    let query = list::query(call)?;
+    if query.watch {
+        return watch::watch(call, query).await;
+    }
+    list::list(call, &query).await
 }
 
 async fn get(call: &Call<'_>, name: &str) -> Result<Reply, Status> {

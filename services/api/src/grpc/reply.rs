@@ -1,0 +1,28 @@
+//! Messages of requests as they come, and of answers as they go. Refuses to know what a call does.
+
+use bytes::Bytes;
+use prost::Message;
+use serde_json::Value;
+
+use super::status::{Violation, invalid};
+use crate::operations::Refusal;
+
+/// A message, and what its reader should know.
+#[derive(Default)]
+pub(super) struct Reply {
+    pub(super) message: Vec<u8>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// A message of a request.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for bytes that are none.
+pub(super) fn decode<M: Message + Default>(request: Bytes) -> Result<M, Refusal> {
+    M::decode(request).map_err(|error| invalid(&[Violation::new("", format!("the request cannot be read: {error}"))]))
+}
+
+/// A text of JSON as a value; what the cluster or SQL sent is always some.
+pub(super) fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
