@@ -12,7 +12,6 @@ use kindex_api::server::{self, FrontProxy, Limits, Tls};
 use kindex_model::kind::Registry;
 use kindex_serve::watches::WatchLimits;
 use kindex_store::database_gauges::DatabaseGauges;
-use kindex_store::{Calls, Outage};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -158,7 +157,7 @@ impl Readiness {
 impl Health for Readiness {
     fn not_ready(&self) -> Vec<String> {
         let stalled = match &self.rows {
-            Rows::Stored(store) => store.calls().and_then(Calls::stalled),
+            Rows::Stored(store) => store.calls().stalled(),
             Rows::Off(_) => None,
         };
         let found = self.reasons.read().unwrap_or_else(PoisonError::into_inner);
@@ -206,7 +205,7 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
     };
     let figures = prometheus::Registry::new();
     if let Rows::Stored(store) = &rows {
-        store.outage().into_iter().for_each(Outage::tell);
+        store.outage().tell();
         let shown = figures.register(Box::new(DatabaseGauges::new(store.clone())));
         shown.expect("nothing is registered yet");
     }

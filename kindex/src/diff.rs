@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kindex_codegen::diag::Style;
 use kindex_model::kind::Registry;
 use kindex_query::Stored;
-use kindex_store::{AsOf, MetadataStorage, Past};
+use kindex_store::{AsOf, History, MetadataStorage, Past};
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -50,7 +50,7 @@ pub(crate) async fn run(registry: &Registry, args: &DiffArgs, store: &dyn Metada
 struct Sides<'a> {
     target: Target<'a>,
     row: &'a Stored,
-    store: &'a dyn MetadataStorage,
+    store: &'a dyn History,
 }
 
 impl Sides<'_> {

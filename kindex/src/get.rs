@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::Uid;
 use kindex_query::{LabelSelector, Reach, Select, Stored};
-use kindex_store::{AsOf, ListAt, MetadataStorage};
+use kindex_store::{AsOf, History, ListAt, MetadataStorage, Objects};
 
 use crate::cli::{AnswerArgs, GetArgs};
 use crate::error::{CommandError, CommandResult, chain};
@@ -55,7 +55,7 @@ pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn Metadat
 }
 
 /// The objects that were there at a moment. Conditions are about the present, and so is every key.
-async fn list_at(kind: &'static Kind, args: &GetArgs, time: Timestamp, store: &dyn MetadataStorage) -> CommandResult {
+async fn list_at(kind: &'static Kind, args: &GetArgs, time: Timestamp, store: &dyn History) -> CommandResult {
     let answer = &args.answer;
     if !args.filter.is_empty() || args.deleted || answer.count || answer.explain {
         return Err(
@@ -73,7 +73,7 @@ async fn list_at(kind: &'static Kind, args: &GetArgs, time: Timestamp, store: &d
 }
 
 /// The object of a uid; says on stderr what has become of one whose name another object took.
-async fn by_uid(kind: &'static Kind, uid: &Uid, store: &dyn MetadataStorage) -> CommandResult<Stored> {
+async fn by_uid(kind: &'static Kind, uid: &Uid, store: &dyn Objects) -> CommandResult<Stored> {
     let found = store.get_by_id(kind, uid).await.map_err(|error| failed(&error))?;
     let row = found.ok_or_else(|| CommandError::failure(format_args!("{} with uid {uid}: not stored", kind.name)))?;
     if let (Some(by), Some(time)) = (&row.replaced_by, row.delete_time) {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kindex_model::kind::Registry;
 use kindex_model::object::Uid;
 use kindex_query::Stored;
-use kindex_store::{MetadataStorage, Past};
+use kindex_store::{History, MetadataStorage, Past, RowsOfName};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ pub(crate) fn named<'a>(registry: &Registry, args: &'a ObjectArgs) -> CommandRes
 }
 
 /// All rows of a name.
-pub(crate) async fn incarnations(target: &Target<'_>, store: &dyn MetadataStorage) -> CommandResult<Vec<Stored>> {
+pub(crate) async fn incarnations(target: &Target<'_>, store: &dyn RowsOfName) -> CommandResult<Vec<Stored>> {
     let rows = store.incarnations(target.kind, target.namespace, target.name).await;
     rows.map_err(|error| unanswered(&error))
 }
@@ -71,7 +71,7 @@ async fn versions(
     target: &Target<'_>,
     row: &Stored,
     limit: u32,
-    store: &dyn MetadataStorage,
+    store: &dyn History,
 ) -> CommandResult<Vec<Past>> {
     let uid: &Uid = &row.object.metadata.uid;
     let kept = store.history(target.kind, uid, None, limit).await;

@@ -4,7 +4,7 @@
 use kindex_maintenance::patience::{Patience, patiently};
 use kindex_maintenance::quarantine::{Retried, retry};
 use kindex_model::kind::{Kind, Registry};
-use kindex_store::{MetadataStorage, Quarantined};
+use kindex_store::{QuarantineRecords, Quarantined};
 use serde::Serialize;
 
 use crate::cli::{DropArgs, Form, QuarantineCommand, RecordsArgs};
@@ -80,7 +80,7 @@ fn failed(error: &dyn std::error::Error) -> CommandError {
 }
 
 /// The records that are asked for; every uid that is named must have one.
-async fn records(registry: &Registry, args: &RecordsArgs, store: &dyn MetadataStorage) -> CommandResult<Vec<Record>> {
+async fn records(registry: &Registry, args: &RecordsArgs, store: &dyn QuarantineRecords) -> CommandResult<Vec<Record>> {
     let mut records = Vec::new();
     for kind in sides::kinds(registry, &args.kinds)? {
         records.extend(of_kind(kind, &args.uids, store, PAGE_ROWS).await?);
@@ -101,7 +101,7 @@ async fn records(registry: &Registry, args: &RecordsArgs, store: &dyn MetadataSt
 async fn of_kind(
     kind: &'static Kind,
     uids: &[String],
-    store: &dyn MetadataStorage,
+    store: &dyn QuarantineRecords,
     page_rows: u32,
 ) -> CommandResult<Vec<Record>> {
     let is_wanted = |record: &Quarantined| uids.is_empty() || uids.iter().any(|uid| **uid == *record.uid.0);
@@ -119,7 +119,7 @@ async fn of_kind(
 }
 
 /// The same for commands that change something: nothing is meant by silence.
-async fn chosen(registry: &Registry, args: &RecordsArgs, store: &dyn MetadataStorage) -> CommandResult<Vec<Record>> {
+async fn chosen(registry: &Registry, args: &RecordsArgs, store: &dyn QuarantineRecords) -> CommandResult<Vec<Record>> {
     if args.uids.is_empty() && !args.all {
         return Err(CommandError::usage("which objects?").hint("name their uids, or say --all"));
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::verify::Sides;
 use kindex_model::kind::{Kind, Registry};
-use kindex_store::{Address, Outage, PoolConfig};
+use kindex_store::{Address, PoolConfig};
 use tokio::time::timeout;
 
 use crate::cli::{SidesArgs, StoreArgs};
@@ -31,7 +31,7 @@ pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult
 pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> CommandResult<(Sides, Arc<KubeCluster>)> {
     let storage = store(registry, &args.store)?;
     // These commands go on through an outage, for a while.
-    storage.outage().into_iter().for_each(Outage::tell);
+    storage.outage().tell();
     let access = cluster(args).await?;
     if let Some(why) = silence(&access).await {
         let url = &access.config.cluster_url;

@@ -281,7 +281,7 @@ pub enum Output {
     SaveCheckpoint {
         /// The position, or a mark.
         position: ResourceVersion,
-        /// See [`MetadataStorage::save_checkpoint`](kindex_store::MetadataStorage::save_checkpoint).
+        /// See [`Checkpoints::save_checkpoint`](kindex_store::Checkpoints::save_checkpoint).
         known_mark: Option<ResourceVersion>,
     },
     /// Remove the record of an object that is stored now, unless it is of a newer version.

@@ -56,6 +56,16 @@ pub(super) fn quarantined() -> Statement {
     fixed("SELECT `uid`, `res_version`, `reason` FROM `kindex_quarantine` WHERE `kind` = ? ORDER BY `uid`")
 }
 
+/// Parameters: kind, the uid after which to begin, the limit.
+pub(super) fn quarantine_page(dialect: Dialect) -> Statement {
+    kept(format!(
+        "SELECT `uid`, `namespace`, `name`, `res_version`, `reason`, `attempts`, {}, {} FROM `kindex_quarantine` \
+         WHERE `kind` = ? AND `uid` > ? ORDER BY `uid` LIMIT ?",
+        dialect.time_text("first_time"),
+        dialect.time_text("last_time"),
+    ))
+}
+
 /// Parameters: kind, uid, the newest version whose record goes.
 pub(super) fn release_quarantine() -> Statement {
     fixed("DELETE FROM `kindex_quarantine` WHERE `kind` = ? AND `uid` = ? AND `res_version` <= ?")

@@ -11,7 +11,7 @@ use super::calls::Step;
 use super::changes::Told;
 use super::connections::{CONFLICTS_MAX, failure, pause};
 use super::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
-use super::rows::{param, res_version};
+use super::cells::{param, res_version};
 use super::select_sql::{Lead, page_of};
 use super::sql::{LIST_MAX, once};
 use super::sql_store::SqlStore;

@@ -7,11 +7,11 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{Gauge, GaugeVec, Opts};
 
-use crate::{Calls, MetadataStorage};
+use crate::Database;
 
 /// Shows one store.
 pub struct DatabaseGauges {
-    storage: Arc<dyn MetadataStorage>,
+    storage: Arc<dyn Database>,
     connections: GaugeVec,
     connections_max: Gauge,
     oldest_call: Gauge,
@@ -21,7 +21,7 @@ pub struct DatabaseGauges {
 
 impl DatabaseGauges {
     /// To be registered once a registry.
-    pub fn new(storage: Arc<dyn MetadataStorage>) -> Self {
+    pub fn new(storage: Arc<dyn Database>) -> Self {
         Self {
             storage,
             connections: vector(
@@ -43,9 +43,9 @@ impl DatabaseGauges {
     }
 
     fn update(&self) {
-        let oldest = self.storage.calls().map(Calls::oldest).unwrap_or_default();
+        let oldest = self.storage.calls().oldest();
         self.oldest_call.set(oldest.as_secs_f64());
-        let Some(pool) = self.storage.pool() else { return };
+        let pool = self.storage.pool();
         let used = pool.open.saturating_sub(pool.idle);
         for (state, connections) in [("used", used), ("idle", pool.idle)] {
             self.connections.with_label_values(&[state]).set(connections.into());

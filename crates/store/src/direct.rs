@@ -17,45 +17,10 @@ use super::connections::{CONFLICTS_MAX, failure, pause};
 use super::driver::{Driver, Fault, Param, Purpose, Raw, begin};
 use super::history::Keeping;
 use super::plan::{FoundRow, replacement};
-use super::rows::stored;
+use super::cells::stored;
 use super::sql_store::SqlStore;
 use super::write::{Batch, Work};
 use super::{RowWrite, StoreError};
-
-/// Why a row was not changed past the cluster.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DirectError {
-    /// There is no row of the uid.
-    #[error("is not stored")]
-    Missing,
-    /// The object was deleted.
-    #[error("was deleted at {0}: what is deleted does not change")]
-    Deleted(Timestamp),
-    /// The cluster has the object, and its next event would undo the change.
-    #[error("lives in the cluster: change it there, and SQL follows")]
-    Live,
-    /// Somebody changed the object since it was read.
-    #[error("has version {stored} by now, the change is one of version {given}: read it again and change that")]
-    Conflict {
-        /// What the caller read.
-        given: ResourceVersion,
-        /// What the row has.
-        stored: ResourceVersion,
-    },
-    /// A field that belongs to the object for life.
-    #[error("{field} may not change: it is {stored}, not {given}")]
-    Unchangeable {
-        /// Its path.
-        field: &'static str,
-        /// What the row has.
-        stored: String,
-        /// What the caller gave.
-        given: String,
-    },
-    /// There is no larger version.
-    #[error("has version {0}, after which there are none for changes in SQL: create the object anew")]
-    Exhausted(ResourceVersion),
-}
 
 /// The SQL store as the only place in which objects live that were evicted from the cluster.
 ///

@@ -10,7 +10,6 @@ use kindex_model::kind::ColumnType;
 use kindex_model::value::Value;
 use sqlx::{Connection, Database, Pool, SqlStr, Transaction};
 
-use super::PoolUse;
 use super::dialect::Dialect;
 use super::explained::PlanStep;
 
@@ -84,6 +83,17 @@ pub(super) enum Fault {
     Schema,
     /// The data does not fit.
     Refused,
+}
+
+/// The connections of a store at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolUse {
+    /// All that are open.
+    pub open: u32,
+    /// Those among them that nobody uses.
+    pub idle: u32,
+    /// Most that are opened.
+    pub max: u32,
 }
 
 impl PoolUse {

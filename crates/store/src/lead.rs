@@ -11,7 +11,7 @@ use super::StoreError;
 use super::connections::failure;
 use super::dialect::Dialect;
 use super::driver::{Cells, Driver, Param};
-use super::rows::param;
+use super::cells::param;
 use super::select_sql::Lead;
 use super::sql::kept;
 use super::sql_store::SqlStore;

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::StoreError;
 use super::driver::Cells;
-use super::rows::stored;
+use super::cells::stored;
 use super::select_sql::{self, OBJECT, REQUIRED};
 
 #[derive(Deserialize, Serialize)]

@@ -11,7 +11,7 @@ use super::connections::{Connections, failure};
 use super::driver::{Cells, Driver, Param, Statement};
 use super::history::packed;
 use super::history::sql::HistorySql;
-use super::rows::stored;
+use super::cells::stored;
 use super::sql;
 use super::sql_store::SqlStore;
 use super::{ListAt, StoreError, past_list};
@@ -52,9 +52,6 @@ pub enum AsOf {
 /// The SQL store as a memory of what was.
 #[async_trait]
 pub trait History: Send + Sync {
-    /// All rows of a name, deleted ones too: one that is not deleted first, then the newest.
-    async fn incarnations(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Vec<Stored>, StoreError>;
-
     /// The newest versions of an object, or those before one of them; the newest first.
     ///
     /// # Errors
@@ -83,14 +80,6 @@ pub trait History: Send + Sync {
 
 #[async_trait]
 impl<D: Driver> History for SqlStore<D> {
-    async fn incarnations(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Vec<Stored>, StoreError> {
-        let params = [namespace, name].map(sql::exact).concat();
-        let rows = self.connections.query(self.texts(kind).incarnations(), &params).await;
-        let rows = rows.map_err(|error| failure::<D>(kind.name, error))?;
-        let rows: Vec<Stored> = rows.iter().map(|row| stored(kind, row)).collect::<Result<_, _>>()?;
-        self.with_replaced(kind, rows).await
-    }
-
     async fn history(
         &self,
         kind: &Kind,

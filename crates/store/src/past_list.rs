@@ -12,7 +12,7 @@ use kindex_query::{Page, Stored};
 
 use super::driver::{Driver, Param};
 use super::past::{Past, Reader, newest_at, stood};
-use super::rows::{param, stored};
+use super::cells::{param, stored};
 use super::select_sql::Lead;
 use super::sql::{kept, padded};
 use super::sql_store::SqlStore;

@@ -10,7 +10,7 @@ use kindex_query::{Page, Reader as _, named_query};
 use super::connections::failure;
 use super::driver::{Cells, Driver, Param};
 use super::explained::Plan;
-use super::rows::param;
+use super::cells::param;
 use super::select_sql;
 use super::sql::once;
 use super::sql_store::SqlStore;

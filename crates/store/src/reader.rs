@@ -7,7 +7,7 @@ use kindex_query::{Page, Reader, Select, Stored};
 
 use super::connections::failure;
 use super::driver::{Driver, Param};
-use super::rows::{param, stored};
+use super::cells::{param, stored};
 use super::sql::{LIST_MAX, kept};
 use super::sql_store::SqlStore;
 use super::write::padded_pairs;

@@ -1,131 +1,90 @@
-//! Rows of the main table, read from cells and laid out as parameters. Knows the
-//! order of columns that `sql` writes, and nothing about when to write.
+//! The rows of a kind as the ingester reads and writes them.
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
-use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_model::projection::{ContentHash, Version, create_time};
-use kindex_model::value::Value;
-use kindex_query::{Life, Stored};
+use kindex_model::object::Uid;
 
-use super::driver::{Cells, Param};
-use super::plan::{FoundRow, NewRow};
-use super::sql::Side;
-use super::{Arrival, StoreError};
+use super::cells::found_row;
+use super::connections::failure;
+use super::driver::{Driver, Param};
+use super::error::StoreError;
+use super::history::Keeping;
+use super::row::{Arrival, RowState, RowWrite, Written};
+use super::sql::LIST_MAX;
+use super::sql_store::SqlStore;
+use super::write::{Work, padded_list};
 
-/// Reads what `KindSql::states` and `KindSql::scan` select.
-pub(super) fn found_row(row: &impl Cells) -> Result<FoundRow, sqlx::Error> {
-    Ok(FoundRow {
-        arrival: Arrival(row.int(0)?),
-        uid: Uid::from(row.text(1)?.as_str()),
-        namespace: row.text(2)?,
-        name: row.text(3)?,
-        res_version: res_version(row, 4)?,
-        hash: row.bytes(5)?.as_deref().and_then(ContentHash::from_bytes),
-        delete_time: row.time(6)?,
-        evicted_time: row.time(7)?,
-    })
+/// Reading what rows say, and writing them in batches.
+///
+/// # Guarantees
+/// A batch of writes is one transaction: all of it is stored or nothing. A write is guarded by
+/// (uid, res_version): an older version never overwrites a newer one, in any interleaving
+/// with other writers. Labels and annotations are those of the stored version, one row per key.
+/// A kind that keeps a history has every version of a batch in it, once, also one that is superseded,
+/// and the version that a row held before the history began. Where a row is written anew under the
+/// version that it has, the cluster lost what it told before: that goes to a branch of its own.
+#[async_trait]
+pub trait Rows: Send + Sync {
+    /// The rows of these uids, in any order; absent rows are left out.
+    async fn row_states(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowState>, StoreError>;
+
+    /// A page of row states in order of arrival, in which they lie on disk, for comparing SQL with the cluster.
+    async fn scan(&self, kind: &Kind, after: Option<Arrival>, limit: u32) -> Result<Vec<RowState>, StoreError>;
+
+    /// Applies a batch in one transaction and says what became of each write, in order.
+    /// A batch holds at most one write per row and any number of [`RowWrite::Record`]s, in any order.
+    ///
+    /// When a row appears as live or evicted, or is revived, then of all rows of its namespace and
+    /// name that are not deleted only the one with the highest version stays so. The others are closed,
+    /// the appearing row itself where it is the late one: it is stored, and deleted.
+    ///
+    /// # Errors
+    /// Conflicts with other writers are repeated inside and reported only when they do not end.
+    /// `Refused` speaks of the batch as a whole: halve it to find the write that is to blame.
+    async fn write(&self, kind: &Kind, batch: &[RowWrite], now: Timestamp) -> Result<Vec<Written>, StoreError>;
 }
 
-/// Reads a version. Other programs may have written larger ones than ours, up to the 64 bits of the
-/// column's type: they come as negative numbers.
-pub(super) fn res_version(row: &impl Cells, index: usize) -> Result<ResourceVersion, sqlx::Error> {
-    Ok(ResourceVersion(row.int(index)?.cast_unsigned()))
-}
-
-/// Reads what `KindSql::by_name`, `by_id` and `list` select.
-pub(super) fn stored(kind: &Kind, row: &impl Cells) -> Result<Stored, StoreError> {
-    let corrupt = |uid: &str, message: String| StoreError::Corrupt {
-        kind: kind.name.to_owned(),
-        uid: uid.to_owned(),
-        message,
-    };
-    let uid = row.text(0).map_err(|error| corrupt("?", error.to_string()))?;
-    let unreadable = |error: sqlx::Error| corrupt(&uid, error.to_string());
-    let delete_time = row.time(3).map_err(unreadable)?;
-    let evicted_time = row.time(4).map_err(unreadable)?;
-    let text = row.text(1).map_err(unreadable)?;
-    Ok(Stored {
-        object: Object::parse_str(&text).map_err(|error| corrupt(&uid, error.to_string()))?,
-        life: match (delete_time, evicted_time) {
-            (Some(_), _) => Life::Deleted,
-            (None, Some(_)) => Life::Evicted,
-            (None, None) => Life::Live,
-        },
-        update_time: row.time(2).map_err(unreadable)?,
-        delete_time,
-        evicted_time,
-        replaced_by: None,
-    })
-}
-
-/// A row of the main table with what its parameters borrow.
-pub(super) struct MainRow<'a> {
-    new: &'a NewRow<'a>,
-    group_ver: &'a str,
-    hash: [u8; 32],
-    now: Timestamp,
-}
-
-impl<'a> MainRow<'a> {
-    pub(super) fn new(new: &'a NewRow<'a>, kind_group_ver: &'a str, now: Timestamp) -> Self {
-        let said = new.version.object.metadata.api_version.as_str();
-        Self {
-            new,
-            // The items of a list do not repeat it.
-            group_ver: if said.is_empty() { kind_group_ver } else { said },
-            hash: new.version.hash.to_bytes(),
-            now,
+#[async_trait]
+impl<D: Driver> Rows for SqlStore<D> {
+    async fn row_states(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowState>, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let texts = self.texts(kind);
+        let names: Vec<&str> = uids.iter().map(|uid| &*uid.0).collect();
+        let mut states = Vec::with_capacity(uids.len());
+        for chunk in names.chunks(LIST_MAX) {
+            let params = padded_list(chunk);
+            let statement = texts.states(params.len(), false);
+            for row in self.connections.query(statement, &params).await.map_err(failed)? {
+                states.push(found_row(&row).map_err(failed)?.into());
+            }
         }
+        Ok(states)
     }
 
-    /// In the order of `sql::main_columns`, after the place of the row that is replaced.
-    pub(super) fn params(&self) -> Vec<Param<'_>> {
-        let version = self.new.version;
-        let metadata = &version.object.metadata;
-        let mut params = Vec::with_capacity(version.columns.len() + 13);
-        params.extend(self.new.arrival.map(|arrival| Param::Int(arrival.0)));
-        params.extend([
-            Param::Text(&metadata.uid.0),
-            Param::Text(self.group_ver),
-            Param::Text(&metadata.namespace),
-            Param::Text(&metadata.name),
-            // Below 2^63 by construction.
-            Param::Int(metadata.resource_version.0.cast_signed()),
-            Param::Time(create_time(metadata)),
-            Param::Time(self.now),
-            time_or_null(self.new.delete_time),
-            version.proto.as_deref().map_or(Param::Null, Param::Bytes),
-            Param::Text(version.object.text()),
-        ]);
-        params.extend(version.columns.iter().map(param));
-        params.extend([time_or_null(self.new.evicted_time), Param::Bytes(&self.hash)]);
-        params
+    async fn scan(&self, kind: &Kind, after: Option<Arrival>, limit: u32) -> Result<Vec<RowState>, StoreError> {
+        let failed = |error| failure::<D>(kind.name, error);
+        let mut params: Vec<Param<'_>> = after.iter().map(|after| Param::Int(after.0)).collect();
+        params.push(Param::Int(limit.into()));
+        let statement = self.texts(kind).scan(after.is_none());
+        let rows = self.connections.query(statement, &params).await.map_err(failed)?;
+        rows.iter()
+            .map(|row| Ok(found_row(row).map_err(failed)?.into()))
+            .collect()
     }
-}
 
-fn time_or_null(time: Option<Timestamp>) -> Param<'static> {
-    time.map_or(Param::Null, Param::Time)
-}
-
-pub(super) fn param(value: &Value) -> Param<'_> {
-    match value {
-        Value::Null => Param::Null,
-        Value::Bool(flag) => Param::Bool(*flag),
-        Value::Int(number) => Param::Int(*number),
-        Value::Double(number) => Param::Double(*number),
-        Value::Text(text) => Param::Text(text),
-        Value::Time(time) => Param::Time(*time),
+    async fn write(&self, kind: &Kind, batch: &[RowWrite], now: Timestamp) -> Result<Vec<Written>, StoreError> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let work = Work {
+            sql: &self.texts(kind),
+            kind,
+            now,
+            restored_from: self.restored_from(),
+            keeping: kind.history.then(|| Keeping::new(self.history_sql(kind), batch, now)),
+        };
+        let written = self.connections.write(&work, batch).await;
+        written.map_err(|error| failure::<D>(kind.name, error))
     }
-}
-
-/// The rows of a side table for one version.
-pub(super) fn side_rows(side: Side, version: &Version) -> impl Iterator<Item = [Param<'_>; 3]> {
-    let metadata = &version.object.metadata;
-    let map = match side {
-        Side::Labels => &metadata.labels,
-        Side::Annotations => &metadata.annotations,
-    };
-    map.iter()
-        .map(|(key, value)| [Param::Text(&metadata.uid.0), Param::Text(key), Param::Text(value)])
 }

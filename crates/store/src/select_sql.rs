@@ -13,7 +13,7 @@ use super::statement::Statement;
 /// Base columns that hold a value in every row.
 pub(super) const REQUIRED: [&str; 6] = ["uid", "group_ver", "namespace", "name", "res_version", "create_time"];
 
-/// What [`super::rows::stored`] reads.
+/// What [`super::cells::stored`] reads.
 pub(super) const OBJECT: &[(&str, ColumnType)] = &[
     ("uid", ColumnType::Text { chars: 64 }),
     ("json", ColumnType::Text { chars: u32::MAX }),

@@ -16,7 +16,7 @@ use super::driver::{Cells, Driver, Limits, Param, Raw, Statement};
 use super::history::Keeping;
 use super::plan::{FoundRow, NewRow, Plan, plan};
 use super::replaced::Replaced;
-use super::rows::{MainRow, found_row, res_version, side_rows, stored};
+use super::cells::{MainRow, found_row, res_version, side_rows, stored};
 use super::sql::{KindSql, LIST_MAX, Side, padded};
 use super::{RowWrite, Written};
 

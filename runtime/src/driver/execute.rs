@@ -12,7 +12,7 @@ use kindex_kube_client::{ClusterApi, Notice};
 use kindex_model::kind::{Kind, Problem};
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
-use kindex_store::{MetadataStorage, RowWrite, StoreError, Written};
+use kindex_store::{IngesterStorage, RowWrite, StoreError, Written};
 use tracing::field::Empty;
 use tracing::{Instrument, Span, debug_span};
 
@@ -26,7 +26,7 @@ pub struct Place {
     /// Where the objects are.
     pub cluster: Arc<dyn ClusterApi>,
     /// Where their rows are.
-    pub storage: Arc<dyn MetadataStorage>,
+    pub storage: Arc<dyn IngesterStorage>,
 }
 
 impl Place {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use kindex_kube_client::ClusterApi;
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::database_gauges::DatabaseGauges;
-use kindex_store::{Calls, MetadataStorage, backoff};
+use kindex_store::{Database, MetadataStorage, Prepare, backoff};
 use prometheus::core::Collector;
 use rand::RngExt;
 use tokio::sync::{Mutex, watch};
@@ -55,7 +55,7 @@ pub struct Ingester {
     figures: prometheus::Registry,
     /// Why the database is not ready, while it is not.
     database: watch::Receiver<Option<String>>,
-    storage: Arc<dyn MetadataStorage>,
+    store: Arc<dyn Database>,
     stop: watch::Sender<bool>,
     supervisor: Mutex<Option<JoinHandle<()>>>,
 }
@@ -132,18 +132,17 @@ impl Ingester {
                 working,
             });
         }
-        show_status(&figures, &kinds, &database, &storage);
-        if let Some(outage) = storage.outage() {
-            let statuses: Vec<_> = kinds.iter().map(|kind| kind.status.clone()).collect();
-            outage.count_waiting(move || statuses.iter().map(|status| status.borrow().pending).sum());
-        }
+        show_status(&figures, &kinds, &database, storage.clone());
+        let statuses: Vec<_> = kinds.iter().map(|kind| kind.status.clone()).collect();
+        let waiting = move || statuses.iter().map(|status| status.borrow().pending).sum();
+        storage.outage().count_waiting(waiting);
         let supervisor = tokio::spawn(supervise_all(storage.clone(), database_state, supervised, stopped));
         Self {
             division,
             kinds,
             figures,
             database,
-            storage,
+            store: storage,
             stop,
             supervisor: Mutex::new(Some(supervisor)),
         }
@@ -184,7 +183,7 @@ impl Ingester {
     pub fn status(&self) -> IngesterStatus {
         IngesterStatus {
             database: self.database.borrow().clone(),
-            stalled: self.storage.calls().and_then(Calls::stalled),
+            stalled: self.store.calls().stalled(),
             kinds: self.kinds.iter().map(|kind| kind.status.borrow().clone()).collect(),
         }
     }
@@ -217,11 +216,11 @@ fn show_status(
     figures: &prometheus::Registry,
     kinds: &[RunningKind],
     database: &watch::Receiver<Option<String>>,
-    storage: &Arc<dyn MetadataStorage>,
+    storage: Arc<dyn Database>,
 ) {
     let statuses = kinds.iter().map(|kind| kind.status.clone()).collect();
     let gauges = StatusGauges::new(statuses, database.clone());
-    let gauges: [Box<dyn Collector>; 2] = [Box::new(gauges), Box::new(DatabaseGauges::new(storage.clone()))];
+    let gauges: [Box<dyn Collector>; 2] = [Box::new(gauges), Box::new(DatabaseGauges::new(storage))];
     for gauges in gauges {
         let registered = figures.register(gauges);
         registered.expect("the names of gauges are not those of counters");
@@ -246,12 +245,12 @@ async fn supervise_all(
 }
 
 /// Asks the database from time to time, so that the store tells an outage also while nothing changes.
-async fn look_after(storage: Arc<dyn MetadataStorage>, mut stop: watch::Receiver<bool>) {
-    while storage.outage().is_some() {
+async fn look_after(storage: Arc<dyn Database>, mut stop: watch::Receiver<bool>) {
+    loop {
         let look = async {
             tokio::time::sleep(LOOK_PERIOD).await;
             // What comes of it is the store's to tell.
-            let _told = storage.clock().await;
+            let _told = storage.ping().await;
         };
         tokio::select! {
             biased;
@@ -263,7 +262,7 @@ async fn look_after(storage: Arc<dyn MetadataStorage>, mut stop: watch::Receiver
 
 /// Waits for the database; whether it came before the end.
 async fn prepare(
-    storage: &dyn MetadataStorage,
+    storage: &dyn Prepare,
     state: &watch::Sender<Option<String>>,
     stop: &mut watch::Receiver<bool>,
 ) -> bool {

@@ -14,6 +14,7 @@ use super::cluster::{Departure, SimCluster};
 use super::database::{MARK, SimDatabase, SimRow, Transition};
 use super::memory::{Told, has_the_row};
 use super::object::Revision;
+use super::stored::{stored_revision, was_unsaid};
 use super::thing::IMMUTABLE;
 
 /// What the rules depend on, and what they have to remember.
@@ -336,23 +337,6 @@ impl Checks {
             },
         }
     }
-}
-
-/// The version that a row holds, to the byte, whether the cluster has lost it since or not.
-pub(crate) fn stored_revision<'a>(row: &SimRow, cluster: &'a SimCluster) -> Option<&'a Revision> {
-    find_text(row, &cluster.revisions).or_else(|| find_text(row, &cluster.lost))
-}
-
-/// Whether a row holds a version that the cluster lost when it was restored.
-fn was_unsaid(row: &SimRow, cluster: &SimCluster) -> bool {
-    find_text(row, &cluster.revisions).is_none() && find_text(row, &cluster.lost).is_some()
-}
-
-fn find_text<'a>(row: &SimRow, revisions: &'a BTreeMap<String, Vec<Arc<Revision>>>) -> Option<&'a Revision> {
-    let known = revisions.get(&*row.object().metadata.uid.0)?;
-    let text = row.object().text();
-    let found = known.iter().rev().find(|revision| revision.object.text() == text);
-    found.map(|revision| &**revision)
 }
 
 fn holds(row: &SimRow, object: &Revision, cluster: &SimCluster) -> bool {

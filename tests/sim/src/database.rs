@@ -1,5 +1,5 @@
 //! A database with the store's contract: atomic batches, a guard by version, one open row a
-//! name, refusal of poison. Written from the contract of `MetadataStorage` and not from its
+//! name, refusal of poison. Written from the contract of `IngesterStorage` and not from its
 //! code, small enough to be obviously right; the real stores are held to it.
 
 use std::collections::{BTreeMap, BTreeSet};

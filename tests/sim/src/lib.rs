@@ -32,11 +32,11 @@ mod sqlite;
 
 pub mod storage;
 
-mod unasked;
-
 pub mod user;
 
 pub mod turn;
+
+mod stored;
 
 pub mod memory;
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use kindex_kube_client::WatchEvent;
 use kindex_model::object::{Object, ResourceVersion};
 
-use super::checks::stored_revision;
 use super::cluster::SimCluster;
 use super::database::{SimDatabase, SimRow};
+use super::stored::stored_revision;
 
 /// What a watch told and no saved position has passed yet, by version.
 #[derive(Debug, Default)]

@@ -4,10 +4,11 @@
 use kindex_model::object::Uid;
 use kindex_query::Life;
 
-use super::checks::{Checks, stored_revision};
+use super::checks::Checks;
 use super::cluster::SimCluster;
 use super::database::{SimDatabase, SimRow};
 use super::memory::has_the_row;
+use super::stored::stored_revision;
 use super::thing::IMMUTABLE;
 
 /// Every difference between the cluster and SQL that no rule excuses. What the database

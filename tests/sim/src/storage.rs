@@ -1,4 +1,4 @@
-//! The simulated database behind the interface of stores, and the trouble that a call may
+//! The simulated database in the roles that an ingester needs, and the trouble that a call may
 //! meet on its way. Where there is a real store beside the model, both carry out every
 //! call, and whatever differs is kept for the checks.
 
@@ -11,8 +11,8 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Stored;
 use kindex_store::{
-    Arrival, Counts, Dialect, ListQuery, MetadataStorage, QuarantineRecord, RowState, RowWrite, Saving, StoreError,
-    Written,
+    Arrival, Checkpoints, MetadataStorage, Quarantine, QuarantineRecord, Rewind, RowState, RowWrite, Rows, RowsOfName,
+    Saving, StoreError, Written,
 };
 
 use super::database::SimDatabase;
@@ -160,11 +160,7 @@ fn refusal(kind: &Kind) -> StoreError {
 }
 
 #[async_trait]
-impl MetadataStorage for SimStorage {
-    async fn prepare(&self) -> Result<(), StoreError> {
-        self.begin("").map(drop)
-    }
-
+impl Rows for SimStorage {
     async fn row_states(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowState>, StoreError> {
         let failure = self.begin(kind.name)?;
         let mut states = self.database().row_states(uids);
@@ -173,6 +169,17 @@ impl MetadataStorage for SimStorage {
             found.sort_by(|a, b| a.uid.cmp(&b.uid));
             states.sort_by(|a, b| a.uid.cmp(&b.uid));
             self.compare("row states", &found, &states);
+            states = found;
+        }
+        failure.map_or(Ok(states), Err)
+    }
+
+    async fn scan(&self, kind: &Kind, after: Option<Arrival>, limit: u32) -> Result<Vec<RowState>, StoreError> {
+        let failure = self.begin(kind.name)?;
+        let mut states = self.database().scan(after, limit as usize);
+        if let Some(real) = &self.real {
+            let found = real.store.scan(kind, after, limit).await?;
+            self.compare("scan", &found, &states);
             states = found;
         }
         failure.map_or(Ok(states), Err)
@@ -203,7 +210,10 @@ impl MetadataStorage for SimStorage {
             None => answer,
         }
     }
+}
 
+#[async_trait]
+impl Rewind for SimStorage {
     async fn rewind(&self, kind: &Kind, uids: &[Uid], now: Timestamp) -> Result<(), StoreError> {
         let rewind = |store: Arc<dyn MetadataStorage>| async move { store.rewind(kind, uids, now).await };
         let model = |model: &mut SimDatabase| uids.iter().for_each(|uid| model.rewind(uid, now));
@@ -222,38 +232,10 @@ impl MetadataStorage for SimStorage {
         };
         self.change(kind, unsay, model).await
     }
+}
 
-    async fn scan(&self, kind: &Kind, after: Option<Arrival>, limit: u32) -> Result<Vec<RowState>, StoreError> {
-        let failure = self.begin(kind.name)?;
-        let mut states = self.database().scan(after, limit as usize);
-        if let Some(real) = &self.real {
-            let found = real.store.scan(kind, after, limit).await?;
-            self.compare("scan", &found, &states);
-            states = found;
-        }
-        failure.map_or(Ok(states), Err)
-    }
-
-    async fn get_by_name(&self, _: &Kind, _: &str, _: &str) -> Result<Option<Stored>, StoreError> {
-        unreachable!("the ingester reads no objects back")
-    }
-
-    async fn get_by_id(&self, _: &Kind, _: &Uid) -> Result<Option<Stored>, StoreError> {
-        unreachable!("the ingester reads no objects back")
-    }
-
-    async fn list(&self, _: &Kind, _: &ListQuery) -> Result<Vec<Stored>, StoreError> {
-        unreachable!("the ingester reads no objects back")
-    }
-
-    fn dialect(&self) -> Dialect {
-        unreachable!("the ingester writes no SQL")
-    }
-
-    async fn count(&self, _: &Kind) -> Result<Counts, StoreError> {
-        unreachable!("the ingester counts no rows")
-    }
-
+#[async_trait]
+impl Checkpoints for SimStorage {
     async fn checkpoint(&self, kind: &Kind) -> Result<Option<ResourceVersion>, StoreError> {
         let failure = self.begin(kind.name)?;
         let expected = self.database().checkpoint;
@@ -280,7 +262,10 @@ impl MetadataStorage for SimStorage {
         self.compare_rows().await;
         failure.map_or(Ok(saving), Err)
     }
+}
 
+#[async_trait]
+impl Quarantine for SimStorage {
     async fn quarantine(&self, kind: &Kind, object: &Object, reason: &str, now: Timestamp) -> Result<(), StoreError> {
         let record = |store: Arc<dyn MetadataStorage>| async move { store.quarantine(kind, object, reason, now).await };
         let model = |model: &mut SimDatabase| {
@@ -316,6 +301,12 @@ impl MetadataStorage for SimStorage {
         };
         self.change(kind, release, model).await
     }
+}
 
-    async fn close(&self) {}
+#[async_trait]
+impl RowsOfName for SimStorage {
+    async fn incarnations(&self, _: &Kind, namespace: &str, name: &str) -> Result<Vec<Stored>, StoreError> {
+        // Whom an object replaced is told in an event alone.
+        Ok(self.database().incarnations(namespace, name))
+    }
 }

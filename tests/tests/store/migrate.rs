@@ -309,7 +309,7 @@ async fn a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read(backend: 
         let new = new.clone();
         tokio::spawn(async move { new.migrate(&refill, &Untold).await })
     };
-    let waits = || new.calls().expect("a database").oldest() > Duration::from_millis(300);
+    let waits = || new.calls().oldest() > Duration::from_millis(300);
     let deadline = Instant::now() + PATIENCE;
     while !waits() && !filling.is_finished() {
         assert!(Instant::now() < deadline, "the fill neither waits nor ends");

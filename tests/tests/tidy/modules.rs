@@ -20,7 +20,6 @@ const AGAINST_THE_ORDER: &[(&str, &str, &str)] = &[
     ("runtime/src/controller/mod.rs", "intake", "listing"),
     ("runtime/src/controller/mod.rs", "intake", "restoration"),
     ("runtime/src/controller/mod.rs", "intake", "sweep"),
-    ("tests/sim/src/lib.rs", "memory", "checks"),
 ];
 
 #[test]

@@ -6,7 +6,7 @@ use kindex_model::kind::{Kind, Retention};
 use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_store::progress::Progress;
-use kindex_store::{Gone, GoneRow, MetadataStorage, StoreError};
+use kindex_store::{Gone, GoneRow, Purge, StoreError};
 use serde::Serialize;
 
 use super::rule::{Age, LastKept, age, covered, describe};
@@ -88,7 +88,7 @@ impl Purged {
 /// Where the database does not answer for longer than the patience; what went stays gone, and the
 /// next call goes on.
 pub async fn purge(
-    storage: &dyn MetadataStorage,
+    storage: &dyn Purge,
     kind: &'static Kind,
     rule: &Retention,
     options: &Options,
@@ -134,7 +134,7 @@ pub async fn purge(
 }
 
 struct Walk<'a> {
-    storage: &'a dyn MetadataStorage,
+    storage: &'a dyn Purge,
     kind: &'static Kind,
     options: &'a Options,
     progress: &'a dyn Progress,

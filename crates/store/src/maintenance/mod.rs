@@ -77,9 +77,9 @@ impl RowImage {
     }
 }
 
-/// The SQL store as the commands that check and heal see it.
+/// Comparing rows cell by cell, and finding those that no writer leaves.
 #[async_trait]
-pub trait Maintenance: Send + Sync {
+pub trait Verification: Send + Sync {
     /// Everything that SQL holds of these uids, in any order; absent rows are left out.
     ///
     /// # Guarantees
@@ -98,7 +98,11 @@ pub trait Maintenance: Send + Sync {
     /// Of these rows, those that are not deleted and share their name with another row that is not
     /// deleted. The writer closes all but the newest of a name, so there are none.
     async fn namesakes(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError>;
+}
 
+/// Removing the rows of objects that are no longer in the cluster.
+#[async_trait]
+pub trait Purge: Send + Sync {
     /// A page of rows whose objects are no longer in the cluster, in order of arrival.
     async fn gone_rows(
         &self,
@@ -119,17 +123,13 @@ pub trait Maintenance: Send + Sync {
     /// Never removes a live row. All parts of a row go in one transaction.
     async fn remove(&self, kind: &'static Kind, gone: &Gone, uids: &[Uid]) -> Result<Vec<Uid>, StoreError>;
 
-    /// A page of what is recorded of refused objects, without their texts, in order of uid.
-    async fn quarantine_page(
-        &self,
-        kind: &Kind,
-        after: Option<&Uid>,
-        limit: u32,
-    ) -> Result<Vec<Quarantined>, StoreError>;
+    /// What time it is in the database.
+    async fn clock(&self) -> Result<Timestamp, StoreError>;
+}
 
-    /// The text of a refused object.
-    async fn quarantined_text(&self, kind: &Kind, uid: &Uid) -> Result<Option<String>, StoreError>;
-
+/// What a long work remembers, and where an ingester goes on from after it.
+#[async_trait]
+pub trait WorkState: Send + Sync {
     /// Saves a checkpoint where the kind has none: everything up to this version is stored, and an
     /// ingester that starts goes on from there. Leaves a checkpoint alone that is there.
     async fn save_first_checkpoint(
@@ -147,9 +147,6 @@ pub trait Maintenance: Send + Sync {
 
     /// Forgets it.
     async fn forget_state(&self, kind: &Kind, name: &str) -> Result<(), StoreError>;
-
-    /// What time it is in the database.
-    async fn clock(&self) -> Result<Timestamp, StoreError>;
 }
 
 /// Which rows of objects that are no longer in the cluster. A row is found where all of it holds.
@@ -190,29 +187,8 @@ pub struct GoneRow {
     pub gone_time: Timestamp,
 }
 
-/// What is recorded of an object that the database refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quarantined {
-    /// The object's uid.
-    pub uid: Uid,
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// The version that was refused last.
-    pub res_version: ResourceVersion,
-    /// As the database says it.
-    pub reason: String,
-    /// How often it was refused.
-    pub attempts: u64,
-    /// When it was refused first.
-    pub first_time: Timestamp,
-    /// When it was refused last.
-    pub last_time: Timestamp,
-}
-
 #[async_trait]
-impl<D: Driver> Maintenance for SqlStore<D> {
+impl<D: Driver> Verification for SqlStore<D> {
     async fn row_images(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowImage>, StoreError> {
         images::read(&self.connections, kind, uids).await
     }
@@ -243,7 +219,10 @@ impl<D: Driver> Maintenance for SqlStore<D> {
         })
         .await
     }
+}
 
+#[async_trait]
+impl<D: Driver> Purge for SqlStore<D> {
     async fn gone_rows(
         &self,
         kind: &'static Kind,
@@ -262,19 +241,13 @@ impl<D: Driver> Maintenance for SqlStore<D> {
         gone::remove(&self.connections, kind, gone, uids).await
     }
 
-    async fn quarantine_page(
-        &self,
-        kind: &Kind,
-        after: Option<&Uid>,
-        limit: u32,
-    ) -> Result<Vec<Quarantined>, StoreError> {
-        state::quarantine_page(&self.connections, kind, after, limit).await
+    async fn clock(&self) -> Result<Timestamp, StoreError> {
+        state::clock(&self.connections).await
     }
+}
 
-    async fn quarantined_text(&self, kind: &Kind, uid: &Uid) -> Result<Option<String>, StoreError> {
-        state::quarantined_text(&self.connections, kind, uid).await
-    }
-
+#[async_trait]
+impl<D: Driver> WorkState for SqlStore<D> {
     async fn save_first_checkpoint(
         &self,
         kind: &Kind,
@@ -294,9 +267,5 @@ impl<D: Driver> Maintenance for SqlStore<D> {
 
     async fn forget_state(&self, kind: &Kind, name: &str) -> Result<(), StoreError> {
         state::forget_state(&self.connections, kind, name).await
-    }
-
-    async fn clock(&self) -> Result<Timestamp, StoreError> {
-        state::clock(&self.connections).await
     }
 }

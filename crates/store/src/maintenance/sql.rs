@@ -84,16 +84,6 @@ pub(super) fn namesakes(dialect: Dialect, kind: &Kind, uids: usize) -> Statement
     ))
 }
 
-/// Parameters: kind, the uid after which to begin, the limit.
-pub(super) fn quarantine_page(dialect: Dialect) -> Statement {
-    kept(format!(
-        "SELECT `uid`, `namespace`, `name`, `res_version`, `reason`, `attempts`, {}, {} FROM `kindex_quarantine` \
-         WHERE `kind` = ? AND `uid` > ? ORDER BY `uid` LIMIT ?",
-        dialect.time_text("first_time"),
-        dialect.time_text("last_time"),
-    ))
-}
-
 /// What time it is where the rows are.
 pub(super) fn clock(dialect: Dialect) -> Statement {
     match dialect {

@@ -9,7 +9,7 @@ use super::super::StoreError;
 use super::super::bookkeeping::{checkpoint_if_absent, replacing};
 use super::super::connections::{Connections, failure};
 use super::super::driver::{Cells, Driver, Param, Statement};
-use super::super::rows::res_version;
+use super::super::cells::res_version;
 use super::super::sql::fixed;
 use super::{Quarantined, sql};
 
@@ -87,45 +87,6 @@ async fn change<D: Driver>(
 ) -> Result<(), StoreError> {
     let changed = connections.execute(statement, params).await;
     changed.map(drop).map_err(|error| failure::<D>(kind.name, error))
-}
-
-pub(super) async fn quarantine_page<D: Driver>(
-    connections: &Connections<D>,
-    kind: &Kind,
-    after: Option<&Uid>,
-    limit: u32,
-) -> Result<Vec<Quarantined>, StoreError> {
-    let failed = |error| failure::<D>(kind.name, error);
-    let after_uid = after.map_or("", |uid| &uid.0);
-    let params = [Param::Text(kind.name), Param::Text(after_uid), Param::Int(limit.into())];
-    let statement = sql::quarantine_page(connections.driver.dialect());
-    let rows = connections.query(statement, &params).await.map_err(failed)?;
-    let record = |row: &D::Row| {
-        let missing = || sqlx::Error::Decode("a record without a time".into());
-        Ok(Quarantined {
-            uid: Uid::from(row.text(0)?.as_str()),
-            namespace: row.text(1)?,
-            name: row.text(2)?,
-            res_version: res_version(row, 3)?,
-            reason: row.text(4)?,
-            attempts: row.int(5)?.unsigned_abs(),
-            first_time: row.time(6)?.ok_or_else(missing)?,
-            last_time: row.time(7)?.ok_or_else(missing)?,
-        })
-    };
-    rows.iter().map(record).collect::<Result<_, _>>().map_err(failed)
-}
-
-pub(super) async fn quarantined_text<D: Driver>(
-    connections: &Connections<D>,
-    kind: &Kind,
-    uid: &Uid,
-) -> Result<Option<String>, StoreError> {
-    let failed = |error| failure::<D>(kind.name, error);
-    let statement = fixed("SELECT `json` FROM `kindex_quarantine` WHERE `kind` = ? AND `uid` = ?");
-    let params = [Param::Text(kind.name), Param::Text(&uid.0)];
-    let rows = connections.query(statement, &params).await.map_err(failed)?;
-    rows.first().map(|row| row.text(0)).transpose().map_err(failed)
 }
 
 pub(super) async fn clock<D: Driver>(connections: &Connections<D>) -> Result<Timestamp, StoreError> {

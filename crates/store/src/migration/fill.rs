@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::super::StoreError;
 use super::super::connections::failure;
 use super::super::driver::{Cells, Driver, Param};
-use super::super::rows::param;
+use super::super::cells::param;
 use super::super::sql_store::SqlStore;
 use super::run::note;
 use super::{MigrateOptions, sql};

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
-use kindex_store::{MetadataStorage, Position, StoreError};
+use kindex_store::{Changes, MetadataStorage, Position, StoreError};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::timeout;
 
@@ -232,7 +232,7 @@ impl Follower {
 
 /// Asks the database.
 struct Poll {
-    store: Arc<dyn MetadataStorage>,
+    store: Arc<dyn Changes>,
     upstream: Arc<Upstream>,
     kinds: &'static [&'static Kind],
     pace: Pace,

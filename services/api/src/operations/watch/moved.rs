@@ -12,7 +12,7 @@ use kindex_kube_api::selector::{FieldSelector, LabelSelector, SelectorError};
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::{Life, Stored};
-use kindex_store::{Change, MetadataStorage, Position};
+use kindex_store::{Change, MetadataStorage, Objects, Position};
 use serde_json::{Value, json};
 
 use super::super::cluster::{Call, Upstream};
@@ -115,7 +115,7 @@ pub(super) async fn version(
 }
 
 async fn moved(
-    store: &dyn MetadataStorage,
+    store: &dyn Objects,
     upstream: &Upstream,
     kind: &'static Kind,
     uid: Uid,

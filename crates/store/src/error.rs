@@ -1,0 +1,130 @@
+//! Why a store could not do what was asked. Knows no engine.
+
+use jiff::Timestamp;
+use kindex_model::object::ResourceVersion;
+use kindex_query::MistypedColumn;
+
+/// Why a store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database is away or overloaded, or chose this transaction as a deadlock's
+    /// victim: the same call may succeed later. Nothing was written, or the outcome is unknown.
+    #[error("{kind}: the database cannot answer now ({cause}): {source}")]
+    Retryable {
+        /// The kind whose tables were used.
+        kind: String,
+        /// Short label for metrics, such as `deadlock`, `connection`, `read_only`.
+        cause: &'static str,
+        /// As the driver says it.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// The database refuses this data. Nothing of the batch was written.
+    #[error("{kind}: the database refuses the write: {source}")]
+    Refused {
+        /// The kind.
+        kind: String,
+        /// As the driver says it.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// The schema is absent or not the one this program writes.
+    #[error("schema: {0}")]
+    Schema(String),
+    /// A stored row cannot be read back.
+    #[error("{kind}: row {uid}: {message}")]
+    Corrupt {
+        /// The kind.
+        kind: String,
+        /// The row.
+        uid: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The address of the database is wrong.
+    #[error("database address: {0}")]
+    Address(String),
+    /// The kind keeps no history.
+    #[error("{0}: keeps no history: `history = true` in crds.toml makes it keep one from then on")]
+    NoHistory(String),
+    /// A continue token cannot be used with this query.
+    #[error("continue token: {0}")]
+    Continue(String),
+    /// A named query cannot be asked so.
+    #[error(transparent)]
+    Template(#[from] kindex_query::TemplateError),
+    /// An object cannot be changed in SQL alone.
+    #[error("{kind} {uid}: {source}")]
+    Direct {
+        /// The kind.
+        kind: String,
+        /// The object.
+        uid: String,
+        /// Why.
+        #[source]
+        source: DirectError,
+    },
+    /// A collection is to be deleted, and nothing says which.
+    #[error("{0}: no namespace, no selector: this would delete every object of the kind; say so if it is meant")]
+    Everything(String),
+}
+
+impl StoreError {
+    /// Whether the same call may succeed later without any change to the data.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Retryable { .. } | Self::Schema(_))
+    }
+
+    /// Whether the database is out of reach or does not answer, which the store tells the log once for all calls.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Retryable { cause, .. } if OUTAGES.contains(cause))
+    }
+}
+
+/// The causes of [`StoreError::Retryable`] that are an [`Outage`], or a call that is [`Stalled`].
+pub const OUTAGES: [&str; 2] = ["connection", "timeout"];
+
+impl From<MistypedColumn> for StoreError {
+    fn from(found: MistypedColumn) -> Self {
+        Self::Corrupt {
+            kind: found.kind.to_owned(),
+            uid: "?".to_owned(),
+            message: "a column holds a value that is not of its type".to_owned(),
+        }
+    }
+}
+
+/// Why a row was not changed past the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DirectError {
+    /// There is no row of the uid.
+    #[error("is not stored")]
+    Missing,
+    /// The object was deleted.
+    #[error("was deleted at {0}: what is deleted does not change")]
+    Deleted(Timestamp),
+    /// The cluster has the object, and its next event would undo the change.
+    #[error("lives in the cluster: change it there, and SQL follows")]
+    Live,
+    /// Somebody changed the object since it was read.
+    #[error("has version {stored} by now, the change is one of version {given}: read it again and change that")]
+    Conflict {
+        /// What the caller read.
+        given: ResourceVersion,
+        /// What the row has.
+        stored: ResourceVersion,
+    },
+    /// A field that belongs to the object for life.
+    #[error("{field} may not change: it is {stored}, not {given}")]
+    Unchangeable {
+        /// Its path.
+        field: &'static str,
+        /// What the row has.
+        stored: String,
+        /// What the caller gave.
+        given: String,
+    },
+    /// There is no larger version.
+    #[error("has version {0}, after which there are none for changes in SQL: create the object anew")]
+    Exhausted(ResourceVersion),
+}
