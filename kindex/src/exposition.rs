@@ -13,9 +13,9 @@ pub(crate) struct Exposition {
 impl Exposition {
     /// These figures and those of the process.
     pub(crate) fn new(figures: Registry) -> Self {
-        let ready = Opts::new("kindex_ready", "1 while /readyz says ok.");
+        let ready = Opts::new("kindex_ready", "1 while /readyz returns 200.");
         let ready = IntGauge::with_opts(ready).expect("the name is valid");
-        let build = Opts::new("kindex_build_info", "Always 1; the labels say what runs.")
+        let build = Opts::new("kindex_build_info", "Always 1. The label is the running version.")
             .const_label("version", env!("CARGO_PKG_VERSION"));
         let build = IntGauge::with_opts(build).expect("names and labels are valid");
         build.set(1);

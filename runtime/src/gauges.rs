@@ -22,58 +22,58 @@ struct OfKind {
 const OF_KINDS: &[OfKind] = &[
     OfKind {
         name: "kindex_ingester_queue_depth",
-        help: "Objects that wait for nothing but a writer, the cluster and the database.",
+        help: "Objects that wait only for a writer, the cluster or the database.",
         read: |kind| kind.pending.saturating_sub(kind.waiting) as f64,
     },
     OfKind {
         name: "kindex_ingester_waiting",
-        help: "Objects that wait for deletionDelay, for the finalizers of others or for another attempt.",
+        help: "Objects that wait for deletionDelay, for finalizers of other programs or for a retry.",
         read: |kind| kind.waiting as f64,
     },
     OfKind {
         name: "kindex_ingester_quarantined",
-        help: "Objects that the database refuses and that are set aside.",
+        help: "Objects in quarantine, because the database refuses them.",
         read: |kind| kind.quarantined.len() as f64,
     },
     OfKind {
         name: "kindex_ingester_unrecorded",
-        help: "Objects of which the database refuses the quarantine record as well: they are tried again and again.",
+        help: "Objects that are retried because the database refuses even their quarantine record.",
         read: |kind| kind.unrecorded as f64,
     },
     OfKind {
         name: "kindex_ingester_held_orphans",
-        help: "Live rows without an object that are too many to be believed, and are not closed.",
+        help: "Live rows without an object that stay open because there are more of them than the limit.",
         read: |kind| kind.held_orphans.map_or(0, |held| held.rows) as f64,
     },
     OfKind {
         name: "kindex_ingester_active",
-        help: "1 while this replica works on the kind, 0 while another one does.",
+        help: "1 while this replica works on the kind, 0 while another replica does.",
         read: |kind| f64::from(kind.active),
     },
     OfKind {
         name: "kindex_ingester_synced",
-        help: "1 once SQL has been compared with the cluster, or the watch resumed, since the start.",
+        help: "1 once SQL has been compared with the cluster, or the watch resumed, since startup.",
         read: |kind| f64::from(kind.synced),
     },
     OfKind {
         name: "kindex_ingester_failing",
-        help: "1 while the last attempt to reach the cluster or the database has failed.",
+        help: "1 while the last request to the cluster or the database has failed.",
         read: |kind| f64::from(kind.failing),
     },
     OfKind {
         name: "kindex_ingester_received_resource_version",
-        help: "The newest version received.",
+        help: "Newest resource version received.",
         read: |kind| kind.position.0 as f64,
     },
     OfKind {
         name: "kindex_ingester_settled_resource_version",
-        help: "The version up to which everything is settled, where a restart resumes.",
+        help: "Resource version up to which everything is settled. A restart resumes here.",
         read: |kind| kind.settled.0 as f64,
     },
     OfKind {
         name: "kindex_ingester_unsettled_seconds",
-        help: "Age of the oldest object that is not settled, those within their deletionDelay left out; \
-               0 where there is none.",
+        help: "Age of the oldest object that is not settled, except objects within their deletionDelay; \
+               0 if there is none.",
         read: |kind| kind.oldest_arrival.map_or(0.0, age),
     },
 ];
@@ -104,12 +104,12 @@ impl StatusGauges {
             of_kinds: of_kinds.collect(),
             phase: vector(
                 "kindex_ingester_phase",
-                "1 for what the intake of a kind does now; no other phase is shown.",
+                "1 for the current phase of a kind. Other phases are absent.",
                 &["kind", "phase"],
             ),
             ready: gauge(
                 "kindex_database_ready",
-                "1 once the database was reached and has the tables that are written.",
+                "1 once the database has responded and has the required tables.",
             ),
             scraping: Mutex::default(),
         }

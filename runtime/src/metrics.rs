@@ -70,57 +70,54 @@ impl KindMetrics {
 
     fn build(family: &Family<'_>) -> Self {
         let written = |result| {
-            let help = "Writes by what became of the row.";
+            let help = "Writes by result.";
             family.counter("kindex_ingester_written_total", help, Some(("result", result)))
         };
         let counter = |name, help| family.counter(name, help, None);
         Self {
             lag: family.histogram(
                 "kindex_ingester_lag_seconds",
-                "From the arrival of an event to its committed row.",
+                "Time from the arrival of an event to its committed row.",
                 LAG_SECONDS,
             ),
-            batch_rows: family.histogram("kindex_ingester_batch_rows", "Writes in one transaction.", BATCH_ROWS),
+            batch_rows: family.histogram("kindex_ingester_batch_rows", "Writes per transaction.", BATCH_ROWS),
             events: counter("kindex_ingester_events_total", "Watch events received."),
             collapsed: counter(
                 "kindex_ingester_collapsed_total",
-                "Events of an object that was still pending: one write stands for several.",
+                "Events of objects that were still queued, so that one write covers several events.",
             ),
             inserted: written("inserted"),
             updated: written("updated"),
             unchanged: written("unchanged"),
             superseded: written("superseded"),
-            evicted: counter(
-                "kindex_ingester_evicted_total",
-                "Objects that left the cluster for SQL.",
-            ),
+            evicted: counter("kindex_ingester_evicted_total", "Objects evicted from the cluster."),
             replaced: counter(
                 "kindex_ingester_replaced_total",
-                "Archived objects whose name another object took in the cluster, past the API server.",
+                "Archived objects replaced by an object that was created directly in the cluster under the same name.",
             ),
             lost: counter(
                 "kindex_ingester_lost_total",
-                "Deletions of which SQL never held the object: it was released by somebody else before it was stored.",
+                "Deleted objects that SQL never held, because somebody else removed the finalizer before they were stored.",
             ),
             revived: counter(
                 "kindex_ingester_revived_total",
-                "Rows that said deleted while the cluster showed the object alive.",
+                "Deleted rows whose object is live in the cluster.",
             ),
             problems: counter(
                 "kindex_ingester_projection_problems_total",
-                "Stored objects of which not every column could be read.",
+                "Stored objects with at least one column that could not be read.",
             ),
             unreadable: counter(
                 "kindex_ingester_unreadable_total",
-                "Items from the cluster that are no objects and are not stored.",
+                "Items from the cluster that are not valid objects and are not stored.",
             ),
             relists: counter(
                 "kindex_ingester_relists_total",
-                "Full lists, after a first start or a gap in the watch.",
+                "Full lists after a first start or a gap in the watch.",
             ),
             orphans: counter(
                 "kindex_ingester_orphans_total",
-                "Live rows of which a full list did not show the object.",
+                "Live rows whose object was missing from a full list.",
             ),
             retries: family.retries(),
         }
@@ -194,7 +191,7 @@ impl Family<'_> {
     fn retries(&self) -> IntCounterVec {
         let opts = Opts::new(
             "kindex_ingester_retries_total",
-            "Attempts that failed and are made again, by cause.",
+            "Failed attempts that are retried, by cause.",
         );
         let retries = self.shown(IntCounterVec::new(opts.const_labels(self.labels(None)), &["cause"]));
         for cause in COMMON_CAUSES {

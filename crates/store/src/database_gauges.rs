@@ -29,10 +29,10 @@ impl DatabaseGauges {
                 "Open connections to the database, idle or used.",
                 &["state"],
             ),
-            connections_max: gauge("kindex_database_connections_max", "Most connections that are opened."),
+            connections_max: gauge("kindex_database_connections_max", "Maximum number of open connections."),
             oldest_call: gauge(
                 "kindex_database_oldest_call_seconds",
-                "How long the oldest call under way has waited for the database; 0 where there is none.",
+                "How long the oldest call in flight has waited for the database; 0 if there is none.",
             ),
             scraping: Mutex::default(),
         }

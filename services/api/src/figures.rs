@@ -115,29 +115,29 @@ impl Default for Figures {
         let gauge = |name: &str, help: &str| Gauge::new(name, help).expect("names are valid");
         let seconds = HistogramOpts::new(
             "kindex_api_request_seconds",
-            "From the head of a request to the head of its answer.",
+            "Time from the request headers to the response headers.",
         );
         let figures = Self {
             requests: vector(
                 "kindex_api_requests_total",
-                "Requests by what they were and the code of their answer.",
+                "Requests by kind, verb and response code.",
                 &["verb", "kind", "code"],
             ),
             seconds: HistogramVec::new(seconds.buckets(SECONDS.to_vec()), &["verb", "kind"]).expect("names are valid"),
             turned_away: vector(
                 "kindex_api_turned_away_total",
-                "Requests that were refused for the sake of others, by cause.",
+                "Requests rejected because of a limit, by cause.",
                 &["cause"],
             ),
             connections: gauge("kindex_api_connections", "Open connections of clients."),
-            watches: gauge("kindex_api_watches", "Watches under way."),
+            watches: gauge("kindex_api_watches", "Open watches."),
             watch_bytes: gauge(
                 "kindex_api_watch_bytes",
-                "Bytes of events that are held until clients of watches have taken them.",
+                "Bytes of buffered events that the clients of watches have not read.",
             ),
             watches_ended: IntCounter::new(
                 "kindex_api_watches_ended_total",
-                "Watches that were ended, because others needed the memory and their clients did not read.",
+                "Watches ended because the event buffer was full and their clients did not read.",
             )
             .expect("names are valid"),
         };
