@@ -111,8 +111,8 @@ fn the_encryption_of_the_database_is_what_the_values_say() {
     let files = ["ca.crt", "tls.crt", "tls.key"].map(|file| Some(format!("/etc/kindex/mysql/{file}").into()));
     assert_eq!([tls.ca, tls.cert, tls.key], files);
     let said = refused(&["--set=database.tls.caSecret=a", "--set=config.mysql.tlsMode=required"]);
-    assert!(said.contains("Take mode verify-ca or verify-identity"), "{said}");
-    assert!(said.contains("Say it in database.tls instead"), "{said}");
+    assert!(said.contains("Set mode verify-ca or verify-identity"), "{said}");
+    assert!(said.contains("Use database.tls instead"), "{said}");
 }
 
 /// Disabling as operators know it: the stanza goes, and rows stay.
@@ -348,14 +348,14 @@ fn values_that_cannot_work_are_refused_with_what_to_do() {
             &["--set=config.mysql.passwordFile=/a"],
             "Name the Secret and its keys in database instead",
         ),
-        (&["--set=config.sqlite.path=/a"], "pods share no file"),
+        (&["--set=config.sqlite.path=/a"], "pods do not share files"),
         (
             &["--set=database.existingSecret="],
             "name the Secret with the database's user and password",
         ),
         (
             &["--set=ingester.mode=alone"],
-            "Take mode leader or shards, or replicas 1",
+            "Set mode leader or shards, or replicas 1",
         ),
         (&["--set=api.enabled=true"], "Name a Secret of type kubernetes.io/tls"),
         (
