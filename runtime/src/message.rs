@@ -264,7 +264,7 @@ pub enum Output {
         limit: u32,
     },
     /// Put the versions beyond this one aside that the history holds; answered like a rewind.
-    Unsay(ResourceVersion),
+    SetHistoryAside(ResourceVersion),
     /// Forget the versions of these rows.
     Rewind(Vec<Uid>),
     /// Begin to watch after this version; replaces a watch that is still open.

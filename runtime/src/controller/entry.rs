@@ -1,7 +1,6 @@
-//! One object that is not settled yet, and the position up to which all are.
-//! Knows no queue: where an object waits is the business of the modules below.
+//! One object that is not settled yet: the newest that is known of it in the cluster and in SQL, and how an answer
+//! changes that. Knows no queue: where an object waits is the business of the modules below.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kindex_kube_client::ObjectName;
@@ -9,7 +8,6 @@ use kindex_model::head::Head;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
 use super::super::decide::{Asked, Observed, Row};
-use super::super::message::Effect;
 
 /// The newest that is known of a uid in the cluster.
 #[derive(Clone, Debug)]
@@ -69,6 +67,37 @@ impl Observation {
     }
 }
 
+/// An observation on its way from the intake to what is pending.
+#[derive(Debug)]
+pub(super) struct Sighting {
+    pub(super) uid: Uid,
+    pub(super) name: ObjectName,
+    pub(super) observation: Observation,
+    /// The position in the stream that it came with.
+    pub(super) at: ResourceVersion,
+}
+
+impl Sighting {
+    /// An object that the cluster shows.
+    pub(super) fn present(object: Object) -> Self {
+        Self::of(object, Observation::Present)
+    }
+
+    /// The last text of an object that is gone.
+    pub(super) fn gone(object: Object) -> Self {
+        Self::of(object, |last| Observation::Gone(Some(last)))
+    }
+
+    fn of(object: Object, observation: impl FnOnce(Object) -> Observation) -> Self {
+        Self {
+            uid: object.metadata.uid.clone(),
+            name: ObjectName::of(&object),
+            at: object.metadata.resource_version,
+            observation: observation(object),
+        }
+    }
+}
+
 /// What wakes an entry that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resume {
@@ -79,7 +108,7 @@ pub(super) enum Resume {
 }
 
 /// Where an entry is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// In the queue.
     Queued,
@@ -90,26 +119,9 @@ pub(super) enum State {
     /// Until this moment.
     Waiting(Duration, Resume),
     /// In the queue of effects.
-    EffectQueued(Box<Effect>),
-    /// An effect is under way.
+    EffectQueued,
+    /// An effect is in flight.
     Effect,
-}
-
-/// A write to the cluster that is under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    /// The version of the object that it replaces.
-    pub(super) replaces: ResourceVersion,
-    /// The newest version that the cluster had told when it went out.
-    pub(super) newest: ResourceVersion,
-}
-
-impl Sent {
-    /// Whether the version that it made is one that the cluster had left behind before. A write
-    /// that changes nothing makes none.
-    pub(super) fn made_in_the_past(self, answered: ResourceVersion) -> bool {
-        answered > self.replaces && answered <= self.newest
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -122,17 +134,14 @@ pub(super) struct Entry {
     pub(super) row: Option<Option<Row>>,
     /// The row that made us ask, and on which `newest` is the answer.
     pub(super) confirmed: Option<Row>,
-    /// The row on which a question is under way.
-    pub(super) asking: Option<Row>,
     pub(super) asked: Asked,
-    pub(super) sent: Option<Sent>,
     /// A write of ours had an unknown outcome, and none was committed since.
     pub(super) write_unsure: bool,
     /// Position of the oldest event that is not settled.
     pub(super) oldest: ResourceVersion,
     /// Arrival of the oldest observation that is not stored.
     pub(super) arrived: Duration,
-    pub(super) leaving_since: Option<Duration>,
+    leaving_since: Option<Duration>,
     /// It waits for finalizers of others.
     pub(super) held: bool,
     pub(super) attempts: u32,
@@ -149,9 +158,7 @@ impl Entry {
             name,
             row: None,
             confirmed: None,
-            asking: None,
             asked: Asked::Unknown,
-            sent: None,
             write_unsure: false,
             oldest,
             arrived,
@@ -184,13 +191,44 @@ impl Entry {
         self.overtaken = true;
     }
 
+    /// Takes the cluster's answer to a question that was asked because of the row `doubted`. It is the truth, unless
+    /// the watch was faster with something newer.
+    pub(super) fn answer(&mut self, answer: Observation, doubted: Option<Row>) {
+        if !self.overtaken || answer.supersedes(&self.newest) {
+            self.learn(answer);
+            self.confirmed = doubted;
+        }
+        self.row = None;
+    }
+
+    /// Takes the version that a write of ours made, unless the watch was faster with something newer.
+    pub(super) fn change(&mut self, object: Object, now: Duration) {
+        let changed = Observation::Present(object);
+        if changed.supersedes(&self.newest) {
+            self.replace(changed);
+            self.arrived = now;
+        }
+    }
+
+    /// Takes the version that our delete made of an object that stays for its finalizers.
+    pub(super) fn leave_on_our_word(&mut self, object: Object) {
+        self.asked = Asked::Accepted(object.metadata.resource_version);
+        let left = Observation::Present(object);
+        if left.supersedes(&self.newest) {
+            // It goes on our word: nobody else's is in the row.
+            let row = self.row;
+            self.replace(left);
+            self.row = row;
+        }
+    }
+
     /// The newest that is known.
     pub(super) fn newest(&self) -> &Observation {
         &self.newest
     }
 
     /// Takes what replaces it, whatever is under way.
-    pub(super) fn learn(&mut self, newest: Observation) {
+    fn learn(&mut self, newest: Observation) {
         self.seen = self.seen.max(newest.seen());
         self.newest = newest.after(&self.newest);
     }
@@ -219,81 +257,112 @@ impl Entry {
             },
         }
     }
-}
 
-/// How far the stream of events has been received, and up to where all of it is settled.
-#[derive(Debug, Default)]
-pub(super) struct Position {
-    seen: ResourceVersion,
-    outstanding: BTreeSet<(ResourceVersion, Uid)>,
-}
-
-impl Position {
-    /// No position is below: 0 is no version.
-    pub(super) const FIRST: ResourceVersion = ResourceVersion(1);
-
-    /// The newest version received.
-    pub(super) fn seen(&self) -> ResourceVersion {
-        self.seen
-    }
-
-    /// Everything up to this version has been received.
-    pub(super) fn advance(&mut self, version: ResourceVersion) {
-        self.seen = self.seen.max(version);
-    }
-
-    /// Starts anew, after a full list.
-    pub(super) fn restart(&mut self, version: ResourceVersion) {
-        self.seen = version;
-    }
-
-    pub(super) fn begin(&mut self, version: ResourceVersion, uid: &Uid) {
-        self.outstanding.insert((version, uid.clone()));
-    }
-
-    pub(super) fn settle(&mut self, version: ResourceVersion, uid: &Uid) {
-        self.outstanding.remove(&(version, uid.clone()));
-    }
-
-    /// The highest version up to which every event is settled: where a watch may resume
-    /// after a crash without missing anything. `None` where there is no such version yet.
-    pub(super) fn watermark(&self) -> Option<ResourceVersion> {
-        let settled = match self.outstanding.first() {
-            Some((oldest, _)) => ResourceVersion(oldest.0.saturating_sub(1)).min(self.seen),
-            None => self.seen,
-        };
-        (settled >= Self::FIRST).then_some(settled)
+    /// A decision on what is known begins: it is of now, and counts how long the object has been seen leaving.
+    pub(super) fn begin_decision(&mut self, leaving: bool, now: Duration) -> Duration {
+        self.overtaken = false;
+        self.held = false;
+        if !leaving {
+            self.leaving_since = None;
+            return Duration::ZERO;
+        }
+        now - *self.leaving_since.get_or_insert(now)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kindex_query::Life;
+
+    use super::super::super::decide::RowText;
+
+    fn object(version: u64) -> Object {
+        let text = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
+        Object::parse_str(&text).expect("an object")
+    }
+
+    fn entry(version: u64) -> Entry {
+        let Sighting {
+            name, observation, at, ..
+        } = Sighting::present(object(version));
+        Entry::new(observation, name, at, Duration::ZERO)
+    }
+
+    fn version(entry: &Entry) -> Option<u64> {
+        entry.newest().version().map(|version| version.0)
+    }
+
+    const ROW: Row = Row {
+        version: ResourceVersion(9),
+        life: Life::Deleted,
+        text: RowText::Trusted,
+        direct: false,
+    };
 
     #[test]
-    fn the_watermark_stays_below_the_oldest_unsettled_event() {
-        let mut position = Position::default();
-        for version in 5..=8 {
-            position.begin(ResourceVersion(version), &Uid::from("a"));
-            position.advance(ResourceVersion(version));
-        }
-        position.settle(ResourceVersion(6), &Uid::from("a"));
-        assert_eq!(position.watermark(), Some(ResourceVersion(4)));
-        position.settle(ResourceVersion(5), &Uid::from("a"));
-        assert_eq!(position.watermark(), Some(ResourceVersion(6)));
-        for version in 7..=8 {
-            position.settle(ResourceVersion(version), &Uid::from("a"));
-        }
-        assert_eq!(position.watermark(), Some(ResourceVersion(8)));
+    fn an_answer_is_believed_unless_the_watch_was_faster() {
+        let mut asked = entry(5);
+        asked.answer(Observation::Present(object(4)), Some(ROW));
+        assert_eq!(
+            (version(&asked), asked.confirmed),
+            (Some(4), Some(ROW)),
+            "the cluster says so"
+        );
+
+        let mut overtaken = entry(5);
+        overtaken.replace(Observation::Present(object(6)));
+        overtaken.answer(Observation::Present(object(5)), Some(ROW));
+        assert_eq!((version(&overtaken), overtaken.confirmed), (Some(6), None));
+        overtaken.answer(Observation::Present(object(7)), Some(ROW));
+        assert_eq!((version(&overtaken), overtaken.confirmed), (Some(7), Some(ROW)));
     }
 
     #[test]
-    fn there_is_no_watermark_below_the_first_version() {
-        let mut position = Position::default();
-        position.begin(ResourceVersion(1), &Uid::from("a"));
-        position.advance(ResourceVersion(1));
-        assert_eq!(position.watermark(), None, "0 is no version to resume from");
-        position.settle(ResourceVersion(1), &Uid::from("a"));
-        assert_eq!(position.watermark(), Some(ResourceVersion(1)));
+    fn what_our_write_made_never_hides_what_others_wrote_since() {
+        let mut entry = entry(5);
+        entry.change(object(6), Duration::from_secs(1));
+        assert_eq!(version(&entry), Some(6));
+        entry.replace(Observation::Present(object(8)));
+        entry.change(object(7), Duration::from_secs(2));
+        assert_eq!((version(&entry), entry.arrived), (Some(8), Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn what_goes_on_our_word_keeps_its_row() {
+        let mut ours = entry(5);
+        ours.row = Some(Some(ROW));
+        let going = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"6",
+            "deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
+        let going = Object::parse_str(going).expect("an object");
+        let mut others = ours.clone();
+        ours.leave_on_our_word(going.clone());
+        assert_eq!(ours.row, Some(Some(ROW)));
+        assert_eq!(ours.asked, Asked::Accepted(ResourceVersion(6)));
+        others.replace(Observation::Present(going));
+        assert_eq!(others.row, None, "somebody else may have closed it");
+    }
+
+    #[test]
+    fn what_is_gone_keeps_the_newest_text() {
+        let mut entry = entry(5);
+        entry.replace(Observation::Gone(None));
+        assert_eq!(version(&entry), Some(5));
+        entry.replace(Observation::Present(object(6)));
+        assert!(
+            matches!(entry.newest(), Observation::Gone(Some(_))),
+            "a uid never returns"
+        );
+        assert_eq!(version(&entry), Some(6));
+    }
+
+    #[test]
+    fn the_time_of_leaving_counts_from_first_sight_and_anew_after_a_change_of_mind() {
+        let mut entry = entry(5);
+        let mut left_for = |leaving, now| entry.begin_decision(leaving, Duration::from_secs(now)).as_secs();
+        assert_eq!(left_for(true, 10), 0);
+        assert_eq!(left_for(true, 14), 4);
+        assert_eq!(left_for(false, 15), 0);
+        assert_eq!(left_for(true, 20), 0);
     }
 }

@@ -3,21 +3,17 @@
 
 use std::collections::HashMap;
 
-use kindex_kube_client::{ClusterError, ObjectName, Page};
+use kindex_kube_client::Page;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_model::seen::Seeing;
-use kindex_query::Life;
+use kindex_model::seen::{Seeing, Seen};
 use kindex_store::RowState;
 
-use super::super::decide::{Row, RowText};
-use super::super::message::{Output, StoreFailure};
+use super::super::decide::Row;
+use super::super::message::Output;
 use super::super::settings::Settings;
-use super::Controller;
-use super::entry::{Entry, Observation, Position};
-use super::intake::Phase;
 
 /// A list that is being read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Listing {
     continue_token: Option<String>,
     /// Of the list; known with the first page.
@@ -32,10 +28,9 @@ pub(super) struct Listing {
     step: Step,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 enum Step {
     /// A page was asked for.
-    #[default]
     Page,
     /// The rows of a page were asked for.
     Rows(Page),
@@ -43,7 +38,51 @@ enum Step {
     Room,
 }
 
+/// A page beside its rows.
+#[derive(Debug)]
+pub(super) struct Compared {
+    pub(super) objects: Vec<(Object, Option<Row>)>,
+    /// What the list had seen, it shows: no row that was written up to here is newer than its object. One that is, is
+    /// of a time that the cluster lost.
+    pub(super) horizon: ResourceVersion,
+}
+
+/// A list that was read to its end.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) version: ResourceVersion,
+    /// Every uid in it; `None` where something has none.
+    pub(super) seen: Option<Seen>,
+}
+
+/// What follows a page that was compared.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Ask for another page.
+    Page,
+    /// That was the last.
+    End(Listed),
+}
+
 impl Listing {
+    /// A list that begins. `newest` is the newest version that the cluster has told.
+    pub(super) fn new(restored: bool, newest: ResourceVersion) -> Self {
+        Self {
+            continue_token: None,
+            version: None,
+            seen: Seeing::default(),
+            unidentified: false,
+            restored,
+            newest,
+            step: Step::Page,
+        }
+    }
+
+    /// The same list from its beginning.
+    pub(super) fn anew(&self, newest: ResourceVersion) -> Self {
+        Self::new(self.restored, newest)
+    }
+
     pub(super) fn waits_for_room(&self) -> bool {
         matches!(self.step, Step::Room)
     }
@@ -51,189 +90,140 @@ impl Listing {
     /// The question that the list waits for.
     pub(super) fn request(&self, settings: &Settings) -> Output {
         match &self.step {
-            Step::Rows(page) => Output::ReadPageRows(uids(page)),
+            Step::Rows(page) => {
+                let uids = page.objects.iter().map(|object| object.metadata.uid.clone());
+                Output::ReadPageRows(uids.collect())
+            }
             Step::Page | Step::Room => Output::List {
                 continue_token: self.continue_token.clone(),
                 limit: settings.page_rows,
             },
         }
     }
-}
 
-fn uids(page: &Page) -> Vec<Uid> {
-    page.objects.iter().map(|object| object.metadata.uid.clone()).collect()
-}
-
-impl Controller {
-    pub(super) fn begin_list(&mut self, restored: bool) {
-        self.metrics.relists.inc();
-        self.compare_first = false;
-        self.trust_stream_for(self.settings.compare_period);
-        self.removed.clear();
-        self.enter(Phase::Listing(Listing {
-            restored: restored || self.checkpoints.marked(),
-            newest: self.newest,
-            ..Listing::default()
-        }));
+    /// Whether the first page is older than what the cluster told before the list began.
+    pub(super) fn is_of_the_past(&self, page: &Page) -> bool {
+        self.version.is_none() && page.resource_version < self.newest
     }
 
-    /// What was pending belongs to a cluster that is no more.
-    pub(super) fn forget_everything(&mut self) {
-        self.entries.clear();
-        self.queue.clear();
-        self.groups.clear();
-        self.unrecorded.clear();
-        self.records.clear();
-        self.timers.clear();
-        self.effects.clear();
-        self.removed.clear();
-        self.position = Position::default();
-        if let Some(rows) = &mut self.rows {
-            rows.clear();
-        }
-    }
-
-    pub(super) fn on_page(&mut self, answer: Result<Page, ClusterError>) {
-        let Phase::Listing(mut listing) = std::mem::replace(&mut self.phase, Phase::Idle) else {
-            return;
-        };
-        let page = match answer {
-            Ok(page) if page.resource_version == ResourceVersion(0) => {
-                let error = ClusterError::Refused("the list has no version".to_owned());
-                return self.list_anew(&listing, &error);
-            }
-            Ok(page) => page,
-            Err(error @ ClusterError::Expired(_)) => return self.list_anew(&listing, &error),
-            Err(error) => return self.enter_later(Phase::Listing(listing), "list", &error),
-        };
-        self.intake_attempts = 0;
-        self.note_served();
-        if listing.version.is_none() && page.resource_version < listing.newest {
-            return self.begin_restoration(page.resource_version);
-        }
-        self.note_version(page.resource_version);
-        listing.version.get_or_insert(page.resource_version);
-        listing.continue_token.clone_from(&page.continue_token);
+    /// Takes a page; whether its rows are to be read.
+    pub(super) fn take(&mut self, page: Page) -> bool {
+        self.version.get_or_insert(page.resource_version);
+        self.continue_token.clone_from(&page.continue_token);
         for item in &page.unreadable {
-            self.report_unreadable(item);
             match &item.uid {
-                Some(uid) => listing.seen.add(uid),
-                None => listing.unidentified = true,
+                Some(uid) => self.seen.add(uid),
+                None => self.unidentified = true,
             }
         }
         for object in &page.objects {
-            listing.seen.add(&object.metadata.uid);
+            self.seen.add(&object.metadata.uid);
         }
-        if page.objects.is_empty() {
-            listing.step = Step::Room;
-            self.phase = Phase::Listing(listing);
-        } else {
-            listing.step = Step::Rows(page);
-            self.enter(Phase::Listing(listing));
+        let rows = !page.objects.is_empty();
+        self.step = if rows { Step::Rows(page) } else { Step::Room };
+        rows
+    }
+
+    /// Holds the page against its rows, where these were asked for.
+    pub(super) fn compare(&mut self, rows: &[RowState]) -> Option<Compared> {
+        let Step::Rows(page) = std::mem::replace(&mut self.step, Step::Room) else {
+            return None;
+        };
+        let rows: HashMap<&Uid, &RowState> = rows.iter().map(|row| (&row.uid, row)).collect();
+        let objects = page.objects.into_iter().map(|object| {
+            let row = rows
+                .get(&object.metadata.uid)
+                .map(|row| Row::beside(row, Some(&object)));
+            (object, row)
+        });
+        Some(Compared {
+            objects: objects.collect(),
+            horizon: match self.restored {
+                true => ResourceVersion(u64::MAX),
+                false => self.version.unwrap_or_default(),
+            },
+        })
+    }
+
+    /// What follows where there is room; `None` while a question is in flight.
+    pub(super) fn go_on(&mut self) -> Option<Next> {
+        if !self.waits_for_room() {
+            return None;
+        }
+        if self.continue_token.is_some() {
+            self.step = Step::Page;
+            return Some(Next::Page);
+        }
+        let seen = std::mem::take(&mut self.seen);
+        Some(Next::End(Listed {
+            version: self.version.expect("a page came before"),
+            seen: (!self.unidentified).then(|| seen.finish()),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_kube_client::{ObjectName, Unreadable};
+
+    use super::*;
+
+    fn page(names: &[&str], next: Option<&str>) -> Page {
+        let object = |name: &&str| {
+            let text = format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"5"}}}}"#);
+            Object::parse_str(&text).expect("an object")
+        };
+        Page {
+            objects: names.iter().map(object).collect(),
+            resource_version: ResourceVersion(7),
+            continue_token: next.map(str::to_owned),
+            ..Page::default()
         }
     }
 
-    fn list_anew(&mut self, listing: &Listing, error: &ClusterError) {
-        let anew = Listing {
-            restored: listing.restored,
-            newest: self.newest,
-            ..Listing::default()
-        };
-        self.enter_later(Phase::Listing(anew), "list", error);
-    }
-
-    pub(super) fn on_page_rows(&mut self, answer: Result<Vec<RowState>, StoreFailure>) {
-        let Phase::Listing(mut listing) = std::mem::replace(&mut self.phase, Phase::Idle) else {
-            return;
-        };
-        let Step::Rows(page) = std::mem::take(&mut listing.step) else {
-            return self.phase = Phase::Listing(listing);
-        };
-        let states = match answer {
-            Ok(states) => states,
-            Err(failure) => {
-                listing.step = Step::Rows(page);
-                return self.enter_later_for_store(Phase::Listing(listing), &failure);
-            }
-        };
-        self.intake_attempts = 0;
-        let states: HashMap<&Uid, &RowState> = states.iter().map(|state| (&state.uid, state)).collect();
-        listing.step = Step::Room;
-        // What the list had seen, it shows: no row that was written up to then is newer than its object.
-        let horizon = if listing.restored {
-            ResourceVersion(u64::MAX)
-        } else {
-            listing.version.unwrap_or_default()
-        };
-        self.phase = Phase::Listing(listing);
-        for object in page.objects {
-            let state = states.get(&object.metadata.uid);
-            let row = state.map(|state| Row::beside(state, Some(&object)));
-            self.observe_listed(object, row, horizon);
-        }
-    }
-
-    /// Takes up a listed object where it differs from its row. A row up to the horizon that is newer
-    /// than its object is one of a time that the cluster lost, and a reason to ask, for then the
-    /// cluster wins.
-    fn observe_listed(&mut self, object: Object, row: Option<Row>, horizon: ResourceVersion) {
-        let uid = object.metadata.uid.clone();
-        let version = object.metadata.resource_version;
-        if let Some(row) = row {
-            self.remember_row(&uid, row);
-        }
-        let current = row.is_some_and(|row| row.is_current() && row.version == version);
-        let recorded = self.quarantined.contains_key(&uid);
-        if self.entries.contains_key(&uid) {
-            return self.observe_present(object, version);
-        }
-        if current && !recorded && self.is_plain(&self.head(&object)) {
-            return;
-        }
-        let name = ObjectName::of(&object);
-        let observation = Observation::Present(object);
-        self.sight(&uid, &observation);
-        let mut entry = Entry::new(observation, name, version, self.now.elapsed);
-        entry.row = Some(row);
-        // A list is the cluster's answer as well; but a row may have been closed since.
-        entry.confirmed = row.filter(|row| row.text == RowText::Different && row.life == Life::Live);
-        self.position.begin(version, &uid);
-        self.entries.insert(uid.clone(), entry);
-        if row.is_some_and(|row| row.version > version && row.version <= horizon) {
-            self.ask(&uid, row);
-        } else {
-            self.enqueue(&uid);
-        }
-    }
-
-    /// Asks for the next page when there is room, or goes on to the rows.
-    pub(super) fn continue_listing(&mut self) {
-        let room = self.active() <= self.settings.pending_max / 2;
-        let Phase::Listing(listing) = &mut self.phase else {
-            return;
-        };
-        if !matches!(listing.step, Step::Room) || !room {
-            return;
-        }
-        if listing.continue_token.is_some() {
-            listing.step = Step::Page;
-            self.out.push(listing.request(&self.settings));
-            return;
-        }
-        let Listing {
+    #[test]
+    fn pages_follow_one_another_and_the_end_knows_all_of_them() {
+        let mut listing = Listing::new(false, ResourceVersion(7));
+        assert!(listing.take(page(&["a"], Some("more"))));
+        assert!(listing.go_on().is_none(), "its rows are being read");
+        let compared = listing.compare(&[]).expect("rows were asked for");
+        assert_eq!((compared.objects.len(), compared.horizon), (1, ResourceVersion(7)));
+        assert!(matches!(listing.go_on(), Some(Next::Page)));
+        assert!(!listing.take(page(&[], None)), "an empty page has no rows");
+        let Some(Next::End(Listed {
             version,
-            seen,
-            unidentified,
-            ..
-        } = std::mem::take(listing);
-        let version = version.expect("a page came before");
-        if unidentified {
-            tracing::warn!(
-                kind = self.kind.name,
-                "Something in the list has no uid: no row is closed this time"
-            );
-            return self.finish_sweep(version, Vec::new());
-        }
-        self.begin_sweep(version, seen.finish());
+            seen: Some(seen),
+        })) = listing.go_on()
+        else {
+            panic!("that was the last page");
+        };
+        assert_eq!(version, ResourceVersion(7));
+        assert!(seen.contains(&Uid::from("a")) && !seen.contains(&Uid::from("b")));
+    }
+
+    #[test]
+    fn a_list_with_something_that_has_no_uid_tells_nothing_of_what_is_missing() {
+        let mut listing = Listing::new(false, ResourceVersion(0));
+        let unreadable = Unreadable {
+            name: ObjectName {
+                namespace: String::new(),
+                name: "x".to_owned(),
+            },
+            uid: None,
+            reason: "no uid".to_owned(),
+        };
+        listing.take(Page {
+            unreadable: vec![unreadable],
+            ..page(&[], None)
+        });
+        assert!(matches!(listing.go_on(), Some(Next::End(Listed { seen: None, .. }))));
+    }
+
+    #[test]
+    fn only_the_first_page_tells_that_the_cluster_went_back() {
+        let mut listing = Listing::new(false, ResourceVersion(8));
+        assert!(listing.is_of_the_past(&page(&["a"], None)));
+        listing.take(page(&["a"], None));
+        assert!(!listing.is_of_the_past(&page(&["b"], None)));
     }
 }

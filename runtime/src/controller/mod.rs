@@ -1,108 +1,65 @@
 //! The controller of one kind: a deterministic machine without I/O. Time, randomness
 //! and everything that happens come in through [`Controller::step`]; what is to be done
-//! comes out of it. Which of its modules does what: `intake` follows the cluster, `listing`
-//! and `sweep` compare it with SQL after a gap, `restoration` makes ready for a cluster that came
-//! back from a backup, `queue` holds what is pending, `records` what the history waits for,
-//! `batch` writes both and `effects` lets objects leave the cluster.
+//! comes out of it.
+//!
+//! It consists of parts, each with a state of its own, and passes values between them in one direction. `intake`
+//! follows the cluster and compares it with SQL after a gap (`listing`, `sweep`, `restoration`), `pending` collapses
+//! what it shows by uid and decides, `commit` writes batches (with `records` for the history) and finds what the
+//! database refuses (`quarantine`), and `departure` lets objects leave the cluster once that is committed. `objects`
+//! takes one object from each of these to the next.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use kindex_kube_client::ObjectName;
-use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
-use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_store::QuarantineRecord;
-use rand::SeedableRng;
-use rand::rngs::StdRng;
+use kindex_model::object::Uid;
 
-use super::decide::Row;
-use super::message::{Input, Now, Output, StoreFailure, Ticket};
+use super::message::{EffectDone, Input, Now, Output};
 use super::settings::Settings;
-use super::status::{HeldOrphans, KindStatus};
+use super::status::KindStatus;
 use crate::metrics::KindMetrics;
+
+mod environment;
+
+mod watermark;
+
+mod checkpoints;
 
 mod entry;
 
-mod effects;
-
-mod intake;
-
 mod listing;
-
-mod restoration;
 
 mod sweep;
 
-mod queue;
+mod restoration;
+
+mod intake;
+
+mod pending;
 
 mod records;
 
-mod batch;
+mod quarantine;
 
-use batch::{Batch, StoreGate};
-use entry::{Entry, Position};
-use intake::{Checkpoints, Phase, WAITS_FOR_CRD};
-use records::Records;
+mod reports;
+
+mod commit;
+
+mod departure;
+
+mod objects;
+
+use environment::Environment;
+use intake::{Event, Intake};
+use listing::Listed;
+use objects::Objects;
+use pending::Pending;
 
 /// See the module.
 pub struct Controller {
-    kind: &'static Kind,
-    platform: Platform,
-    settings: Settings,
-    metrics: Arc<KindMetrics>,
-    rng: StdRng,
-    now: Now,
-    out: Vec<Output>,
-    stopping: bool,
-
-    phase: Phase,
-    position: Position,
-    /// The newest version that the cluster ever told: one that it falls below tells that it
-    /// was restored.
-    newest: ResourceVersion,
-    checkpoints: Checkpoints,
-    /// The version at which the cluster was found to be restored from a backup, until it is
-    /// being listed. Nothing begins meanwhile.
-    restoring: Option<ResourceVersion>,
-    /// Failures of the intake in a row.
-    intake_attempts: u32,
-    /// The cluster does not know the kind: its CRD is not installed, or not any more.
-    unserved: bool,
-    /// The first comparison or resumption is done.
-    synced: bool,
-    held_orphans: Option<HeldOrphans>,
-    /// See [`Settings::orphans_allowed`]; 0 after the first comparison.
-    orphans_allowed: usize,
-    /// Before the first watch, SQL is compared with the whole list.
-    compare_first: bool,
-    /// When SQL is compared with the whole list whatever the stream says; known from the first watch on.
-    comparison_due: Option<Duration>,
-
-    entries: BTreeMap<Uid, Entry>,
-    queue: VecDeque<Uid>,
-    queue_since: Duration,
-    groups: VecDeque<Vec<Uid>>,
-    timers: BTreeSet<(Duration, Uid)>,
-    records: Records,
-    batches: BTreeMap<Ticket, Batch>,
-    next_ticket: Ticket,
-    store_gate: StoreGate,
-
-    effects: VecDeque<Uid>,
-    effects_under_way: usize,
-    /// Objects that our last effect removed, with the version that SQL holds. Every effect is on the condition that
-    /// nobody wrote since: what the watch still tells is others' up to that version, and after it the echo of our own.
-    removed: BTreeMap<Uid, ResourceVersion>,
-    rows: Option<BTreeMap<Uid, Row>>,
-    quarantined: BTreeMap<Uid, QuarantineRecord>,
-    /// Objects that the database refuses together with their records. They stay pending, and are tried alone.
-    unrecorded: BTreeSet<Uid>,
-    /// Hash of the problems that were last reported for a uid.
-    reported: BTreeMap<Uid, u64>,
-    last_error: Option<String>,
+    env: Environment,
+    intake: Intake,
+    objects: Objects,
 }
 
 impl Controller {
@@ -115,193 +72,162 @@ impl Controller {
         seed: u64,
     ) -> Self {
         Self {
-            kind,
-            platform,
-            rows: settings.version_cache.then(BTreeMap::new),
-            metrics,
-            rng: StdRng::seed_from_u64(seed),
-            now: Now {
-                wall: Timestamp::UNIX_EPOCH,
-                elapsed: Duration::ZERO,
-            },
-            out: Vec::new(),
-            stopping: false,
-            phase: Phase::Idle,
-            position: Position::default(),
-            newest: ResourceVersion::default(),
-            checkpoints: Checkpoints::default(),
-            restoring: None,
-            intake_attempts: 0,
-            unserved: false,
-            synced: false,
-            held_orphans: None,
-            orphans_allowed: settings.orphans_allowed,
-            compare_first: settings.orphans_allowed > 0,
-            comparison_due: None,
-            entries: BTreeMap::new(),
-            queue: VecDeque::new(),
-            queue_since: Duration::ZERO,
-            groups: VecDeque::new(),
-            timers: BTreeSet::new(),
-            records: Records::default(),
-            batches: BTreeMap::new(),
-            next_ticket: 0,
-            store_gate: StoreGate::default(),
-            effects: VecDeque::new(),
-            effects_under_way: 0,
-            removed: BTreeMap::new(),
-            quarantined: BTreeMap::new(),
-            unrecorded: BTreeSet::new(),
-            reported: BTreeMap::new(),
-            last_error: None,
-            settings,
+            intake: Intake::new(settings.orphans_allowed),
+            objects: Objects::new(Pending::new(&settings)),
+            env: Environment::new(kind, platform, settings, metrics, seed),
         }
     }
 
     /// Takes one input and says what is to be done now.
     pub fn step(&mut self, now: Now, input: Input) -> Vec<Output> {
-        self.now = now;
-        match input {
-            Input::Start => self.start(),
-            Input::Timer => {}
-            Input::Stop => self.stop(),
-            Input::Loaded(answer) => self.on_loaded(answer),
-            Input::Probed(answer) => self.on_probed(answer),
-            Input::Page(answer) => self.on_page(answer),
-            Input::PageRows(answer) => self.on_page_rows(answer),
-            Input::Scanned(answer) => self.on_scanned(answer),
-            Input::Rewound(answer) => self.on_rewound(answer),
-            Input::Watch(answer) => self.on_watch(answer),
-            Input::WatchEnded => self.on_watch_ended(),
-            Input::Rows(ticket, answer) => self.on_rows(ticket, answer),
-            Input::Written(ticket, answer) => self.on_written(ticket, answer),
-            Input::Effect(uid, done) => self.on_effect(&uid, done),
-            Input::CheckpointSaved(answer) => self.on_checkpoint_saved(answer),
-            Input::QuarantineReleased(uid, stored, answer) => self.on_quarantine_released(uid, stored, answer),
+        self.env.now = now;
+        let event = self.take(input);
+        self.pass_on(event);
+        self.objects.quarantine.set_restored(self.intake.is_marked());
+        self.objects.fire_timers(&mut self.env);
+        let event = self.intake.go_on(&mut self.env, self.objects.backlog());
+        self.pass_on(event);
+        if !self.is_paused() {
+            self.objects.begin_effects(&mut self.env, self.intake.newest());
+            self.objects.begin_batches(&mut self.env);
         }
-        self.fire_timers();
-        self.continue_intake();
-        self.begin_effects();
-        self.begin_batches();
-        self.save_checkpoint();
-        std::mem::take(&mut self.out)
+        if self.intake.save_checkpoint(&mut self.env, self.objects.backlog()) {
+            self.objects.quarantine.release_again(&mut self.env);
+        }
+        self.env.take_outputs()
+    }
+
+    fn take(&mut self, input: Input) -> Event {
+        let (env, intake, objects) = (&mut self.env, &mut self.intake, &mut self.objects);
+        match input {
+            Input::Start => intake.start(env),
+            Input::Timer => {}
+            Input::Stop => {
+                env.stopping = true;
+                env.emit(Output::StopWatch);
+            }
+            Input::Loaded(answer) => {
+                let position = answer.map(|saved| {
+                    objects.quarantine.load(saved.quarantined);
+                    saved.position
+                });
+                return intake.on_loaded(env, position);
+            }
+            Input::Probed(answer) => return intake.on_probed(env, answer),
+            Input::Page(answer) => intake.on_page(env, answer),
+            Input::PageRows(answer) => return intake.on_page_rows(env, answer),
+            Input::Scanned(answer) => return intake.on_scanned(env, answer),
+            Input::Rewound(answer) => return intake.on_rewound(env, answer),
+            Input::Watch(answer) => return intake.on_watch(env, answer),
+            Input::WatchEnded => intake.on_watch_ended(env),
+            Input::CheckpointSaved(answer) => return intake.on_checkpoint_saved(env, answer),
+            Input::Rows(ticket, answer) => objects.on_rows(env, ticket, answer),
+            Input::Written(ticket, answer) => objects.on_written(env, ticket, answer),
+            Input::Effect(uid, done) => self.on_effect(&uid, done),
+            Input::QuarantineReleased(uid, stored, answer) => {
+                objects.quarantine.on_released(env, uid, stored, answer);
+            }
+        }
+        Event::Nothing
+    }
+
+    fn on_effect(&mut self, uid: &Uid, done: EffectDone) {
+        let ended = self.objects.departure.end(uid);
+        if let Some(object) = done.object() {
+            self.intake.on_answer(ended.sent, object.metadata.resource_version);
+        }
+        self.objects.on_effect(&mut self.env, uid, ended, done);
+    }
+
+    /// Tells the objects what a step of the intake means for them.
+    fn pass_on(&mut self, event: Event) {
+        let (env, objects) = (&mut self.env, &mut self.objects);
+        match event {
+            Event::Nothing => {}
+            Event::Seen(sighting) => objects.observe(env, sighting),
+            Event::Compared(page) => objects.compare(env, page),
+            Event::Listed(Listed { version, seen }) => match seen {
+                Some(seen) => {
+                    let pending = objects.pending.not_in(&seen);
+                    self.intake.begin_sweep(env, version, seen, pending);
+                }
+                None => {
+                    self.intake.skip_sweep(env, version);
+                    self.close_orphans();
+                }
+            },
+            Event::Orphans => self.close_orphans(),
+            Event::ListBegun => objects.departure.forget_removed(),
+            Event::Restored => objects.clear(),
+        }
+    }
+
+    /// Asks for orphans as there is room; one for which something is in flight comes again later.
+    fn close_orphans(&mut self) {
+        for _ in 0..self.intake.orphans() {
+            let active = self.objects.pending.active();
+            let Some(orphan) = self.intake.next_orphan(&self.env, active) else {
+                break;
+            };
+            if let Some(orphan) = self.objects.ask_for_orphan(&self.env, orphan) {
+                self.intake.put_back(orphan);
+            }
+        }
+        self.intake.end_closing(&mut self.env);
+    }
+
+    /// Whether nothing new begins.
+    fn is_paused(&self) -> bool {
+        self.env.stopping || self.intake.is_restoring()
     }
 
     /// When the next [`Input::Timer`] is due, by [`Now::elapsed`].
     pub fn deadline(&self) -> Option<Duration> {
-        if self.stopping {
+        if self.env.stopping {
             return None;
         }
-        let timer = self.timers.first().map(|(at, _)| *at);
-        [
-            timer,
-            self.batch_deadline(),
-            self.intake_deadline(),
-            self.checkpoint_deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        let batch = match self.is_paused() {
+            true => None,
+            false => self.objects.batch_deadline(&self.env),
+        };
+        let intake = self.intake.deadline(self.objects.backlog());
+        [self.objects.pending.deadline(), batch, intake]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Whether there is room for another event of the watch.
     pub fn wants_events(&self) -> bool {
-        let room = |pending| pending < self.settings.pending_max;
-        !self.stopping && room(self.active()) && room(self.records.len())
+        let room = |pending| pending < self.env.settings.pending_max;
+        !self.env.stopping && room(self.objects.pending.active()) && room(self.objects.commit.records().len())
     }
 
-    /// After [`Input::Stop`]: whether nothing is under way any more.
+    /// After [`Input::Stop`]: whether nothing is in flight any more.
     pub fn is_drained(&self) -> bool {
-        self.stopping && self.is_at_rest()
+        self.env.stopping && !self.objects.backlog().in_flight && !self.intake.is_saving()
     }
 
     /// A copy of what is worth showing.
     pub fn status(&self) -> KindStatus {
+        let (intake, objects) = (&self.intake, &self.objects);
         KindStatus {
-            kind: self.kind.name,
-            synced: self.synced,
+            kind: self.env.kind.name,
+            synced: intake.is_synced(),
             active: true,
-            unserved: self.unserved,
-            phase: if self.unserved {
-                WAITS_FOR_CRD
-            } else {
-                self.phase.name()
-            },
-            pending: self.entries.len(),
-            waiting: self.timers.len(),
-            held: self.entries.values().filter(|entry| entry.is_held()).count(),
-            position: self.position.seen(),
-            settled: self.watermark().unwrap_or_default(),
-            oldest_arrival: self.oldest_arrival(),
-            quarantined: self.quarantine_reasons(),
-            unrecorded: self.unrecorded.len(),
-            held_orphans: self.held_orphans,
-            last_error: self.last_error.clone(),
-            failing: self.is_intake_failing() || self.store_gate.is_closed(),
+            unserved: intake.is_unserved(),
+            phase: intake.phase(),
+            pending: objects.pending.len(),
+            waiting: objects.pending.waiting(),
+            held: objects.pending.held(),
+            position: intake.received(),
+            settled: intake.watermark(objects.backlog().oldest).unwrap_or_default(),
+            oldest_arrival: objects.pending.oldest_arrival(&self.env),
+            quarantined: objects.quarantine.reasons(),
+            unrecorded: objects.quarantine.unrecorded(),
+            held_orphans: intake.held_orphans(),
+            last_error: self.env.last_error.clone(),
+            failing: intake.is_failing() || objects.commit.is_failing(),
         }
-    }
-
-    fn quarantine_reasons(&self) -> BTreeMap<Uid, String> {
-        let records = self.quarantined.values();
-        records
-            .map(|record| (record.uid.clone(), record.reason.clone()))
-            .collect()
-    }
-
-    fn stop(&mut self) {
-        self.stopping = true;
-        self.out.push(Output::StopWatch);
-    }
-
-    fn head(&self, object: &Object) -> Head {
-        Head::of(object, self.kind, &self.platform)
-    }
-
-    /// Where a watch may resume after a crash without missing a row or a version, if there is
-    /// such a place yet.
-    fn watermark(&self) -> Option<ResourceVersion> {
-        let settled = self.position.watermark()?;
-        let kept = match self.records.oldest() {
-            Some(oldest) => settled.min(ResourceVersion(oldest.0.saturating_sub(1))),
-            None => settled,
-        };
-        (kept >= Position::FIRST).then_some(kept)
-    }
-
-    /// Entries that wait for nothing but us and the database.
-    fn active(&self) -> usize {
-        self.entries.len() - self.timers.len()
-    }
-
-    fn oldest_arrival(&self) -> Option<Timestamp> {
-        let pending = self.entries.values().filter(|entry| !entry.waits_as_it_should());
-        let age = self
-            .now
-            .elapsed
-            .saturating_sub(pending.map(|entry| entry.arrived).min()?);
-        self.now.wall.checked_sub(age).ok()
-    }
-
-    fn note_store_failure(&mut self, what: &str, failure: &StoreFailure) {
-        self.note_batch_failure(what, failure, None, false);
-    }
-
-    /// An outage is told by the store once for all kinds; that a deletion waits for its end is told each time.
-    fn note_batch_failure(
-        &mut self,
-        what: &str,
-        failure: &StoreFailure,
-        object: Option<&ObjectName>,
-        is_awaited: bool,
-    ) {
-        self.metrics.retry(failure.cause);
-        let (kind, cause, message) = (self.kind.name, failure.cause, &failure.message);
-        let object = object.map(tracing::field::display);
-        if failure.is_outage() && !is_awaited {
-            tracing::debug!(kind, object, cause, "{what}: {message}");
-        } else {
-            tracing::warn!(kind, object, cause, "{what}: {message}");
-        }
-        self.last_error = Some(format!("{what}: {}", failure.message));
     }
 }

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
 use super::super::message::{PlannedWrite, StoreFailure};
-use super::Controller;
 use super::entry::Observation;
+use super::environment::Environment;
 
 /// One version of one object.
 type Key = (ResourceVersion, Uid);
@@ -136,30 +136,33 @@ impl Records {
     }
 }
 
-impl Controller {
-    /// Holds what an event shows. The echo of what we did ourselves is no version of its own: the
-    /// row says what became of the object.
-    pub(super) fn sight(&mut self, uid: &Uid, observation: &Observation) {
-        let Some(object) = observation.object().filter(|_| self.kind.history) else {
+impl Records {
+    /// Holds what an event shows. The echo of what we did ourselves is no version of its own: the row says what
+    /// became of the object, and `removed` up to which version others may have written it.
+    pub(super) fn hold(
+        &mut self,
+        env: &Environment,
+        uid: &Uid,
+        observation: &Observation,
+        removed: Option<ResourceVersion>,
+    ) {
+        let Some(object) = observation.object().filter(|_| env.kind.history) else {
             return;
         };
         let version = object.metadata.resource_version;
-        if self.removed.get(uid).is_some_and(|stored| version >= *stored) {
+        if removed.is_some_and(|stored| version >= stored) {
             return;
         }
-        self.records
-            .held
-            .entry((version, uid.clone()))
-            .or_insert_with(|| Record {
-                object: object.clone(),
-                seen: self.now.wall,
-                in_a_batch: false,
-            });
+        self.held.entry((version, uid.clone())).or_insert_with(|| Record {
+            object: object.clone(),
+            seen: env.now.wall,
+            in_a_batch: false,
+        });
     }
 
     /// Adds records to the writes of a batch: of what it stores, and of others as there is room.
-    pub(super) fn plan_records(&mut self, writes: &mut Vec<PlannedWrite>) -> Taken {
-        if self.records.len() == 0 {
+    pub(super) fn join(&mut self, writes: &mut Vec<PlannedWrite>, most: usize) -> Taken {
+        if self.len() == 0 {
             return Taken::default();
         }
         let stored: Vec<Key> = writes
@@ -171,21 +174,20 @@ impl Controller {
                 PlannedWrite::SoftDelete(_) | PlannedWrite::Record { .. } => None,
             })
             .collect();
-        let rows = !writes.is_empty();
-        let taken = self.records.take(&stored, self.settings.batch_rows_max, rows);
-        writes.extend(taken.all().map(|key| self.records.write(key)));
+        let taken = self.take(&stored, most, !writes.is_empty());
+        writes.extend(taken.all().map(|key| self.write(key)));
         taken
     }
 
     /// What becomes of the versions of a batch that failed.
-    pub(super) fn on_records_failure(&mut self, taken: &Taken, rows: bool, failure: &StoreFailure) {
+    pub(super) fn on_failure(&mut self, env: &mut Environment, taken: &Taken, rows: bool, failure: &StoreFailure) {
         if failure.retryable {
-            return self.records.on_failed(taken);
+            return self.on_failed(taken);
         }
-        if let Some(object) = self.records.on_refused(taken, rows) {
+        if let Some(object) = self.on_refused(taken, rows) {
             let reason = &failure.message;
-            tracing::error!(kind = self.kind.name, ?object, "not kept in the history: {reason}");
-            self.last_error = Some(format!("history of {object:?}: {reason}"));
+            tracing::error!(kind = env.kind.name, ?object, "not kept in the history: {reason}");
+            env.last_error = Some(format!("history of {object:?}: {reason}"));
         }
     }
 }

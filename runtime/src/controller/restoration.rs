@@ -1,15 +1,14 @@
-//! A cluster that came back from a backup: what is under way ends, the fact is marked in the
+//! A cluster that came back from a backup: what is in flight ends, the fact is marked in the
 //! database, and rows of the time that never was lose their version, so that they stand in
 //! nobody's way; a history puts that time aside. Then everything is listed, which is the business of `listing`.
 
 use kindex_model::object::{ResourceVersion, Uid};
-use kindex_store::{Arrival, RowState, Saving};
+use kindex_store::{Arrival, RowState};
 
-use super::super::message::{Output, StoreFailure};
-use super::super::saved::{SavedPosition, found_beside, joined};
+use super::super::message::Output;
+use super::super::saved::SavedPosition;
 use super::super::settings::Settings;
-use super::Controller;
-use super::intake::{Checkpoints, Phase};
+use super::checkpoints::Checkpoints;
 
 /// How far the restoration is.
 #[derive(Clone, Debug)]
@@ -19,14 +18,14 @@ pub(super) struct Restoration {
     step: Step,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// What is under way ends.
+    /// What is in flight ends.
     Draining,
     /// The mark is being saved.
     Marking,
     /// What the history tells of that time is put aside.
-    Unsaying,
+    SettingAside,
     /// A page of rows is being read.
     Scanning { after: Option<Arrival> },
     /// Rows of that page are being rewound; then the page after it comes, if there is one.
@@ -34,12 +33,19 @@ enum Step {
 }
 
 impl Restoration {
+    pub(super) fn new(version: ResourceVersion) -> Self {
+        Self {
+            version,
+            step: Step::Draining,
+        }
+    }
+
     /// The question that the step waits for.
     pub(super) fn request(&self, settings: &Settings, checkpoints: &mut Checkpoints) -> Option<Output> {
         Some(match &self.step {
             Step::Draining => return None,
             Step::Marking => checkpoints.save(self.mark()),
-            Step::Unsaying => Output::Unsay(self.version),
+            Step::SettingAside => Output::SetHistoryAside(self.version),
             Step::Scanning { after } => Output::Scan {
                 after: *after,
                 limit: settings.page_rows,
@@ -52,147 +58,129 @@ impl Restoration {
         self.version
     }
 
-    fn mark(&self) -> ResourceVersion {
+    /// The position that says so in the database.
+    pub(super) fn mark(&self) -> ResourceVersion {
         SavedPosition::Restoring(self.version).encode()
     }
 
     pub(super) fn is_marking(&self) -> bool {
-        matches!(self.step, Step::Marking)
+        self.step == Step::Marking
     }
 
-    /// The step that follows when nothing is under way any more; what was may have told of an earlier split.
+    /// The step that follows when nothing is in flight any more; what was may have told of an earlier split.
     pub(super) fn drained(&self, known: ResourceVersion) -> Option<Self> {
         let marking = Self {
             version: self.version.min(known),
             step: Step::Marking,
         };
-        matches!(self.step, Step::Draining).then_some(marking)
+        (self.step == Step::Draining).then_some(marking)
+    }
+
+    /// The same with an earlier split, which another mark told of.
+    pub(super) fn before(self, known: ResourceVersion) -> Self {
+        Self { version: known, ..self }
+    }
+
+    /// The step that follows when the mark is saved.
+    pub(super) fn marked(self, history: bool) -> Self {
+        let step = match history {
+            true => Step::SettingAside,
+            false => Step::Scanning { after: None },
+        };
+        Self { step, ..self }
+    }
+
+    /// The step that follows when a page of rows is read, of which `page_rows` were asked for; `None` after the last.
+    pub(super) fn scanned(self, rows: Vec<RowState>, page_rows: u32) -> Option<Self> {
+        let full = rows.len() >= page_rows as usize;
+        let next = rows.last().filter(|_| full).map(|row| row.arrival);
+        let beyond = rows.into_iter().filter(|row| row.cluster_version() > self.version);
+        let uids: Vec<Uid> = beyond.map(|row| row.uid).collect();
+        if uids.is_empty() {
+            return self.go_on(next);
+        }
+        let step = Step::Rewinding { uids, next };
+        Some(Self { step, ..self })
+    }
+
+    /// The step that follows when rows are rewound, or the history is put aside; `None` after the last.
+    pub(super) fn rewound(self) -> Option<Self> {
+        match &self.step {
+            Step::SettingAside => Some(Self {
+                step: Step::Scanning { after: None },
+                ..self
+            }),
+            Step::Rewinding { next, .. } => {
+                let next = *next;
+                self.go_on(next)
+            }
+            Step::Draining | Step::Marking | Step::Scanning { .. } => Some(self),
+        }
+    }
+
+    fn go_on(self, next: Option<Arrival>) -> Option<Self> {
+        let after = Some(next?);
+        Some(Self {
+            step: Step::Scanning { after },
+            ..self
+        })
     }
 }
 
-impl Controller {
-    /// Looks at the version that a write of ours made. A cluster that tells its version may have
-    /// grown since it came back, by our own hand too; what a write makes is newer than all before.
-    pub(super) fn look_for_restoration(&mut self, uid: &Uid, made: ResourceVersion) {
-        let sent = self.entries.get_mut(uid).and_then(|entry| entry.sent.take());
-        if sent.is_some_and(|sent| sent.made_in_the_past(made)) {
-            let before = found_beside(self.checkpoints.saved, ResourceVersion(made.0 - 1));
-            self.restore_beyond(before);
+#[cfg(test)]
+mod tests {
+    use kindex_query::Life;
+
+    use super::*;
+
+    fn row(arrival: i64, version: u64) -> RowState {
+        RowState {
+            arrival: Arrival(arrival),
+            uid: Uid::from(format!("u{arrival}").as_str()),
+            namespace: String::new(),
+            name: "a".to_owned(),
+            res_version: ResourceVersion(version),
+            hash: None,
+            life: Life::Live,
         }
     }
 
-    /// Another ingester found the cluster restored, and this one learns it by being refused to save its position.
-    pub(super) fn join_restoration(&mut self, shown: ResourceVersion) {
-        let Some(version) = joined(self.checkpoints.saved, shown) else {
-            return;
+    #[test]
+    fn rows_beyond_the_split_are_rewound_page_by_page_until_the_last() {
+        let scanning = Restoration::new(ResourceVersion(5))
+            .drained(ResourceVersion(9))
+            .expect("nothing is in flight")
+            .marked(false);
+        let rewinding = scanning
+            .scanned(vec![row(1, 5), row(2, 6)], 2)
+            .expect("a row is beyond");
+        let expected = Step::Rewinding {
+            uids: vec![Uid::from("u2")],
+            next: Some(Arrival(2)),
         };
-        tracing::warn!(
-            kind = self.kind.name,
-            %version,
-            "Another ingester found that the cluster was restored from a backup: rows beyond this version are corrected"
+        assert_eq!(rewinding.step, expected);
+        let scanning = rewinding.rewound().expect("the page was full");
+        let after = Some(Arrival(2));
+        assert_eq!(scanning.step, Step::Scanning { after });
+        assert!(
+            scanning.scanned(vec![row(3, 5)], 2).is_none(),
+            "nothing is beyond on the last page"
         );
-        self.checkpoints.saved = Some(shown);
-        self.restore_beyond(version);
     }
 
-    fn restore_beyond(&mut self, version: ResourceVersion) {
-        self.restoring = Some(self.restoring.map_or(version, |known| known.min(version)));
+    #[test]
+    fn a_history_is_put_aside_before_rows_are_rewound() {
+        let aside = Restoration::new(ResourceVersion(5)).marked(true);
+        assert_eq!(aside.step, Step::SettingAside);
+        let scanning = aside.rewound().expect("rows follow");
+        assert_eq!(scanning.step, Step::Scanning { after: None });
     }
 
-    pub(super) fn begin_restoration(&mut self, version: ResourceVersion) {
-        tracing::error!(
-            kind = self.kind.name,
-            cluster = %version,
-            stored = %self.position.seen(),
-            "The cluster is older than SQL: it was restored from a backup. \
-             Everything is listed once and the cluster wins"
-        );
-        // What is known already says when time split, and the cluster has gone on since.
-        let version = match self.restoring {
-            Some(known) => known.min(version),
-            None => found_beside(self.checkpoints.saved, version),
-        };
-        self.restoring = Some(version);
-        let step = Step::Draining;
-        self.enter(Phase::Restoring(Restoration { version, step }));
-    }
-
-    pub(super) fn on_marked(&mut self, answer: Result<Saving, StoreFailure>) {
-        let Phase::Restoring(mut restoration) = std::mem::replace(&mut self.phase, Phase::Idle) else {
-            return;
-        };
-        match answer {
-            Err(failure) => return self.enter_later_for_store(Phase::Restoring(restoration), &failure),
-            Ok(Saving::Refused(shown)) => {
-                self.join_restoration(shown);
-                restoration.version = self.restoring.unwrap_or(restoration.version);
-                return self.enter(Phase::Restoring(restoration));
-            }
-            Ok(Saving::Done) => {}
-        }
-        self.intake_attempts = 0;
-        self.checkpoints.saved = Some(restoration.mark());
-        self.newest = restoration.version;
-        self.forget_everything();
-        if self.kind.history {
-            let step = Step::Unsaying;
-            self.enter(Phase::Restoring(Restoration { step, ..restoration }));
-        } else {
-            self.scan_for_restoration(restoration.version, None);
-        }
-    }
-
-    fn scan_for_restoration(&mut self, version: ResourceVersion, after: Option<Arrival>) {
-        let step = Step::Scanning { after };
-        self.enter(Phase::Restoring(Restoration { version, step }));
-    }
-
-    pub(super) fn on_scanned_for_restoration(
-        &mut self,
-        restoration: Restoration,
-        answer: Result<Vec<RowState>, StoreFailure>,
-    ) {
-        let states = match answer {
-            Ok(states) => states,
-            Err(failure) => return self.enter_later_for_store(Phase::Restoring(restoration), &failure),
-        };
-        self.intake_attempts = 0;
-        let version = restoration.version;
-        let full = states.len() >= self.settings.page_rows as usize;
-        let next = states.last().filter(|_| full).map(|state| state.arrival);
-        let beyond = states.into_iter().filter(|state| state.cluster_version() > version);
-        let uids: Vec<Uid> = beyond.map(|state| state.uid).collect();
-        if uids.is_empty() {
-            return self.rewind_next_page(version, next);
-        }
-        let step = Step::Rewinding { uids, next };
-        self.enter(Phase::Restoring(Restoration { version, step }));
-    }
-
-    pub(super) fn on_rewound(&mut self, answer: Result<(), StoreFailure>) {
-        let Phase::Restoring(restoration) = std::mem::replace(&mut self.phase, Phase::Idle) else {
-            return;
-        };
-        match (answer, restoration) {
-            (Err(failure), restoration) => self.enter_later_for_store(Phase::Restoring(restoration), &failure),
-            (Ok(()), Restoration { version, step }) => {
-                self.intake_attempts = 0;
-                match step {
-                    Step::Unsaying => self.scan_for_restoration(version, None),
-                    Step::Rewinding { next, .. } => self.rewind_next_page(version, next),
-                    Step::Draining | Step::Marking | Step::Scanning { .. } => {}
-                }
-            }
-        }
-    }
-
-    fn rewind_next_page(&mut self, version: ResourceVersion, next: Option<Arrival>) {
-        match next {
-            Some(after) => self.scan_for_restoration(version, Some(after)),
-            None => {
-                self.restoring = None;
-                self.begin_list(true);
-            }
-        }
+    #[test]
+    fn what_was_in_flight_may_tell_of_an_earlier_split() {
+        let draining = Restoration::new(ResourceVersion(5));
+        let marking = draining.drained(ResourceVersion(3)).expect("it was draining");
+        assert_eq!(marking.version(), ResourceVersion(3));
+        assert!(marking.is_marking() && marking.drained(ResourceVersion(2)).is_none());
     }
 }

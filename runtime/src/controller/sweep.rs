@@ -9,12 +9,9 @@ use kindex_model::seen::Seen;
 use kindex_query::Life;
 use kindex_store::{Arrival, RowState};
 
-use super::super::message::{Output, StoreFailure};
-use super::super::settings::Settings;
+use super::super::message::Output;
+use super::super::settings::{OrphanGuard, Settings};
 use super::super::status::HeldOrphans;
-use super::Controller;
-use super::entry::{Entry, Observation, State};
-use super::intake::Phase;
 
 /// The walk over SQL's rows that follows a list.
 #[derive(Debug)]
@@ -30,29 +27,45 @@ pub(super) struct Sweep {
 }
 
 /// What a list did not show.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Orphan {
-    uid: Uid,
-    name: ObjectName,
-    version: ResourceVersion,
+    pub(super) uid: Uid,
+    pub(super) name: ObjectName,
+    pub(super) version: ResourceVersion,
 }
 
 /// Orphans that are being asked for, as there is room.
 #[derive(Debug)]
 pub(super) struct Closing {
-    version: ResourceVersion,
-    orphans: VecDeque<Orphan>,
+    pub(super) version: ResourceVersion,
+    pub(super) orphans: VecDeque<Orphan>,
+}
+
+/// What a walk came to.
+#[derive(Debug)]
+pub(super) struct Judgement {
+    pub(super) version: ResourceVersion,
+    /// Live rows whose objects the list did not show.
+    pub(super) found: usize,
+    /// All live rows.
+    pub(super) live: usize,
+    /// Whether they are more than is believable, which was allowed for once.
+    pub(super) on_demand: bool,
+    /// The same, and nobody allowed it: none of them is asked for.
+    pub(super) held: Option<HeldOrphans>,
+    /// Those to ask for.
+    pub(super) orphans: Vec<Orphan>,
 }
 
 impl Sweep {
-    fn new(version: ResourceVersion, seen: Seen) -> Self {
+    pub(super) fn new(version: ResourceVersion, seen: Seen, pending: Vec<Orphan>) -> Self {
         Self {
             after: None,
             version,
             seen,
             live: 0,
             orphans: Vec::new(),
-            pending: Vec::new(),
+            pending,
         }
     }
 
@@ -62,144 +75,111 @@ impl Sweep {
             limit: settings.page_rows,
         }
     }
-}
 
-impl Controller {
-    pub(super) fn begin_sweep(&mut self, version: ResourceVersion, seen: Seen) {
-        let mut sweep = Sweep::new(version, seen);
-        for (uid, entry) in &self.entries {
-            let present = matches!(entry.newest(), Observation::Present(_));
-            if present && !sweep.seen.contains(uid) {
-                sweep.pending.push(Orphan {
-                    uid: uid.clone(),
-                    name: entry.name.clone(),
-                    version: entry.oldest,
-                });
-            }
-        }
-        self.enter(Phase::Sweeping(sweep));
-    }
-
-    pub(super) fn on_scanned(&mut self, answer: Result<Vec<RowState>, StoreFailure>) {
-        let mut sweep = match std::mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Sweeping(sweep) => sweep,
-            Phase::Restoring(restoration) => return self.on_scanned_for_restoration(restoration, answer),
-            other => return self.phase = other,
-        };
-        let states = match answer {
-            Ok(states) => states,
-            Err(failure) => return self.enter_later_for_store(Phase::Sweeping(sweep), &failure),
-        };
-        self.intake_attempts = 0;
-        let last = states.len() < self.settings.page_rows as usize;
-        sweep.after = states.last().map(|state| state.arrival);
-        for state in states {
-            if state.life != Life::Live {
-                continue;
-            }
-            sweep.live += 1;
-            if !sweep.seen.contains(&state.uid) {
-                sweep.orphans.push(Orphan {
+    /// Takes a page of rows, of which `page_rows` were asked for; whether it is the last.
+    pub(super) fn take(&mut self, rows: Vec<RowState>, page_rows: u32) -> bool {
+        let last = rows.len() < page_rows as usize;
+        self.after = rows.last().map(|row| row.arrival);
+        for row in rows.into_iter().filter(|row| row.life == Life::Live) {
+            self.live += 1;
+            if !self.seen.contains(&row.uid) {
+                self.orphans.push(Orphan {
                     name: ObjectName {
-                        namespace: state.namespace,
-                        name: state.name,
+                        namespace: row.namespace,
+                        name: row.name,
                     },
                     // The row may be beyond the list: of a cluster that was restored, or by
                     // somebody who saw more. Asking tells.
-                    version: state.res_version.min(sweep.version),
-                    uid: state.uid,
+                    version: row.res_version.min(self.version),
+                    uid: row.uid,
                 });
             }
         }
-        if last {
-            self.judge_orphans(sweep);
-        } else {
-            self.enter(Phase::Sweeping(sweep));
-        }
+        last
     }
 
-    fn judge_orphans(&mut self, sweep: Sweep) {
-        let found = sweep.orphans.len();
-        self.metrics.orphans.inc_by(found as u64);
-        self.held_orphans = None;
-        let mut orphans = sweep.orphans;
-        let allowed = self.orphans_allowed;
-        let (kind, live, guard) = (self.kind.name, sweep.live, self.settings.orphan_guard);
-        if guard.forbids(found, live) && found <= allowed {
-            tracing::warn!(
-                kind,
-                orphans = found,
-                live,
-                allowed,
-                "So many rows are closed on demand"
-            );
-        } else if guard.forbids(found, live) {
-            tracing::error!(
-                kind,
-                orphans = found,
-                live,
-                allowed,
-                "The list lacks too many objects to be believed: no row is closed"
-            );
-            let rows = found;
-            self.held_orphans = Some(HeldOrphans { rows, live, guard });
-            orphans.clear();
-        }
+    /// Says which orphans are believed; up to `allowed` are, whatever the guard says.
+    pub(super) fn judge(self, guard: OrphanGuard, allowed: usize) -> Judgement {
+        let (found, live) = (self.orphans.len(), self.live);
+        let forbidden = guard.forbids(found, live);
+        let held = (forbidden && found > allowed).then_some(HeldOrphans {
+            rows: found,
+            live,
+            guard,
+        });
+        let mut orphans = if held.is_some() { Vec::new() } else { self.orphans };
         // What was pending and not in the list went while nobody watched.
         let known: BTreeSet<Uid> = orphans.iter().map(|orphan| orphan.uid.clone()).collect();
-        orphans.extend(sweep.pending.into_iter().filter(|orphan| !known.contains(&orphan.uid)));
-        self.finish_sweep(sweep.version, orphans);
-    }
-
-    pub(super) fn finish_sweep(&mut self, version: ResourceVersion, orphans: Vec<Orphan>) {
-        self.orphans_allowed = 0;
-        self.phase = Phase::Closing(Closing {
-            version,
-            orphans: orphans.into(),
-        });
-        self.close_orphans();
-    }
-
-    /// Asks for orphans as there is room; one whose entry is under way comes again later.
-    pub(super) fn close_orphans(&mut self) {
-        let Phase::Closing(mut closing) = std::mem::replace(&mut self.phase, Phase::Idle) else {
-            return;
-        };
-        for _ in 0..closing.orphans.len() {
-            if self.active() > self.settings.pending_max / 2 {
-                break;
-            }
-            let orphan = closing.orphans.pop_front().expect("counted");
-            if let Some(orphan) = self.ask_for_orphan(orphan) {
-                closing.orphans.push_back(orphan);
-            }
+        orphans.extend(self.pending.into_iter().filter(|orphan| !known.contains(&orphan.uid)));
+        Judgement {
+            version: self.version,
+            found,
+            live,
+            on_demand: forbidden && held.is_none(),
+            held,
+            orphans,
         }
-        if closing.orphans.is_empty() {
-            self.position.restart(closing.version);
-            self.checkpoints.on_listed(closing.version);
-            self.probe();
-        } else {
-            self.phase = Phase::Closing(closing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::seen::Seeing;
+
+    use super::*;
+
+    fn row(uid: &str, life: Life) -> RowState {
+        RowState {
+            arrival: Arrival(1),
+            uid: Uid::from(uid),
+            namespace: String::new(),
+            name: uid.to_owned(),
+            res_version: ResourceVersion(9),
+            hash: None,
+            life,
         }
     }
 
-    fn ask_for_orphan(&mut self, orphan: Orphan) -> Option<Orphan> {
-        let Some(entry) = self.entries.get(&orphan.uid) else {
-            let Orphan { uid, name, version } = orphan;
-            let gone = Observation::Gone(None);
-            self.position.begin(version, &uid);
-            let entry = Entry::new(gone, name, version, self.now.elapsed);
-            self.entries.insert(uid.clone(), entry);
-            self.ask(&uid, None);
-            return None;
-        };
-        match entry.state {
-            State::Waiting(..) | State::EffectQueued(_) => {
-                self.unschedule(&orphan.uid);
-                self.ask(&orphan.uid, None);
-                None
-            }
-            State::Queued | State::Grouped | State::Batch | State::Effect => Some(orphan),
+    fn orphan(uid: &str, version: u64) -> Orphan {
+        Orphan {
+            uid: Uid::from(uid),
+            name: ObjectName {
+                namespace: String::new(),
+                name: uid.to_owned(),
+            },
+            version: ResourceVersion(version),
         }
+    }
+
+    fn swept(rows_max: u32, allowed: usize) -> Judgement {
+        let mut seen = Seeing::default();
+        seen.add(&Uid::from("there"));
+        let pending = vec![orphan("missed", 3), orphan("pending", 4)];
+        let mut sweep = Sweep::new(ResourceVersion(7), seen.finish(), pending);
+        assert!(!sweep.take(vec![row("there", Life::Live), row("missed", Life::Live)], 2));
+        assert!(sweep.take(vec![row("archived", Life::Evicted)], 2));
+        let percent_max = 10;
+        sweep.judge(OrphanGuard { rows_max, percent_max }, allowed)
+    }
+
+    #[test]
+    fn live_rows_that_the_list_lacks_are_orphans_and_what_was_pending_as_well() {
+        let judged = swept(1, 0);
+        assert_eq!((judged.found, judged.live, judged.held), (1, 2, None));
+        assert_eq!(judged.orphans, [orphan("missed", 7), orphan("pending", 4)]);
+    }
+
+    #[test]
+    fn more_than_is_believable_is_held_unless_it_was_allowed() {
+        let held = swept(0, 0);
+        assert_eq!(held.held.map(|held| (held.rows, held.live)), Some((1, 2)));
+        assert_eq!(
+            held.orphans,
+            [orphan("missed", 3), orphan("pending", 4)],
+            "what was pending is no row"
+        );
+        let allowed = swept(0, 1);
+        assert!(allowed.on_demand && allowed.held.is_none());
+        assert_eq!(allowed.orphans.len(), 2);
     }
 }

@@ -62,7 +62,7 @@ impl Place {
             Output::ReadRows(_, uids) => debug_span!("read rows", kind, rows = uids.len()),
             Output::ReadPageRows(uids) => debug_span!("compare page", kind, rows = uids.len()),
             Output::Scan { .. } => debug_span!("scan rows", kind),
-            Output::Unsay(_) => debug_span!("put history aside", kind),
+            Output::SetHistoryAside(_) => debug_span!("put history aside", kind),
             Output::Rewind(uids) => debug_span!("rewind rows", kind, rows = uids.len()),
             Output::Effect(uid, effect) => {
                 let effect = effect.name();
@@ -99,7 +99,9 @@ impl Place {
                 let rows = storage.scan(kind, after, limit).await;
                 Input::Scanned(rows.map_err(Into::into))
             }
-            Output::Unsay(beyond) => Input::Rewound(storage.unsay(kind, beyond, now).await.map_err(Into::into)),
+            Output::SetHistoryAside(beyond) => {
+                Input::Rewound(storage.unsay(kind, beyond, now).await.map_err(Into::into))
+            }
             Output::Rewind(uids) => Input::Rewound(storage.rewind(kind, &uids, now).await.map_err(Into::into)),
             Output::ReadRows(ticket, uids) => {
                 let rows = storage.row_states(kind, &uids).await;

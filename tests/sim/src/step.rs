@@ -106,7 +106,7 @@ impl Step {
             }
             Output::Effect(_, Effect::Delete(_)) => Self::Delete,
             Output::Effect(_, Effect::Quarantine { .. }) => Self::Quarantine,
-            Output::Unsay(_) | Output::Rewind(_) | Output::Effect(_, Effect::Rewind) => Self::Rewind,
+            Output::SetHistoryAside(_) | Output::Rewind(_) | Output::Effect(_, Effect::Rewind) => Self::Rewind,
             Output::SaveCheckpoint { .. } => Self::Save,
             Output::ReleaseQuarantine(..) => Self::Unquarantine,
             Output::Notify(_) => Self::Pause,

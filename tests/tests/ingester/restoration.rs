@@ -296,12 +296,15 @@ fn a_history_puts_aside_what_a_restored_cluster_has_lost_before_anything_is_list
     bench.step(Input::WatchEnded);
     let outputs = bench.step(Input::Probed(Ok(ResourceVersion(8))));
     assert!(
-        matches!(outputs[..], [Output::Unsay(ResourceVersion(8))]),
+        matches!(outputs[..], [Output::SetHistoryAside(ResourceVersion(8))]),
         "{outputs:?}"
     );
     bench.step(Input::Rewound(Err(away())));
     let again = bench.wait();
-    assert!(matches!(again[..], [Output::Unsay(ResourceVersion(8))]), "{again:?}");
+    assert!(
+        matches!(again[..], [Output::SetHistoryAside(ResourceVersion(8))]),
+        "{again:?}"
+    );
     let outputs = bench.step(Input::Rewound(Ok(())));
     assert!(matches!(outputs[..], [Output::Scan { after: None, .. }]), "{outputs:?}");
 }

@@ -17,9 +17,6 @@ const AGAINST_THE_ORDER: &[(&str, &str, &str)] = &[
     ("crates/store/src/lib.rs", "write", "changes"),
     ("crates/store/src/lib.rs", "write", "replaced"),
     ("crates/store/src/migration/mod.rs", "fill", "run"),
-    ("runtime/src/controller/mod.rs", "intake", "listing"),
-    ("runtime/src/controller/mod.rs", "intake", "restoration"),
-    ("runtime/src/controller/mod.rs", "intake", "sweep"),
 ];
 
 #[test]

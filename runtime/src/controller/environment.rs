@@ -1,0 +1,98 @@
+//! What every part of a controller has at hand in a step: the kind and its settings, both clocks, chance, and
+//! the outputs of the step so far. Decides nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kindex_kube_client::ObjectName;
+use kindex_model::head::Head;
+use kindex_model::kind::{Kind, Platform};
+use kindex_model::object::Object;
+use kindex_store::backoff;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::super::message::{Now, Output, StoreFailure};
+use super::super::settings::Settings;
+use crate::metrics::KindMetrics;
+
+pub(super) struct Environment {
+    pub(super) kind: &'static Kind,
+    pub(super) platform: Platform,
+    pub(super) settings: Settings,
+    pub(super) metrics: Arc<KindMetrics>,
+    pub(super) now: Now,
+    pub(super) stopping: bool,
+    pub(super) last_error: Option<String>,
+    rng: StdRng,
+    outputs: Vec<Output>,
+}
+
+impl Environment {
+    /// `seed` decides the jitter of all pauses.
+    pub(super) fn new(
+        kind: &'static Kind,
+        platform: Platform,
+        settings: Settings,
+        metrics: Arc<KindMetrics>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            kind,
+            platform,
+            settings,
+            metrics,
+            now: Now {
+                wall: Timestamp::UNIX_EPOCH,
+                elapsed: Duration::ZERO,
+            },
+            stopping: false,
+            last_error: None,
+            rng: StdRng::seed_from_u64(seed),
+            outputs: Vec::new(),
+        }
+    }
+
+    /// Adds to what is to be done after the step.
+    pub(super) fn emit(&mut self, output: Output) {
+        self.outputs.push(output);
+    }
+
+    pub(super) fn take_outputs(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.outputs)
+    }
+
+    pub(super) fn head(&self, object: &Object) -> Head {
+        Head::of(object, self.kind, &self.platform)
+    }
+
+    /// How long to wait before the next of so many attempts that failed for this cause.
+    pub(super) fn backoff(&mut self, attempts: u32, cause: &'static str) -> Duration {
+        let most = self.settings.requeue_period;
+        backoff::pause(attempts, backoff::base(cause), most, &mut self.rng)
+    }
+
+    pub(super) fn note_store_failure(&mut self, what: &str, failure: &StoreFailure) {
+        self.note_batch_failure(what, failure, None, false);
+    }
+
+    /// An outage is told by the store once for all kinds; that a deletion waits for its end is told each time.
+    pub(super) fn note_batch_failure(
+        &mut self,
+        what: &str,
+        failure: &StoreFailure,
+        object: Option<&ObjectName>,
+        is_awaited: bool,
+    ) {
+        self.metrics.retry(failure.cause);
+        let (kind, cause, message) = (self.kind.name, failure.cause, &failure.message);
+        let object = object.map(tracing::field::display);
+        if failure.is_outage() && !is_awaited {
+            tracing::debug!(kind, object, cause, "{what}: {message}");
+        } else {
+            tracing::warn!(kind, object, cause, "{what}: {message}");
+        }
+        self.last_error = Some(format!("{what}: {}", failure.message));
+    }
+}

@@ -1,0 +1,289 @@
+//! What the intake does about a gap: it reads the list and the rows, and asks for orphans; or, where the cluster came
+//! back from a backup, makes ready for that first.
+
+use kindex_kube_client::{ClusterError, Page};
+use kindex_model::object::ResourceVersion;
+use kindex_model::seen::Seen;
+use kindex_store::{RowState, Saving};
+
+use super::super::super::message::StoreFailure;
+use super::super::super::saved::found_beside;
+use super::super::environment::Environment;
+use super::super::listing::Listing;
+use super::super::restoration::Restoration;
+use super::super::sweep::{Closing, Judgement, Orphan, Sweep};
+use super::{Event, Intake, Phase, has_room, report_unreadable};
+
+impl Intake {
+    pub(super) fn begin_list(&mut self, env: &mut Environment, restored: bool) -> Event {
+        env.metrics.relists.inc();
+        self.compare_first = false;
+        self.trust_stream_for(env, env.settings.compare_period);
+        let restored = restored || self.checkpoints.is_marked();
+        self.enter(env, Phase::Listing(Listing::new(restored, self.newest)));
+        Event::ListBegun
+    }
+
+    pub(in super::super) fn on_page(&mut self, env: &mut Environment, answer: Result<Page, ClusterError>) {
+        let mut listing = match self.leave() {
+            Phase::Listing(listing) => listing,
+            other => return self.phase = other,
+        };
+        let page = match answer {
+            Ok(page) if page.resource_version == ResourceVersion(0) => {
+                let error = ClusterError::Refused("the list has no version".to_owned());
+                return self.list_anew(env, &listing, &error);
+            }
+            Ok(page) => page,
+            Err(error @ ClusterError::Expired(_)) => return self.list_anew(env, &listing, &error),
+            Err(error) => return self.enter_later(env, Phase::Listing(listing), "list", &error),
+        };
+        self.attempts = 0;
+        self.note_served(env);
+        if listing.is_of_the_past(&page) {
+            return self.begin_restoration(env, page.resource_version);
+        }
+        self.note_version(page.resource_version);
+        for item in &page.unreadable {
+            report_unreadable(env, item);
+        }
+        if listing.take(page) {
+            self.enter(env, Phase::Listing(listing));
+        } else {
+            self.phase = Phase::Listing(listing);
+        }
+    }
+
+    fn list_anew(&mut self, env: &mut Environment, listing: &Listing, error: &ClusterError) {
+        let anew = listing.anew(self.newest);
+        self.enter_later(env, Phase::Listing(anew), "list", error);
+    }
+
+    pub(in super::super) fn on_page_rows(
+        &mut self,
+        env: &mut Environment,
+        answer: Result<Vec<RowState>, StoreFailure>,
+    ) -> Event {
+        let mut listing = match self.leave() {
+            Phase::Listing(listing) => listing,
+            other => {
+                self.phase = other;
+                return Event::Nothing;
+            }
+        };
+        let rows = match answer {
+            Ok(rows) => rows,
+            Err(failure) => {
+                self.enter_later_for_store(env, Phase::Listing(listing), &failure);
+                return Event::Nothing;
+            }
+        };
+        self.attempts = 0;
+        let compared = listing.compare(&rows);
+        self.phase = Phase::Listing(listing);
+        compared.map_or(Event::Nothing, Event::Compared)
+    }
+
+    /// The list is at its end. `pending` are objects that it does not show and that are not settled.
+    pub(in super::super) fn begin_sweep(
+        &mut self,
+        env: &mut Environment,
+        version: ResourceVersion,
+        seen: Seen,
+        pending: Vec<Orphan>,
+    ) {
+        self.enter(env, Phase::Sweeping(Sweep::new(version, seen, pending)));
+    }
+
+    /// The list is at its end, and does not tell what is missing.
+    pub(in super::super) fn skip_sweep(&mut self, env: &Environment, version: ResourceVersion) {
+        tracing::warn!(
+            kind = env.kind.name,
+            "Something in the list has no uid: no row is closed this time"
+        );
+        self.close(version, Vec::new());
+    }
+
+    pub(in super::super) fn on_scanned(
+        &mut self,
+        env: &mut Environment,
+        answer: Result<Vec<RowState>, StoreFailure>,
+    ) -> Event {
+        let rows = match answer {
+            Ok(rows) => rows,
+            Err(failure) => {
+                let phase = self.leave();
+                self.enter_later_for_store(env, phase, &failure);
+                return Event::Nothing;
+            }
+        };
+        self.attempts = 0;
+        match self.leave() {
+            Phase::Sweeping(mut sweep) => {
+                if sweep.take(rows, env.settings.page_rows) {
+                    self.judge_orphans(env, sweep);
+                    return Event::Orphans;
+                }
+                self.enter(env, Phase::Sweeping(sweep));
+            }
+            Phase::Restoring(restoration) => {
+                let next = restoration.scanned(rows, env.settings.page_rows);
+                return self.go_on_restoring(env, next);
+            }
+            other => self.phase = other,
+        }
+        Event::Nothing
+    }
+
+    fn judge_orphans(&mut self, env: &Environment, sweep: Sweep) {
+        let allowed = self.orphans_allowed;
+        let Judgement {
+            version,
+            found,
+            live,
+            on_demand,
+            held,
+            orphans,
+        } = sweep.judge(env.settings.orphan_guard, allowed);
+        env.metrics.orphans.inc_by(found as u64);
+        let kind = env.kind.name;
+        if on_demand {
+            tracing::warn!(
+                kind,
+                orphans = found,
+                live,
+                allowed,
+                "So many rows are closed on demand"
+            );
+        } else if held.is_some() {
+            tracing::error!(
+                kind,
+                orphans = found,
+                live,
+                allowed,
+                "The list lacks too many objects to be believed: no row is closed"
+            );
+        }
+        self.held_orphans = held;
+        self.close(version, orphans);
+    }
+
+    fn close(&mut self, version: ResourceVersion, orphans: Vec<Orphan>) {
+        self.orphans_allowed = 0;
+        self.phase = Phase::Closing(Closing {
+            version,
+            orphans: orphans.into(),
+        });
+    }
+
+    /// How many orphans are not asked for yet.
+    pub(in super::super) fn orphans(&self) -> usize {
+        match &self.phase {
+            Phase::Closing(closing) => closing.orphans.len(),
+            _ => 0,
+        }
+    }
+
+    /// The next orphan to ask for, where so many active objects leave room for it.
+    pub(in super::super) fn next_orphan(&mut self, env: &Environment, active: usize) -> Option<Orphan> {
+        match &mut self.phase {
+            Phase::Closing(closing) if has_room(env, active) => closing.orphans.pop_front(),
+            _ => None,
+        }
+    }
+
+    /// Something is in flight for this orphan: it comes again later.
+    pub(in super::super) fn put_back(&mut self, orphan: Orphan) {
+        if let Phase::Closing(closing) = &mut self.phase {
+            closing.orphans.push_back(orphan);
+        }
+    }
+
+    /// Goes back to watching once all orphans were asked for.
+    pub(in super::super) fn end_closing(&mut self, env: &mut Environment) {
+        let Phase::Closing(Closing { version, orphans }) = &self.phase else {
+            return;
+        };
+        if orphans.is_empty() {
+            self.received = *version;
+            self.checkpoints.on_listed(*version);
+            self.probe(env);
+        }
+    }
+
+    pub(super) fn begin_restoration(&mut self, env: &mut Environment, version: ResourceVersion) {
+        tracing::error!(
+            kind = env.kind.name,
+            cluster = %version,
+            stored = %self.received,
+            "The cluster is older than SQL: it was restored from a backup. \
+             Everything is listed once and the cluster wins"
+        );
+        // What is known already says when time split, and the cluster has gone on since.
+        let version = match self.restoring {
+            Some(known) => known.min(version),
+            None => found_beside(self.checkpoints.saved(), version),
+        };
+        self.restoring = Some(version);
+        self.enter(env, Phase::Restoring(Restoration::new(version)));
+    }
+
+    /// The mark of the restoration is saved, or refused for the sake of another.
+    pub(super) fn on_marked(
+        &mut self,
+        env: &mut Environment,
+        restoration: Restoration,
+        answer: Result<Saving, StoreFailure>,
+    ) -> Event {
+        match answer {
+            Err(failure) => {
+                self.enter_later_for_store(env, Phase::Restoring(restoration), &failure);
+                Event::Nothing
+            }
+            Ok(Saving::Refused(shown)) => {
+                self.join_restoration(env, shown);
+                let version = self.restoring.unwrap_or(restoration.version());
+                self.enter(env, Phase::Restoring(restoration.before(version)));
+                Event::Nothing
+            }
+            Ok(Saving::Done) => {
+                self.attempts = 0;
+                self.checkpoints.learn(restoration.mark());
+                self.newest = restoration.version();
+                self.received = ResourceVersion::default();
+                self.enter(env, Phase::Restoring(restoration.marked(env.kind.history)));
+                Event::Restored
+            }
+        }
+    }
+
+    pub(in super::super) fn on_rewound(&mut self, env: &mut Environment, answer: Result<(), StoreFailure>) -> Event {
+        match (answer, self.leave()) {
+            (Ok(()), Phase::Restoring(restoration)) => {
+                self.attempts = 0;
+                self.go_on_restoring(env, restoration.rewound())
+            }
+            (Err(failure), phase @ Phase::Restoring(_)) => {
+                self.enter_later_for_store(env, phase, &failure);
+                Event::Nothing
+            }
+            (_, other) => {
+                self.phase = other;
+                Event::Nothing
+            }
+        }
+    }
+
+    fn go_on_restoring(&mut self, env: &mut Environment, next: Option<Restoration>) -> Event {
+        match next {
+            Some(restoration) => {
+                self.enter(env, Phase::Restoring(restoration));
+                Event::Nothing
+            }
+            None => {
+                self.restoring = None;
+                self.begin_list(env, true)
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The positions of the intake: which one is saved, what a refusal to save one tells, and what the intake says of
+//! itself.
+
+use std::time::Duration;
+
+use kindex_model::object::ResourceVersion;
+use kindex_store::Saving;
+
+use super::super::super::message::StoreFailure;
+use super::super::super::saved::{found_beside, joined};
+use super::super::super::status::HeldOrphans;
+use super::super::environment::Environment;
+use super::super::watermark::{Oldest, watermark};
+use super::{Backlog, Event, Intake, Phase, WAITS_FOR_CRD};
+
+/// A write to the cluster that is in flight.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Sent {
+    /// The version of the object that it replaces.
+    pub(in super::super) replaces: ResourceVersion,
+    /// The newest version that the cluster had told when it went out.
+    pub(in super::super) newest: ResourceVersion,
+}
+
+impl Sent {
+    /// Whether the version that it made is one that the cluster had left behind before. A write
+    /// that changes nothing makes none.
+    fn made_in_the_past(self, answered: ResourceVersion) -> bool {
+        answered > self.replaces && answered <= self.newest
+    }
+}
+
+impl Intake {
+    /// An effect was answered with an object of this version; `sent` is the write that it was, where it was one. A
+    /// cluster that tells its version may have grown since it came back, by our own hand too; what a write makes is
+    /// newer than all before.
+    pub(in super::super) fn on_answer(&mut self, sent: Option<Sent>, version: ResourceVersion) {
+        if sent.is_some_and(|sent| sent.made_in_the_past(version)) {
+            let before = found_beside(self.checkpoints.saved(), ResourceVersion(version.0 - 1));
+            self.restore_beyond(before);
+        }
+        self.note_version(version);
+    }
+
+    /// Another ingester found the cluster restored, and this one learns it by being refused to save its position.
+    pub(super) fn join_restoration(&mut self, env: &Environment, shown: ResourceVersion) {
+        let Some(version) = joined(self.checkpoints.saved(), shown) else {
+            return;
+        };
+        tracing::warn!(
+            kind = env.kind.name,
+            %version,
+            "Another ingester found that the cluster was restored from a backup: rows beyond this version are corrected"
+        );
+        self.checkpoints.learn(shown);
+        self.restore_beyond(version);
+    }
+
+    fn restore_beyond(&mut self, version: ResourceVersion) {
+        self.restoring = Some(self.restoring.map_or(version, |known| known.min(version)));
+    }
+
+    /// A position worth saving that is not the saved one.
+    pub(super) fn unsaved(&self, oldest: Oldest) -> Option<ResourceVersion> {
+        let watching = matches!(self.phase, Phase::Watching { .. }) && self.restoring.is_none();
+        let watermark = watermark(self.received, oldest).filter(|_| watching)?;
+        self.checkpoints.unsaved(watermark, self.held_orphans.is_some())
+    }
+
+    /// Saves the position where it is time to; whether it does.
+    pub(in super::super) fn save_checkpoint(&mut self, env: &mut Environment, backlog: Backlog) -> bool {
+        let last_call = env.stopping && !backlog.in_flight;
+        let due = last_call || self.checkpoints.due() <= env.now.elapsed;
+        let Some(position) = self.unsaved(backlog.oldest).filter(|_| due) else {
+            return false;
+        };
+        self.checkpoints
+            .put_off(env.now.elapsed + env.settings.checkpoint_period);
+        env.emit(self.checkpoints.save(position));
+        true
+    }
+
+    pub(in super::super) fn on_checkpoint_saved(
+        &mut self,
+        env: &mut Environment,
+        answer: Result<Saving, StoreFailure>,
+    ) -> Event {
+        let saved = self.checkpoints.end_saving();
+        match self.leave() {
+            Phase::Restoring(restoration) if restoration.is_marking() => {
+                return self.on_marked(env, restoration, answer);
+            }
+            other => self.phase = other,
+        }
+        let mut is_saved = matches!(answer, Ok(Saving::Done));
+        match answer {
+            Ok(Saving::Done) => {}
+            Ok(Saving::Refused(shown)) => self.join_restoration(env, shown),
+            Err(failure) => {
+                env.note_store_failure("save the position", &failure);
+                // The position is a convenience, and time is short.
+                is_saved = env.stopping;
+            }
+        }
+        if let Some(saved) = saved.filter(|_| is_saved) {
+            self.checkpoints.learn(saved);
+        }
+        Event::Nothing
+    }
+
+    /// Whether nothing new may begin: the cluster was restored, and what is pending belongs to another time.
+    pub(in super::super) fn is_restoring(&self) -> bool {
+        self.restoring.is_some()
+    }
+
+    /// Whether a restoration was found that is not known to be settled.
+    pub(in super::super) fn is_marked(&self) -> bool {
+        self.checkpoints.is_marked()
+    }
+
+    pub(in super::super) fn is_saving(&self) -> bool {
+        self.checkpoints.is_saving()
+    }
+
+    /// Whether the last question to the cluster or the database failed. An attempt that is
+    /// in flight does not change that; an open watch does.
+    pub(in super::super) fn is_failing(&self) -> bool {
+        self.attempts > 0 && !matches!(self.phase, Phase::Watching { .. })
+    }
+
+    pub(in super::super) fn is_unserved(&self) -> bool {
+        self.unserved
+    }
+
+    pub(in super::super) fn is_synced(&self) -> bool {
+        self.synced
+    }
+
+    pub(in super::super) fn held_orphans(&self) -> Option<HeldOrphans> {
+        self.held_orphans
+    }
+
+    /// What people are told that the intake does.
+    pub(in super::super) fn phase(&self) -> &'static str {
+        match self.unserved {
+            true => WAITS_FOR_CRD,
+            false => self.phase.name(),
+        }
+    }
+
+    /// The newest version received.
+    pub(in super::super) fn received(&self) -> ResourceVersion {
+        self.received
+    }
+
+    /// The newest version that the cluster has told.
+    pub(in super::super) fn newest(&self) -> ResourceVersion {
+        self.newest
+    }
+
+    /// Where a watch may resume after a crash, if there is such a place yet.
+    pub(in super::super) fn watermark(&self, oldest: Oldest) -> Option<ResourceVersion> {
+        watermark(self.received, oldest)
+    }
+
+    /// When time alone makes it go on.
+    pub(in super::super) fn deadline(&self, backlog: Backlog) -> Option<Duration> {
+        let pause = match &self.phase {
+            Phase::Pausing { until, .. } => Some(*until),
+            _ => None,
+        };
+        let checkpoint = self.unsaved(backlog.oldest).map(|_| self.checkpoints.due());
+        pause.into_iter().chain(checkpoint).min()
+    }
+}

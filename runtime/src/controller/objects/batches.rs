@@ -1,0 +1,219 @@
+//! The way of objects through a batch: their rows are read, they are decided on and written together, and each goes on
+//! by what became of its write.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use kindex_model::object::Uid;
+use kindex_store::{RowState, Written};
+
+use super::super::super::decide::{Row, Write};
+use super::super::super::message::{Outcome, StoreFailure, Ticket};
+use super::super::commit::{Divided, Item, planned};
+use super::super::entry::{Observation, Resume, State};
+use super::super::environment::Environment;
+use super::super::reports::Reports;
+use super::Objects;
+
+impl Objects {
+    pub(in super::super) fn begin_batches(&mut self, env: &mut Environment) {
+        while self.commit.has_room(env) {
+            let group = self.commit.next_group();
+            let uids = group.unwrap_or_else(|| self.pending.next_batch(env, self.commit.is_idle()));
+            if uids.is_empty() && !self.commit.may_record_alone() {
+                return;
+            }
+            self.begin_batch(env, uids);
+        }
+    }
+
+    /// When a batch could begin that may not begin now.
+    pub(in super::super) fn batch_deadline(&self, env: &Environment) -> Option<Duration> {
+        let queued = !self.pending.is_queue_empty();
+        let lingered = queued.then(|| self.pending.lingers_until(&env.settings));
+        self.commit.deadline(env, lingered)
+    }
+
+    fn begin_batch(&mut self, env: &mut Environment, uids: Vec<Uid>) {
+        let ticket = self.commit.next_ticket();
+        let mut unknown = Vec::new();
+        for uid in &uids {
+            let entry = self.pending.entry_mut(uid);
+            entry.state = State::Batch;
+            if entry.row.is_none() {
+                entry.overtaken = false;
+                unknown.push(uid.clone());
+            }
+        }
+        if unknown.is_empty() {
+            self.write_batch(env, ticket, uids);
+        } else {
+            self.commit.read(env, ticket, uids, unknown);
+        }
+    }
+
+    pub(in super::super) fn on_rows(
+        &mut self,
+        env: &mut Environment,
+        ticket: Ticket,
+        answer: Result<Vec<RowState>, StoreFailure>,
+    ) {
+        let Some(uids) = self.commit.end_reading(ticket) else {
+            return;
+        };
+        let states = match answer {
+            Ok(states) => states,
+            Err(failure) => {
+                let deletes = uids.iter().any(|uid| self.is_leaving(env, uid));
+                return self.on_batch_failure(env, uids, deletes, false, &failure);
+            }
+        };
+        let states: HashMap<&Uid, &RowState> = states.iter().map(|state| (&state.uid, state)).collect();
+        let mut known = Vec::with_capacity(uids.len());
+        for uid in uids {
+            let entry = self.pending.entry_mut(&uid);
+            if entry.row.is_none() && entry.outdates_rows() {
+                self.enqueue(env, &uid);
+                continue;
+            }
+            if entry.row.is_none() {
+                let observed = entry.newest().object();
+                entry.row = Some(states.get(&uid).map(|state| Row::beside(state, observed)));
+            }
+            known.push(uid);
+        }
+        // A database that answers reads may still refuse every write.
+        if !self.write_batch(env, ticket, known) {
+            self.commit.open_gate();
+        }
+    }
+
+    /// Decides on the entries of a batch, and writes what is to be written; whether there is anything.
+    fn write_batch(&mut self, env: &mut Environment, ticket: Ticket, uids: Vec<Uid>) -> bool {
+        let mut items = Vec::with_capacity(uids.len());
+        let mut writes = Vec::with_capacity(uids.len());
+        for uid in uids {
+            let action = self.pending.decide(env, &uid);
+            let entry = self.pending.entry(&uid);
+            match action.write.map(|write| planned(env, &uid, entry, write)) {
+                Some((write, after)) => {
+                    writes.push(write);
+                    items.push(Item { uid, action, after });
+                }
+                None => self.apply_then(env, &uid, action.then),
+            }
+        }
+        self.commit.write(env, ticket, items, writes)
+    }
+
+    /// Whether the object goes, is asked to go by the annotation, or is gone.
+    fn is_leaving(&self, env: &Environment, uid: &Uid) -> bool {
+        match self.pending.entry(uid).newest() {
+            Observation::Present(object) => env.head(object).is_leaving(),
+            Observation::Gone(_) => true,
+        }
+    }
+
+    pub(in super::super) fn on_written(
+        &mut self,
+        env: &mut Environment,
+        ticket: Ticket,
+        answer: Result<Vec<Outcome>, StoreFailure>,
+    ) {
+        let Some(batch) = self.commit.end_writing(ticket) else {
+            return;
+        };
+        match answer {
+            Ok(outcomes) => {
+                self.commit.on_success(&batch);
+                for (item, outcome) in batch.into_parts().0.into_iter().zip(outcomes) {
+                    self.on_committed(env, item, &outcome);
+                }
+            }
+            Err(failure) => {
+                let deletes = batch.deletes();
+                let (items, records) = batch.into_parts();
+                for item in &items {
+                    let entry = self.pending.entry_mut(&item.uid);
+                    entry.write_unsure |= failure.retryable;
+                }
+                let uids: Vec<Uid> = items.into_iter().map(|item| item.uid).collect();
+                let rows = !uids.is_empty();
+                self.on_batch_failure(env, uids, deletes, records.has_others(), &failure);
+                self.commit.on_records_failure(env, &records, rows, &failure);
+            }
+        }
+    }
+
+    fn on_committed(&mut self, env: &mut Environment, item: Item, outcome: &Outcome) {
+        let Item { uid, action, after } = item;
+        env.metrics.count_written(outcome.written);
+        if outcome.written == Written::Superseded {
+            self.pending.forget_row(&uid);
+            let resume = Resume::Decide;
+            return self.pending.retry(env, &uid, "superseded", Duration::ZERO, resume);
+        }
+        let entry = self.pending.entry(&uid);
+        if let Some(Write::Store { revive: true, .. }) = action.write {
+            env.metrics.revived.inc();
+            tracing::warn!(kind = env.kind.name, object = %entry.name, %uid,
+                "The row was marked deleted while the object is alive; revived");
+        }
+        self.quarantine.on_recorded(env, &uid);
+        Reports::replaced(env, &uid, entry, &outcome.replaced);
+        self.reports.problems(env, &uid, entry, &outcome.problems);
+        env.metrics.observe_lag(env.now.elapsed - entry.arrived);
+        self.pending.remember_row(&uid, after);
+        let entry = self.pending.entry_mut(&uid);
+        entry.row = Some(Some(after));
+        entry.write_unsure = false;
+        if !entry.overtaken {
+            return self.apply_then(env, &uid, action.then);
+        }
+        entry.arrived = env.now.elapsed;
+        self.quarantine.release(env, &uid, entry);
+        // Of an object that went meanwhile, another ingester may have written the row since.
+        if entry.outdates_rows() {
+            entry.row = None;
+        }
+        self.enqueue(env, &uid);
+    }
+
+    /// After a failure that may pass, the batch goes back to the head of the queue and
+    /// the database is left alone for a while. Whether it was written is unknown.
+    fn on_batch_failure(
+        &mut self,
+        env: &mut Environment,
+        uids: Vec<Uid>,
+        deletes: bool,
+        with_others: bool,
+        failure: &StoreFailure,
+    ) {
+        let what = if deletes {
+            "Failed to delete from metadata storage"
+        } else {
+            "Failed to write to metadata storage"
+        };
+        // Of many objects one is named: the one that somebody waits for.
+        let named = uids.iter().find(|uid| self.is_leaving(env, uid)).or(uids.first());
+        let named = named.map(|uid| self.pending.entry(uid).name.clone());
+        // Of an object that is refused again and again all was said.
+        if !matches!(uids.as_slice(), [uid] if !failure.retryable && self.quarantine.is_unrecorded(uid)) {
+            env.note_batch_failure(what, failure, named.as_ref(), deletes);
+        }
+        for uid in &uids {
+            self.pending.forget_row(uid);
+            let entry = self.pending.entry_mut(uid);
+            entry.row = None;
+            entry.state = State::Grouped;
+        }
+        if failure.retryable {
+            self.commit.close_gate(env, failure.cause);
+            return self.pending.requeue(uids);
+        }
+        match Divided::of(uids, with_others) {
+            Divided::Groups(groups) => self.commit.retry_in(groups),
+            Divided::Alone(uid) => self.quarantine(env, &uid, &failure.message),
+        }
+    }
+}

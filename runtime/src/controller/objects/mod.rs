@@ -1,0 +1,301 @@
+//! The way of one object through the parts: what is observed becomes pending, what is pending is decided on and
+//! written, and what is committed departs. Passes values on from one part to the next; has no state of its own.
+
+use std::time::Duration;
+
+use kindex_kube_client::{ObjectName, Target};
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_query::Life;
+
+use super::super::decide::{Row, RowText, Then};
+use super::super::message::{Effect, EffectDone};
+use super::commit::Commit;
+use super::departure::{Departure, Ended, InFlight, set_finalizer};
+use super::entry::{Entry, Observation, Resume, Sighting, State};
+use super::environment::Environment;
+use super::intake::Backlog;
+use super::listing::Compared;
+use super::pending::{Pending, is_plain};
+use super::quarantine::{Quarantine, VERSION_MAX};
+use super::reports::Reports;
+use super::sweep::Orphan;
+use super::watermark::Oldest;
+
+mod batches;
+
+pub(super) struct Objects {
+    pub(super) pending: Pending,
+    pub(super) commit: Commit,
+    pub(super) departure: Departure,
+    pub(super) quarantine: Quarantine,
+    reports: Reports,
+}
+
+impl Objects {
+    pub(super) fn new(pending: Pending) -> Self {
+        Self {
+            pending,
+            commit: Commit::default(),
+            departure: Departure::default(),
+            quarantine: Quarantine::default(),
+            reports: Reports::default(),
+        }
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        Backlog {
+            active: self.pending.active(),
+            in_flight: !self.commit.is_idle() || self.departure.in_flight() > 0,
+            oldest: Oldest {
+                unsettled: self.pending.oldest_unsettled(),
+                unrecorded: self.commit.records().oldest(),
+            },
+        }
+    }
+
+    /// What is pending belongs to a cluster that is no more.
+    pub(super) fn clear(&mut self) {
+        self.pending.clear();
+        self.commit.clear();
+        self.departure.clear();
+        self.quarantine.clear();
+    }
+
+    /// Takes up what the cluster shows, unless it is settled already: an echo of what we did ourselves, or a version
+    /// that is known to be stored.
+    pub(super) fn observe(&mut self, env: &mut Environment, sighting: Sighting) {
+        let Sighting { uid, observation, .. } = &sighting;
+        let uid = uid.clone();
+        let removed = self.departure.removed(&uid);
+        self.commit.records_mut().hold(env, &uid, observation, removed);
+        if self.departure.is_echo(&uid, observation, self.pending.contains(&uid)) {
+            return;
+        }
+        if let Observation::Present(object) = observation
+            && !self.quarantine.contains(&uid)
+            && self.pending.is_stored(env, object)
+        {
+            return;
+        }
+        if self.pending.observe(env, sighting) {
+            self.departure.withdraw(&uid);
+            self.enqueue(env, &uid);
+        }
+    }
+
+    /// Takes up the objects of a page of a list where they differ from their rows. A row up to the horizon that is
+    /// newer than its object is a reason to ask, for then the cluster wins.
+    pub(super) fn compare(&mut self, env: &mut Environment, page: Compared) {
+        for (object, row) in page.objects {
+            self.observe_listed(env, object, row, page.horizon);
+        }
+    }
+
+    fn observe_listed(&mut self, env: &mut Environment, object: Object, row: Option<Row>, horizon: ResourceVersion) {
+        let uid = object.metadata.uid.clone();
+        let version = object.metadata.resource_version;
+        if let Some(row) = row {
+            self.pending.remember_row(&uid, row);
+        }
+        let current = row.is_some_and(|row| row.is_current() && row.version == version);
+        if self.pending.contains(&uid) {
+            return self.observe(env, Sighting::present(object));
+        }
+        if current && !self.quarantine.contains(&uid) && is_plain(env, &env.head(&object)) {
+            return;
+        }
+        let name = ObjectName::of(&object);
+        let observation = Observation::Present(object);
+        let removed = self.departure.removed(&uid);
+        self.commit.records_mut().hold(env, &uid, &observation, removed);
+        let mut entry = Entry::new(observation, name, version, env.now.elapsed);
+        entry.row = Some(row);
+        // A list is the cluster's answer as well; but a row may have been closed since.
+        entry.confirmed = row.filter(|row| row.text == RowText::Different && row.life == Life::Live);
+        self.pending.insert(&uid, entry);
+        if row.is_some_and(|row| row.version > version && row.version <= horizon) {
+            self.ask(&uid, row);
+        } else {
+            self.enqueue(env, &uid);
+        }
+    }
+
+    /// Asks for an object that a list did not show; gives it back where something is in flight for it.
+    pub(super) fn ask_for_orphan(&mut self, env: &Environment, orphan: Orphan) -> Option<Orphan> {
+        if !self.pending.contains(&orphan.uid) {
+            let Orphan { uid, name, version } = orphan;
+            let entry = Entry::new(Observation::Gone(None), name, version, env.now.elapsed);
+            self.pending.insert(&uid, entry);
+            self.ask(&uid, None);
+            return None;
+        }
+        if !self.pending.wake(&orphan.uid) {
+            return Some(orphan);
+        }
+        self.departure.withdraw(&orphan.uid);
+        self.ask(&orphan.uid, None);
+        None
+    }
+
+    /// Puts an entry into the queue, or carries out its decision at once where that
+    /// needs neither a read nor a write.
+    fn enqueue(&mut self, env: &mut Environment, uid: &Uid) {
+        let entry = self.pending.entry_mut(uid);
+        entry.state = State::Queued;
+        if entry.row.is_some() {
+            let action = self.pending.decide(env, uid);
+            if action.write.is_none() && !env.stopping {
+                return self.apply_then(env, uid, action.then);
+            }
+        }
+        if self.quarantine.is_unrecorded(uid) {
+            self.pending.entry_mut(uid).state = State::Grouped;
+            self.commit.isolate(uid);
+        } else {
+            self.pending.queue(uid, env.now.elapsed);
+        }
+    }
+
+    pub(super) fn fire_timers(&mut self, env: &mut Environment) {
+        while !env.stopping
+            && let Some((uid, resume)) = self.pending.due(env.now.elapsed)
+        {
+            match resume {
+                Resume::Ask => self.ask(&uid, None),
+                Resume::Decide => self.enqueue(env, &uid),
+            }
+        }
+    }
+
+    /// Sets an object aside that the database refuses. What has no text cannot be recorded.
+    fn quarantine(&mut self, env: &mut Environment, uid: &Uid, reason: &str) {
+        let entry = self.pending.entry(uid);
+        self.quarantine.refuse(env, uid, entry, reason);
+        match entry.newest().object().cloned() {
+            Some(object) => {
+                let reason = reason.to_owned();
+                self.queue_effect(uid, Effect::Quarantine { object, reason }, None);
+            }
+            None => self.on_unrecorded(env, uid, "refused", reason),
+        }
+    }
+
+    /// Carries out what follows the write, or the absence of one.
+    fn apply_then(&mut self, env: &mut Environment, uid: &Uid, then: Then) {
+        let entry = self.pending.entry(uid);
+        self.quarantine.release(env, uid, entry);
+        let present = || entry.newest().object().expect("effects are for present objects");
+        let effect = match then {
+            Then::Nothing => return self.settle(uid),
+            Then::Wait(pause) => return self.pending.wait(env, uid, pause, false),
+            Then::WaitForOthers(pause) => return self.pending.wait(env, uid, pause, true),
+            Then::Confirm => {
+                let row = entry.row.flatten();
+                return self.ask(uid, row);
+            }
+            Then::Rewind => {
+                tracing::warn!(kind = env.kind.name, object = %entry.name, %uid,
+                    "The cluster shows an older version than SQL holds; the cluster wins");
+                self.pending.forget_row(uid);
+                Effect::Rewind
+            }
+            Then::AddFinalizer => set_finalizer(env, present(), true),
+            Then::Release => set_finalizer(env, present(), false),
+            Then::Delete { release: _ } => Effect::Delete(Target::of(present())),
+        };
+        self.queue_effect(uid, effect, None);
+    }
+
+    /// Asks the cluster; `doubted` is the row that made us doubt.
+    fn ask(&mut self, uid: &Uid, doubted: Option<Row>) {
+        let name = self.pending.entry(uid).name.clone();
+        self.queue_effect(uid, Effect::Get(name), doubted);
+    }
+
+    fn queue_effect(&mut self, uid: &Uid, effect: Effect, doubted: Option<Row>) {
+        self.pending.entry_mut(uid).state = State::EffectQueued;
+        self.departure.queue(uid, effect, doubted);
+    }
+
+    /// Sends effects as long as more may be in flight. `newest` is the newest version that the cluster has told.
+    pub(super) fn begin_effects(&mut self, env: &mut Environment, newest: ResourceVersion) {
+        while let Some(uid) = self.departure.send_next(env, newest) {
+            self.pending.entry_mut(&uid).state = State::Effect;
+        }
+    }
+
+    pub(super) fn on_effect(&mut self, env: &mut Environment, uid: &Uid, ended: InFlight, done: EffectDone) {
+        let entry = self.pending.entry_mut(uid);
+        match Ended::read(env, uid, entry.newest(), done) {
+            Ended::Removed => return self.leave(env, uid),
+            Ended::Recorded => return self.on_quarantined(env, uid),
+            Ended::Unrecorded(failure) => return self.on_unrecorded(env, uid, failure.cause, &failure.message),
+            Ended::StoreFailed(failure) => {
+                env.note_store_failure("effect on a row", &failure);
+                let resume = Resume::Decide;
+                return self.pending.retry(env, uid, failure.cause, Duration::ZERO, resume);
+            }
+            Ended::Failed {
+                what,
+                cause,
+                at_least,
+                error,
+            } => {
+                if let Some(what) = what {
+                    let name = &entry.name;
+                    tracing::warn!(kind = env.kind.name, object = %name, "{what}: {error}");
+                    env.last_error = Some(format!("{name}: {error}"));
+                }
+                return self.pending.retry(env, uid, cause, at_least, Resume::Ask);
+            }
+            Ended::Answered(answer) => entry.answer(answer, ended.doubted),
+            Ended::Changed(object) => entry.change(object, env.now.elapsed),
+            Ended::Leaving(object) => entry.leave_on_our_word(object),
+            Ended::Rewound => entry.row = None,
+        }
+        self.enqueue(env, uid);
+    }
+
+    /// Nothing in the database tells of the object: it stays pending.
+    fn on_unrecorded(&mut self, env: &mut Environment, uid: &Uid, cause: &'static str, message: &str) {
+        let entry = self.pending.entry(uid);
+        self.quarantine.on_unrecorded(env, uid, entry, message);
+        self.pending.retry(env, uid, cause, Duration::ZERO, Resume::Decide);
+    }
+
+    fn on_quarantined(&mut self, env: &mut Environment, uid: &Uid) {
+        self.quarantine.on_recorded(env, uid);
+        let entry = self.pending.entry_mut(uid);
+        match (entry.newest(), entry.overtaken) {
+            (Observation::Present(_), false) => return self.settle(uid),
+            // The last text of an object that is gone is safe; the row can be closed without it.
+            (Observation::Gone(_), false) => entry.drop_last_text(),
+            (Observation::Present(_) | Observation::Gone(_), true) => {}
+        }
+        self.enqueue(env, uid);
+    }
+
+    /// Our effect removed the object, as the row says it: nothing new follows.
+    fn leave(&mut self, env: &Environment, uid: &Uid) {
+        let entry = self.pending.entry(uid);
+        let row = entry.row.flatten();
+        if row.is_some_and(|row| row.life == Life::Evicted) {
+            env.metrics.evicted.inc();
+        }
+        if matches!(entry.newest(), Observation::Present(_)) {
+            let stored = row.map_or(VERSION_MAX, |row| row.version);
+            self.departure.remember_removed(uid, stored);
+        }
+        self.settle(uid);
+    }
+
+    /// The object needs nothing more until it changes.
+    fn settle(&mut self, uid: &Uid) {
+        if let Some(entry) = self.pending.settle(uid) {
+            self.quarantine.settle(uid);
+            if matches!(entry.newest(), Observation::Gone(_)) {
+                self.reports.forget(uid);
+            }
+        }
+    }
+}

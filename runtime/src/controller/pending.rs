@@ -1,0 +1,302 @@
+//! What is pending: observations collapse by uid, wait, and settle. Knows when an object is to be looked at and what
+//! is decided then, and not what is done with it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kindex_model::head::Head;
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_model::seen::Seen;
+
+use super::super::decide::{self, Action, Context, Observed, Row};
+use super::super::settings::Settings;
+use super::entry::{Entry, Observation, Resume, Sighting, State};
+use super::environment::Environment;
+use super::sweep::Orphan;
+use super::watermark::Unsettled;
+
+/// Everything that is not settled.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    entries: BTreeMap<Uid, Entry>,
+    unsettled: Unsettled,
+    queue: VecDeque<Uid>,
+    queued_since: Duration,
+    timers: BTreeSet<(Duration, Uid)>,
+    /// The rows of all objects, where they are kept in memory.
+    rows: Option<BTreeMap<Uid, Row>>,
+}
+
+impl Pending {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            rows: settings.version_cache.then(BTreeMap::new),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Those that wait for a moment.
+    pub(super) fn waiting(&self) -> usize {
+        self.timers.len()
+    }
+
+    /// Those that wait for nothing but us and the database.
+    pub(super) fn active(&self) -> usize {
+        self.entries.len() - self.timers.len()
+    }
+
+    /// Those that finalizers of others hold, with rows that are up to date.
+    pub(super) fn held(&self) -> usize {
+        self.entries.values().filter(|entry| entry.is_held()).count()
+    }
+
+    pub(super) fn oldest_unsettled(&self) -> Option<ResourceVersion> {
+        self.unsettled.oldest()
+    }
+
+    /// When the oldest arrived of those that do not wait as they should.
+    pub(super) fn oldest_arrival(&self, env: &Environment) -> Option<Timestamp> {
+        let late = self.entries.values().filter(|entry| !entry.waits_as_it_should());
+        let age = env.now.elapsed.saturating_sub(late.map(|entry| entry.arrived).min()?);
+        env.now.wall.checked_sub(age).ok()
+    }
+
+    pub(super) fn contains(&self, uid: &Uid) -> bool {
+        self.entries.contains_key(uid)
+    }
+
+    /// # Panics
+    /// Where nothing is pending for the uid: whoever has the uid of an entry in hand keeps it from being settled.
+    pub(super) fn entry(&self, uid: &Uid) -> &Entry {
+        &self.entries[uid]
+    }
+
+    /// # Panics
+    /// As [`entry`](Self::entry).
+    pub(super) fn entry_mut(&mut self, uid: &Uid) -> &mut Entry {
+        self.entries.get_mut(uid).expect("an entry in hand is not settled")
+    }
+
+    /// Adds an entry, which is nowhere yet.
+    pub(super) fn insert(&mut self, uid: &Uid, entry: Entry) {
+        self.unsettled.begin(entry.oldest, uid);
+        self.entries.insert(uid.clone(), entry);
+    }
+
+    /// Takes up what the cluster shows; whether the object is to be decided on now. One that is in flight, or in the
+    /// queue, will be.
+    pub(super) fn observe(&mut self, env: &Environment, sighting: Sighting) -> bool {
+        let Sighting {
+            uid,
+            name,
+            observation,
+            at,
+        } = sighting;
+        let Some(entry) = self.entries.get_mut(&uid) else {
+            let cached = self.cached_row(&uid).filter(|_| !observation.is_going());
+            let mut entry = Entry::new(observation, name, at, env.now.elapsed);
+            entry.row = cached.map(Some);
+            self.insert(&uid, entry);
+            return true;
+        };
+        env.metrics.collapsed.inc();
+        if !observation.supersedes(entry.newest()) {
+            return false;
+        }
+        entry.replace(observation);
+        self.wake(&uid)
+    }
+
+    /// Whether the memory of rows says that nothing is to be done about an object.
+    pub(super) fn is_stored(&self, env: &Environment, object: &Object) -> bool {
+        let uid = &object.metadata.uid;
+        self.cached_row(uid).is_some_and(|row| {
+            !self.contains(uid)
+                && row.is_current()
+                && row.version >= object.metadata.resource_version
+                && is_plain(env, &env.head(object))
+        })
+    }
+
+    /// Takes an entry out of where it waits. One that is in flight, or in the queue, waits for nothing.
+    pub(super) fn wake(&mut self, uid: &Uid) -> bool {
+        let state = self.entries[uid].state;
+        if let State::Waiting(until, _) = state {
+            self.timers.remove(&(until, uid.clone()));
+        }
+        matches!(state, State::Waiting(..) | State::EffectQueued)
+    }
+
+    /// Decides on the newest that is known of an entry whose row is known.
+    pub(super) fn decide(&mut self, env: &Environment, uid: &Uid) -> Action {
+        let entry = self.entries.get_mut(uid).expect("decided entries exist");
+        let observed = entry.observed(|object| env.head(object));
+        let leaving = matches!(observed, Observed::Present(head) if head.is_leaving());
+        let leaving_for = entry.begin_decision(leaving, env.now.elapsed);
+        let row = entry.row.expect("the row of a decided entry is known");
+        tracing::debug!(kind = env.kind.name, object = %entry.name, "Reconciling object");
+        let context = Context {
+            now: env.now.wall,
+            leaving_for,
+            deletion_delay: env.settings.deletion_delay,
+            finalizer_wait: env.settings.finalizer_wait,
+            adopt_finalizers: env.settings.adopt_finalizers,
+            confirmed: entry.confirmed,
+            asked: entry.asked,
+            unsure: entry.write_unsure,
+        };
+        if row.is_none() && entry.is_told_gone() {
+            env.metrics.lost.inc();
+        }
+        decide::decide(&observed, row.as_ref(), &context)
+    }
+
+    /// Puts an entry at the end of the queue for a batch.
+    pub(super) fn queue(&mut self, uid: &Uid, now: Duration) {
+        if self.queue.is_empty() {
+            self.queued_since = now;
+        }
+        self.queue.push_back(uid.clone());
+    }
+
+    /// Puts the entries of a batch that failed back to the head of the queue, in their order.
+    pub(super) fn requeue(&mut self, uids: Vec<Uid>) {
+        for uid in uids.into_iter().rev() {
+            self.entry_mut(&uid).state = State::Queued;
+            self.queue.push_front(uid);
+        }
+    }
+
+    pub(super) fn is_queue_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// When the queue has waited for company for as long as it may.
+    pub(super) fn lingers_until(&self, settings: &Settings) -> Duration {
+        self.queued_since + settings.linger
+    }
+
+    /// Whatever is queued, as far as it fits into a batch: at once where no other is in flight; else when it is
+    /// enough, or has waited for company.
+    pub(super) fn next_batch(&mut self, env: &Environment, is_alone: bool) -> Vec<Uid> {
+        let rows_max = env.settings.batch_rows_max;
+        let lingered = self.lingers_until(&env.settings) <= env.now.elapsed;
+        if !is_alone && self.queue.len() < rows_max && !lingered {
+            return Vec::new();
+        }
+        self.queued_since = env.now.elapsed;
+        self.queue.drain(..rows_max.min(self.queue.len())).collect()
+    }
+
+    /// Lets an entry wait before it is looked at again.
+    fn wait_for(&mut self, uid: &Uid, until: Duration, resume: Resume) {
+        self.entry_mut(uid).state = State::Waiting(until, resume);
+        self.timers.insert((until, uid.clone()));
+    }
+
+    /// Lets an entry wait where nothing failed: whatever did before is over. `held` says that it waits for finalizers
+    /// of others.
+    pub(super) fn wait(&mut self, env: &Environment, uid: &Uid, pause: Duration, held: bool) {
+        let entry = self.entry_mut(uid);
+        entry.attempts = 0;
+        entry.held = held;
+        self.wait_for(uid, env.now.elapsed + pause, Resume::Decide);
+    }
+
+    /// Lets an entry wait after a failure: longer each time, at least as long as the
+    /// server asked for, up to `requeuePeriod`.
+    pub(super) fn retry(
+        &mut self,
+        env: &mut Environment,
+        uid: &Uid,
+        cause: &'static str,
+        at_least: Duration,
+        resume: Resume,
+    ) {
+        env.metrics.retry(cause);
+        let entry = self.entry_mut(uid);
+        entry.attempts = entry.attempts.saturating_add(1);
+        entry.row = None;
+        let pause = env.backoff(entry.attempts, cause);
+        self.wait_for(uid, env.now.elapsed + pause.max(at_least), resume);
+    }
+
+    /// The next moment for which an entry waits.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// Takes out an entry whose moment has come.
+    pub(super) fn due(&mut self, now: Duration) -> Option<(Uid, Resume)> {
+        self.timers.first().filter(|(at, _)| *at <= now)?;
+        let (_, uid) = self.timers.pop_first()?;
+        match self.entries[&uid].state {
+            State::Waiting(_, resume) => Some((uid, resume)),
+            State::Queued | State::Grouped | State::Batch | State::EffectQueued | State::Effect => {
+                unreachable!("only waiting entries have timers")
+            }
+        }
+    }
+
+    /// The object needs nothing more until it changes.
+    pub(super) fn settle(&mut self, uid: &Uid) -> Option<Entry> {
+        let entry = self.entries.remove(uid)?;
+        self.unsettled.settle(entry.oldest, uid);
+        if matches!(entry.newest(), Observation::Gone(_)) {
+            self.forget_row(uid);
+        }
+        Some(entry)
+    }
+
+    /// The objects that are there, as far as is known, and that a list did not show.
+    pub(super) fn not_in(&self, seen: &Seen) -> Vec<Orphan> {
+        let mut orphans = Vec::new();
+        for (uid, entry) in &self.entries {
+            let present = matches!(entry.newest(), Observation::Present(_));
+            if present && !seen.contains(uid) {
+                orphans.push(Orphan {
+                    uid: uid.clone(),
+                    name: entry.name.clone(),
+                    version: entry.oldest,
+                });
+            }
+        }
+        orphans
+    }
+
+    fn cached_row(&self, uid: &Uid) -> Option<Row> {
+        self.rows.as_ref()?.get(uid).copied()
+    }
+
+    pub(super) fn remember_row(&mut self, uid: &Uid, row: Row) {
+        if let Some(rows) = &mut self.rows {
+            rows.insert(uid.clone(), row);
+        }
+    }
+
+    pub(super) fn forget_row(&mut self, uid: &Uid) {
+        if let Some(rows) = &mut self.rows {
+            rows.remove(uid);
+        }
+    }
+
+    /// Everything belongs to a cluster that is no more.
+    pub(super) fn clear(&mut self) {
+        *self = Self {
+            queued_since: self.queued_since,
+            rows: self.rows.as_ref().map(|_| BTreeMap::new()),
+            ..Self::default()
+        };
+    }
+}
+
+/// Whether an object with a current live row leaves nothing to do.
+pub(super) fn is_plain(env: &Environment, head: &Head) -> bool {
+    let adopted = head.guarded || !env.settings.adopt_finalizers;
+    !head.is_leaving() && !head.immutable && adopted
+}

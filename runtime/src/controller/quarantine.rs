@@ -1,0 +1,135 @@
+//! Objects that the database refuses: which of them are recorded there, and which it refuses even so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_store::QuarantineRecord;
+
+use super::super::message::{Output, StoreFailure};
+use super::entry::{Entry, Observation};
+use super::environment::Environment;
+
+/// No column holds a later version.
+pub(super) const VERSION_MAX: ResourceVersion = ResourceVersion(i64::MAX.cast_unsigned());
+
+#[derive(Debug, Default)]
+pub(super) struct Quarantine {
+    records: BTreeMap<Uid, QuarantineRecord>,
+    /// Objects that the database refuses together with their records. They stay pending, and are tried alone.
+    unrecorded: BTreeSet<Uid>,
+    /// Records whose removal failed; tried again with the next checkpoint.
+    unreleased: Vec<(Uid, ResourceVersion)>,
+    /// The cluster was restored, and what that means is not settled: versions of a cluster that is no more say nothing.
+    restored: bool,
+}
+
+impl Quarantine {
+    /// Takes what an earlier run recorded.
+    pub(super) fn load(&mut self, records: Vec<QuarantineRecord>) {
+        let records = records.into_iter();
+        self.records = records.map(|record| (record.uid.clone(), record)).collect();
+    }
+
+    pub(super) fn set_restored(&mut self, restored: bool) {
+        self.restored = restored;
+    }
+
+    pub(super) fn contains(&self, uid: &Uid) -> bool {
+        self.records.contains_key(uid)
+    }
+
+    pub(super) fn is_unrecorded(&self, uid: &Uid) -> bool {
+        self.unrecorded.contains(uid)
+    }
+
+    pub(super) fn unrecorded(&self) -> usize {
+        self.unrecorded.len()
+    }
+
+    pub(super) fn reasons(&self) -> BTreeMap<Uid, String> {
+        let records = self.records.values();
+        records
+            .map(|record| (record.uid.clone(), record.reason.clone()))
+            .collect()
+    }
+
+    /// The database refuses what is known of an object.
+    pub(super) fn refuse(&mut self, env: &Environment, uid: &Uid, entry: &Entry, reason: &str) {
+        if !self.is_unrecorded(uid) {
+            tracing::error!(kind = env.kind.name, object = %entry.name, %uid, "quarantined: {reason}");
+        }
+        let record = QuarantineRecord {
+            uid: uid.clone(),
+            version: entry.newest().version().unwrap_or_default(),
+            reason: reason.to_owned(),
+        };
+        self.records.insert(uid.clone(), record);
+    }
+
+    /// Nothing in the database tells of the object: it stays pending, and a position before it is never left behind.
+    pub(super) fn on_unrecorded(&mut self, env: &mut Environment, uid: &Uid, entry: &Entry, message: &str) {
+        let name = &entry.name;
+        if self.unrecorded.insert(uid.clone()) {
+            let period = env.settings.requeue_period;
+            tracing::error!(kind = env.kind.name, object = %name, %uid,
+                "The database takes neither this object nor a record of it; trying again every {period:?} until it \
+                 does, without another word: {message}");
+        }
+        env.last_error = Some(format!("{name}: neither stored nor recorded: {message}"));
+    }
+
+    /// The database has taken the object, or its record.
+    pub(super) fn on_recorded(&mut self, env: &Environment, uid: &Uid) {
+        if self.unrecorded.remove(uid) {
+            tracing::info!(kind = env.kind.name, %uid, "The database has taken the object, or its record");
+        }
+    }
+
+    /// Where the row holds what was refused, or something newer, the refusal is over. The record
+    /// of an object that is gone stays, for it holds the only copy of the last text.
+    pub(super) fn release(&mut self, env: &mut Environment, uid: &Uid, entry: &Entry) {
+        let (Observation::Present(object), Some(row)) = (entry.newest(), entry.row.flatten()) else {
+            return;
+        };
+        let current = row.version >= object.metadata.resource_version;
+        let stored = if current && self.restored {
+            VERSION_MAX
+        } else {
+            row.version
+        };
+        let over = self.records.get(uid).is_some_and(|record| record.version <= stored);
+        if over {
+            self.records.remove(uid);
+            env.emit(Output::ReleaseQuarantine(uid.clone(), stored));
+        }
+    }
+
+    pub(super) fn on_released(
+        &mut self,
+        env: &mut Environment,
+        uid: Uid,
+        stored: ResourceVersion,
+        answer: Result<(), StoreFailure>,
+    ) {
+        if let Err(failure) = answer {
+            env.note_store_failure("release from quarantine", &failure);
+            self.unreleased.push((uid, stored));
+        }
+    }
+
+    pub(super) fn release_again(&mut self, env: &mut Environment) {
+        for (uid, stored) in std::mem::take(&mut self.unreleased) {
+            env.emit(Output::ReleaseQuarantine(uid, stored));
+        }
+    }
+
+    /// The object needs nothing more until it changes.
+    pub(super) fn settle(&mut self, uid: &Uid) {
+        self.unrecorded.remove(uid);
+    }
+
+    /// What is pending belongs to a cluster that is no more; what was recorded still is.
+    pub(super) fn clear(&mut self) {
+        self.unrecorded.clear();
+    }
+}
