@@ -1,5 +1,5 @@
-# Creates Kindex's database and tables on a MySQL or MariaDB server that can be reached. May be run again at any
-# time: what is there stays. The password never stands on a command line.
+# Creates Kindex's database and tables on a MySQL or MariaDB server. Can be run repeatedly: existing tables stay
+# unchanged. The password is never on a command line.
 set -euo pipefail
 
 usage() {
@@ -8,20 +8,20 @@ Creates Kindex's database and its tables on a MySQL or MariaDB server.
 
 Usage: bash init_db.sh [flags]
 
-Flags, each with the variable that says the same:
+Flags, each with the equivalent variable:
   --host HOST            MYSQL_HOST           the server, default 127.0.0.1
   --port PORT            MYSQL_PORT           default 3306
   --user USER            MYSQL_USER           default root
-  --password-file FILE   MYSQL_PASSWORD_FILE  a file that holds the password
+  --password-file FILE   MYSQL_PASSWORD_FILE  a file with the password
                          MYSQL_PASSWORD       the password itself
-  --ask-password                              type it
-  --database NAME        MYSQL_DATABASE       instead of the one that the schema file names
-  --ssl-ca FILE          MYSQL_SSL_CA         speak TLS, and trust this authority alone
+  --ask-password                              prompt for the password
+  --database NAME        MYSQL_DATABASE       overrides the name in the schema file
+  --ssl-ca FILE          MYSQL_SSL_CA         use TLS, and trust only this CA
   --file FILE            SCHEMA_FILE          default: the schema file beside this script, or in the checkout
-  --wait SECONDS         WAIT_SECONDS         for the server to answer, default 0
+  --wait SECONDS         WAIT_SECONDS         how long to wait for the server, default 0
   --help
 
-Exit codes: 0 all tables are there, 1 failure, 2 usage.
+Exit codes: 0 all tables exist, 1 failure, 2 usage.
 
 Examples:
   MYSQL_PASSWORD=… bash init_db.sh --host db --user kindex
@@ -67,7 +67,7 @@ while (($# > 0)); do
         continue
         ;;
     --password | --password=*)
-        misused 'everybody on the machine can read a command line: use MYSQL_PASSWORD or --password-file'
+        misused 'every user of the machine can read a command line: use MYSQL_PASSWORD or --password-file'
         ;;
     --host | --port | --user | --password-file | --database | --ssl-ca | --file | --wait)
         if (($# < 2)); then misused "$1 needs a value"; fi
@@ -87,10 +87,10 @@ while (($# > 0)); do
     shift 2
 done
 
-if [[ ! $port =~ ^[0-9]+$ ]]; then misused "port $port is no number"; fi
-if [[ ! $wait_seconds =~ ^[0-9]+$ ]]; then misused "--wait $wait_seconds is no number of seconds"; fi
+if [[ ! $port =~ ^[0-9]+$ ]]; then misused "port $port is not a number"; fi
+if [[ ! $wait_seconds =~ ^[0-9]+$ ]]; then misused "--wait $wait_seconds is not a number of seconds"; fi
 if [[ -n $database && ! $database =~ ^[A-Za-z0-9_]+$ ]]; then
-    misused "database $database: letters, digits and underscores alone"
+    misused "database $database: only letters, digits and underscores are allowed"
 fi
 
 client=''
@@ -128,7 +128,7 @@ elif [[ $ask == true ]]; then
     printf '\n' >&2
 fi
 
-# A file that nobody else can read, gone when this ends.
+# A file that only this user can read, removed at the end.
 umask 077
 private=$(mktemp -d)
 trap 'rm -rf "$private"' EXIT
@@ -143,7 +143,7 @@ quoted() {
 {
     printf '[client]\nhost=%s\nport=%s\nuser=%s\n' "$(quoted "$host")" "$port" "$(quoted "$user")"
     printf 'password=%s\nprotocol=tcp\ndefault-character-set=utf8mb4\n' "$(quoted "$password")"
-    # MySQL's own client uses TLS wherever the server has it; this one has to be told.
+    # MySQL's own client uses TLS if the server supports it. MariaDB's client needs the option.
     if [[ $is_mariadb == true ]]; then printf 'ssl\n'; fi
     if [[ -n $ssl_ca ]]; then printf 'ssl-ca=%s\n' "$(quoted "$ssl_ca")"; fi
     if [[ -n $ssl_ca && $is_mariadb == true ]]; then printf 'ssl-verify-server-cert\n'; fi
@@ -154,7 +154,7 @@ run_client() {
     "$client" --defaults-file="$private/client.cnf" --batch --skip-column-names "$@"
 }
 
-# The database that the file names gives way to the one that was asked for.
+# A requested database name replaces the one in the file.
 named=$(sed -n 's/^USE `\(.*\)`;$/\1/p' "$file" | head -n 1)
 if [[ -z $named ]]; then
     fail "$file names no database" 'it should be schema/ingester_schema.sql, which has a line with USE'
@@ -166,10 +166,10 @@ sed -e "s/^USE \`$named\`;\$/USE \`$database\`;/" \
 
 deadline=$((SECONDS + wait_seconds))
 until run_client --execute 'SELECT 1' >/dev/null 2>"$private/answer"; do
-    # 1045: the server is there, and does not let us in.
+    # 1045: the server responds, and denies access.
     if grep -q 'ERROR 1045' "$private/answer" || ((SECONDS >= deadline)); then
         fail "$host:$port as $user: $(<"$private/answer")" \
-            'look at --host, --port, --user and the password; --wait 60 waits for a server that starts'
+            'check --host, --port, --user and the password; --wait 60 waits for a server that is starting'
     fi
     say "waiting for $host:$port"
     sleep 2
@@ -180,7 +180,7 @@ list=$(printf "'%s'," $tables)
 list=${list%,}
 count=$(printf '%s\n' "$tables" | wc -l)
 
-# Tables of the same names with other columns would pass for ours: they are only created where absent.
+# Tables with the same names and other columns would go unnoticed, because only missing tables are created.
 others=$(run_client --execute "SELECT table_name FROM information_schema.tables AS t
     WHERE table_schema = '$database' AND table_name IN ($list)
     AND EXISTS (SELECT 1 FROM information_schema.columns AS c WHERE c.table_schema = t.table_schema
@@ -190,15 +190,15 @@ others=$(run_client --execute "SELECT table_name FROM information_schema.tables 
     AND NOT EXISTS (SELECT 1 FROM information_schema.columns AS c WHERE c.table_schema = t.table_schema
         AND c.table_name = t.table_name AND c.column_name = 'content_hash')")
 if [[ -n $others ]]; then
-    fail "another program made these tables of $database: $(echo $others)" \
-        'kindex migrate --adopt takes them up and keeps every row'
+    fail "another program created these tables of $database: $(echo $others)" \
+        'kindex migrate --adopt adopts them and keeps every row'
 fi
 
-run_client <"$private/schema.sql" || fail "$file did not run to its end" 'mend what the server says, and run this again'
+run_client <"$private/schema.sql" || fail "$file failed" 'fix the error of the server, and run this again'
 
 found=$(run_client --execute "SELECT COUNT(*) FROM information_schema.tables
     WHERE table_schema = '$database' AND table_name IN ($list)")
 if [[ $found != "$count" ]]; then
-    fail "$found of $count tables are in $database afterwards"
+    fail "only $found of $count tables exist in $database afterwards"
 fi
 say "$database on $host:$port has its $count tables"
