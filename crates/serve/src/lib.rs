@@ -11,6 +11,8 @@ pub mod budget;
 
 pub mod body;
 
+pub mod linger;
+
 mod shares;
 
 pub mod gate;

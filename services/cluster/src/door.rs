@@ -14,6 +14,7 @@ use kindex_serve::BodyPace;
 use kindex_serve::body::{self, BodyError};
 use kindex_serve::budget::Budget;
 use kindex_serve::gate::{Gate, Place};
+use kindex_serve::linger::Watched;
 use kindex_serve::watches::WatchLimits;
 
 use crate::access::Holder;
@@ -138,7 +139,7 @@ impl Door {
         method: &Method,
         target: &Target,
         caller: &Caller,
-        incoming: Incoming,
+        incoming: Watched<Incoming>,
     ) -> Result<Bytes, Status> {
         if matches!(*method, Method::GET | Method::HEAD) {
             return Ok(Bytes::new());

@@ -20,6 +20,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use kindex_kube_api::request::{self, Query, Rendering, Target};
 use kindex_kube_api::status::Status;
 use kindex_serve::cut::{Cut, Ended};
+use kindex_serve::linger::{Lingering, Unread, Watched};
 use kindex_serve::watches::Texture;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -107,8 +108,11 @@ async fn serve_connection(host: Arc<Host>, stream: TcpStream, peer: SocketAddr) 
     let (shutdown, limits) = (host.api.shutdown.clone(), host.limits);
     let (cut, has_asked) = (Arc::new(Cut::default()), Arc::new(AtomicBool::new(false)));
     let (follows, asks) = (Arc::clone(&cut), Arc::clone(&has_asked));
-    let service = service_fn(move |request| {
+    let unread = Unread::default();
+    let stream = Lingering::new(stream, unread.clone(), limits.body);
+    let service = service_fn(move |request: Request<Incoming>| {
         asks.store(true, Ordering::Relaxed);
+        let request = unread.watch(request);
         let (host, cut) = (Arc::clone(&host), Arc::clone(&follows));
         async move {
             let response = respond(&host, request, peer).await;
@@ -146,7 +150,7 @@ async fn silent(has_asked: &AtomicBool, first: Duration) {
 
 async fn respond(
     host: &Host,
-    request: Request<Incoming>,
+    request: Request<Watched<Incoming>>,
     peer: SocketAddr,
 ) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -173,7 +177,7 @@ fn refusal(status: &Status, rendering: Option<Rendering>) -> Reply {
     }
 }
 
-async fn answer(host: &Host, request: Request<Incoming>, peer: SocketAddr) -> Result<Reply, Status> {
+async fn answer(host: &Host, request: Request<Watched<Incoming>>, peer: SocketAddr) -> Result<Reply, Status> {
     let Host { api, door, .. } = host;
     let (parts, body) = request.into_parts();
     let holder = access::check(&api.tokens, host.address, &parts)?;

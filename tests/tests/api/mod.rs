@@ -1,6 +1,7 @@
 //! The API server over an embedded cluster, a real ingester and real databases, asked over HTTP as any client asks.
 
 mod each_right;
+mod early;
 mod encrypted;
 mod following;
 mod full;

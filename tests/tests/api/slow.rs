@@ -53,7 +53,7 @@ async fn ask(address: SocketAddr, method: &str, path: &str, body: &Value) -> u16
 }
 
 const LARGE_BYTES: usize = 400 * 1024;
-const JANE: &str = "Authorization: Bearer jane-token\r\n";
+pub(super) const JANE: &str = "Authorization: Bearer jane-token\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_do_not_come_keep_nobody_waiting() {

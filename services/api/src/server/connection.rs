@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
+use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use kindex_serve::cut::Cut;
+use kindex_serve::linger::{Lingering, Unread};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -37,10 +40,12 @@ pub(super) async fn serve(
     let counted = requests.clone();
     let cut = Arc::new(Cut::default());
     let follows = cut.clone();
+    let unread = Unread::default();
+    let stream = Lingering::new(stream, unread.clone(), limits.body);
     let service = TowerToHyperService::new(router);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |request: Request<Incoming>| {
         counted.fetch_add(1, Ordering::Relaxed);
-        let (answer, cut) = (service.call(request), follows.clone());
+        let (answer, cut) = (service.call(unread.watch(request)), follows.clone());
         async move { answer.await.map(|response| paced(response, &cut)) }
     });
     let streams = Streams::new(limits.stalled);
