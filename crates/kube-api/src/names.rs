@@ -94,7 +94,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
         }
         _ => {
             let form = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-            return vec![format!("a qualified name {RULE} {form}")];
+            return vec![format!("a valid label key {RULE} {form}")];
         }
     };
     if name.is_empty() {

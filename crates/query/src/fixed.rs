@@ -44,6 +44,7 @@ fn may_narrow(kind: &Kind, condition: &Condition) -> bool {
         | Condition::Empty { .. }
         | Condition::NotEmpty { .. }
         | Condition::Side { .. }
+        | Condition::LabelWithin { .. }
         | Condition::Not(_) => false,
     }
 }

@@ -95,9 +95,9 @@ impl Writer {
     fn side_row(&mut self, suffix: &str, by_value: bool, present: bool, condition: impl FnOnce(&mut Self)) {
         let side = format!("{}_{suffix}", self.table);
         let walk = format!("{side}_{}", if by_value { "key_value" } else { "uid" });
-        let walk = self.dialect.walk(&walk);
+        let walk = self.dialect().walk(&walk);
         let rows = format!("SELECT 1 FROM `{side}` AS s{walk} WHERE s.`obj_uid` = t.`uid` AND ");
-        let (open, close) = match (self.dialect, present) {
+        let (open, close) = match (self.dialect(), present) {
             (Dialect::MySql, true) => ("(", " LIMIT 1) IS NOT NULL"),
             (Dialect::MySql, false) => ("(", " LIMIT 1) IS NULL"),
             (Dialect::Sqlite, true) => ("EXISTS (", ")"),
@@ -105,7 +105,7 @@ impl Writer {
         };
         self.push(open);
         self.push(&rows);
-        if !by_value && self.dialect == Dialect::Sqlite {
+        if !by_value && self.dialect() == Dialect::Sqlite {
             // Without statistics SQLite takes the key of values for as good as that of uids.
             self.push("+");
         }

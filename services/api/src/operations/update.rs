@@ -10,7 +10,7 @@ use super::cluster::Call;
 use super::edit::Edit;
 use super::objects::{Head, with_finalizer};
 use super::rights::Wanted;
-use super::{Answer, Caller, Operations, Part, Place, Reason, Refusal, WriteOptions};
+use super::{Answer, Caller, Operations, Part, Place, Refusal, WriteOptions};
 
 fn wanted<'a>(verb: &'static str, place: &Place<'a>, part: Part) -> Wanted<'a> {
     Wanted {

@@ -175,17 +175,14 @@ fn parsed(tokens: &mut Tokens<'_>) -> Result<Requirement, Misread> {
     Ok(Requirement { key, test })
 }
 
-/// Refuses what the grammar lets through: a set of nothing, and values that no label can have.
+/// Refuses what the grammar lets through: values that no label can have.
 fn checked_set(key: &str, values: BTreeSet<String>) -> Result<BTreeSet<String>, String> {
-    let mut problems = Vec::new();
-    if values.is_empty() {
-        let rule = "for 'in', 'notin' operators, values set can't be empty";
-        problems.push(format!("values: Invalid value: []: {rule}"));
-    }
-    for (index, value) in values.iter().enumerate() {
-        problems.extend(problem_of_value(key, index, value));
-    }
-    all_of(problems)?;
+    let numbered = values.iter().enumerate();
+    all_of(
+        numbered
+            .filter_map(|(index, value)| problem_of_value(key, index, value))
+            .collect(),
+    )?;
     Ok(values)
 }
 
@@ -244,9 +241,10 @@ fn set(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, Misread> {
     let mut values = BTreeSet::new();
     match tokens.peek() {
         Token::Word(_) | Token::Comma => {}
+        // Nothing between the parentheses is the empty value.
         Token::Close => {
             tokens.take();
-            return Ok(values);
+            return Ok([String::new()].into());
         }
         other => return Err(expected(other, "',', ')' or identifier").into()),
     }
