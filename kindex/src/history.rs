@@ -67,12 +67,7 @@ pub(crate) fn chosen<'a>(target: &Target<'_>, rows: &'a [Stored], uid: Option<&s
 }
 
 /// The newest versions. A row's own version is one of them, also where the history began after it was written.
-async fn versions(
-    target: &Target<'_>,
-    row: &Stored,
-    limit: u32,
-    store: &dyn History,
-) -> CommandResult<Vec<Past>> {
+async fn versions(target: &Target<'_>, row: &Stored, limit: u32, store: &dyn History) -> CommandResult<Vec<Past>> {
     let uid: &Uid = &row.object.metadata.uid;
     let kept = store.history(target.kind, uid, None, limit).await;
     let mut kept = kept.map_err(|error| unanswered(&error))?;

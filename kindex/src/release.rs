@@ -8,9 +8,10 @@ use std::time::Duration;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::release::{Options, Place, ReleaseError, Released, release};
 use kindex_model::kind::{Kind, Registry};
-use kindex_store::StoreError;
+use kindex_store::{IngesterStorage, StoreError};
 
 use crate::cli::{Form, ReleaseArgs};
+use crate::database::Store;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
@@ -34,7 +35,8 @@ pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResul
         settle,
         ..Options::default()
     };
-    let place = place(registry, args).await?;
+    let store = store(registry, args).await?;
+    let place = place(registry, args, store.clone()).await?;
     if !args.dry_run && !args.yes {
         let rehearsal = Options {
             dry_run: true,
@@ -48,8 +50,8 @@ pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResul
     }
     let mut unserved = Unserved::default();
     let released = all(&place, &kinds, &options, &mut unserved).await?;
-    if let Some(storage) = &place.storage {
-        storage.close().await;
+    if let Some(store) = store {
+        store.close().await;
     }
     unserved.tell(&kinds)?;
     say::print(render(&released, args.output)?)?;
@@ -104,26 +106,28 @@ fn confirm(question: &str) -> CommandResult {
     }
 }
 
-/// Both sides, or the cluster alone where SQL is not to be asked.
-async fn place(registry: &Registry, args: &ReleaseArgs) -> CommandResult<Place> {
+/// The database, unless SQL is not to be asked.
+async fn store(registry: &Registry, args: &ReleaseArgs) -> CommandResult<Option<Store>> {
+    if args.force {
+        return Ok(None);
+    }
+    let store = sides::store(registry, &args.sides.store)?;
+    let unready = |error: StoreError| {
+        CommandError::failure(chain(&error))
+            .hint("nothing is released that SQL may lack; --force releases without a database")
+    };
+    store.prepare().await.map_err(unready)?;
+    Ok(Some(store))
+}
+
+/// Both sides, or the cluster alone.
+async fn place(registry: &Registry, args: &ReleaseArgs, store: Option<Store>) -> CommandResult<Place> {
     let access = sides::cluster(&args.sides).await?;
     let cluster = KubeCluster::new(access.config).map_err(|error| CommandError::usage(chain(&error)))?;
-    let storage = match args.force {
-        true => None,
-        false => {
-            let storage = sides::store(registry, &args.sides.store)?;
-            let unready = |error: StoreError| {
-                CommandError::failure(chain(&error))
-                    .hint("nothing is released that SQL may lack; --force releases without a database")
-            };
-            storage.prepare().await.map_err(unready)?;
-            Some(storage)
-        }
-    };
     Ok(Place {
         platform: registry.platform,
         cluster: Arc::new(cluster),
-        storage,
+        storage: store.map(|store| store as Arc<dyn IngesterStorage>),
     })
 }
 

@@ -25,7 +25,7 @@ pub mod driver;
 
 pub mod replicas;
 
-pub use driver::{Division, Ingester};
+pub use driver::{Division, Ingester, Storage};
 
 use kindex_model::kind::Kind;
 

@@ -8,10 +8,10 @@ use kindex_model::value::Value;
 use kindex_query::select::Select;
 
 use super::calls::Step;
+use super::cells::{param, res_version};
 use super::changes::Told;
 use super::connections::{CONFLICTS_MAX, failure, pause};
 use super::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
-use super::cells::{param, res_version};
 use super::select_sql::{Lead, page_of};
 use super::sql::{LIST_MAX, once};
 use super::sql_store::SqlStore;

@@ -10,17 +10,18 @@ use kindex_model::projection::Version;
 use kindex_query::Life;
 use serde::Deserialize;
 
+use super::RowWrite;
 use super::calls::Step;
+use super::cells::stored;
 use super::changes::Told;
 use super::collection::{self, Collected, DeleteCollection};
 use super::connections::{CONFLICTS_MAX, failure, pause};
 use super::driver::{Driver, Fault, Param, Purpose, Raw, begin};
+use super::error::{DirectError, StoreError};
 use super::history::Keeping;
 use super::plan::{FoundRow, replacement};
-use super::cells::stored;
 use super::sql_store::SqlStore;
 use super::write::{Batch, Work};
-use super::{RowWrite, StoreError};
 
 /// The SQL store as the only place in which objects live that were evicted from the cluster.
 ///

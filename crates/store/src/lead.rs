@@ -8,10 +8,10 @@ use kindex_model::value::Value;
 use kindex_query::Select;
 
 use super::StoreError;
+use super::cells::param;
 use super::connections::failure;
 use super::dialect::Dialect;
 use super::driver::{Cells, Driver, Param};
-use super::cells::param;
 use super::select_sql::Lead;
 use super::sql::kept;
 use super::sql_store::SqlStore;

@@ -69,8 +69,6 @@ mod changes;
 
 mod migration;
 
-mod prepare;
-
 mod write_history;
 
 mod rows;
@@ -122,13 +120,12 @@ pub use explained::{Access, Plan, PlanStep};
 pub use maintenance::{Gone, GoneRow, Purge, RowImage, SideRow, Verification, WorkState};
 pub use migration::{
     AdoptOptions, Adopted, AdoptedKind, Applied, BrokenRows, BrokenTable, MigrateError, MigrateOptions, Migrated,
-    MigrationStanding, Migrations, PendingStep, ScriptError, Unfit, Unfits,
+    MigrationStanding, Migrations, PendingStep, Prepare, ScriptError, Unfit, Unfits,
 };
 pub use objects::{Counts, ListQuery, Objects, RowsOfName};
 pub use outage::Outage;
 pub use past::{AsOf, History, Past};
 pub use past_list::ListAt;
-pub use prepare::Prepare;
 pub use quarantine::{Quarantine, QuarantineRecord, QuarantineRecords, Quarantined};
 pub use queries::Queries;
 pub use record::is_cut;
@@ -143,15 +140,14 @@ use kindex_query::Reader;
 use sql_store::SqlStore;
 
 /// All that an ingester asks of a database while it runs.
-pub trait IngesterStorage: Rows + Rewind + Checkpoints + Quarantine + RowsOfName {}
+pub trait IngesterStorage: Prepare + Rows + Rewind + Checkpoints + Quarantine + RowsOfName {}
 
-impl<S: Rows + Rewind + Checkpoints + Quarantine + RowsOfName> IngesterStorage for S {}
+impl<S: Prepare + Rows + Rewind + Checkpoints + Quarantine + RowsOfName> IngesterStorage for S {}
 
 /// The SQL store of all kinds, in all its roles: what [`open`] gives. Named after the interface of the same purpose
 /// in Michelangelo. Who needs less takes less: a `&dyn MetadataStorage` is a `&dyn Objects`.
 pub trait MetadataStorage:
     IngesterStorage
-    + Prepare
     + Database
     + Reader<Error = StoreError>
     + Objects

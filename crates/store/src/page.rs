@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::StoreError;
-use super::driver::Cells;
 use super::cells::stored;
+use super::driver::Cells;
 use super::select_sql::{self, OBJECT, REQUIRED};
 
 #[derive(Deserialize, Serialize)]

@@ -11,8 +11,7 @@ use super::connections::{Connections, failure};
 use super::driver::{Cells, Driver, Param, Statement};
 use super::history::packed;
 use super::history::sql::HistorySql;
-use super::cells::stored;
-use super::sql;
+use super::objects::RowsOfName as _;
 use super::sql_store::SqlStore;
 use super::{ListAt, StoreError, past_list};
 

@@ -10,9 +10,9 @@ use kindex_model::value::Value;
 use kindex_query::select::{Condition, Direction, Order, Select};
 use kindex_query::{Page, Stored};
 
+use super::cells::{param, stored};
 use super::driver::{Driver, Param};
 use super::past::{Past, Reader, newest_at, stood};
-use super::cells::{param, stored};
 use super::select_sql::Lead;
 use super::sql::{kept, padded};
 use super::sql_store::SqlStore;

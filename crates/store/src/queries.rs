@@ -7,14 +7,14 @@ use async_trait::async_trait;
 use kindex_query::select::Select;
 use kindex_query::{Page, Reader as _, named_query};
 
+use super::cells::param;
 use super::connections::failure;
 use super::driver::{Cells, Driver, Param};
 use super::explained::Plan;
-use super::cells::param;
 use super::select_sql;
 use super::sql::once;
 use super::sql_store::SqlStore;
-use super::{MetadataStorage, StoreError, page};
+use super::{StoreError, page};
 
 /// The SQL store as something that is asked by people.
 #[async_trait]
@@ -45,7 +45,7 @@ pub trait Queries: Send + Sync {
 impl<D: Driver> Queries for SqlStore<D> {
     async fn count_selected(&self, select: &Select) -> Result<u64, StoreError> {
         let failed = |error| failure::<D>(select.kind().name, error);
-        let query = select_sql::counting(select, self.dialect());
+        let query = select_sql::counting(select, self.connections.driver.dialect());
         let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
         let rows = self.connections.query(once(query.sql), &params).await;
         let rows = rows.map_err(failed)?;
@@ -59,13 +59,17 @@ impl<D: Driver> Queries for SqlStore<D> {
         let lead = self.lead(select).await?;
         let statement = select_sql::page(
             select,
-            self.dialect(),
+            self.connections.driver.dialect(),
             lead,
             after.as_deref(),
             select.page_rows().into(),
         );
         let params: Vec<Param<'_>> = statement.values.iter().map(param).collect();
-        let explaining = once(format!("{} {}", self.dialect().explain(), statement.sql));
+        let explaining = once(format!(
+            "{} {}",
+            self.connections.driver.dialect().explain(),
+            statement.sql
+        ));
         let rows = self.connections.query(explaining, &params).await.map_err(failed)?;
         let steps = rows
             .iter()

@@ -5,13 +5,13 @@ use kindex_model::kind::{ColumnType, Kind};
 use kindex_model::value::Value;
 use kindex_query::{Page, Reader, Select, Stored};
 
+use super::cells::{param, stored};
 use super::connections::failure;
 use super::driver::{Driver, Param};
-use super::cells::{param, stored};
 use super::sql::{LIST_MAX, kept};
 use super::sql_store::SqlStore;
 use super::write::padded_pairs;
-use super::{MetadataStorage, StoreError, page, select_sql};
+use super::{StoreError, page, select_sql};
 
 #[async_trait]
 impl<D: Driver> Reader for SqlStore<D> {
@@ -21,7 +21,7 @@ impl<D: Driver> Reader for SqlStore<D> {
         let after = continue_token.map(|token| page::read(token, select)).transpose()?;
         let rows = i64::from(select.page_rows()) + 1;
         let lead = self.lead(select).await?;
-        let query = select_sql::page(select, self.dialect(), lead, after.as_deref(), rows);
+        let query = select_sql::page(select, self.connections.driver.dialect(), lead, after.as_deref(), rows);
         let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
         let rows = self.connections.query(kept(query.sql), &params).await;
         let rows = rows.map_err(|error| failure::<D>(select.kind().name, error))?;
@@ -37,7 +37,14 @@ impl<D: Driver> Reader for SqlStore<D> {
         let after = continue_token.map(|token| page::read(token, select)).transpose()?;
         let rows = i64::from(select.page_rows()) + 1;
         let lead = self.lead(select).await?;
-        let query = select_sql::page_of(select, columns, self.dialect(), lead, after.as_deref(), rows);
+        let query = select_sql::page_of(
+            select,
+            columns,
+            self.connections.driver.dialect(),
+            lead,
+            after.as_deref(),
+            rows,
+        );
         let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
         let rows = self.connections.query(kept(query.sql), &params).await;
         let rows = rows.map_err(|error| failure::<D>(select.kind().name, error))?;

@@ -103,12 +103,22 @@ impl<D: Driver> SqlStore<D> {
         }
     }
 
-    pub(super) async fn change(&self, kind: &Kind, statement: Statement, params: &[Param<'_>]) -> Result<(), StoreError> {
+    pub(super) async fn change(
+        &self,
+        kind: &Kind,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<(), StoreError> {
         self.count_changed(kind, statement, params).await.map(drop)
     }
 
     /// How many rows a statement found, whether it changed their values or not.
-    pub(super) async fn count_changed(&self, kind: &Kind, statement: Statement, params: &[Param<'_>]) -> Result<u64, StoreError> {
+    pub(super) async fn count_changed(
+        &self,
+        kind: &Kind,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<u64, StoreError> {
         let changed = self.connections.execute(statement, params).await;
         changed.map_err(|error| failure::<D>(kind.name, error))
     }

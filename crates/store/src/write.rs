@@ -11,12 +11,12 @@ use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_query::Life;
 
+use super::cells::{MainRow, found_row, res_version, side_rows, stored};
 use super::changes::{Told, becomes_another};
 use super::driver::{Cells, Driver, Limits, Param, Raw, Statement};
 use super::history::Keeping;
 use super::plan::{FoundRow, NewRow, Plan, plan};
 use super::replaced::Replaced;
-use super::cells::{MainRow, found_row, res_version, side_rows, stored};
 use super::sql::{KindSql, LIST_MAX, Side, padded};
 use super::{RowWrite, Written};
 

@@ -2,10 +2,10 @@
 
 use kindex_model::object::Uid;
 
+use super::cells::res_version;
 use super::driver::{Cells, Driver, Param};
 use super::history::sql::HistorySql;
 use super::history::{Keeping, Kept, lost_branch, packed};
-use super::cells::res_version;
 use super::sql::LIST_MAX;
 use super::write::{Batch, padded_list};
 

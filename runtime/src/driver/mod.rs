@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use kindex_kube_client::ClusterApi;
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::database_gauges::DatabaseGauges;
-use kindex_store::{Database, MetadataStorage, Prepare, backoff};
-use prometheus::core::Collector;
+use kindex_store::{Database, IngesterStorage, MetadataStorage, Prepare, backoff};
 use rand::RngExt;
 use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
@@ -47,6 +46,24 @@ pub enum Division {
     Shards(usize),
 }
 
+/// Where an ingester keeps rows.
+#[derive(Clone)]
+pub struct Storage {
+    /// The rows.
+    pub rows: Arc<dyn IngesterStorage>,
+    /// The database that holds them, which is watched over; `None` for rows that are in none.
+    pub database: Option<Arc<dyn Database>>,
+}
+
+impl From<Arc<dyn MetadataStorage>> for Storage {
+    fn from(store: Arc<dyn MetadataStorage>) -> Self {
+        Self {
+            rows: store.clone(),
+            database: Some(store),
+        }
+    }
+}
+
 /// A running ingester.
 pub struct Ingester {
     division: Division,
@@ -55,7 +72,7 @@ pub struct Ingester {
     figures: prometheus::Registry,
     /// Why the database is not ready, while it is not.
     database: watch::Receiver<Option<String>>,
-    store: Arc<dyn Database>,
+    storage: Storage,
     stop: watch::Sender<bool>,
     supervisor: Mutex<Option<JoinHandle<()>>>,
 }
@@ -91,10 +108,11 @@ impl Ingester {
     pub fn start(
         registry: Registry,
         cluster: Arc<dyn ClusterApi>,
-        storage: Arc<dyn MetadataStorage>,
+        storage: impl Into<Storage>,
         division: Division,
         settings: impl Fn(&Kind) -> Settings,
     ) -> Self {
+        let storage = storage.into();
         let (stop, stopped) = watch::channel(false);
         let (database_state, database) = watch::channel(Some("not yet reached".to_owned()));
         let figures = prometheus::Registry::new();
@@ -114,7 +132,7 @@ impl Ingester {
                 place: Place {
                     kind,
                     cluster: cluster.clone(),
-                    storage: storage.clone(),
+                    storage: storage.rows.clone(),
                 },
                 registry,
                 settings: settings(kind),
@@ -132,17 +150,21 @@ impl Ingester {
                 working,
             });
         }
-        show_status(&figures, &kinds, &database, storage.clone());
-        let statuses: Vec<_> = kinds.iter().map(|kind| kind.status.clone()).collect();
-        let waiting = move || statuses.iter().map(|status| status.borrow().pending).sum();
-        storage.outage().count_waiting(waiting);
+        show_status(&figures, &kinds, &database);
+        if let Some(database) = &storage.database {
+            let shown = figures.register(Box::new(DatabaseGauges::new(database.clone())));
+            shown.expect("the names of gauges are not those of counters");
+            let statuses: Vec<_> = kinds.iter().map(|kind| kind.status.clone()).collect();
+            let waiting = move || statuses.iter().map(|status| status.borrow().pending).sum();
+            database.outage().count_waiting(waiting);
+        }
         let supervisor = tokio::spawn(supervise_all(storage.clone(), database_state, supervised, stopped));
         Self {
             division,
             kinds,
             figures,
             database,
-            store: storage,
+            storage,
             stop,
             supervisor: Mutex::new(Some(supervisor)),
         }
@@ -183,7 +205,7 @@ impl Ingester {
     pub fn status(&self) -> IngesterStatus {
         IngesterStatus {
             database: self.database.borrow().clone(),
-            stalled: self.store.calls().stalled(),
+            stalled: self.storage.database.as_ref().and_then(|it| it.calls().stalled()),
             kinds: self.kinds.iter().map(|kind| kind.status.borrow().clone()).collect(),
         }
     }
@@ -212,45 +234,39 @@ impl Ingester {
     }
 }
 
-fn show_status(
-    figures: &prometheus::Registry,
-    kinds: &[RunningKind],
-    database: &watch::Receiver<Option<String>>,
-    storage: Arc<dyn Database>,
-) {
+fn show_status(figures: &prometheus::Registry, kinds: &[RunningKind], database: &watch::Receiver<Option<String>>) {
     let statuses = kinds.iter().map(|kind| kind.status.clone()).collect();
     let gauges = StatusGauges::new(statuses, database.clone());
-    let gauges: [Box<dyn Collector>; 2] = [Box::new(gauges), Box::new(DatabaseGauges::new(storage))];
-    for gauges in gauges {
-        let registered = figures.register(gauges);
-        registered.expect("the names of gauges are not those of counters");
-    }
+    let registered = figures.register(Box::new(gauges));
+    registered.expect("the names of gauges are not those of counters");
 }
 
 async fn supervise_all(
-    storage: Arc<dyn MetadataStorage>,
+    storage: Storage,
     database: watch::Sender<Option<String>>,
     supervised: Vec<Supervised>,
     mut stop: watch::Receiver<bool>,
 ) {
-    if !prepare(&*storage, &database, &mut stop).await {
+    if !prepare(&*storage.rows, &database, &mut stop).await {
         return;
     }
     let mut tasks = JoinSet::new();
     for kind in supervised {
         tasks.spawn(supervise(kind));
     }
-    tasks.spawn(look_after(storage, stop));
+    if let Some(database) = storage.database {
+        tasks.spawn(look_after(database, stop));
+    }
     tasks.join_all().await;
 }
 
 /// Asks the database from time to time, so that the store tells an outage also while nothing changes.
-async fn look_after(storage: Arc<dyn Database>, mut stop: watch::Receiver<bool>) {
+async fn look_after(database: Arc<dyn Database>, mut stop: watch::Receiver<bool>) {
     loop {
         let look = async {
             tokio::time::sleep(LOOK_PERIOD).await;
             // What comes of it is the store's to tell.
-            let _told = storage.ping().await;
+            let _told = database.ping().await;
         };
         tokio::select! {
             biased;

@@ -11,8 +11,8 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Stored;
 use kindex_store::{
-    Arrival, Checkpoints, MetadataStorage, Quarantine, QuarantineRecord, Rewind, RowState, RowWrite, Rows, RowsOfName,
-    Saving, StoreError, Written,
+    Arrival, Checkpoints, MetadataStorage, Prepare, Quarantine, QuarantineRecord, Rewind, RowState, RowWrite, Rows,
+    RowsOfName, Saving, StoreError, Written,
 };
 
 use super::database::SimDatabase;
@@ -156,6 +156,13 @@ fn refusal(kind: &Kind) -> StoreError {
     StoreError::Refused {
         kind: kind.name.to_owned(),
         source: sqlx::Error::Protocol("simulated refusal".to_owned()),
+    }
+}
+
+#[async_trait]
+impl Prepare for SimStorage {
+    async fn prepare(&self) -> Result<(), StoreError> {
+        self.begin("").map(drop)
     }
 }
 

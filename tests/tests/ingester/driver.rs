@@ -10,7 +10,7 @@ use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_runtime::message::{Input, StoreFailure};
 use kindex_runtime::settings::Settings;
-use kindex_runtime::{Division, Ingester};
+use kindex_runtime::{Division, Ingester, Storage};
 use kindex_sim::database::SimRow;
 use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{DELETING, PLATFORM, THING};
@@ -110,7 +110,11 @@ impl Stage {
             descriptors: &[],
         };
         let cluster = Arc::new(self.cluster.clone());
-        Ingester::start(registry, cluster, self.storage.clone(), Division::Alone, |_| Settings {
+        let storage = Storage {
+            rows: self.storage.clone(),
+            database: None,
+        };
+        Ingester::start(registry, cluster, storage, Division::Alone, |_| Settings {
             requeue_period: Duration::from_millis(100),
             ..Settings::default()
         })

@@ -12,7 +12,7 @@ use kindex_model::object::{Object, ResourceVersion};
 use kindex_query::Life;
 use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{PLATFORM, THING};
-use kindex_store::MetadataStorage;
+use kindex_store::IngesterStorage;
 use kindex_store::progress::Untold;
 
 use super::fakes::FakeCluster;
@@ -105,7 +105,7 @@ async fn the_objects_of_all_pages_are_released() {
             let place = Place {
                 platform: PLATFORM,
                 cluster: Arc::new(cluster.clone()),
-                storage: stored.then(|| storage.clone() as Arc<dyn MetadataStorage>),
+                storage: stored.then(|| storage.clone() as Arc<dyn IngesterStorage>),
             };
             let options = Options {
                 settle: Duration::ZERO,

@@ -13,10 +13,8 @@ const AGAINST_THE_ORDER: &[(&str, &str, &str)] = &[
     ("crates/maintenance/src/backfill/mod.rs", "fill", "run"),
     ("crates/maintenance/src/release/mod.rs", "page", "run"),
     ("crates/store/src/lib.rs", "past", "past_list"),
-    ("crates/store/src/lib.rs", "sql_store", "migration"),
     ("crates/store/src/lib.rs", "write", "changes"),
     ("crates/store/src/lib.rs", "write", "replaced"),
-    ("crates/store/src/migration/mod.rs", "fill", "run"),
 ];
 
 #[test]

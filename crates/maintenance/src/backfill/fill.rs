@@ -14,7 +14,7 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::{Version, content_hash};
 use kindex_query::Life;
-use kindex_store::{RowState, RowWrite, StoreError, Written};
+use kindex_store::{IngesterStorage, RowState, RowWrite, StoreError, Written};
 use serde::Serialize;
 
 use super::plan::{Plan, plan};
@@ -87,7 +87,7 @@ impl Filled {
 
 /// What all pages of a kind have in common.
 pub(crate) struct Filler {
-    pub(crate) sides: Sides,
+    pub(crate) sides: Sides<dyn IngesterStorage>,
     pub(crate) kind: &'static Kind,
     pub(crate) patience: Patience,
     /// An ingester may be at work: what it closes before we insert would stay live for ever.

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use kindex_kube_client::{ClusterError, Page};
 use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
-use kindex_store::StoreError;
 use kindex_store::pace::Pace;
 use kindex_store::progress::Progress;
+use kindex_store::{StoreError, WorkState};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -118,7 +118,7 @@ pub async fn backfill(
         .is_empty();
     let fresh = checkpoint.is_none() && bookmark.as_ref().map_or(empty, Bookmark::is_fresh);
     let filler = Arc::new(Filler {
-        sides: sides.clone(),
+        sides: sides.as_ingester(),
         kind,
         patience: options.patience,
         may_have_company: !fresh,
@@ -131,6 +131,7 @@ pub async fn backfill(
     for list in 1.. {
         let listing = Listing {
             filler: &filler,
+            state: &**storage,
             options,
             from: bookmark.take(),
             fresh,
@@ -169,6 +170,8 @@ async fn saved(sides: &Sides, kind: &Kind, options: &Options) -> Result<Option<B
 /// One list from its beginning, or from where an earlier run was, to its end.
 struct Listing<'a> {
     filler: &'a Arc<Filler>,
+    /// Keeps the bookmark.
+    state: &'a dyn WorkState,
     options: &'a Options,
     from: Option<Bookmark>,
     fresh: bool,
@@ -300,11 +303,9 @@ impl Listing<'_> {
     }
 
     async fn save(&self, bookmark: &Bookmark) -> Result<(), BackfillError> {
-        let Filler {
-            sides, kind, patience, ..
-        } = &**self.filler;
+        let Filler { kind, patience, .. } = &**self.filler;
         let text = bookmark.to_text();
-        let save = || sides.storage.save_state(kind, STATE, &text, Timestamp::now());
+        let save = || self.state.save_state(kind, STATE, &text, Timestamp::now());
         Ok(patiently(*patience, save).await?)
     }
 }

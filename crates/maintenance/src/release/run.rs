@@ -8,7 +8,7 @@ use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::Object;
 use kindex_store::pace::Pace;
 use kindex_store::progress::Progress;
-use kindex_store::{MetadataStorage, StoreError};
+use kindex_store::{IngesterStorage, StoreError};
 use tokio::time::{Instant, sleep};
 
 use super::page::{Released, Releaser};
@@ -29,7 +29,7 @@ pub struct Place {
     /// Where the objects are.
     pub cluster: Arc<dyn ClusterApi>,
     /// What has to hold them; `None`: SQL is not asked, and nobody looks for an ingester.
-    pub storage: Option<Arc<dyn MetadataStorage>>,
+    pub storage: Option<Arc<dyn IngesterStorage>>,
 }
 
 /// How a release goes about it.
@@ -173,7 +173,7 @@ pub async fn release(
 
 async fn filler(
     place: &Place,
-    storage: &Arc<dyn MetadataStorage>,
+    storage: &Arc<dyn IngesterStorage>,
     kind: &'static Kind,
     options: &Options,
 ) -> Result<Filler, ReleaseError> {

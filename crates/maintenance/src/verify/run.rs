@@ -11,7 +11,7 @@ use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Object, Uid};
 use kindex_model::seen::{Seeing, Seen};
 use kindex_store::progress::Progress;
-use kindex_store::{MetadataStorage, RowImage, StoreError};
+use kindex_store::{IngesterStorage, MetadataStorage, RowImage, StoreError};
 
 use super::compare::compare;
 use super::confirm::Reading;
@@ -82,15 +82,25 @@ impl VerifyError {
     }
 }
 
-/// Where both sides are.
-#[derive(Clone)]
-pub struct Sides {
+/// Where both sides are, the rows in those roles that a command needs.
+pub struct Sides<S: ?Sized = dyn MetadataStorage> {
     /// Of the platform.
     pub platform: Platform,
     /// One side.
     pub cluster: Arc<dyn ClusterApi>,
     /// The other.
-    pub storage: Arc<dyn MetadataStorage>,
+    pub storage: Arc<S>,
+}
+
+impl Sides {
+    /// The same, for who only reads and writes as an ingester does.
+    pub(crate) fn as_ingester(&self) -> Sides<dyn IngesterStorage> {
+        Sides {
+            platform: self.platform,
+            cluster: self.cluster.clone(),
+            storage: self.storage.clone(),
+        }
+    }
 }
 
 /// Compares all objects and rows of a kind. Findings go to `found` as soon as they are certain.

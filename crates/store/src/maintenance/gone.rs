@@ -6,10 +6,10 @@ use kindex_model::object::Uid;
 use kindex_query::Life;
 
 use super::super::calls::Step;
+use super::super::cells::res_version;
 use super::super::connections::{CONFLICTS_MAX, Connections, failure, pause};
 use super::super::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use super::super::replaced;
-use super::super::cells::res_version;
 use super::super::sql::LIST_MAX;
 use super::super::write::padded_list;
 use super::super::{Arrival, StoreError};

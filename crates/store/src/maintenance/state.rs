@@ -3,15 +3,14 @@
 
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
-use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::object::ResourceVersion;
 
 use super::super::StoreError;
 use super::super::bookkeeping::{checkpoint_if_absent, replacing};
 use super::super::connections::{Connections, failure};
 use super::super::driver::{Cells, Driver, Param, Statement};
-use super::super::cells::res_version;
 use super::super::sql::fixed;
-use super::{Quarantined, sql};
+use super::sql;
 
 pub(super) async fn state<D: Driver>(
     connections: &Connections<D>,

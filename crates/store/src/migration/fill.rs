@@ -11,11 +11,11 @@ use kindex_model::value::Value;
 use tokio::time::sleep;
 
 use super::super::StoreError;
+use super::super::cells::param;
 use super::super::connections::failure;
 use super::super::driver::{Cells, Driver, Param};
-use super::super::cells::param;
 use super::super::sql_store::SqlStore;
-use super::run::note;
+use super::memory::note;
 use super::{MigrateOptions, sql};
 use crate::pace::Pace;
 use crate::progress::Progress;

@@ -10,32 +10,33 @@ mod script;
 
 mod sql;
 
+mod window;
+
+mod memory;
+
 mod fill;
 
 mod run;
 
-mod window;
-
 mod adopt;
 
+mod prepare;
+
 use async_trait::async_trait;
-use jiff::Timestamp;
-use kindex_model::kind::Migration;
 use serde::Serialize;
 
 use super::catalogue::{self, LiveTable};
 use super::connections::failure;
-use super::driver::{Cells, Driver, Fault, Param};
+use super::driver::Driver;
+use super::error::StoreError;
 use super::sql_store::SqlStore;
-use super::{Dialect, MetadataStorage as _, StoreError};
 use crate::progress::Progress;
 
 pub use adopt::{AdoptOptions, Adopted, AdoptedKind, BrokenRows, BrokenTable, Unfit, Unfits};
+use memory::{BOOKKEEPING, steps, title};
+pub use prepare::Prepare;
 pub use script::ScriptError;
 pub use window::{Applied, MigrationStanding};
-
-/// What errors of the migrations' table name as their kind.
-const BOOKKEEPING: &str = "kindex_migrations";
 
 /// How to migrate.
 #[derive(Clone, Copy, Debug, Default)]
@@ -228,72 +229,4 @@ impl<D: Driver> Migrations for SqlStore<D> {
     async fn adopt(&self, options: &AdoptOptions, progress: &dyn Progress) -> Result<Adopted, MigrateError> {
         self.take_up(options, progress).await
     }
-}
-
-impl<D: Driver> SqlStore<D> {
-    /// What the database remembers, in order.
-    async fn applied(&self) -> Result<Vec<Applied>, StoreError> {
-        let failed = |error| failure::<D>(BOOKKEEPING, error);
-        let rows = match self.connections.query(sql::applied(), &[]).await {
-            Ok(rows) => rows,
-            Err(error) if D::classify(&error) == Fault::Schema => return Ok(Vec::new()),
-            Err(error) => return Err(failed(error)),
-        };
-        rows.iter().map(remembered).collect::<Result<_, _>>().map_err(failed)
-    }
-
-    /// Remembers all of the program's migrations as done: the tables are those that they lead to.
-    pub(super) async fn record_all_migrations(&self) -> Result<(), StoreError> {
-        let now = Timestamp::now();
-        for migration in self.registry.migrations {
-            let steps = steps(migration, self.connections.driver.dialect());
-            let steps = steps.map_err(|error| StoreError::Schema(error.to_string()))?.len();
-            self.begin(migration, steps, Some(now)).await?;
-        }
-        Ok(())
-    }
-
-    /// Remembers that one has begun, and perhaps that it has ended; what is remembered stays.
-    async fn begin(&self, migration: &Migration, steps: usize, finish: Option<Timestamp>) -> Result<(), StoreError> {
-        let statement = sql::begin(self.connections.driver.dialect());
-        let params = [
-            Param::Int(migration.number.into()),
-            Param::Text(migration.name),
-            Param::Text(migration.checksum),
-            Param::Int(migration.compatible.into()),
-            Param::Int(i64::try_from(steps).unwrap_or(i64::MAX)),
-            Param::Time(Timestamp::now()),
-            finish.map_or(Param::Null, Param::Time),
-        ];
-        let begun = self.connections.execute(statement, &params).await;
-        begun.map(drop).map_err(|error| failure::<D>(BOOKKEEPING, error))
-    }
-}
-
-fn remembered(row: &impl Cells) -> Result<Applied, sqlx::Error> {
-    let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
-    Ok(Applied {
-        number: number(row.int(0)?),
-        name: row.text(1)?,
-        checksum: row.text(2)?,
-        compatible: number(row.int(3)?),
-        steps_done: usize::try_from(row.int(4)?).unwrap_or(0),
-        fill_after: row.int_or_null(5)?,
-        is_finished: row.int(6)? != 0,
-    })
-}
-
-fn title(migration: &Migration) -> String {
-    format!("{:04}_{}", migration.number, migration.name)
-}
-
-fn steps(migration: &Migration, dialect: Dialect) -> Result<Vec<script::Step<'static>>, MigrateError> {
-    let text = match dialect {
-        Dialect::MySql => migration.mysql,
-        Dialect::Sqlite => migration.sqlite,
-    };
-    script::parse(text).map_err(|source| MigrateError::Script {
-        migration: title(migration),
-        source,
-    })
 }

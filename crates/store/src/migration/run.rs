@@ -7,12 +7,13 @@ use kindex_model::kind::Migration;
 use tokio::time::sleep;
 
 use super::super::connections::failure;
-use super::super::driver::{Cells, Driver, Fault, Param, Pooled, Purpose, Raw, Statement, begin};
+use super::super::driver::{Cells, Driver, Fault, Param, Pooled, Purpose, Raw, begin};
 use super::super::sql::fixed;
 use super::super::sql_store::SqlStore;
 use super::super::{Dialect, StoreError};
+use super::memory::{BOOKKEEPING, note, steps, title};
 use super::script::{Effect, Step};
-use super::{BOOKKEEPING, MigrateError, MigrateOptions, Migrated, fill, sql, steps, title};
+use super::{MigrateError, MigrateOptions, Migrated, fill, sql};
 use crate::progress::Progress;
 
 /// How long one question for the lock waits.
@@ -271,13 +272,4 @@ async fn is_done<D: Driver>(
     let params: Vec<Param<'_>> = names.into_iter().map(Param::Text).collect();
     let is_there = !D::query(connection, statement, &params).await?.is_empty();
     Ok(is_there == effect.leaves_it_there())
-}
-
-pub(super) async fn note<D: Driver>(
-    store: &SqlStore<D>,
-    statement: Statement,
-    params: &[Param<'_>],
-) -> Result<(), StoreError> {
-    let noted = store.connections.execute(statement, params).await;
-    noted.map(drop).map_err(|error| failure::<D>(BOOKKEEPING, error))
 }

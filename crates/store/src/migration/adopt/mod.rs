@@ -37,9 +37,10 @@ use super::super::history::sql::table_and_columns;
 use super::super::sql::tables;
 use super::super::sql_store::SqlStore;
 use super::super::{Dialect, StoreError, bookkeeping, schema};
-use super::run::{self, Lock, note};
+use super::memory::{BOOKKEEPING, note};
+use super::run::{self, Lock};
 use super::window::{MigrationStanding, adoption};
-use super::{BOOKKEEPING, MigrateError, PendingStep, sql as migration_sql};
+use super::{MigrateError, PendingStep, sql as migration_sql};
 use crate::progress::Progress;
 pub use renew::{BrokenRows, BrokenTable};
 

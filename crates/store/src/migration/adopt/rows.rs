@@ -12,9 +12,9 @@ use kindex_model::value::Value;
 use tokio::time::sleep;
 
 use super::super::super::StoreError;
+use super::super::super::cells::param;
 use super::super::super::connections::failure;
 use super::super::super::driver::{Cells, Driver, Param, Purpose, begin};
-use super::super::super::cells::param;
 use super::super::super::sql_store::SqlStore;
 use super::super::sql::filled_up_to;
 use super::check::unhurried;

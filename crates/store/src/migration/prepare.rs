@@ -1,14 +1,14 @@
 //! Making a database ready for this program, or saying why it must not be used.
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 
-use super::connections::failure;
-use super::driver::{Cells, Driver, Fault, Param};
-use super::error::StoreError;
-use super::migration::{MigrationStanding, Migrations as _};
-use super::sql_store::{BOOKKEEPING, SqlStore};
-use super::{bookkeeping, schema};
+use super::super::connections::failure;
+use super::super::driver::{Cells, Driver, Fault};
+use super::super::error::StoreError;
+use super::super::sql_store::{BOOKKEEPING, SqlStore};
+use super::super::{bookkeeping, schema};
+use super::Migrations as _;
+use super::window::MigrationStanding;
 
 /// The tables that all other roles need.
 #[async_trait]

@@ -1,0 +1,98 @@
+//! What a database remembers of migrations.
+
+use jiff::Timestamp;
+use kindex_model::kind::Migration;
+
+use super::super::connections::failure;
+use super::super::dialect::Dialect;
+use super::super::driver::{Cells, Driver, Fault, Param, Statement};
+use super::super::error::StoreError;
+use super::super::sql_store::SqlStore;
+use super::script::{Step, parse};
+use super::window::Applied;
+use super::{MigrateError, sql};
+
+/// What errors of the migrations' table name as their kind.
+pub(super) const BOOKKEEPING: &str = "kindex_migrations";
+
+impl<D: Driver> SqlStore<D> {
+    /// What the database remembers, in order.
+    pub(super) async fn applied(&self) -> Result<Vec<Applied>, StoreError> {
+        let failed = |error| failure::<D>(BOOKKEEPING, error);
+        let rows = match self.connections.query(sql::applied(), &[]).await {
+            Ok(rows) => rows,
+            Err(error) if D::classify(&error) == Fault::Schema => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        rows.iter().map(remembered).collect::<Result<_, _>>().map_err(failed)
+    }
+
+    /// Remembers all of the program's migrations as done: the tables are those that they lead to.
+    pub(in super::super) async fn record_all_migrations(&self) -> Result<(), StoreError> {
+        let now = Timestamp::now();
+        for migration in self.registry.migrations {
+            let steps = steps(migration, self.connections.driver.dialect());
+            let steps = steps.map_err(|error| StoreError::Schema(error.to_string()))?.len();
+            self.begin(migration, steps, Some(now)).await?;
+        }
+        Ok(())
+    }
+
+    /// Remembers that one has begun, and perhaps that it has ended; what is remembered stays.
+    pub(super) async fn begin(
+        &self,
+        migration: &Migration,
+        steps: usize,
+        finish: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        let statement = sql::begin(self.connections.driver.dialect());
+        let params = [
+            Param::Int(migration.number.into()),
+            Param::Text(migration.name),
+            Param::Text(migration.checksum),
+            Param::Int(migration.compatible.into()),
+            Param::Int(i64::try_from(steps).unwrap_or(i64::MAX)),
+            Param::Time(Timestamp::now()),
+            finish.map_or(Param::Null, Param::Time),
+        ];
+        let begun = self.connections.execute(statement, &params).await;
+        begun.map(drop).map_err(|error| failure::<D>(BOOKKEEPING, error))
+    }
+}
+
+fn remembered(row: &impl Cells) -> Result<Applied, sqlx::Error> {
+    let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
+    Ok(Applied {
+        number: number(row.int(0)?),
+        name: row.text(1)?,
+        checksum: row.text(2)?,
+        compatible: number(row.int(3)?),
+        steps_done: usize::try_from(row.int(4)?).unwrap_or(0),
+        fill_after: row.int_or_null(5)?,
+        is_finished: row.int(6)? != 0,
+    })
+}
+
+pub(super) fn title(migration: &Migration) -> String {
+    format!("{:04}_{}", migration.number, migration.name)
+}
+
+pub(super) fn steps(migration: &Migration, dialect: Dialect) -> Result<Vec<Step<'static>>, MigrateError> {
+    let text = match dialect {
+        Dialect::MySql => migration.mysql,
+        Dialect::Sqlite => migration.sqlite,
+    };
+    parse(text).map_err(|source| MigrateError::Script {
+        migration: title(migration),
+        source,
+    })
+}
+
+pub(super) async fn note<D: Driver>(
+    store: &SqlStore<D>,
+    statement: Statement,
+    params: &[Param<'_>],
+) -> Result<(), StoreError> {
+    let noted = store.connections.execute(statement, params).await;
+    noted.map(drop).map_err(|error| failure::<D>(BOOKKEEPING, error))
+}
