@@ -1,6 +1,7 @@
 //! How many statements a batch costs, by the server's own log: their number depends on the
 //! sorts of change in a batch, never on its size.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kindex_model::kind::Kind;
@@ -112,17 +113,43 @@ impl Logged {
         })
     }
 
-    /// Holds what a batch costs to what is expected, and shows the statements where they differ.
-    async fn assert_costs(&self, kind: &Kind, batch: &[RowWrite], expected: Statements, what: &str) {
+    /// What a batch is executed by.
+    async fn costs(&self, kind: &Kind, batch: &[RowWrite]) -> Vec<String> {
         mysql_rows(&self.root, "TRUNCATE TABLE general_log").await;
         self.store.write(kind, batch, at(1)).await.expect("written");
+        // What an insert brings is long, and no text.
         let executed = format!(
-            "SELECT LEFT(argument, 200) FROM general_log \
+            "SELECT IF(argument LIKE 'INSERT%', LEFT(argument, 200), argument) FROM general_log \
              WHERE user_host LIKE '{ACCOUNT}%' AND command_type IN ('Execute', 'Query')"
         );
         let rows = mysql_rows(&self.root, &executed).await;
-        let log: Vec<String> = rows.into_iter().filter_map(|mut row| row.swap_remove(0)).collect();
+        rows.into_iter().filter_map(|mut row| row.swap_remove(0)).collect()
+    }
+
+    /// Holds what a batch costs to what is expected, and shows the statements where they differ.
+    async fn assert_costs(&self, kind: &Kind, batch: &[RowWrite], expected: Statements, what: &str) {
+        let log = self.costs(kind, batch).await;
         assert_eq!(Statements::of(&log), expected, "{what}: {log:#?}");
+    }
+
+    /// The keys by which these statements find their rows, each with its command and table.
+    async fn keys_walked(&self, log: &[String]) -> BTreeSet<(String, String)> {
+        let mut walked = BTreeSet::new();
+        let root = self.root.clone().database("k");
+        for statement in log {
+            let command = statement.split_whitespace().next().unwrap_or_default();
+            if !["SELECT", "UPDATE", "DELETE"].contains(&command) {
+                continue;
+            }
+            let plan = mysql_rows(&root, &format!("EXPLAIN {statement}")).await;
+            let [_, _, Some(table), Some(access), _, Some(key), ..] = &plan[0][..] else {
+                panic!("no key: {statement}: {plan:?}");
+            };
+            // An index may also be read from end to end.
+            assert!(["range", "ref", "const"].contains(&&**access), "{statement}: {plan:?}");
+            walked.insert((format!("{command} {table}"), key.clone()));
+        }
+        walked
     }
 }
 
@@ -192,46 +219,45 @@ async fn a_history_costs_one_statement_more_and_a_question_where_rows_change() {
     }
 }
 
-/// The key that each locking statement walks, on a table so small that a scan would be cheaper:
-/// a scan would wait for every row that another writer holds.
+/// The key that each statement of a batch walks, on tables so small that a scan would be cheaper: a scan would wait for
+/// every row that another writer holds, and on a large table for the disk.
 #[tokio::test]
-async fn locking_statements_walk_a_key_even_in_a_small_table() {
-    use crate::harness::mariadb::Flavour;
-    use crate::store::backend::Backend;
-    let Some(backend) = Backend::mariadb(Flavour::Plain).await else {
+async fn every_statement_of_a_batch_walks_a_key_even_in_a_small_table() {
+    let Some(server) = Logged::start().await else {
         return;
     };
-    let batch: Vec<RowWrite> = objects(8, 1).iter().map(Widget::live).collect();
-    backend.write_all(&batch, at(0)).await;
-    let uids = "'u000','u001','u002','u003','u004','u005','u006'";
-    let names = "('shop','u000'),('shop','u001'),('shop','u002'),('shop','u003')";
-    for (statement, key) in [
-        (
-            format!("SELECT uid, content_hash FROM widget FORCE INDEX (`widget_uid`) WHERE uid IN ({uids}) FOR UPDATE"),
-            "widget_uid",
-        ),
-        (
-            format!(
-                "SELECT uid, content_hash FROM widget FORCE INDEX (`widget_namespace_name`) WHERE (namespace, name) IN ({names}) AND delete_time IS NULL FOR UPDATE"
-            ),
-            "widget_namespace_name",
-        ),
-        (
-            format!(
-                "DELETE widget_labels FROM widget_labels FORCE INDEX (`widget_labels_uid`) WHERE obj_uid IN ({uids})"
-            ),
-            "widget_labels_uid",
-        ),
-        (
-            format!("UPDATE widget FORCE INDEX (`widget_uid`) SET res_version = 0 WHERE uid IN ({uids})"),
-            "widget_uid",
-        ),
-    ] {
-        let plan = backend
-            .rows(&format!("EXPLAIN {statement}"))
-            .await
-            .expect("not in memory");
-        assert_eq!(plan[0][3].as_deref(), Some("range"), "{statement}: {plan:?}");
-        assert_eq!(plan[0][5].as_deref(), Some(key), "{statement}: {plan:?}");
+    let relabelled = |object: Widget| object.label("l", "2").annotation("n", "2");
+    let all_sorts = |version| {
+        let sorted = objects(8, version).into_iter().enumerate();
+        sorted.map(move |(index, object)| match index % 4 {
+            0 => relabelled(object).live(),
+            1 => object.store(Life::Evicted, false),
+            2 => soft_delete(&object.uid),
+            _ => widget(&format!("again-{index}"), &object.name, version).live(),
+        })
+    };
+    let of_a_kind = |kind: &str| {
+        let table = kind.to_lowercase();
+        let labels = format!("{table}_labels");
+        let annotations = format!("{table}_annotations");
+        [
+            (format!("SELECT {table}"), format!("{table}_uid")),
+            (format!("SELECT {table}"), format!("{table}_namespace_name")),
+            (format!("UPDATE {table}"), format!("{table}_uid")),
+            (format!("DELETE {labels}"), format!("{labels}_uid")),
+            (format!("DELETE {annotations}"), format!("{annotations}_uid")),
+        ]
+    };
+    for kind in [&WIDGET, &KEEPSAKE] {
+        let mut expected = BTreeSet::from(of_a_kind(kind.name));
+        server.costs(kind, &live(objects(8, 1))).await;
+        let mut log = server.costs(kind, &all_sorts(2).collect::<Vec<_>>()).await;
+        if kind.history {
+            expected.insert(("UPDATE keepsake_history".to_owned(), "PRIMARY".to_owned()));
+            // The same number with another text: the history begins anew.
+            let anew = objects(1, 2).into_iter().map(|object| object.label("l", "9").live());
+            log.extend(server.costs(kind, &anew.collect::<Vec<_>>()).await);
+        }
+        assert_eq!(server.keys_walked(&log).await, expected, "{log:#?}");
     }
 }

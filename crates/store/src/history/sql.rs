@@ -4,7 +4,7 @@ use kindex_model::kind::Kind;
 
 use super::super::dialect::{Dialect, marks};
 use super::super::driver::Statement;
-use super::super::sql::{kept, quoted};
+use super::super::sql::{kept, quoted, uid_key};
 
 /// Columns of a history table, in order.
 pub(crate) const COLUMNS: [&str; 6] = ["obj_uid", "branch", "res_version", "seen_time", "encoding", "payload"];
@@ -49,7 +49,7 @@ impl HistorySql {
              AND NOT EXISTS (SELECT 1 FROM `{}` AS h WHERE h.`obj_uid` = `{main}`.`uid` AND h.`branch` = 0 \
              AND h.`res_version` = `{main}`.`res_version`)",
             self.dialect.time_text("update_time"),
-            self.dialect.walk("PRIMARY"),
+            self.dialect.walk(&uid_key(self.main_table)),
             marks("?", uids),
             self.table(),
             main = self.main_table,
