@@ -78,5 +78,6 @@ mod restore;
 mod selectors;
 mod stalls;
 mod statements;
+mod statistics;
 mod unchanged;
 mod verify;
