@@ -7,11 +7,11 @@ use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_query::Life;
-use kindex_store::{DirectError, StoreError};
+use kindex_store::{AsOf, DirectError, RowWrite, StoreError};
 use serde_json::json;
 
 use super::backend::Backend;
-use super::widget::{WIDGET, Widget, at, soft_delete, widget};
+use super::widget::{KEEPSAKE, WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
     a_change_reaches_everything_that_sql_holds_of_the_object,
@@ -21,6 +21,7 @@ scenarios!(
     what_belongs_to_the_object_for_life_stays,
     what_changes_nothing_is_not_written,
     a_deletion_has_the_same_lock,
+    a_history_has_what_was_changed_in_sql_alone,
     what_is_archived_can_be_changed_after_its_cluster_came_back_from_a_backup,
 );
 
@@ -319,4 +320,49 @@ async fn what_is_archived_can_be_changed_after_its_cluster_came_back_from_a_back
     delete("u2", Some(version)).await.expect("deleted");
     delete("u3", None).await.expect("deleted");
     assert_eq!(backend.life("u2").await, Some(Life::Deleted));
+}
+
+async fn a_history_has_what_was_changed_in_sql_alone(backend: Backend) {
+    let keepsake = |object: &Widget, version| {
+        let text = read(object, version).text().replace("\"Widget\"", "\"Keepsake\"");
+        Object::parse_str(&text).expect("an object")
+    };
+    let (mut wanted, mut version) = (evicted("u1"), ResourceVersion(10));
+    let archived = RowWrite::Store {
+        version: Version::project(&KEEPSAKE, keepsake(&wanted, version)),
+        life: Life::Evicted,
+        revive: false,
+    };
+    let written = backend.store.write(&KEEPSAKE, &[archived], at(0)).await;
+    written.expect("written");
+    let mut texts = vec![(keepsake(&wanted, version).text().to_owned(), at(0))];
+    for (second, tier) in [(5, "gold"), (7, "silver")] {
+        wanted = wanted.label("tier", tier);
+        let object = keepsake(&wanted, version);
+        let changed = backend.store.update_direct(&KEEPSAKE, &object, at(second)).await;
+        let changed = changed.expect("changed");
+        version = changed.metadata.resource_version;
+        texts.push((changed.text().to_owned(), at(second)));
+    }
+    let uid = Uid::from("u1");
+    let deleted = backend.store.delete_direct(&KEEPSAKE, &uid, Some(version), at(9)).await;
+    deleted.expect("deleted");
+
+    let history = backend
+        .store
+        .history(&KEEPSAKE, &uid, None, 10)
+        .await
+        .expect("readable");
+    let kept = history
+        .iter()
+        .rev()
+        .map(|past| (past.object.text().to_owned(), past.seen));
+    assert_eq!(kept.collect::<Vec<_>>(), texts);
+    for ((text, _), second) in texts.iter().zip([4, 6, 8]) {
+        let found = backend.store.version_at(&KEEPSAKE, "shop", "u1", at(second)).await;
+        match found.expect("readable") {
+            AsOf::Stored(stored) => assert_eq!(stored.object.text(), text, "{second}"),
+            other => panic!("{second}: {other:?}"),
+        }
+    }
 }

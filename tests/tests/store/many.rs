@@ -2,7 +2,7 @@
 
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
-use kindex_store::{Gone, RowWrite};
+use kindex_store::{Gone, Position, RowWrite};
 
 use super::backend::Backend;
 use super::widget::{KEEPSAKE, WIDGET, Widget, at, soft_delete, widget};
@@ -12,6 +12,8 @@ scenarios!(
     writes_are_about_all_the_rows_that_are_named,
     the_older_rows_of_all_names_are_closed,
     a_history_has_all_versions_of_a_batch,
+    all_histories_of_a_batch_begin_anew,
+    what_all_archived_objects_had_before_is_told,
 );
 
 /// More than twice as many as a statement names.
@@ -125,5 +127,36 @@ async fn a_history_has_all_versions_of_a_batch(backend: Backend) {
         written.expect("written");
         let rows = backend.rows("SELECT COUNT(*) FROM keepsake_history").await;
         assert_eq!(rows.expect("read above"), [[Some((2 * MANY).to_string())]]);
+    }
+}
+
+/// A number that comes again with another text is of a cluster that was restored: what it stood for before is kept.
+async fn all_histories_of_a_batch_begin_anew(backend: Backend) {
+    for (second, note) in [(0, "before"), (1, "after")] {
+        let noted = |thing: Widget| thing.annotation("note", note).live();
+        let writes: Vec<RowWrite> = things(7).into_iter().map(noted).collect();
+        let written = backend.store.write(&KEEPSAKE, &writes, at(second)).await;
+        written.expect("written");
+    }
+    for uid in uids() {
+        let history = backend.store.history(&KEEPSAKE, &uid, None, 10).await.expect("read");
+        let is_lost: Vec<bool> = history.iter().map(|past| past.branch < 0).collect();
+        assert_eq!(is_lost, [false, true], "{uid}");
+    }
+}
+
+async fn what_all_archived_objects_had_before_is_told(backend: Backend) {
+    for (second, label) in [(0, "before"), (1, "after")] {
+        let labelled = |thing: Widget| thing.label("l", label).store(Life::Evicted, false);
+        let version = 1 + u64::from(label == "after");
+        let writes: Vec<RowWrite> = things(version).into_iter().map(labelled).collect();
+        backend.write_all(&writes, at(second)).await;
+    }
+    let told = backend.store.changes(&WIDGET, Position(0), 5_000).await;
+    let told = told.expect("read").expect("none was dropped");
+    assert_eq!(told.len() as u64, MANY);
+    for change in told {
+        let before = change.labels.expect("an update");
+        assert_eq!(before.get("l").map(String::as_str), Some("before"), "{}", change.uid);
     }
 }

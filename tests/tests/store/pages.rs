@@ -1,6 +1,8 @@
 //! Typed queries on real rows: pages in any order, rows without a value in it, exact labels,
 //! and the tokens by which pages go on.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kindex_query::{Narrowed, Page};
 use kindex_store::{MetadataStorage, StoreError};
 use serde_json::{Value, json};
@@ -43,6 +45,7 @@ scenarios!(
     a_page_goes_on_behind_rows_that_came_and_went,
     labels_are_compared_to_the_letter,
     a_token_goes_on_with_its_own_query_only,
+    a_token_has_only_values_that_rows_have,
     the_first_row_is_fetched_alone,
 );
 
@@ -236,6 +239,48 @@ async fn a_token_goes_on_with_its_own_query_only(backend: Backend) {
     let other_limit = all().order_by(constants::GROUP).asc().limit(9);
     let page = other_limit.fetch_after(&*backend.store, &token).await.expect("a page");
     assert_eq!(page.items.len(), 9);
+}
+
+/// What no row can hold comes from nobody's page, and engines have errors of their own for it.
+async fn a_token_has_only_values_that_rows_have(backend: Backend) {
+    fill(&backend).await;
+    use constants::{END_TIME, RANK};
+    type Ordered = fn(Query<Narrowed>) -> Query<Narrowed>;
+    let (by_time, by_rank): (Ordered, Ordered) = (|all| all.order_by(END_TIME).asc(), |all| all.order_by(RANK).desc());
+    for (order, cell, forged) in [
+        (by_time, "Time", json!("-009999-01-02T00:00:00Z")),
+        (by_time, "Time", json!("0999-12-31T23:59:59Z")),
+        (by_time, "Text", json!("2024-02-29T12:00:00Z")),
+        (by_rank, "Double", json!(f64::NAN.to_bits())),
+        (by_rank, "Double", json!(f64::INFINITY.to_bits())),
+    ] {
+        let query = || order(all());
+        let page = query().limit(1).fetch(&*backend.store).await.expect("a page");
+        let token = page.continue_token.expect("more rows");
+        let text = URL_SAFE_NO_PAD.decode(token).expect("a token is base64");
+        let told: Value = serde_json::from_slice(&text).expect("of JSON");
+        let refused = async |token: &Value| {
+            let token = URL_SAFE_NO_PAD.encode(token.to_string());
+            match query().limit(1).fetch_after(&*backend.store, &token).await {
+                Ok(_) => None,
+                Err(StoreError::Continue(message)) => Some(message),
+                Err(other) => panic!("{forged}: {other:?}"),
+            }
+        };
+        assert_eq!(refused(&told).await, None, "as it came");
+        let mut other = told.clone();
+        other["after"][0] = json!({ cell: forged });
+        assert!(
+            refused(&other).await.is_some_and(|why| why.contains("not one")),
+            "{forged}"
+        );
+        let mut unnamed = told;
+        unnamed["after"][1] = json!("Null");
+        assert!(
+            refused(&unnamed).await.is_some_and(|why| why.contains("not one")),
+            "every row has a uid"
+        );
+    }
 }
 
 async fn the_first_row_is_fetched_alone(backend: Backend) {
