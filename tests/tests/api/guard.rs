@@ -10,6 +10,8 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -27,6 +29,14 @@ pub(super) struct Guard {
     pub(super) passed: Arc<Mutex<Vec<String>>>,
     /// What SubjectAccessReviews asked for.
     pub(super) reviewed: Arc<Mutex<Vec<Value>>>,
+    overtaken: Arc<Mutex<Option<Overtaken>>>,
+}
+
+/// A request before which something else happens.
+struct Overtaken {
+    method: &'static str,
+    path: String,
+    by: BoxFuture<'static, ()>,
 }
 
 #[derive(Clone)]
@@ -120,6 +130,17 @@ impl Guard {
         self.requests.load(Ordering::SeqCst)
     }
 
+    /// Lets this happen in the cluster before the next request of this method and path is let through.
+    pub(super) fn overtake(&self, method: &'static str, path: &str, by: impl Future<Output = ()> + Send + 'static) {
+        let (path, by) = (path.to_owned(), by.boxed());
+        *self.overtaken.lock().unwrap() = Some(Overtaken { method, path, by });
+    }
+
+    /// Whether what was to happen has happened.
+    pub(super) fn has_overtaken(&self) -> bool {
+        self.overtaken.lock().unwrap().is_none()
+    }
+
     /// Stands before a cluster; the configuration for who comes by.
     pub(super) async fn stand_before(&self, cluster: Config, stop: &CancellationToken) -> Config {
         let post = Post {
@@ -164,6 +185,11 @@ async fn answer(State(post): State<Post>, request: Request) -> Response {
             return (StatusCode::FORBIDDEN, Json(status)).into_response();
         }
         post.guard.passed.lock().unwrap().push(format!("{user} {}", deed.verb));
+    }
+    let is_next = |next: &mut Overtaken| next.method == parts.method.as_str() && next.path == parts.uri.path();
+    let overtaken = post.guard.overtaken.lock().unwrap().take_if(is_next);
+    if let Some(Overtaken { by, .. }) = overtaken {
+        by.await;
     }
     let request = http::Request::from_parts(parts, kube::client::Body::from(body));
     let (parts, body) = post.cluster.send(request).await.unwrap().into_parts();

@@ -273,3 +273,25 @@ async fn a_client_that_does_not_read_is_cut_off() {
     stalled.read_u8().await.unwrap();
     eventually("its end", async || door.figures.connections.get() == 0.0).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_does_not_come_to_its_end_ends_its_connection() {
+    let door = Door::open(Limits {
+        first: Duration::from_secs(3600),
+        idle: Duration::from_millis(200),
+        ..Limits::default()
+    })
+    .await;
+    let (whole, half) = ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\nHost: ");
+    for beginning in [half.to_owned(), format!("{whole}{half}")] {
+        let mut stream = TcpStream::connect(door.address).await.unwrap();
+        stream.write_all(beginning.as_bytes()).await.unwrap();
+        let mut rest = Vec::new();
+        let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
+        end.expect("an end").unwrap();
+    }
+    // A head that never ends, and never stands still either.
+    let mut stream = TcpStream::connect(door.address).await.unwrap();
+    stream.write_all(half.as_bytes()).await.unwrap();
+    eventually("its end", async || stream.write_all(b"x").await.is_err()).await;
+}

@@ -151,6 +151,28 @@ async fn deleted_objects_are_listed_where_they_are_asked_for() {
     stage.end().await;
 }
 
+/// One was deleted just now, and the cluster has the other: which of them a row stands for its uid says.
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_of_one_name_are_told_apart_by_their_uids() {
+    let stage = Stage::on_sqlite().await;
+    let labels = json!({"team": "a"});
+    stage.create("a", labels.clone(), json!({})).await;
+    let (code, _) = ask(&stage.api, "DELETE", &model("a"), &Value::Null).await;
+    assert_eq!(code, 200);
+    stage.wait_until_deleted("a").await;
+    stage.create("a", labels, json!({})).await;
+    // With selectors names are looked up one by one, without in the whole list.
+    for query in ["includeDeleted=true&labelSelector=team", "includeDeleted=true"] {
+        for api in [&stage.api, &stage.later] {
+            let (code, list) = ask(api, "GET", &format!("{MODELS}?{query}"), &Value::Null).await;
+            assert_eq!((code, names(&list)), (200, vec!["a", "a"]), "{query}: {list}");
+            let items = list["items"].as_array().unwrap();
+            assert_ne!(items[0]["metadata"]["uid"], items[1]["metadata"]["uid"], "{query}");
+        }
+    }
+    stage.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_goes_on_with_its_own_list_alone() {
     let stage = Stage::on_sqlite().await;

@@ -14,6 +14,7 @@ mod limits;
 mod lists;
 mod nonsense;
 mod program;
+mod races;
 mod real;
 mod replaced;
 mod rights;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use axum::body::Body;
 use axum::routing::{MethodRouter, get};
+use axum::{Extension, Router};
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use http_body_util::{BodyExt, Empty};
@@ -17,6 +17,7 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use kindex_api::figures::Figures;
 use kindex_api::server::{self, Limits};
+use kindex_serve::cut::Ended;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -50,6 +51,8 @@ struct Door {
     open: Arc<AtomicUsize>,
     /// `/quiet` says something once this is true.
     news: watch::Sender<bool>,
+    /// Breaks `/watch` off.
+    ended: CancellationToken,
     stop: CancellationToken,
 }
 
@@ -62,6 +65,7 @@ impl Door {
             figures: Figures::default(),
             open: Arc::default(),
             news,
+            ended: CancellationToken::new(),
             stop: CancellationToken::new(),
         };
         let piece = || Bytes::from_static(&[b'x'; PIECE_BYTES]);
@@ -72,6 +76,15 @@ impl Door {
                 Bytes::from_static(b"news")
             }
         };
+        let (open, ended) = (door.open.clone(), door.ended.clone());
+        let watch = async move || {
+            let open = Open::one(&open);
+            let pieces = stream::repeat_with(move || {
+                let _until_the_end = &open;
+                Ok::<_, std::io::Error>(piece())
+            });
+            (Extension(Ended(ended.clone())), Body::from_stream(pieces))
+        };
         let router = Router::new()
             .route("/", get(async || "hello"))
             .route("/endless", counted(&door.open, move || stream::repeat_with(piece)))
@@ -79,6 +92,7 @@ impl Door {
                 "/large",
                 counted(&door.open, || stream::iter([Bytes::from(vec![b'x'; LARGE_BYTES])])),
             )
+            .route("/watch", get(watch))
             .route("/quiet", counted(&door.open, move || stream::once(quiet())));
         let (figures, stop) = (door.figures.clone(), door.stop.clone());
         tokio::spawn(server::serve(
@@ -166,6 +180,26 @@ async fn an_answer_that_is_not_taken_ends_alone() {
         assert_eq!(&hello[..], b"hello", "the connection goes on");
         assert_eq!(door.figures.connections.get(), 1.0);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_ends_for_the_sake_of_others_gives_its_connection_back() {
+    let door = Door::open(Limits {
+        stalled: Duration::from_secs(3600),
+        ..Limits::default()
+    })
+    .await;
+    let mut client = door.client(65_535).await;
+    let body = door.ask(&mut client, "/watch").await;
+    assert_eq!(door.answers(), 1);
+    door.ended.cancel();
+    eventually("its end", async || door.answers() == 0).await;
+    let read = tokio::time::timeout(Duration::from_secs(30), body.collect()).await;
+    read.expect("an end").expect_err("not a whole answer");
+    let hello = door.ask(&mut client, "/").await.collect().await.unwrap().to_bytes();
+    assert_eq!(&hello[..], b"hello", "the connection goes on");
+    drop(client);
+    eventually("the connection ends", async || door.figures.connections.get() == 0.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -148,6 +148,33 @@ async fn bodies_under_way_share_a_budget_and_the_ingester_has_its_own_by_its_tok
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_body_of_the_ingester_has_room_where_others_have_filled_the_budget() {
+    let cluster = TestCluster::bearing(Limits {
+        // Each of two callers has half, which holds one such body, whatever it takes while it grows, and no second one.
+        body_bytes: 1_100_000,
+        body: BodyPace {
+            patience: Duration::from_secs(3600),
+            longest: Duration::from_secs(3600),
+            ..BodyPace::default()
+        },
+        ..Limits::default()
+    })
+    .await;
+    let (token, of_the_ingester) = (&cluster.server.token, &cluster.server.ingester_token);
+    let _held = [
+        begin_large(&cluster, token, "first/1").await,
+        begin_large(&cluster, token, "second/1").await,
+    ];
+    eventually("the budget is full", async || {
+        let third = begin_large(&cluster, token, "third/1").await;
+        code_at_the_end(third).await == "429"
+    })
+    .await;
+    let ingester = begin_large(&cluster, of_the_ingester, "third/1").await;
+    assert_eq!(code_at_the_end(ingester).await, "400", "there was room for its body");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn heads_and_bodies_that_do_not_come_end() {
     let cluster = TestCluster::bearing(Limits {
         first: Duration::from_millis(100),
@@ -173,7 +200,7 @@ async fn heads_and_bodies_that_do_not_come_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_and_leases_are_answered_where_no_other_request_has_a_place() {
+async fn health_leases_and_the_ingester_are_answered_where_no_other_request_has_a_place() {
     let cluster = TestCluster::bearing(Limits {
         requests: 0,
         ..Limits::default()
@@ -190,6 +217,10 @@ async fn health_and_leases_are_answered_where_no_other_request_has_a_place() {
         let mut answer = send(cluster.server.address, &head).await;
         assert_eq!(code(&mut answer).await, expected, "{path}");
     }
+    let ingester = cluster.server.ingester_token.secret();
+    let head = format!("GET {MAPS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ingester}\r\n\r\n");
+    let mut answer = send(cluster.server.address, &head).await;
+    assert_eq!(code(&mut answer).await, "200");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -183,3 +183,54 @@ impl Operations {
 fn stored_version(found: &Stored) -> ResourceVersion {
     found.object.metadata.resource_version
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_of_a_deletion_is_handed_on() {
+        let all = json!({
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": "Orphan",
+            "orphanDependents": true,
+            "dryRun": ["All"],
+            "gracePeriodSeconds": 7,
+            "preconditions": {"uid": "u", "resourceVersion": "9"},
+        });
+        let read = |options: &Value| serde_json::from_value::<DeleteOptions>(options.clone()).expect("options");
+        assert_eq!(read(&all).to_json(), all);
+        let fields = all.as_object().expect("an object");
+        for (field, value) in fields {
+            let mut one = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
+            one[field.as_str()] = value.clone();
+            assert_eq!(read(&one).to_json(), one);
+        }
+        let of_another = read(&all).of_uid("another").to_json();
+        assert_eq!(of_another, all, "whose uid is given is not given another");
+        let one = DeleteOptions::default().of_uid("u").to_json();
+        assert_eq!(one["preconditions"], json!({"uid": "u"}));
+    }
+
+    /// Orphans and dependents to wait for are the work of the cluster's own garbage collector.
+    #[test]
+    fn the_cluster_deletes_what_it_alone_can() {
+        for (options, is_for_the_cluster) in [
+            (json!({}), false),
+            (
+                json!({"propagationPolicy": "Background", "gracePeriodSeconds": 0}),
+                false,
+            ),
+            (json!({"orphanDependents": false}), false),
+            (json!({"dryRun": []}), false),
+            (json!({"propagationPolicy": "Foreground"}), true),
+            (json!({"propagationPolicy": "Orphan"}), true),
+            (json!({"orphanDependents": true}), true),
+            (json!({"dryRun": ["All"]}), true),
+        ] {
+            let read: DeleteOptions = serde_json::from_value(options.clone()).expect("options");
+            assert_eq!(read.is_for_the_cluster(), is_for_the_cluster, "{options}");
+        }
+    }
+}
