@@ -107,7 +107,12 @@ fn long_paths_over_long_lists_end_at_the_steps_of_a_table() {
         PrinterColumn::deserialize(json!({"name": "x", "type": "string", "jsonPath": path})).expect("a column");
     let deep = (0..100).fold(json!(1), |inner, _| json!({ "a": inner }));
     let object = json!({"metadata": {"name": "a"}, "spec": vec![deep; 200]});
-    let columns = vec![column; 2_000];
-    let (_, steps) = render_counted(&columns, &[object], IncludeObject::None, Timestamp::UNIX_EPOCH);
+    let short = PrinterColumn::deserialize(json!({"name": "x", "type": "string", "jsonPath": ".metadata.name"}));
+    let short = short.expect("a column");
+    let columns = [vec![short.clone()], vec![column; 2_000], vec![short]].concat();
+    let (table, steps) = render_counted(&columns, &[object], IncludeObject::None, Timestamp::UNIX_EPOCH);
     assert_eq!(steps, STEPS_MAX, "all that a table may take");
+    let cells = table["rows"][0]["cells"].as_array().expect("cells");
+    let shown = [1, 2_002].map(|column| cells[column].as_str());
+    assert_eq!(shown, [Some("a"), None], "nothing is left for the last column");
 }

@@ -27,15 +27,10 @@ pub(crate) enum PathError {
     Unsupported(&'static str),
 }
 
-/// How many filters may stand inside each other.
-const FILTERS_MAX: usize = 8;
-
+/// Reads a path. At most three filters stand inside each other, so that this calls itself no more often: the first
+/// closing parenthesis outside of quotes ends a filter, and what hides it from two filters around it shows it to a
+/// third.
 pub(super) fn path(text: &str) -> Result<JsonPath, PathError> {
-    path_within(text, FILTERS_MAX)
-}
-
-/// Reads a path in which filters may stand inside each other so often.
-fn path_within(text: &str, filters: usize) -> Result<JsonPath, PathError> {
     let text = text.trim();
     let text = text
         .strip_prefix('{')
@@ -54,7 +49,7 @@ fn path_within(text: &str, filters: usize) -> Result<JsonPath, PathError> {
             '.' if rest.len() == 1 => "",
             '.' if rest.starts_with(".[") => &rest[1..],
             '.' => field(&rest[1..], &mut steps),
-            '[' if rest.starts_with("[?(") => filter(&rest[3..], filters, &mut steps)?,
+            '[' if rest.starts_with("[?(") => filter(&rest[3..], &mut steps)?,
             '[' => bracket(&rest[1..], &mut steps)?,
             ' ' | '@' | '$' => &rest[1..],
             other => return Err(PathError::UnexpectedCharacter(other)),
@@ -147,10 +142,7 @@ fn slice(inside: &str) -> Result<Step, PathError> {
 }
 
 /// Reads what follows `[?(`.
-fn filter<'a>(text: &'a str, filters: usize, steps: &mut Vec<Step>) -> Result<&'a str, PathError> {
-    let inner = filters
-        .checked_sub(1)
-        .ok_or(PathError::Unsupported("so many filters inside each other"))?;
+fn filter<'a>(text: &'a str, steps: &mut Vec<Step>) -> Result<&'a str, PathError> {
     let end = filter_end(text).ok_or(PathError::UnclosedFilter)?;
     let inside = &text[..end];
     let after = text[end + 1..].strip_prefix(']').ok_or(PathError::UnclosedFilter)?;
@@ -171,14 +163,14 @@ fn filter<'a>(text: &'a str, filters: usize, steps: &mut Vec<Step>) -> Result<&'
                 _ => return Err(PathError::Unsupported("this filter operator")),
             };
             (
-                Test::Compare(comparison, operand(inside[at + length..].trim(), inner)?),
+                Test::Compare(comparison, operand(inside[at + length..].trim())?),
                 &inside[..at],
             )
         }
     };
     let (test, left) = test_and_left;
     steps.push(Step::Filter(Filter {
-        left: path_within(left, inner)?,
+        left: path(left)?,
         test,
     }));
     Ok(after)
@@ -201,14 +193,14 @@ fn filter_end(text: &str) -> Option<usize> {
     None
 }
 
-fn operand(text: &str, filters: usize) -> Result<Operand, PathError> {
+fn operand(text: &str) -> Result<Operand, PathError> {
     let invalid = || PathError::InvalidOperand(text.to_owned());
     match text.chars().next().ok_or_else(invalid)? {
         quote @ ('\'' | '"') => match quoted(&text[1..], quote) {
             Some((literal, "")) => Ok(Operand::Literal(Value::String(literal))),
             _ => Err(invalid()),
         },
-        '@' | '$' | '.' => Ok(Operand::Path(path_within(text, filters)?)),
+        '@' | '$' | '.' => Ok(Operand::Path(path(text)?)),
         _ => match serde_json::from_str(text.trim_start_matches('+')) {
             Ok(literal @ (Value::Bool(_) | Value::Number(_))) => Ok(Operand::Literal(literal)),
             _ => Err(invalid()),

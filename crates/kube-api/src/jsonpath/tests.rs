@@ -1,5 +1,8 @@
 //! Which paths are read, what they find, and which are refused.
 
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
 use super::*;
@@ -19,17 +22,46 @@ fn pod() -> Value {
         "status": {"conditions": [{"type": "Ready", "status": "True", "n": 1}, {"type": "Live", "status": "False", "n": 2}]}})
 }
 
-#[test]
-fn filters_inside_each_other_are_bounded() {
-    // Each quote hides the closing parenthesis from the filter around it, and shows it to the one inside.
-    let nested = |times: usize| {
-        (0..times).fold("x".to_owned(), |inner, at| {
-            let quote = if at % 2 == 0 { '\'' } else { '"' };
-            format!(".a{quote}[?({inner})].b{quote}")
-        })
+/// How many filters stand inside each other.
+fn depth(path: &JsonPath) -> usize {
+    let of_step = |step: &Step| match step {
+        Step::Filter(Filter { left, test }) => match test {
+            Test::Compare(_, Operand::Path(right)) => 1 + depth(left).max(depth(right)),
+            Test::Compare(_, Operand::Literal(_)) | Test::Exists => 1 + depth(left),
+        },
+        Step::Field(_) | Step::Wildcard | Step::Slice { .. } => 0,
     };
-    assert!(JsonPath::parse(&nested(1)).is_ok());
-    assert!(JsonPath::parse(&nested(100_000)).is_err());
+    path.steps.iter().map(of_step).max().unwrap_or_default()
+}
+
+/// Reading a path takes no more of the stack than three filters do, whatever the path says: quotes that hide a closing
+/// parenthesis from the filters around it show it to others.
+#[test]
+fn no_more_than_three_filters_stand_inside_each_other() {
+    let three = r#".a"'"[?(.a'"[?(.a"[?(x)].b'")].b'")].b""#;
+    assert_eq!(JsonPath::parse(three).map(|path| depth(&path)), Ok(3));
+
+    const QUOTES: [&str; 8] = ["", "'", "\"", "'\"", "\"'", "\\'", "'\"'", "\"'\""];
+    const COMPARISONS: [&str; 3] = ["", "==@.b", "==.c"];
+    let (mut random, mut read) = (StdRng::seed_from_u64(1), 0);
+    for _ in 0..20_000 {
+        let filters = random.random_range(1..=6);
+        let mut part = |parts: &[&'static str]| *parts.choose(&mut random).expect("some");
+        let text = (0..filters).fold("x".to_owned(), |inner, _| {
+            let (before, after) = (part(&QUOTES), part(&QUOTES));
+            format!(".a{before}[?({inner}{})].b{after}", part(&COMPARISONS))
+        });
+        if let Ok(path) = JsonPath::parse(&text) {
+            assert!(depth(&path) <= 3, "{text}");
+            read += 1;
+        }
+    }
+    assert!(read > 1_000, "{read} were read");
+    let nested = (0..10_000).fold("x".to_owned(), |inner, at| {
+        let quote = if at % 2 == 0 { '\'' } else { '"' };
+        format!(".a{quote}[?({inner})].b{quote}")
+    });
+    assert!(JsonPath::parse(&nested).is_err());
 }
 
 #[test]
