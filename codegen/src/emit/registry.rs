@@ -11,7 +11,7 @@ use crate::model::{Model, Platform, Shape};
 
 /// The text of the file, which lies beside the kinds' modules. `root` is the way from its directory to the root.
 pub(super) fn file(model: &Model, root: &str) -> String {
-    let doc = "All kinds, as `kindex_runtime` takes them.";
+    let doc = "The registry of all kinds, as `kindex::run` takes it.";
     let items = [
         imports(model),
         registry(model, root),
