@@ -165,7 +165,35 @@ pub(crate) fn settled(kinds: &[Settled]) -> CommandResult {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn up(words: &[&str]) -> UpArgs {
+        let words = ["kindex", "up"].iter().chain(words);
+        match Cli::try_parse_from(words).map(|cli| cli.command) {
+            Ok(Some(Command::Up(args))) => args,
+            other => panic!("{:?}", other.err()),
+        }
+    }
+
+    #[test]
+    fn what_to_try_next_repeats_no_password() {
+        for (address, shown) in [
+            ("sqlite:/data/k.db", "sqlite:/data/k.db"),
+            ("mysql://root@db:3306/k", "mysql://root@db:3306/k"),
+            ("mysql://root:s3cret@db:3306/k", "ADDRESS"),
+            ("mysql://root:s3cret@db:3306/k?ssl-mode=REQUIRED", "ADDRESS"),
+            // It would lead elsewhere than it does, and what cannot be read may hold anything.
+            ("mysql://root@db:3306/k?ssl-mode=REQUIRED", "ADDRESS"),
+            ("root:s3cret@tcp(db:3306)/k", "ADDRESS"),
+        ] {
+            let flag = database_flag(&up(&["--database", address]));
+            assert_eq!(flag, format!(" --database {shown}"), "{address}");
+            assert_eq!(meaning(&[flag]).is_some(), shown == "ADDRESS", "{address}");
+        }
+    }
 
     #[test]
     fn a_path_is_one_word_of_a_shell() {

@@ -6,6 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
+use kindex_tests::ports::Closed;
+
 use super::process::{KINDEX, Running};
 use super::text_of;
 
@@ -173,6 +175,46 @@ fn a_word_that_is_mistyped_is_told_with_the_one_that_is_meant() {
         let stderr = text_of(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {stderr}");
         assert!(stderr.contains(told), "{words:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_password_is_repeated_in_no_help_no_suggestion_and_no_error() {
+    let closed = Closed::take();
+    let data_dir = tempfile::tempdir().expect("a directory");
+    let data_dir = data_dir.path().to_str().expect("a path of letters");
+    let reachable_by_nobody = format!("mysql://root:s3cret@{}/k", closed.address);
+    for address in [
+        &*reachable_by_nobody,
+        "mysql://root:s3cret@db:no-port/k",
+        "mysql://root:a?s3cret@db:3306/k",
+        "mysql://root:a#s3cret@db:3306/k",
+        "mysql://root@db:3306/k?pasword=s3cret",
+        "root:s3cret@tcp(db:3306)/k",
+    ] {
+        for words in [
+            &["--help"][..],
+            &["up", "--help"],
+            &["api", "--help"],
+            &["get", "--help"],
+            &["get", "models", "--data-dir", data_dir],
+            &["get", "modles", "--data-dir", data_dir],
+            &["get", "models", "--databse", address],
+            &["get", "models", "--database", address],
+            &["migrate", "--help"],
+            &["plan", "--help"],
+        ] {
+            let output = Command::new(KINDEX)
+                .args(words)
+                .env("KINDEX_DATABASE", address)
+                .output()
+                .expect("kindex runs");
+            let said = text_of(&output.stdout) + &text_of(&output.stderr);
+            assert!(
+                !said.is_empty() && !said.contains("s3cret"),
+                "{words:?} {address}: {said}"
+            );
+        }
     }
 }
 

@@ -19,6 +19,18 @@ metadata: {name: fraud, namespace: default, labels: {team: risk}}
 spec: {desiredRevision: {name: fraud-1}}
 "#;
 
+/// Archived as well, and nobody asks for it.
+const OF_OTHERS: &str = r#"
+apiVersion: michelangelo.api/v2
+kind: Deployment
+metadata:
+  name: churn
+  namespace: default
+  labels: {team: growth}
+  annotations: {michelangelo/Immutable: "true"}
+spec: {desiredRevision: {name: churn-1}}
+"#;
+
 /// A run with the flags that name its database.
 struct Stage {
     run: Running,
@@ -40,7 +52,11 @@ impl Stage {
 
     /// What SQL says of the deployment, deleted or not.
     fn row(&self, more: &[&str]) -> String {
-        text_of(&self.command(&[&["get", "deployments"], more].concat()).stdout)
+        text_of(
+            &self
+                .command(&[&["get", "deployments", "-l", "team=risk"], more].concat())
+                .stdout,
+        )
     }
 
     fn shown(&self) -> Value {
@@ -53,9 +69,18 @@ impl Stage {
     }
 }
 
+fn archive_of_others(stage: &Stage) {
+    stage.run.kubectl(&["apply", "-f", "-"], OF_OTHERS);
+    wait_for("the eviction of the other", || {
+        let row = stage.command(&["get", "deployments", "-l", "team=growth"]);
+        stage.is_gone() && text_of(&row.stdout).contains("evicted")
+    });
+}
+
 /// One walk over a database: evicted, back, deleted, back as it was before.
 fn walk(stage: &Stage) {
     let run = &stage.run;
+    archive_of_others(stage);
     run.kubectl(&["apply", "-f", "-"], DEPLOYMENT);
     // The ingester's own change may otherwise come between those that are looked at.
     wait_for("the finalizer", || stage.shown()["metadata"]["finalizers"].is_array());

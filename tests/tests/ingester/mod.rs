@@ -9,6 +9,7 @@ mod gaps;
 mod held;
 mod history;
 mod leaving;
+mod outage;
 mod races;
 mod releases;
 mod restoration;

@@ -1,0 +1,59 @@
+//! A database that goes away while there is nothing to store.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kindex_generated::kinds::model;
+use kindex_model::kind::{Kind, Registry};
+use kindex_runtime::settings::Settings;
+use kindex_runtime::{Division, Ingester};
+use kindex_store::Address;
+use kindex_tests::mariadb::MariaDb;
+use kindex_tests::patience::PATIENCE;
+
+use super::fakes::FakeCluster;
+use crate::harness::database::patient;
+use crate::harness::mariadb::available;
+
+async fn eventually(what: &str, mut happened: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !happened().await {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Nobody asks the database for anything, and whether it is there is looked at all the same.
+#[tokio::test]
+async fn an_outage_is_noticed_while_nothing_changes() {
+    static KINDS: &[&Kind] = &[&model::KIND];
+    if !available() {
+        return;
+    }
+    let mut server = MariaDb::start(&["--innodb-flush-log-at-trx-commit=0"]);
+    let address: Address = format!("mysql://root@127.0.0.1:{}/k", server.port)
+        .parse()
+        .expect("an address");
+    let registry = Registry {
+        kinds: KINDS,
+        ..kindex_generated::registry()
+    };
+    let store = kindex_store::open(&address, registry, &patient()).expect("an address");
+    let cluster = Arc::new(FakeCluster::new(KINDS));
+    let ingester = Ingester::start(registry, cluster, store.clone(), Division::Alone, |_| {
+        Settings::default()
+    });
+    eventually("the end of the first list is saved", async || {
+        let saved = store.checkpoint(&model::KIND).await;
+        saved.is_ok_and(|saved| saved.is_some())
+    })
+    .await;
+    let outage = store.outage().expect("servers have outages");
+    assert_eq!(outage.lasts(), None);
+    server.kill();
+    eventually("the outage", async || outage.lasts().is_some()).await;
+    server.resume();
+    eventually("its end", async || outage.lasts().is_none()).await;
+    ingester.shutdown().await;
+    store.close().await;
+}
