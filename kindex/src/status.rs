@@ -19,6 +19,7 @@ use crate::cli::{Form, StatusArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{document, table};
 use crate::progress::Bar;
+use crate::unserved::Unserved;
 use crate::{say, sides};
 
 /// Objects of a page, of which nothing but the metadata is read.
@@ -125,11 +126,23 @@ pub(crate) async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult
     };
     store.close().await;
     let statuses = statuses?;
+    unserved(&kinds, &statuses).name();
     say::print(render(&statuses, args.output)?)?;
     judge(&statuses)
 }
 
-/// Reads the numbers until all is settled, or so long.
+/// Those of these kinds that the cluster does not serve.
+fn unserved(kinds: &[&'static Kind], statuses: &[KindStatus]) -> Unserved {
+    let mut unserved = Unserved::default();
+    for (kind, status) in kinds.iter().zip(statuses) {
+        if status.state == State::Unserved {
+            unserved.add(kind);
+        }
+    }
+    unserved
+}
+
+/// Reads the numbers until waiting changes nothing, or so long.
 async fn wait(
     kinds: &[&'static Kind],
     platform: &Platform,
@@ -142,14 +155,13 @@ async fn wait(
     bar.begin("waiting", None);
     loop {
         let found = collect(kinds, platform, client, store).await;
-        let unsettled = found.as_ref().ok().map(|statuses| unsettled(statuses).count());
-        if unsettled == Some(0) || Instant::now() >= deadline {
+        if found.as_ref().is_ok_and(|statuses| is_final(statuses)) || Instant::now() >= deadline {
             bar.end();
             return found;
         }
-        bar.note(&match (&found, unsettled) {
-            (Err(error), _) => error.to_string(),
-            (Ok(_), count) => format!("{} kinds are not settled", count.unwrap_or_default()),
+        bar.note(&match &found {
+            Err(error) => error.to_string(),
+            Ok(statuses) => waited_for(statuses),
         });
         sleep(PERIOD).await;
     }
@@ -159,12 +171,38 @@ fn unsettled(statuses: &[KindStatus]) -> impl Iterator<Item = &KindStatus> {
     statuses.iter().filter(|status| status.state != State::Settled)
 }
 
+/// Whether waiting changes nothing: all kinds are settled, or all that the cluster serves. Where it serves none of
+/// them, it may be about to.
+fn is_final(statuses: &[KindStatus]) -> bool {
+    let is_settled = |status: &KindStatus| status.state == State::Settled;
+    let is_served = |status: &&KindStatus| status.state != State::Unserved;
+    statuses.iter().filter(is_served).all(is_settled) && (statuses.iter().any(is_settled) || statuses.is_empty())
+}
+
+/// The first of the kinds that are not settled, and how many there are.
+fn waited_for(statuses: &[KindStatus]) -> String {
+    let first = unsettled(statuses).next();
+    let first = first.map_or_else(String::new, |first| format!(": {} {}", first.kind, first.state.words()));
+    format!("{} kinds are not settled{first}", unsettled(statuses).count())
+}
+
+/// What is not settled is a failure, and so is what cannot be known to be.
 fn judge(statuses: &[KindStatus]) -> CommandResult {
-    let Some(first) = unsettled(statuses).next() else {
+    // Of kinds that are not served least can be done here.
+    let Some(first) = unsettled(statuses).min_by_key(|status| status.state == State::Unserved) else {
         return Ok(());
     };
-    let count = unsettled(statuses).count();
-    let error = CommandError::failure(format_args!("{count} of {} kinds are not settled", statuses.len()));
+    let names: Vec<&str> = unsettled(statuses).map(|status| status.kind).collect();
+    if names.len() < statuses.len() && unsettled(statuses).all(|status| status.state == State::Unserved) {
+        let message = format!("not settled: {}; all others are settled", names.join(", "));
+        let hint = "name the others with --kind, or let the CRDs of these be installed";
+        return Err(CommandError::failure(message).hint(hint));
+    }
+    let error = CommandError::failure(format_args!(
+        "{} of {} kinds are not settled",
+        names.len(),
+        statuses.len()
+    ));
     Err(match first.state.advice() {
         Some(advice) => error.hint(format_args!("{}: {advice}", first.kind)),
         None => error,
@@ -333,63 +371,4 @@ fn render(statuses: &[KindStatus], form: Form) -> CommandResult<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use kindex_cluster::ClusterOptions;
-    use kindex_generated::kinds::model;
-    use kindex_model::object::ResourceVersion;
-    use kindex_tests::embedded::Embedded;
-    use kube::Api;
-    use kube::api::{DeleteParams, DynamicObject, PostParams};
-
-    use super::*;
-    use crate::install::{Whose, crds};
-
-    #[tokio::test]
-    async fn objects_that_others_hold_are_found_on_all_pages() {
-        static KINDS: &[&Kind] = &[&model::KIND];
-        let registry = Registry {
-            kinds: KINDS,
-            ..kindex_generated::registry()
-        };
-        let (embedded, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
-        let client = Client::try_from(embedded.config()).expect("a client");
-        crds(&client, &registry, Whose::Ours).await.expect("models are served");
-        let resource = crate::client::api_resource(&model::KIND);
-        let models: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &resource);
-        for number in 0..7 {
-            let mut object = DynamicObject::new(&format!("m{number}"), &resource);
-            if number % 2 == 0 {
-                object.metadata.finalizers = Some(vec!["example.com/hold".to_owned()]);
-            }
-            models.create(&PostParams::default(), &object).await.expect("created");
-        }
-        for number in [0, 2, 4, 6] {
-            let deleted = models.delete(&format!("m{number}"), &DeleteParams::default()).await;
-            assert!(deleted.expect("held").is_left(), "somebody holds it");
-        }
-        for page_rows in [2, 1, 7, PAGE_ROWS] {
-            let listed = list(&client, &model::KIND, &registry.platform, 3, page_rows).await;
-            let listed = listed.expect("the cluster answers").expect("models are served");
-            let held: Vec<&str> = listed.held.iter().map(|held| &*held.name).collect();
-            assert_eq!(
-                (listed.objects, held),
-                (7, vec!["m0", "m2", "m4", "m6"]),
-                "pages of {page_rows}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_kind_is_settled_only_where_nothing_is_in_the_way() {
-        let version = ResourceVersion(9);
-        let settled = Some(SavedPosition::Settled(version));
-        let held = Some(SavedPosition::Held(version));
-        assert_eq!(State::new(settled, 3, 3, 0), State::Settled);
-        assert_eq!(State::new(settled, 3, 2, 0), State::Behind);
-        assert_eq!(State::new(settled, 3, 2, 1), State::Quarantine);
-        assert_eq!(State::new(held, 0, 600, 0), State::HoldsOrphans);
-        let restoring = Some(SavedPosition::Restoring(version));
-        assert_eq!(State::new(restoring, 3, 3, 0), State::Restoring);
-        assert_eq!(State::new(None, 0, 0, 0), State::NotSynced);
-    }
-}
+mod tests;

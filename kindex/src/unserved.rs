@@ -21,13 +21,18 @@ impl Unserved {
         self.0.iter().map(|kind| kind.name).collect()
     }
 
+    /// Says which they are.
+    pub(crate) fn name(&self) {
+        for kind in &self.0 {
+            say::note(format_args!("note: {} is skipped: {}", kind.name, reason(kind)));
+        }
+    }
+
     /// Says which they are. An error where they are all that was asked for: nothing was done then, and it may be
     /// another cluster than the one that was meant.
     pub(crate) fn tell(&self, asked: &[&'static Kind]) -> CommandResult {
         let Some(first) = self.0.first().filter(|_| self.0.len() == asked.len()) else {
-            for kind in &self.0 {
-                say::note(format_args!("note: {} is skipped: {}", kind.name, reason(kind)));
-            }
+            self.name();
             return Ok(());
         };
         let error = match self.0.len() {

@@ -110,3 +110,46 @@ fn a_kind_that_is_asked_for_alone_and_not_served_is_an_error() {
         assert!(said.contains(error) && said.contains(hint), "{command}: {said}");
     }
 }
+
+/// Nobody installs the CRD while it waits.
+#[test]
+fn who_waits_until_all_is_settled_waits_for_no_kind_that_is_not_served() {
+    let Some(run) = without_a_crd() else { return };
+    let status = |more: &[&str]| run.command(&[&["status", "--wait", "--output", "json"], more].concat());
+    // Longer than anybody waits for a test.
+    let output = status(&["--timeout", "86400"]);
+    let said = text_of(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "it is not known to be settled: {said}");
+    assert!(
+        said.contains(SKIPPED) && said.contains("not settled: TriggerRun; all others are settled"),
+        "{said}"
+    );
+    let kinds = parsed(&output.stdout);
+    for of in kinds.as_array().expect("kinds") {
+        let expected = if kind(of) == "TriggerRun" {
+            "unserved"
+        } else {
+            "settled"
+        };
+        assert_eq!(of["state"], expected, "{of}");
+    }
+
+    let others = status(&["--timeout", "86400", "--kind", "models", "--kind", "projects"]);
+    assert!(others.status.success(), "{}", text_of(&others.stderr));
+    // It may be about to come, where it is all that is waited for.
+    let alone = status(&["--timeout", "0", "--kind", KIND]);
+    let said = text_of(&alone.stderr);
+    assert_eq!(alone.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("1 of 1 kinds are not settled") && said.contains(SKIPPED),
+        "{said}"
+    );
+
+    run.plant("UPDATE sparkjob SET evicted_time = update_time");
+    let behind = status(&["--timeout", "0"]);
+    let said = text_of(&behind.stderr);
+    assert!(
+        said.contains("2 of 13 kinds are not settled") && said.contains("SparkJob: "),
+        "{said}"
+    );
+}
