@@ -16,6 +16,8 @@ use crate::error::{CommandError, CommandResult, chain};
 /// Who applies CRDs and samples, in `metadata.managedFields`.
 pub(crate) const FIELD_MANAGER: &str = "kindex";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Where a schema has its rules in CEL.
+const RULES: &str = "x-kubernetes-validations";
 const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Whose cluster the CRDs are for.
@@ -38,7 +40,7 @@ pub(crate) async fn crds(client: &Client, registry: &Registry, whose: Whose) -> 
             ("", Whose::Theirs) => None,
             (manifest, _) => Some(manifest),
         };
-        if crd(&api, kind, manifest).await? {
+        if crd(&api, kind, manifest, whose).await? {
             awaited.push(kind.crd_name());
         }
     }
@@ -60,7 +62,12 @@ pub(crate) async fn crds(client: &Client, registry: &Registry, whose: Whose) -> 
 }
 
 /// Whether the CRD is there now.
-async fn crd(api: &Api<CustomResourceDefinition>, kind: &Kind, manifest: Option<&str>) -> CommandResult<bool> {
+async fn crd(
+    api: &Api<CustomResourceDefinition>,
+    kind: &Kind,
+    manifest: Option<&str>,
+    whose: Whose,
+) -> CommandResult<bool> {
     let name = kind.crd_name();
     let failed = |error: &dyn std::error::Error| CommandError::failure(format_args!("CRD {name}: {}", chain(error)));
     let present = api.get_opt(&name).await.map_err(|error| failed(&error))?;
@@ -73,13 +80,48 @@ async fn crd(api: &Api<CustomResourceDefinition>, kind: &Kind, manifest: Option<
         info!(crd = name, "The CRD was installed by others and stays as it is");
         return Ok(true);
     }
-    let mut manifest: Value = serde_saphyr::from_str(manifest).map_err(|error| failed(&error))?;
+    let manifest: Value = serde_saphyr::from_str(manifest).map_err(|error| failed(&error))?;
+    let mut manifest = as_written(manifest);
+    if whose == Whose::Ours && take_rules(&mut manifest) > 0 {
+        info!(
+            crd = name,
+            "The embedded cluster does not evaluate the validation rules (CEL) of this CRD"
+        );
+    }
     manifest["metadata"]["labels"][MANAGED_BY] = FIELD_MANAGER.into();
     let parameters = PatchParams::apply(FIELD_MANAGER).force();
     api.patch(&name, &parameters, &Patch::Apply(&manifest))
         .await
         .map_err(|error| failed(&error))?;
     Ok(true)
+}
+
+/// A manifest as its author wrote it, where it was saved from a cluster: an identity that another cluster gave is of no
+/// object here.
+fn as_written(mut manifest: Value) -> Value {
+    if let Some(fields) = manifest.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = manifest["metadata"].as_object_mut() {
+        metadata.retain(|field, _| ["name", "labels", "annotations"].contains(&field.as_str()));
+    }
+    manifest
+}
+
+/// Takes the lists of rules away that the embedded cluster refuses, since it does not evaluate them; how many there
+/// were.
+fn take_rules(value: &mut Value) -> usize {
+    match value {
+        Value::Object(fields) => {
+            let own = fields.get(RULES).is_some_and(Value::is_array);
+            if own {
+                fields.remove(RULES);
+            }
+            usize::from(own) + fields.values_mut().map(take_rules).sum::<usize>()
+        }
+        Value::Array(items) => items.iter_mut().map(take_rules).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 #[cfg(test)]
@@ -91,25 +133,26 @@ mod tests {
 
     use super::*;
 
-    const GUEST_CRD: &str = include_str!("../../tests/tests/golden/foreign_crd/guest.yaml");
+    /// As it was saved from another cluster, with rules in CEL.
+    const CERTIFICATES: &str = include_str!("../tests/up/certificates.yaml");
 
-    /// Models, and guests that somebody else defines.
+    /// Models, and certificates that somebody else defines.
     fn registry() -> Registry {
         let model = &kindex_generated::kinds::model::KIND;
-        let guest = Kind {
-            name: "Guest",
-            group: "others.test",
-            version: "v1beta1",
-            plural: "guests",
-            singular: "guest",
+        let certificate = Kind {
+            name: "Certificate",
+            group: "cert-manager.io",
+            version: "v1",
+            plural: "certificates",
+            singular: "certificate",
             manifest: "",
             ..*model
         };
         Registry {
-            kinds: Box::leak(Box::new([Box::leak(Box::new(guest)), model])),
+            kinds: Box::leak(Box::new([Box::leak(Box::new(certificate)), model])),
             foreign: &[ForeignManifest {
-                kind: "Guest",
-                manifest: GUEST_CRD,
+                kind: "Certificate",
+                manifest: CERTIFICATES,
             }],
             ..kindex_generated::registry()
         }
@@ -130,8 +173,40 @@ mod tests {
         };
         assert_eq!(names().await, ["models.michelangelo.api"]);
         crds(&client, &registry, Whose::Ours).await.expect("installed");
-        assert_eq!(names().await, ["guests.others.test", "models.michelangelo.api"]);
-        let guests = crate::client::all(&client, registry.kinds[0]);
-        assert!(guests.list(&ListParams::default()).await.is_ok(), "guests are served");
+        assert_eq!(
+            names().await,
+            ["certificates.cert-manager.io", "models.michelangelo.api"]
+        );
+        let certificates = crate::client::all(&client, registry.kinds[0]);
+        assert!(
+            certificates.list(&ListParams::default()).await.is_ok(),
+            "certificates are served"
+        );
+    }
+    #[test]
+    fn what_a_cluster_added_to_a_saved_manifest_is_left_out() {
+        let written = serde_json::json!({"kind": "CustomResourceDefinition", "metadata": {
+            "name": "guests.others.test", "labels": {"a": "b"}, "annotations": {"c": "d"}}, "spec": {"group": "others.test"}});
+        let mut saved = written.clone();
+        saved["status"] = serde_json::json!({"storedVersions": ["v1"]});
+        for field in [
+            "uid",
+            "resourceVersion",
+            "generation",
+            "creationTimestamp",
+            "managedFields",
+        ] {
+            saved["metadata"][field] = "of the other cluster".into();
+        }
+        assert_eq!(as_written(saved), written);
+    }
+
+    #[test]
+    fn rules_are_taken_away_wherever_a_schema_has_them_and_no_field_is() {
+        let rules = serde_json::json!([{"rule": "self.a"}]);
+        let a = |of: Value| serde_json::json!({"properties": {"a": of, RULES: {"type": "string"}}});
+        let mut schema = a(serde_json::json!({"items": {"type": "string", RULES: rules}, RULES: rules}));
+        assert_eq!(take_rules(&mut schema), 2);
+        assert_eq!(schema, a(serde_json::json!({"items": {"type": "string"}})));
     }
 }

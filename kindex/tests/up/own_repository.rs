@@ -1,11 +1,24 @@
 //! The workspace of docs/src/how-to/own-repository.md, made of the page's own blocks beside this checkout: it builds a
-//! kindex of other kinds, which stores its sample. Takes minutes, and runs where `KINDEX_REQUIRE` names `walk`.
+//! kindex of other kinds, one of them with the CRD of others, as docs/src/how-to/existing-crds.md has it. It is used as
+//! a new user would. Takes minutes, and runs where `KINDEX_REQUIRE` names `walk`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::process::{Running, kubectl_is_there, wait_for};
+
 const PAGE: &str = include_str!("../../../docs/src/how-to/own-repository.md");
+const OF_OTHERS: &str = include_str!("../../../docs/src/how-to/existing-crds.md");
+/// What that page has saved.
+const MANIFEST: &str = include_str!("certificates.yaml");
+
+const CERTIFICATE: &str = r#"
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: shop, namespace: default}
+spec: {secretName: shop-tls, dnsNames: [shop.example.com], unknown: 1}
+"#;
 
 /// Those that the page has a block for.
 const FILES: [&str; 5] = [
@@ -23,6 +36,7 @@ fn a_workspace_of_ones_own_builds_a_kindex_of_its_kinds() {
         println!("not run: KINDEX_REQUIRE does not name `walk`");
         return;
     }
+    assert!(kubectl_is_there(), "the walk uses kubectl");
     let checkout = checkout();
     let workspace = tempfile::tempdir().expect("a temporary directory");
     let root = workspace.path();
@@ -35,6 +49,11 @@ fn a_workspace_of_ones_own_builds_a_kindex_of_its_kinds() {
                 .replace("../kindex", shown(&checkout)),
         );
     }
+    let declared = fs::read_to_string(root.join("crds.toml")).expect("written");
+    let (_, of_others) = OF_OTHERS.split_once("```toml\n").expect("the page declares a kind");
+    let (of_others, _) = of_others.split_once("```").expect("the block ends");
+    write(root, "crds.toml", &format!("{declared}\n{of_others}"));
+    write(root, "crds/certificates.yaml", MANIFEST);
     for name in ["generated/build.rs", "generated/src/lib.rs", "Cargo.lock"] {
         write(
             root,
@@ -57,6 +76,41 @@ fn a_workspace_of_ones_own_builds_a_kindex_of_its_kinds() {
     assert!(run(&binary, root, &["get", "trainingjobs", "-n", "default"]).contains("ada"));
     run(&binary, root, &["plan"]);
     assert!(root.join("schema/migrations/0001_initial.mysql.sql").is_file());
+    the_crd_of_others_is_followed(&binary);
+}
+
+/// The way of an object whose CRD somebody else defines: applied, found, archived, found still, and deleted.
+fn the_crd_of_others_is_followed(binary: &Path) {
+    let run = Running::start_binary(binary, &[]);
+    run.kubectl(&["apply", "-f", "-"], CERTIFICATE);
+    let said = run.kubectl(&["explain", "certificate.spec.secretName"], "");
+    assert!(said.contains("Where the key is kept."), "{said}");
+    wait_for("the row", || {
+        run.get(&["certificates", "-o", "wide"]).contains("shop-tls")
+    });
+    assert!(run.get(&["cert", "--where", "secret_name=shop-tls"]).contains("shop"));
+    let renewal = r#"{"status": {"renewalTime": "2027-01-02T03:04:05Z"}}"#;
+    let status = ["--subresource=status", "--type=merge", "-p", renewal];
+    run.kubectl(&[&["patch", "certificate", "shop"][..], &status].concat(), "");
+    wait_for("its status", || {
+        run.get(&["certificates", "-o", "wide"]).contains("2027-01-02")
+    });
+    assert!(run.command(&["verify", "--settle", "0.1"]).status.success());
+
+    run.kubectl(
+        &["annotate", "certificate", "shop", "ml.example.com/immutable=true"],
+        "",
+    );
+    wait_for("its way into SQL", || {
+        run.kubectl(&["get", "certificates", "-o", "name"], "").is_empty()
+    });
+    let server = format!("http://{}", run.api().expect("an API server"));
+    let as_one = |words: &[&str]| run.kubectl(&[&["--server", &*server][..], words].concat(), "");
+    let shown = as_one(&["get", "certificates"]);
+    assert!(shown.contains("SECRET") && shown.contains("shop-tls"), "{shown}");
+    as_one(&["delete", "certificate", "shop"]);
+    assert_eq!(as_one(&["get", "certificates", "-o", "name"]), "");
+    assert!(run.get(&["certificates", "--deleted"]).contains("shop"));
 }
 
 fn checkout() -> PathBuf {
