@@ -17,7 +17,7 @@ const CERTIFICATE: &str = r#"
 apiVersion: cert-manager.io/v1
 kind: Certificate
 metadata: {name: shop, namespace: default}
-spec: {secretName: shop-tls, dnsNames: [shop.example.com], unknown: 1}
+spec: {secretName: shop-tls, dnsNames: [shop.example.com]}
 "#;
 
 /// Those that the page has a block for.
