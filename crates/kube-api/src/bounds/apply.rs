@@ -4,17 +4,17 @@ use super::{Budget, each_seed, object, size, value};
 use crate::decode;
 use crate::fields;
 use crate::schema::Structural;
-use crate::size::text_bytes;
+use crate::size::{OBJECT_BYTES_MAX, text_bytes};
 use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 const RUNS: u64 = 100;
 /// Whose fields are whose takes a path for each of them, and sets of paths are made of sets of paths.
 const APPLYING: Budget = Budget {
-    held: 300,
-    allocated: 800,
+    held: 150,
+    allocated: 500,
 };
 
 fn schema(random: &mut StdRng) -> Structural {
@@ -73,7 +73,7 @@ fn apply(schema: &Structural, live: &Value, body: &str, force: bool) -> Option<V
     fields::apply(
         Some(schema),
         Some(live),
-        &configuration,
+        configuration,
         "me",
         force,
         None,
@@ -103,4 +103,67 @@ fn many_managers_cost_no_more_each_than_few() {
         });
         assert_eq!(left.expect("applied")["spec"].get("more"), None);
     }
+}
+
+/// Bodies of the shapes that cost most, and what each may hold for each of its bytes: as it is read, and in all. A map of
+/// one field takes 640 bytes however it is held, so that shapes of many small maps cost what they cost to read, and once
+/// more to merge and to say whose they are.
+#[test]
+fn large_configurations_hold_no_more_than_they_take_to_read_and_to_own() {
+    const COUNT: usize = 20_000;
+    let list_map = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "integer"}}}});
+    let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer"}});
+    let anything = json!({"x-kubernetes-preserve-unknown-fields": true});
+    let spec = json!({"type": "object", "properties": {"map": list_map, "set": set, "any": anything}});
+    let schema = Structural::parse(&json!({"type": "object", "properties": {"spec": spec}})).expect("a schema");
+    let map = |key: fn(usize) -> String, value: Value| -> Value {
+        json!({"any": (0..COUNT).map(|at| (key(at), value.clone())).collect::<Map<_, _>>()})
+    };
+    let long = |at| format!("a-key-of-usual-length-{at:05}");
+    let short = |at| format!("k{at:x}");
+    let list = |field: &str, item: fn(usize) -> Value| json!({ field: (0..COUNT).map(item).collect::<Value>() });
+    let meta = |spec| json!({"apiVersion": "g.io/v1", "kind": "A", "metadata": {"name": "a"}, "spec": spec});
+    for (what, spec, most) in [
+        ("long keys", map(long, json!("value")), 15),
+        ("short keys", map(short, json!("v")), 30),
+        ("a set", list("set", |at| at.into()), 60),
+        ("a list of small maps", list("map", |at| json!({ "name": at })), 110),
+        ("small maps", map(short, json!({"a": 0})), 110),
+        ("one value of small maps", list("any", |_| json!({"a": 0})), 175),
+        ("one value of numbers", list("any", |_| 0.into()), 60),
+        ("a long text", json!({"any": "x".repeat(COUNT * 20)}), 5),
+    ] {
+        let body = meta(spec).to_string();
+        let budget = Budget {
+            held: most,
+            allocated: 8 * most,
+        };
+        let live = meta(json!({}));
+        let made = budget
+            .check(what, body.len(), || apply(&schema, &live, &body, true))
+            .expect("applied");
+        let met = body.len() + text_bytes(&made);
+        let less = meta(json!({"any": 0})).to_string();
+        budget.check(&format!("{what}, again"), met, || apply(&schema, &made, &body, true));
+        budget.check(&format!("{what}, left behind"), met, || {
+            apply(&schema, &made, &less, true)
+        });
+    }
+}
+
+#[test]
+fn a_configuration_of_more_paths_than_an_object_may_have_is_refused_before_it_is_merged() {
+    let schema =
+        Structural::parse(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})).expect("a schema");
+    let keys: Map<String, Value> = (0..250_000).map(|at| (format!("k{at:x}"), 0.into())).collect();
+    let body = json!({"apiVersion": "g.io/v1", "kind": "A", "metadata": {"name": "a"}, "spec": keys}).to_string();
+    assert!(body.len() < OBJECT_BYTES_MAX);
+    let live = json!({"apiVersion": "g.io/v1", "kind": "A", "metadata": {"name": "a"}});
+    let reading = Budget {
+        held: 30,
+        allocated: 60,
+    };
+    let refused = reading.check("refused", body.len(), || apply(&schema, &live, &body, true));
+    assert_eq!(refused, None);
 }

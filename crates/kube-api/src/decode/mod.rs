@@ -5,15 +5,22 @@ mod shapes;
 
 mod protobuf;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use crate::size::note;
 
 /// Whole numbers up to here are the same as integers and as floating point.
 const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
+/// What the values of one body may take in memory, a map of one field a hundred times its text: as much as 75,000 maps,
+/// or one for each twenty bytes of the largest object that etcd takes.
+const VALUES_MAX_BYTES: usize = 48 * 1024 * 1024;
+/// What a value takes in a list, a first field with its map, and each further field.
+const ITEM_BYTES: usize = size_of::<Value>();
+const MAP_BYTES: usize = 640;
+const FIELD_BYTES: usize = 64;
 
 /// A body that could be read.
 #[derive(Debug, PartialEq)]
@@ -56,27 +63,33 @@ pub fn by_media_type(content_type: &str, body: &[u8]) -> Result<Decoded, DecodeE
 
 /// Reads JSON. Depth is bounded (128 levels), and so is the stack.
 pub fn json(text: &[u8]) -> Result<Decoded, DecodeError> {
-    let duplicates = RefCell::new(Vec::new());
+    let course = Course {
+        duplicates: RefCell::default(),
+        room: Cell::new(VALUES_MAX_BYTES),
+    };
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let value = Node {
         path: &Path::Root,
-        duplicates: &duplicates,
+        course: &course,
     }
     .deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(Decoded {
         value,
-        duplicates: duplicates.into_inner(),
+        duplicates: course.duplicates.into_inner(),
     })
 }
 
 /// Reads one YAML document; JSON is YAML. The parser bounds depth, aliases and node count.
 pub fn yaml(text: &[u8]) -> Result<Decoded, DecodeError> {
     // JSON is by far the most common body under a YAML content type, and reading it as JSON is much quicker.
-    if text.first() == Some(&b'{')
-        && let Ok(decoded) = json(text)
-    {
-        return Ok(decoded);
+    if text.first() == Some(&b'{') {
+        match json(text) {
+            Ok(decoded) => return Ok(decoded),
+            // It is JSON, and too much of it.
+            Err(DecodeError::Json(error)) if error.is_data() => return Err(error.into()),
+            Err(_) => {}
+        }
     }
     let value: Value = serde_saphyr::from_slice(text).map_err(|error| DecodeError::Yaml(error.to_string()))?;
     Ok(Decoded {
@@ -125,9 +138,25 @@ impl std::fmt::Display for Path<'_> {
     }
 }
 
+/// What is known of a body while it is read.
+struct Course {
+    duplicates: RefCell<Vec<String>>,
+    /// Bytes that further values may take.
+    room: Cell<usize>,
+}
+
+impl Course {
+    fn take<E: Error>(&self, bytes: usize) -> Result<(), E> {
+        let left = self.room.get().checked_sub(bytes);
+        self.room
+            .set(left.ok_or_else(|| E::custom("it holds more values than are read"))?);
+        Ok(())
+    }
+}
+
 struct Node<'a> {
     path: &'a Path<'a>,
-    duplicates: &'a RefCell<Vec<String>>,
+    course: &'a Course,
 }
 
 impl<'de> DeserializeSeed<'de> for Node<'_> {
@@ -177,12 +206,16 @@ impl<'de> Visitor<'de> for Node<'_> {
         let mut values = Vec::new();
         loop {
             let path = Path::Item(self.path, values.len());
+            self.course.take(ITEM_BYTES)?;
             match items.next_element_seed(Node {
                 path: &path,
-                duplicates: self.duplicates,
+                course: self.course,
             })? {
                 Some(value) => values.push(value),
-                None => return Ok(Value::Array(values)),
+                None => {
+                    values.shrink_to_fit();
+                    return Ok(Value::Array(values));
+                }
             }
         }
     }
@@ -191,12 +224,14 @@ impl<'de> Visitor<'de> for Node<'_> {
         let mut fields = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
             let path = Path::Field(self.path, &name);
+            self.course
+                .take(if fields.is_empty() { MAP_BYTES } else { FIELD_BYTES })?;
             let value = entries.next_value_seed(Node {
                 path: &path,
-                duplicates: self.duplicates,
+                course: self.course,
             })?;
             if fields.contains_key(&name) {
-                note(&mut self.duplicates.borrow_mut(), &path);
+                note(&mut self.course.duplicates.borrow_mut(), &path);
             }
             fields.insert(name, value);
         }
@@ -239,6 +274,16 @@ mod tests {
         assert!(json("[".repeat(100_000).as_bytes()).is_err());
         assert!(yaml("[".repeat(100_000).as_bytes()).is_err());
         assert!(json(b"{} x").is_err());
+    }
+
+    #[test]
+    fn more_values_than_fit_are_not_read() {
+        let maps = |count: usize| format!("{{\"a\":[{}]}}", vec![r#"{"a":0}"#; count].join(","));
+        assert!(json(maps(70_000).as_bytes()).is_ok());
+        for refused in [json(maps(80_000).as_bytes()), yaml(maps(80_000).as_bytes())] {
+            let said = refused.unwrap_err().to_string();
+            assert!(said.contains("more values than are read"), "{said}");
+        }
     }
 
     #[test]

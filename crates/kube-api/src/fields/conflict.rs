@@ -1,9 +1,12 @@
 //! Fields that an apply would take from other managers, and how the API server says so. Refuses to know who is right.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use super::element::Element;
 use super::managers::Manager;
 use super::set::FieldSet;
+use crate::size::note;
 
 /// One field that another manager owns with another value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,41 +15,49 @@ pub struct Conflict {
     pub field: String,
     /// The text of the cause: `conflict with "a" using v1`.
     pub message: String,
-    /// The other manager, as messages name it.
-    manager: String,
+}
+
+/// All conflicts of an apply, at least one. Of thousands the first are told, and of long paths the beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflicts {
+    /// Those that are told, by manager.
+    pub told: Vec<Conflict>,
+    /// The message of the Status that refuses the apply.
+    pub message: String,
 }
 
 /// The conflicts over `sets`, by manager.
-pub(super) fn conflicts(sets: &BTreeMap<&Manager, FieldSet>) -> Vec<Conflict> {
-    let mut found = Vec::new();
+pub(super) fn conflicts(sets: &BTreeMap<&Manager, FieldSet>) -> Conflicts {
+    let (mut told, mut lines, mut count) = (Vec::new(), Vec::new(), 0);
+    let mut fields = Vec::new();
     for (manager, set) in sets {
-        let manager = manager.to_string();
+        let (manager, before) = (manager.to_string(), fields.len());
         set.each(&mut Vec::new(), &mut |path| {
-            found.push(Conflict {
-                field: path.iter().map(ToString::to_string).collect(),
-                message: format!("conflict with {manager}"),
-                manager: manager.clone(),
-            });
+            count += 1;
+            note(&mut fields, &Path(path));
         });
+        let fields = fields.get(before..).unwrap_or_default();
+        if !fields.is_empty() {
+            lines.push(format!("conflicts with {manager}:"));
+        }
+        lines.extend(fields.iter().map(|field| format!("- {field}")));
+        told.extend(fields.iter().map(|field| Conflict {
+            field: field.clone(),
+            message: format!("conflict with {manager}"),
+        }));
     }
-    found
+    let message = match told.as_slice() {
+        [only] => format!("Apply failed with 1 conflict: {}: {}", only.message, only.field),
+        _ => format!("Apply failed with {count} conflicts: {}", lines.join("\n")),
+    };
+    Conflicts { told, message }
 }
 
-/// The message of the Status that refuses an apply.
-pub fn conflict_message(conflicts: &[Conflict]) -> String {
-    if let [only] = conflicts {
-        return format!("Apply failed with 1 conflict: {}: {}", only.message, only.field);
+/// A path as messages write it.
+struct Path<'a>(&'a [&'a Element]);
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|element| fmt::Display::fmt(element, f))
     }
-    let mut by_manager: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for conflict in conflicts {
-        by_manager.entry(&conflict.manager).or_default().push(&conflict.field);
-    }
-    let lines: Vec<String> = by_manager
-        .into_iter()
-        .flat_map(|(manager, fields)| {
-            std::iter::once(format!("conflicts with {manager}:"))
-                .chain(fields.into_iter().map(|field| format!("- {field}")))
-        })
-        .collect();
-    format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
 }

@@ -110,19 +110,12 @@ impl Managers {
     }
 
     /// Writes `managedFields`: appliers first, then by time, name, version and subresource.
-    pub(super) fn write(&self) -> Value {
-        let mut entries: Vec<(&Manager, &Owned)> = self.0.iter().collect();
+    pub(super) fn into_json(self) -> Value {
+        let mut entries: Vec<(Manager, Owned)> = self.0.into_iter().collect();
         entries.sort_by(|(a, x), (b, y)| {
-            let key = |manager: &Manager, owned: &Owned| {
-                (
-                    manager.operation,
-                    seconds(owned.time.as_deref()),
-                    manager.name.clone(),
-                    owned.api_version.clone(),
-                    manager.subresource.clone(),
-                )
-            };
-            key(a, x).cmp(&key(b, y))
+            let key = |manager: &Manager, owned: &Owned| (manager.operation, seconds(owned.time.as_deref()));
+            let names = [&a.name, &x.api_version, &a.subresource].cmp(&[&b.name, &y.api_version, &b.subresource]);
+            key(a, x).cmp(&key(b, y)).then(names)
         });
         entries
             .into_iter()
@@ -130,11 +123,16 @@ impl Managers {
             .collect()
     }
 
+    /// The length of all sets as text.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.0.values().map(|owned| owned.set.text_bytes()).sum()
+    }
+
     /// Takes `set` from the fields of every manager but `except`.
     pub(super) fn release(&mut self, set: &FieldSet, except: Option<&Manager>) {
         for (manager, owned) in &mut self.0 {
             if Some(manager) != except {
-                owned.set = owned.set.difference(set);
+                owned.set = std::mem::take(&mut owned.set).difference(set);
             }
         }
         self.0.retain(|_, owned| !owned.set.is_empty());
@@ -166,7 +164,7 @@ impl Managers {
             let bucket = Manager::new(ANCIENT_CHANGES, Operation::Update, &version, None);
             let bucketed = self.0.remove(&bucket).or_else(|| self.0.remove(first));
             if let (Some(bucketed), Some(mut owned)) = (bucketed, self.0.remove(&manager)) {
-                owned.set = owned.set.union(&bucketed.set);
+                owned.set = owned.set.union(bucketed.set);
                 self.0.insert(bucket, owned);
                 count -= 1;
             }
@@ -179,7 +177,7 @@ fn seconds(time: Option<&str>) -> i64 {
         .map_or(0, Timestamp::as_second)
 }
 
-fn entry(manager: &Manager, owned: &Owned) -> Value {
+fn entry(manager: Manager, owned: Owned) -> Value {
     let mut entry = Map::new();
     entry.insert("manager".to_owned(), json!(manager.name));
     let operation = match manager.operation {
@@ -192,7 +190,7 @@ fn entry(manager: &Manager, owned: &Owned) -> Value {
         entry.insert("time".to_owned(), json!(time));
     }
     entry.insert("fieldsType".to_owned(), json!("FieldsV1"));
-    entry.insert("fieldsV1".to_owned(), owned.set.to_json());
+    entry.insert("fieldsV1".to_owned(), owned.set.into_json());
     if !manager.subresource.is_empty() {
         entry.insert("subresource".to_owned(), json!(manager.subresource));
     }

@@ -1,155 +1,197 @@
 //! Sets of paths into an object, and their form `fieldsV1`. Refuses to know objects and who owns a set.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde_json::{Map, Value, json};
 
 use super::element::Element;
+use crate::size::text_bytes;
 
-/// A set of paths: the members at this level, and sets of longer paths. That an element has a set below it does not
-/// make it a member. No inner set is empty.
+/// A set of paths: sorted, each element once, and as large as it is, since large objects have a path for a few bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct FieldSet {
-    members: BTreeSet<Element>,
-    children: BTreeMap<Element, FieldSet>,
+pub(super) struct FieldSet(Box<[Branch]>);
+
+/// The paths of a set that begin with one element. That it has paths below it does not make it a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Branch {
+    pub(super) element: Element,
+    pub(super) is_member: bool,
+    pub(super) below: FieldSet,
+}
+
+impl Branch {
+    pub(super) fn is_empty(&self) -> bool {
+        !self.is_member && self.below.is_empty()
+    }
+}
+
+/// Branches in any order, of which several may begin with one element.
+impl FromIterator<Branch> for FieldSet {
+    fn from_iter<I: IntoIterator<Item = Branch>>(branches: I) -> Self {
+        let mut branches: Vec<Branch> = branches.into_iter().collect();
+        branches.retain(|branch| !branch.is_empty());
+        if !branches.is_sorted_by(|a, b| a.element < b.element) {
+            branches.sort_by(|a, b| a.element.cmp(&b.element));
+            branches = each_once(branches);
+        }
+        Self(branches.into_boxed_slice())
+    }
+}
+
+/// Sorted branches, with those of one element put together.
+fn each_once(branches: Vec<Branch>) -> Vec<Branch> {
+    let mut once: Vec<Branch> = Vec::with_capacity(branches.len());
+    let mut branches = branches.into_iter().peekable();
+    while let Some(mut first) = branches.next() {
+        let mut below = Vec::new();
+        while let Some(again) = branches.next_if(|again| again.element == first.element) {
+            first.is_member |= again.is_member;
+            below.extend(again.below.into_branches());
+        }
+        // All at once: one after the other each would be gone through again for each.
+        if !below.is_empty() {
+            let first_below = std::mem::take(&mut first.below);
+            first.below = first_below.into_branches().chain(below).collect();
+        }
+        once.push(first);
+    }
+    once
 }
 
 impl FieldSet {
     /// The set of these paths of field names.
     pub(super) fn of_fields(paths: &[&[&str]]) -> Self {
-        let mut set = Self::default();
-        for path in paths {
-            let Some((last, before)) = path.split_last() else {
-                continue;
-            };
-            let mut at = &mut set;
-            for name in before {
-                at = at.children.entry(Element::Field((*name).to_owned())).or_default();
-            }
-            at.members.insert(Element::Field((*last).to_owned()));
-        }
-        set
+        let path = |path: &&[&str]| {
+            path.iter().rev().fold(Self::default(), |below, name| {
+                Self::from_iter([Branch {
+                    element: Element::field(name),
+                    is_member: below.is_empty(),
+                    below,
+                }])
+            })
+        };
+        Self::union_of(paths.iter().map(path))
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.members.is_empty() && self.children.is_empty()
+        self.0.is_empty()
     }
 
-    pub(super) fn insert(&mut self, element: Element) {
-        self.members.insert(element);
+    fn find(&self, element: &Element) -> Option<&Branch> {
+        let at = self.0.binary_search_by(|branch| branch.element.cmp(element)).ok()?;
+        self.0.get(at)
     }
 
     pub(super) fn has(&self, element: &Element) -> bool {
-        self.members.contains(element)
+        self.find(element).is_some_and(|branch| branch.is_member)
     }
 
     /// The set below `element`.
     pub(super) fn below(&self, element: &Element) -> Option<&Self> {
-        self.children.get(element)
+        let branch = self.find(element)?;
+        (!branch.below.is_empty()).then_some(&branch.below)
     }
 
-    /// Puts `set` below `element`.
-    pub(super) fn put_below(&mut self, element: &Element, set: Self) {
-        if set.is_empty() {
-            return;
-        }
-        match self.children.get_mut(element) {
-            Some(known) => known.absorb(set),
-            None => {
-                self.children.insert(element.clone(), set);
-            }
-        }
+    /// By their first elements, in order.
+    pub(super) fn into_branches(self) -> impl Iterator<Item = Branch> {
+        self.0.into_iter()
     }
 
-    /// The elements that have a set below them, with the sets.
-    pub(super) fn inner(&self) -> impl Iterator<Item = (&Element, &Self)> {
-        self.children.iter()
-    }
-
-    /// Takes up all paths of `other`.
-    pub(super) fn absorb(&mut self, other: Self) {
-        self.members.extend(other.members);
-        for (element, set) in other.children {
-            self.children.entry(element).or_default().absorb(set);
+    pub(super) fn union(self, other: Self) -> Self {
+        match (self.is_empty(), other.is_empty()) {
+            (true, _) => other,
+            (_, true) => self,
+            (false, false) => Self::union_of([self, other]),
         }
     }
 
-    pub(super) fn union(&self, other: &Self) -> Self {
-        let mut both = self.clone();
-        both.absorb(other.clone());
-        both
+    /// All paths of all sets.
+    pub(super) fn union_of(sets: impl IntoIterator<Item = Self>) -> Self {
+        sets.into_iter().flat_map(Self::into_branches).collect()
     }
 
     pub(super) fn intersection(&self, other: &Self) -> Self {
-        let mut common = Self {
-            members: self.members.intersection(&other.members).cloned().collect(),
-            children: BTreeMap::new(),
-        };
-        for (element, set) in &self.children {
-            if let Some(other) = other.children.get(element) {
-                common.put_below(element, set.intersection(other));
-            }
-        }
-        common
+        let common = self.0.iter().filter_map(|branch| {
+            let other = other.find(&branch.element)?;
+            Some(Branch {
+                element: branch.element.clone(),
+                is_member: branch.is_member && other.is_member,
+                below: branch.below.intersection(&other.below),
+            })
+        });
+        common.collect()
     }
 
     /// The paths that are not in `other`. A path stays when only one above or below it is in `other`.
-    pub(super) fn difference(&self, other: &Self) -> Self {
-        let mut rest = Self {
-            members: self.members.difference(&other.members).cloned().collect(),
-            children: BTreeMap::new(),
-        };
-        for (element, set) in &self.children {
-            match other.children.get(element) {
-                Some(other) => rest.put_below(element, set.difference(other)),
-                None => rest.put_below(element, set.clone()),
-            }
+    pub(super) fn difference(self, other: &Self) -> Self {
+        if other.is_empty() {
+            return self;
         }
-        rest
+        let rest = self.into_branches().map(|branch| match other.find(&branch.element) {
+            None => branch,
+            Some(other) => Branch {
+                is_member: branch.is_member && !other.is_member,
+                below: branch.below.difference(&other.below),
+                element: branch.element,
+            },
+        });
+        rest.collect()
     }
 
     /// Calls `visit` with each path: the members of a level, then what is below them.
     pub(super) fn each<'a>(&'a self, prefix: &mut Vec<&'a Element>, visit: &mut impl FnMut(&[&'a Element])) {
-        for element in &self.members {
-            prefix.push(element);
+        for branch in self.0.iter().filter(|branch| branch.is_member) {
+            prefix.push(&branch.element);
             visit(prefix);
             prefix.pop();
         }
-        for (element, set) in &self.children {
-            prefix.push(element);
-            set.each(prefix, visit);
+        for branch in &self.0 {
+            prefix.push(&branch.element);
+            branch.below.each(prefix, visit);
             prefix.pop();
         }
     }
 
     /// Reads `fieldsV1`; none when it is not in that form.
     pub(super) fn from_json(fields: &Value) -> Option<Self> {
-        let mut set = Self::default();
-        for (key, inner) in fields.as_object()? {
-            if key == "." {
-                continue;
-            }
-            let element = Element::parse(key)?;
+        let fields = fields.as_object()?;
+        let mut branches = Vec::with_capacity(fields.len());
+        for (key, inner) in fields.iter().filter(|(key, _)| *key != ".") {
             let inner_fields = inner.as_object()?;
-            if inner_fields.is_empty() || inner_fields.contains_key(".") {
-                set.insert(element.clone());
-            }
-            set.put_below(&element, Self::from_json(inner)?);
+            branches.push(Branch {
+                element: Element::parse(key)?,
+                is_member: inner_fields.is_empty() || inner_fields.contains_key("."),
+                below: Self::from_json(inner)?,
+            });
         }
-        Some(set)
+        Some(branches.into_iter().collect())
     }
 
     /// Writes `fieldsV1`.
-    pub(super) fn to_json(&self) -> Value {
-        let mut fields: Map<String, Value> = self.members.iter().map(|element| (element.text(), json!({}))).collect();
-        for (element, set) in &self.children {
-            let mut inner = set.to_json();
-            if self.members.contains(element) {
+    pub(super) fn into_json(self) -> Value {
+        let fields = self.into_branches().map(|branch| {
+            let is_both = branch.is_member && !branch.below.is_empty();
+            let mut inner = branch.below.into_json();
+            if is_both {
                 inner["."] = json!({});
             }
-            fields.insert(element.text(), inner);
-        }
-        fields.into()
+            (branch.element.text(), inner)
+        });
+        fields.collect::<Map<_, _>>().into()
+    }
+
+    /// The length of `fieldsV1`, which is not made.
+    pub(super) fn text_bytes(&self) -> usize {
+        let each = self.0.iter().map(|branch| {
+            // `"…":`, a comma, and the mark of a member that has paths below it.
+            let own = text_bytes(&branch.element.text().into()) + 2;
+            let mark = if branch.is_member && !branch.below.is_empty() {
+                7
+            } else {
+                0
+            };
+            own + mark + branch.below.text_bytes()
+        });
+        // Braces; the last entry has no comma.
+        2 + each.sum::<usize>().saturating_sub(1)
     }
 }
 
@@ -165,7 +207,8 @@ mod tests {
     fn fields_v1_is_read_and_written_alike() {
         let fields = json!({"f:metadata": {"f:labels": {".": {}, "f:a": {}}}, "f:spec": {"f:list": {
             "k:{\"name\":\"x\",\"port\":1}": {".": {}, "f:v": {}}, "v:\"s\"": {}, "i:3": {}}}});
-        assert_eq!(set(fields.clone()).to_json(), fields);
+        assert_eq!(set(fields.clone()).text_bytes(), fields.to_string().len());
+        assert_eq!(set(fields.clone()).into_json(), fields);
         assert_eq!(FieldSet::from_json(&json!({"x": {}})), None);
         assert_eq!(FieldSet::from_json(&json!({"f:a": 1})), None);
     }
@@ -174,14 +217,14 @@ mod tests {
     fn a_difference_keeps_children_of_removed_parents_and_parents_of_removed_children() {
         let all = set(json!({"f:a": {".": {}, "f:b": {}}}));
         assert_eq!(
-            all.difference(&set(json!({"f:a": {}}))).to_json(),
+            all.clone().difference(&set(json!({"f:a": {}}))).into_json(),
             json!({"f:a": {"f:b": {}}})
         );
         assert_eq!(
-            all.difference(&set(json!({"f:a": {"f:b": {}}}))).to_json(),
+            all.clone().difference(&set(json!({"f:a": {"f:b": {}}}))).into_json(),
             json!({"f:a": {}})
         );
-        assert!(all.difference(&all).is_empty());
+        assert!(all.clone().difference(&all).is_empty());
     }
 
     #[test]
@@ -190,8 +233,8 @@ mod tests {
             set(json!({"f:x": {}, "f:y": {"f:z": {}}})),
             set(json!({"f:y": {".": {}, "f:z": {}}})),
         );
-        assert_eq!(a.union(&b).to_json(), json!({"f:x": {}, "f:y": {".": {}, "f:z": {}}}));
-        assert_eq!(a.intersection(&b).to_json(), json!({"f:y": {"f:z": {}}}));
+        assert_eq!(a.intersection(&b).into_json(), json!({"f:y": {"f:z": {}}}));
+        assert_eq!(a.union(b).into_json(), json!({"f:x": {}, "f:y": {".": {}, "f:z": {}}}));
     }
 
     #[test]

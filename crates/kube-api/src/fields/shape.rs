@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::element::{Element, Scalar};
+use super::element::Element;
 use crate::schema::{Additional, ListType, Structural, Type};
 
 /// What is declared of a value.
@@ -147,7 +147,7 @@ impl<'a> ListShape<'a> {
     pub(super) fn element(self, item: &Value, index: usize) -> Element {
         let by_index = Element::Index(index as u64);
         match (self.0.list_type, item) {
-            (ListType::Set, Value::Bool(_) | Value::Number(_) | Value::String(_)) => Element::Value(Scalar::of(item)),
+            (ListType::Set, Value::Bool(_) | Value::Number(_) | Value::String(_)) => Element::value(item),
             (ListType::Map, Value::Object(_)) => {
                 let keys: Vec<_> = self
                     .0
@@ -162,9 +162,8 @@ impl<'a> ListShape<'a> {
     }
 
     /// A key field of an entry, else its default.
-    fn key(self, item: &Value, name: &str) -> Option<(String, Scalar)> {
+    fn key<'v>(&'v self, item: &'v Value, name: &'v str) -> Option<(&'v str, &'v Value)> {
         let default = || self.0.items.as_ref()?.properties.get(name)?.default.as_ref();
-        let value = item.get(name).or_else(default)?;
-        Some((name.to_owned(), Scalar::of(value)))
+        Some((name, item.get(name).or_else(default)?))
     }
 }

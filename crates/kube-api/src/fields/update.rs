@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::managers::{Manager, Managers, Operation, Owned, time_text};
 use super::shape::Shape;
 use super::walk::{Comparison, compare};
-use super::{UNOWNED, put_managed_fields, take_managed_fields};
+use super::{UNOWNED, put_managed_fields, stored_managers, take_managed_fields};
 use crate::schema::Structural;
 
 /// `after` with its `managedFields` brought up to date. `before` is the stored object, none for a create;
@@ -29,9 +29,9 @@ pub fn update(
     now: Timestamp,
 ) -> Value {
     let sent = take_managed_fields(&mut after);
-    let mut live = before.cloned().unwrap_or_else(|| json!({}));
-    let stored = take_managed_fields(&mut live);
-    let mut managers = starting_point(sent.as_ref().filter(|_| subresource.is_none()), stored.as_ref());
+    let stored = || before.and_then(stored_managers);
+    let mut managers = starting_point(sent.as_ref().filter(|_| subresource.is_none()), stored);
+    drop(sent);
     if managers.0.is_empty() && before.is_some() {
         return after;
     }
@@ -41,15 +41,17 @@ pub fn update(
         .unwrap_or_default()
         .to_owned();
     let manager = Manager::new(manager, Operation::Update, &api_version, subresource);
-    own_changes(&mut managers, schema, &live, &after, &manager, &api_version, now);
+    let nothing = json!({});
+    let live = before.unwrap_or(&nothing);
+    own_changes(&mut managers, schema, live, &after, &manager, &api_version, now);
     managers.cap();
-    put_managed_fields(&mut after, &managers);
+    put_managed_fields(&mut after, managers);
     after
 }
 
 /// The managers that the request begins with: those it sent, unless it sent none that can be read, else the stored
 /// ones.
-fn starting_point(sent: Option<&Value>, stored: Option<&Value>) -> Managers {
+fn starting_point(sent: Option<&Value>, stored: impl FnOnce() -> Option<Managers>) -> Managers {
     if let Some(Value::Array(entries)) = sent {
         let is_reset = match entries.as_slice() {
             [] => true,
@@ -60,10 +62,9 @@ fn starting_point(sent: Option<&Value>, stored: Option<&Value>) -> Managers {
             return Managers::default();
         }
     }
-    let readable = |fields: &Value| Managers::read(fields).filter(|managers| !managers.0.is_empty());
-    sent.and_then(readable)
-        .or_else(|| stored.and_then(readable))
-        .unwrap_or_default()
+    let has_any = |managers: &Managers| !managers.0.is_empty();
+    let sent = sent.and_then(Managers::read).filter(has_any);
+    sent.or_else(|| stored().filter(has_any)).unwrap_or_default()
 }
 
 /// Gives what changed from `live` to `after` to `manager`.
@@ -78,23 +79,19 @@ pub(super) fn own_changes(
 ) {
     let Comparison {
         removed,
-        modified: mut changed,
+        modified,
         added,
     } = compare(Shape::of_object(schema), live, after);
-    changed.absorb(added);
-    if !managers.0.is_empty() {
-        managers.release(&changed.union(&removed), None);
-    }
+    let changed = modified.union(added);
+    managers.release(&removed, None);
+    managers.release(&changed, None);
     let gained = changed.difference(&UNOWNED);
     if gained.is_empty() {
         return;
     }
-    let set = match managers.0.get(manager) {
-        Some(owned) => owned.set.union(&gained),
-        None => gained,
-    };
+    let last = managers.0.remove(manager).map(|owned| owned.set);
     let owned = Owned {
-        set,
+        set: last.unwrap_or_default().union(gained),
         api_version: api_version.to_owned(),
         time: Some(time_text(now)),
     };

@@ -88,7 +88,7 @@ pub(crate) fn update(
     if meta::is_deleting(&object) && kinds::is_released(resource, &object) {
         return Ok(Outcome::Gone(object));
     }
-    Ok(if is_same(before, &object) {
+    Ok(if fields::differ_in_times_alone(before, &object) {
         Outcome::Unchanged
     } else {
         Outcome::Changed(object)
@@ -197,23 +197,4 @@ fn refused_finalizers(before: &Value, object: &Value) -> Option<FieldProblem> {
         shown.join(", ")
     );
     Some(FieldProblem::forbidden("metadata.finalizers", &rule))
-}
-
-/// Whether two states differ in nothing but the times at which managers touched them.
-fn is_same(before: &Value, after: &Value) -> bool {
-    let timeless = |object: &Value| {
-        let mut managed = object["metadata"]["managedFields"].clone();
-        for entry in managed.as_array_mut().into_iter().flatten() {
-            if let Some(fields) = entry.as_object_mut() {
-                fields.remove("time");
-            }
-        }
-        managed
-    };
-    let bare = |object: &Value| {
-        let mut bare = object.clone();
-        meta::set(&mut bare, "managedFields", None);
-        bare
-    };
-    timeless(before) == timeless(after) && bare(before) == bare(after)
 }

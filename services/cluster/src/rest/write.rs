@@ -1,15 +1,16 @@
 //! `POST`, `PUT` and `PATCH`.
 
 use kindex_kube_api::decode::{self, DecodeError, Decoded};
+use kindex_kube_api::fields::{self, NotApplied};
+use kindex_kube_api::meta;
 use kindex_kube_api::patch::{Patch, PatchType};
 use kindex_kube_api::request::{FieldValidation, Subresource};
 use kindex_kube_api::status::{Cause, FieldProblem, Status};
-use kindex_kube_api::{fields, meta};
 use serde_json::Value;
 
 use super::{Call, Reply, no_namespace, refused, render};
 use crate::admit::{self, Author, Sent};
-use crate::mutate::{self, Written};
+use crate::mutate;
 
 /// Media types of bodies that hold an object.
 const OBJECT_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
@@ -166,21 +167,26 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
         return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[problem]));
     }
     let configuration = read_configuration(call, name)?;
+    let (uid, warnings) = (
+        meta::uid(&configuration).to_owned(),
+        admit::warnings(call.resource, &configuration),
+    );
     let force = call.request.query.is_on("force");
-    let merge = |live: Option<&Value>| {
+    // Merged, it is gone: who has to merge again reads it again, so that nobody holds it twice.
+    let mut first = Some(configuration);
+    let mut merge = |live: Option<&Value>| {
+        let configuration = first.take().map_or_else(|| read_configuration(call, name), Ok)?;
         let subresource = manner.author.subresource.map(Subresource::name);
         let schema = call.resource.schema.as_ref();
         let (manager, now) = (manner.author.manager, manner.author.now);
         let version = call.resource.api_version();
-        fields::apply(schema, live, &configuration, manager, force, subresource, &version, now)
-            .map_err(|conflicts| apply_conflict(&conflicts))
+        fields::apply(schema, live, configuration, manager, force, subresource, &version, now).map_err(not_applied)
     };
     let edit = |before: &Value| merge(Some(before));
     let key = call.key(name);
     let changed = mutate::change(call.api, call.resource, &key, &manner.author, manner.dry_run, edit).await;
     let (code, written) = match changed {
         Err(status) if status.code == 404 && manner.author.subresource.is_none() => {
-            let uid = meta::uid(&configuration);
             if !uid.is_empty() {
                 let why =
                     format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
@@ -198,9 +204,6 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
             (201, created.await?)
         }
         changed => (200, changed?),
-    };
-    let warnings = match &written {
-        Written::Revision(_) | Written::Dry(_) => admit::warnings(call.resource, &configuration),
     };
     Ok(render::written(call, code, written)?.warn(warnings))
 }
@@ -260,14 +263,15 @@ fn confine(call: &Call<'_>, mut object: Value) -> Value {
     object
 }
 
-fn apply_conflict(conflicts: &[fields::Conflict]) -> Status {
-    let causes: Vec<Cause> = conflicts
-        .iter()
-        .map(|conflict| Cause {
-            reason: "FieldManagerConflict".to_owned(),
-            message: conflict.message.clone(),
-            field: conflict.field.clone(),
-        })
-        .collect();
-    Status::apply_conflict(fields::conflict_message(conflicts), causes)
+fn not_applied(why: NotApplied) -> Status {
+    let conflicts = match why {
+        NotApplied::TooLarge => return Status::object_too_large(),
+        NotApplied::Conflicts(conflicts) => conflicts,
+    };
+    let causes = conflicts.told.into_iter().map(|conflict| Cause {
+        reason: "FieldManagerConflict".to_owned(),
+        message: conflict.message,
+        field: conflict.field,
+    });
+    Status::apply_conflict(conflicts.message, causes.collect())
 }

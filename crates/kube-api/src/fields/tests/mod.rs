@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::conflict::Conflicts;
 use super::*;
 use crate::schema::Structural;
 
@@ -31,23 +32,21 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + second).unwrap()
 }
 
-fn apply_as(
-    manager: &str,
-    live: Option<&Value>,
-    spec: Value,
-    force: bool,
-    second: i64,
-) -> Result<Value, Vec<Conflict>> {
-    apply(
+fn apply_as(manager: &str, live: Option<&Value>, spec: Value, force: bool, second: i64) -> Result<Value, Conflicts> {
+    let applied = apply(
         Some(&SCHEMA),
         live,
-        &object(spec),
+        object(spec),
         manager,
         force,
         None,
         "g.io/v1",
         at(second),
-    )
+    );
+    applied.map_err(|why| match why {
+        NotApplied::Conflicts(conflicts) => conflicts,
+        NotApplied::TooLarge => panic!("too large"),
+    })
 }
 
 fn owners(object: &Value) -> Vec<String> {
@@ -216,12 +215,12 @@ fn a_conflict_names_the_other_manager_and_the_field() {
     );
     let conflicts = apply_as("me", Some(&live), json!({"algorithm": "y"}), false, 1).unwrap_err();
     assert_eq!(
-        conflict_message(&conflicts),
+        conflicts.message,
         r#"Apply failed with 1 conflict: conflict with "kubectl-client-side-apply" using g.io/v1: .spec.algorithm"#
     );
-    assert_eq!(conflicts[0].field, ".spec.algorithm");
+    assert_eq!(conflicts.told[0].field, ".spec.algorithm");
     assert_eq!(
-        conflicts[0].message,
+        conflicts.told[0].message,
         r#"conflict with "kubectl-client-side-apply" using g.io/v1"#
     );
 }
@@ -240,7 +239,7 @@ fn several_conflicts_are_listed_by_manager() {
     let wanted = json!({"algorithm": "y", "size": 2, "steps": [{"name": "s", "image": "2"}]});
     let conflicts = apply_as("c", Some(&live), wanted, false, 2).unwrap_err();
     assert_eq!(
-        conflict_message(&conflicts),
+        conflicts.message,
         "Apply failed with 3 conflicts: conflicts with \"a\":\n- .spec.algorithm\n- .spec.steps[name=\"s\"].image\n\
          conflicts with \"b\":\n- .spec.size"
     );
@@ -279,4 +278,18 @@ fn an_object_that_was_never_tracked_belongs_to_before_first_apply() {
             r#"before-first-apply Update {"f:spec":{".":{},"f:size":{}}}"#
         ]
     );
+}
+
+#[test]
+fn of_many_conflicts_the_first_are_told_and_their_number() {
+    let tags = |value: &str| -> Value { (0..1000).map(|at| (format!("t{at:04}"), json!(value))).collect() };
+    let live = apply_as("a", None, json!({ "tags": tags("x") }), false, 0).unwrap();
+    let conflicts = apply_as("b", Some(&live), json!({ "tags": tags("y") }), false, 1).unwrap_err();
+    assert_eq!(conflicts.told.len(), 100);
+    assert!(conflicts.message.starts_with("Apply failed with 1000 conflicts: "));
+    let key = "k".repeat(100_000);
+    let long = |value: &str| json!({ "tags": { key.clone(): value } });
+    let live = apply_as("a", None, long("x"), false, 0).unwrap();
+    let conflicts = apply_as("b", Some(&live), long("y"), false, 1).unwrap_err();
+    assert!(conflicts.message.len() < 3000, "{}", conflicts.message.len());
 }

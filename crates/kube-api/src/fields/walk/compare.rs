@@ -1,11 +1,9 @@
 //! What two values differ in, as sets of paths. Refuses to know who made the difference.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value};
 
 use super::super::element::Element;
-use super::super::set::FieldSet;
+use super::super::set::{Branch, FieldSet};
 use super::super::shape::{ListShape, MapShape, Merging, Shape};
 use super::{entries, fields_of, is_bare, items_of};
 
@@ -17,11 +15,31 @@ pub(in super::super) struct Comparison {
     pub(in super::super) added: FieldSet,
 }
 
+impl Comparison {
+    /// All paths that differ.
+    pub(in super::super) fn all(self) -> FieldSet {
+        self.removed.union(self.modified).union(self.added)
+    }
+}
+
 /// Compares two whole objects.
 pub(in super::super) fn compare(shape: Shape<'_>, before: &Value, after: &Value) -> Comparison {
-    let mut comparison = Comparison::default();
-    inside(shape, Some(before), Some(after), &mut comparison);
-    comparison
+    compare_within(shape, before, after, None)
+}
+
+/// Compares two whole objects, with regard to these paths alone where they are given.
+pub(in super::super) fn compare_within(
+    shape: Shape<'_>,
+    before: &Value,
+    after: &Value,
+    scope: Option<&FieldSet>,
+) -> Comparison {
+    let mut differences = Differences {
+        scope,
+        ..Differences::default()
+    };
+    inside(shape, Some(before), Some(after), &mut differences);
+    differences.into()
 }
 
 /// What happened to the value at one path itself.
@@ -32,24 +50,88 @@ enum Change {
     Added,
 }
 
-impl Comparison {
-    fn set(&mut self, change: Change) -> &mut FieldSet {
-        match change {
-            Change::Removed => &mut self.removed,
-            Change::Modified => &mut self.modified,
-            Change::Added => &mut self.added,
+/// What was found so far below one path.
+#[derive(Default)]
+struct Differences<'s> {
+    /// Of the paths below it, those that matter; all where there is none.
+    scope: Option<&'s FieldSet>,
+    removed: Vec<Branch>,
+    modified: Vec<Branch>,
+    added: Vec<Branch>,
+}
+
+impl From<Differences<'_>> for Comparison {
+    fn from(differences: Differences<'_>) -> Self {
+        Self {
+            removed: differences.removed.into_iter().collect(),
+            modified: differences.modified.into_iter().collect(),
+            added: differences.added.into_iter().collect(),
+        }
+    }
+}
+
+impl Differences<'_> {
+    fn at(&mut self, element: &Element, shape: Shape<'_>, before: Option<&Value>, after: Option<&Value>) {
+        let mut inner = Differences::default();
+        if let Some(scope) = self.scope {
+            inner.scope = scope.below(element);
+            if inner.scope.is_none() {
+                if scope.has(element) {
+                    self.note(own_change(shape, before, after), element);
+                }
+                return;
+            }
+        }
+        let change = inside(shape, before, after, &mut inner);
+        let Comparison {
+            removed,
+            modified,
+            added,
+        } = inner.into();
+        for (found, below, which) in [
+            (&mut self.removed, removed, Change::Removed),
+            (&mut self.modified, modified, Change::Modified),
+            (&mut self.added, added, Change::Added),
+        ] {
+            let is_member = change == Some(which);
+            if is_member || !below.is_empty() {
+                found.push(Branch {
+                    element: element.clone(),
+                    is_member,
+                    below,
+                });
+            }
         }
     }
 
-    fn at(&mut self, element: &Element, shape: Shape<'_>, before: Option<&Value>, after: Option<&Value>) {
-        let mut inner = Self::default();
-        if let Some(change) = inside(shape, before, after, &mut inner) {
-            self.set(change).insert(element.clone());
-        }
-        self.removed.put_below(element, inner.removed);
-        self.modified.put_below(element, inner.modified);
-        self.added.put_below(element, inner.added);
+    fn is_of_nothing(&self) -> bool {
+        self.scope.is_some_and(FieldSet::is_empty)
     }
+
+    /// Something happened to an entry as a whole.
+    fn note(&mut self, change: Option<Change>, element: &Element) {
+        let found = match change {
+            None => return,
+            Some(Change::Removed) => &mut self.removed,
+            Some(Change::Modified) => &mut self.modified,
+            Some(Change::Added) => &mut self.added,
+        };
+        found.push(Branch {
+            element: element.clone(),
+            is_member: true,
+            below: FieldSet::default(),
+        });
+    }
+}
+
+/// What happened to a value itself, whatever is inside.
+fn own_change(shape: Shape<'_>, before: Option<&Value>, after: Option<&Value>) -> Option<Change> {
+    let nothing = FieldSet::default();
+    let mut inner = Differences {
+        scope: Some(&nothing),
+        ..Differences::default()
+    };
+    inside(shape, before, after, &mut inner)
 }
 
 /// Compares what is inside two values, of which one may be absent. Gives what happened to the value itself.
@@ -57,7 +139,7 @@ fn inside(
     shape: Shape<'_>,
     before: Option<&Value>,
     after: Option<&Value>,
-    comparison: &mut Comparison,
+    comparison: &mut Differences<'_>,
 ) -> Option<Change> {
     let presence = match (before, after) {
         (None, Some(_)) => Some(Change::Added),
@@ -108,40 +190,59 @@ fn maps(
     map: MapShape<'_>,
     before: Option<&Map<String, Value>>,
     after: Option<&Map<String, Value>>,
-    comparison: &mut Comparison,
+    comparison: &mut Differences<'_>,
 ) {
-    let names: BTreeSet<&String> = before.into_iter().chain(after).flat_map(Map::keys).collect();
+    if comparison.is_of_nothing() {
+        return;
+    }
+    let mut names: Vec<&String> = before.into_iter().chain(after).flat_map(Map::keys).collect();
+    names.sort_unstable();
+    names.dedup();
     for name in names {
         let before = before.and_then(|fields| fields.get(name));
         let after = after.and_then(|fields| fields.get(name));
-        comparison.at(&Element::Field(name.clone()), map.field(name), before, after);
+        comparison.at(&Element::field(name), map.field(name), before, after);
     }
 }
 
 /// Entries that occur more than once are compared as if they were one value.
-fn lists(list: ListShape<'_>, before: &[Value], after: &[Value], comparison: &mut Comparison) {
+fn lists(list: ListShape<'_>, before: &[Value], after: &[Value], comparison: &mut Differences<'_>) {
+    if comparison.is_of_nothing() {
+        return;
+    }
     let (before, after) = (entries(list, before), entries(list, after));
-    let elements: BTreeSet<&Element> = before.keys().chain(after.keys()).collect();
+    let mut elements: Vec<&Element> = before.iter().chain(&after).map(|(element, _)| element).collect();
+    elements.sort_unstable();
+    elements.dedup();
     for element in elements {
-        let old = before.get(element).map(Vec::as_slice).unwrap_or_default();
-        let new = after.get(element).map(Vec::as_slice).unwrap_or_default();
-        let (first_old, first_new) = (old.first().copied(), new.first().copied());
+        let (old, new) = (all_of(&before, element), all_of(&after, element));
+        let (first_old, first_new) = (
+            old.first().map(|(_, value)| *value),
+            new.first().map(|(_, value)| *value),
+        );
         match (old.len(), new.len()) {
             (0 | 1, 0 | 1) => comparison.at(element, list.item(), first_old, first_new),
             (2.., 2..) if old == new => {}
-            (2.., 2..) => comparison.modified.insert(element.clone()),
+            (2.., 2..) => comparison.note(Some(Change::Modified), element),
             (2.., _) => {
                 if first_new.is_some() {
                     comparison.at(element, list.item(), None, first_new);
                 }
-                comparison.removed.insert(element.clone());
+                comparison.note(Some(Change::Removed), element);
             }
             (_, 2..) => {
                 if first_old.is_some() {
                     comparison.at(element, list.item(), first_old, None);
                 }
-                comparison.added.insert(element.clone());
+                comparison.note(Some(Change::Added), element);
             }
         }
     }
+}
+
+/// The entries of one element.
+fn all_of<'a, 'v>(entries: &'a [(Element, &'v Value)], element: &Element) -> &'a [(Element, &'v Value)] {
+    let begin = entries.partition_point(|(other, _)| other < element);
+    let count = entries[begin..].partition_point(|(other, _)| other == element);
+    &entries[begin..begin + count]
 }

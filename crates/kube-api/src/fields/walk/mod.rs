@@ -5,52 +5,52 @@ mod compare;
 mod merge;
 mod remove;
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
 use super::element::Element;
-use super::set::FieldSet;
+use super::set::{Branch, FieldSet};
 use super::shape::{ListShape, Merging, Shape};
 
-pub(super) use compare::{Comparison, compare};
+pub(super) use compare::{Comparison, compare, compare_within};
 pub(super) use merge::merge;
 pub(super) use remove::{remove, with_named_fields};
 
 /// The paths that `value` sets: its leaves, and every entry of a list or map that merges.
 pub(super) fn paths(shape: Shape<'_>, value: &Value) -> FieldSet {
-    let mut set = FieldSet::default();
     match (shape.merging(value), value) {
         (Merging::Map(map), Value::Object(fields)) => {
-            for (name, inner) in fields {
-                let element = Element::Field(name.clone());
+            let branch = |(name, inner): (&String, &Value)| {
                 let is_leaf = matches!(map.field(name).merging(inner), Merging::Leaf);
                 let is_bare = inner.is_null() || inner.as_object().is_some_and(Map::is_empty);
-                if is_leaf || is_bare || !map.declares(name) {
-                    set.insert(element.clone());
+                Branch {
+                    element: Element::field(name),
+                    is_member: is_leaf || is_bare || !map.declares(name),
+                    below: paths(map.field(name), inner),
                 }
-                set.put_below(&element, paths(map.field(name), inner));
-            }
+            };
+            fields.iter().map(branch).collect()
         }
         (Merging::List(list), Value::Array(items)) => {
-            for (element, entries) in entries(list, items) {
-                if let [entry] = entries.as_slice() {
-                    set.put_below(&element, paths(list.item(), entry));
-                }
-                set.insert(element);
-            }
+            let entries = entries(list, items);
+            let branches = entries.chunk_by(|(a, _), (b, _)| a == b).map(|same| Branch {
+                element: same[0].0.clone(),
+                is_member: true,
+                below: match same {
+                    [(_, entry)] => paths(list.item(), entry),
+                    _ => FieldSet::default(),
+                },
+            });
+            branches.collect()
         }
-        (Merging::Leaf | Merging::Map(_) | Merging::List(_), _) => {}
+        (Merging::Leaf | Merging::Map(_) | Merging::List(_), _) => FieldSet::default(),
     }
-    set
 }
 
-/// The entries of a list by what tells them apart; more than one where the list has duplicates.
-fn entries<'v>(list: ListShape<'_>, items: &'v [Value]) -> BTreeMap<Element, Vec<&'v Value>> {
-    let mut entries: BTreeMap<Element, Vec<&Value>> = BTreeMap::new();
-    for (index, item) in items.iter().enumerate() {
-        entries.entry(list.element(item, index)).or_default().push(item);
-    }
+/// The entries of a list in the order of what tells them apart; those that are told apart by nothing are neighbours.
+fn entries<'v>(list: ListShape<'_>, items: &'v [Value]) -> Vec<(Element, &'v Value)> {
+    let entries = items.iter().enumerate();
+    let mut entries: Vec<_> = entries.map(|(index, item)| (list.element(item, index), item)).collect();
+    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
     entries
 }
 

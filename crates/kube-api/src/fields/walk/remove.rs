@@ -12,7 +12,7 @@ pub(in super::super) fn remove(shape: Shape<'_>, value: &Value, set: &FieldSet) 
         (Merging::Map(map), Value::Object(fields)) => {
             let mut rest = Map::new();
             for (name, inner) in fields {
-                let element = Element::Field(name.clone());
+                let element = Element::field(name);
                 if !set.has(&element) {
                     let kept = match set.below(&element) {
                         Some(below) => remove(map.field(name), inner, below),
@@ -42,15 +42,15 @@ pub(in super::super) fn remove(shape: Shape<'_>, value: &Value, set: &FieldSet) 
 
 /// The set with the fields added that a schema declares by name and that have members below them: a struct goes
 /// with its last field, a map stays.
-pub(in super::super) fn with_named_fields(shape: Shape<'_>, set: &FieldSet) -> FieldSet {
-    let mut named = set.clone();
-    for (element, below) in set.inner() {
-        if let Element::Field(name) = element
-            && shape.declares(name)
+pub(in super::super) fn with_named_fields(shape: Shape<'_>, set: FieldSet) -> FieldSet {
+    let named = set.into_branches().map(|mut branch| {
+        if let Element::Field(name) = &branch.element
+            && !branch.below.is_empty()
         {
-            named.insert(element.clone());
+            branch.is_member |= shape.declares(name);
         }
-        named.put_below(element, with_named_fields(shape.at(element), below));
-    }
-    named
+        branch.below = with_named_fields(shape.at(&branch.element), branch.below);
+        branch
+    });
+    named.collect()
 }

@@ -21,8 +21,8 @@ fn schema() -> Structural {
 fn merged(live: Value, applied: Value) -> Value {
     merge(
         Shape::of_object(Some(&schema())),
-        &json!({ "spec": live }),
-        &json!({ "spec": applied }),
+        json!({ "spec": live }),
+        json!({ "spec": applied }),
     )["spec"]
         .take()
 }
@@ -32,7 +32,7 @@ fn paths_are_leaves_entries_and_keys_of_maps() {
     let object = json!({"metadata": {"finalizers": ["f"], "labels": {"l": "1"}}, "spec": {
         "list": ["x"], "set": ["s"], "map": [{"name": "n", "v": "1"}], "labels": {"k": "v"}, "atom": {"p": "1"}}});
     assert_eq!(
-        paths(Shape::of_object(Some(&schema())), &object).to_json(),
+        paths(Shape::of_object(Some(&schema())), &object).into_json(),
         json!({
             "f:metadata": {"f:finalizers": {"v:\"f\"": {}}, "f:labels": {"f:l": {}}},
             "f:spec": {
@@ -48,7 +48,7 @@ fn paths_are_leaves_entries_and_keys_of_maps() {
 fn without_a_schema_maps_merge_and_lists_are_one_value() {
     let object = json!({"spec": {"a": {"b": 1}, "l": [{"x": 1}]}});
     assert_eq!(
-        paths(Shape::of_object(None), &object).to_json(),
+        paths(Shape::of_object(None), &object).into_json(),
         json!({"f:spec": {".": {}, "f:a": {".": {}, "f:b": {}}, "f:l": {}}})
     );
 }
@@ -59,12 +59,12 @@ fn a_comparison_tells_removed_modified_and_added_apart() {
     let after = json!({"spec": {"a": "2", "set": ["y", "z"], "labels": {"k": "1"}, "atom": {"p": "1"}}});
     let comparison = compare(Shape::of_object(Some(&schema())), &before, &after);
     assert_eq!(
-        comparison.removed.to_json(),
+        comparison.removed.into_json(),
         json!({"f:spec": {"f:labels": {"f:l": {}}, "f:set": {"v:\"x\"": {}}}})
     );
-    assert_eq!(comparison.modified.to_json(), json!({"f:spec": {"f:a": {}}}));
+    assert_eq!(comparison.modified.into_json(), json!({"f:spec": {"f:a": {}}}));
     assert_eq!(
-        comparison.added.to_json(),
+        comparison.added.into_json(),
         json!({"f:spec": {"f:atom": {}, "f:set": {"v:\"z\"": {}}}})
     );
 }
@@ -107,7 +107,7 @@ fn removing_takes_members_out_and_leaves_null_where_nothing_is_left() {
         json!({"spec": {"set": ["y"], "labels": null}})
     );
     assert_eq!(
-        with_named_fields(Shape::of_object(Some(&schema())), &set).to_json(),
+        with_named_fields(Shape::of_object(Some(&schema())), set).into_json(),
         json!({"f:spec": {".": {}, "f:a": {}, "f:labels": {".": {}, "f:k": {}}, "f:set": {".": {}, "v:\"x\"": {}}}})
     );
 }
