@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kindex_model::kind::Registry;
-use kindex_store::{Address, MetadataStorage, PoolConfig, StoreError};
+use kindex_store::{Address, MetadataStorage, PoolConfig, SqlitePlace, StoreError};
 
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
@@ -23,15 +23,23 @@ pub(crate) enum Rows {
 /// The database of a run that has begun before; a SQLite file must exist.
 pub(crate) fn open_existing(registry: &Registry, address: Option<&str>, data_dir: &DataDir) -> CommandResult<Store> {
     let address = match address {
-        Some(address) => address.to_owned(),
-        None if data_dir.kindex_db().is_file() => data_dir.default_database(),
-        None => {
-            let path = data_dir.kindex_db();
-            return Err(CommandError::usage(format_args!("no database at {}", path.display()))
-                .hint("start `kindex up` first, or name one with --database, --config or --data-dir"));
-        }
+        Some(address) => parse(address)?,
+        None => parse(&data_dir.default_database())?,
     };
-    open(registry, &address)
+    check_there(&address)?;
+    open_at(registry, &address)
+}
+
+/// Who asks for a file that is not there is told so: opening it would make an empty one.
+pub(crate) fn check_there(address: &Address) -> CommandResult {
+    match address {
+        Address::Sqlite(SqlitePlace::File(path)) if !path.exists() => Err(CommandError::usage(format_args!(
+            "no database at {}: there is no such file",
+            path.display()
+        ))
+        .hint("start `kindex up` first, or name one with --database, --config or --data-dir")),
+        Address::Sqlite(_) | Address::MySql(_) => Ok(()),
+    }
 }
 
 /// The database of an address. Connects when it is first used.

@@ -18,7 +18,7 @@ pub(crate) async fn run(registry: &Registry, args: &MigrateArgs) -> CommandResul
     if args.rows_per_second.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
         return Err(CommandError::usage("--rows-per-second must be above 0"));
     }
-    let store = sides::store(registry, &args.store)?;
+    let store = sides::store_to_prepare(registry, &args.store)?;
     let text = if args.adopt {
         adopt(registry, &store, args).await?
     } else if args.dry_run {

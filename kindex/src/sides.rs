@@ -59,10 +59,14 @@ async fn silence(access: &Access) -> Option<String> {
     }
 }
 
-/// The database alone: `--database`, else the configuration file's, else the data directory's.
+/// The database alone: `--database`, else the configuration file's, else the data directory's. A SQLite file must exist.
 pub(crate) fn store(registry: &Registry, args: &StoreArgs) -> CommandResult<Store> {
     match (&args.database.database, &args.config) {
-        (None, Some(path)) => configured(registry, path),
+        (None, Some(path)) => {
+            let (address, pool) = configured_address(registry, path)?;
+            database::check_there(&address)?;
+            open_with(registry, &address, &pool)
+        }
         (address, _) => {
             let data_dir = DataDir::at(&args.data_dir.data_dir);
             database::open_existing(registry, address.as_deref(), &data_dir)
@@ -70,9 +74,20 @@ pub(crate) fn store(registry: &Registry, args: &StoreArgs) -> CommandResult<Stor
     }
 }
 
-fn configured(registry: &Registry, path: &Path) -> CommandResult<Store> {
-    let (address, pool) = configured_address(registry, path)?;
-    kindex_store::open(&address, *registry, &pool).map_err(|error| CommandError::usage(chain(&error)))
+/// The same to make tables in: a SQLite file that is named need not exist.
+pub(crate) fn store_to_prepare(registry: &Registry, args: &StoreArgs) -> CommandResult<Store> {
+    match (&args.database.database, &args.config) {
+        (Some(address), _) => database::open(registry, address),
+        (None, Some(path)) => {
+            let (address, pool) = configured_address(registry, path)?;
+            open_with(registry, &address, &pool)
+        }
+        (None, None) => store(registry, args),
+    }
+}
+
+fn open_with(registry: &Registry, address: &Address, pool: &PoolConfig) -> CommandResult<Store> {
+    kindex_store::open(address, *registry, pool).map_err(|error| CommandError::usage(chain(&error)))
 }
 
 /// Where the configuration file has its database, and how its connections are used.

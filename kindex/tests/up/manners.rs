@@ -262,3 +262,29 @@ fn colours_are_for_terminals_and_for_nobody_who_does_not_want_them() {
         }
     }
 }
+
+#[test]
+fn who_asks_a_file_that_is_not_there_is_told_so_and_makes_none() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("none.db");
+    let config = directory.path().join("kindex.yaml");
+    let database = format!("sqlite:{}", file.display());
+    let settings = "metadataStorage: {enableMetadataStorage: true}\nsqlite: {path: none.db}\n";
+    std::fs::write(&config, settings).expect("written");
+    let config = config.to_str().expect("a path of letters");
+    for words in [
+        &["get", "models", "--database", &database][..],
+        &["get", "models", "--config", config],
+        &["history", "model/a", "--database", &database],
+        &["purge", "--database", &database],
+    ] {
+        let output = kindex(words, Stdio::null(), Stdio::piped());
+        let said = text_of(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(
+            said.contains("no database at") && said.contains("hint:"),
+            "{words:?}: {said}"
+        );
+        assert!(!file.exists(), "{words:?}");
+    }
+}
