@@ -59,7 +59,8 @@ async fn silence(access: &Access) -> Option<String> {
     }
 }
 
-/// The database alone: `--database`, else the configuration file's, else the data directory's. A SQLite file must exist.
+/// The database alone: `--database`, else the configuration file's, else the data directory's. A SQLite file must
+/// exist.
 pub(crate) fn store(registry: &Registry, args: &StoreArgs) -> CommandResult<Store> {
     match (&args.database.database, &args.config) {
         (None, Some(path)) => {

@@ -27,10 +27,15 @@ pub struct Gate<K: Ord + Clone> {
 impl<K: Ord + Clone> Gate<K> {
     /// So many places. Who finds none waits so long for one.
     pub fn new(places: usize, patience: Duration) -> Arc<Self> {
+        Self::lined(places, places * WAITING_FOR_EACH, patience)
+    }
+
+    /// So many places, and so many who wait for one.
+    pub fn lined(places: usize, waiting: usize, patience: Duration) -> Arc<Self> {
         let sizes = Sizes {
             places,
             most: (places * MOST_QUARTERS).div_ceil(4),
-            waiting: places * WAITING_FOR_EACH,
+            waiting,
         };
         Arc::new(Self {
             shares: Mutex::new(Shares::new(sizes)),

@@ -17,6 +17,8 @@ mod shares;
 
 pub mod gate;
 
+pub mod work;
+
 pub mod cut;
 
 pub mod pages;

@@ -231,7 +231,7 @@ mod tests {
         let began = Instant::now();
         let sent = async {
             while client.write_all(b"x").await.is_ok() {
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                sleep_until(Instant::now() + Duration::from_secs(1)).await;
             }
         };
         let shut = async move { slow.shutdown().await.expect("shut down") };

@@ -13,14 +13,15 @@ use kindex_kube_api::status::Status;
 use kindex_serve::BodyPace;
 use kindex_serve::body::{self, BodyError};
 use kindex_serve::budget::Budget;
-use kindex_serve::gate::{Gate, Place};
+use kindex_serve::gate::{Full, Gate, Place};
 use kindex_serve::linger::Watched;
 use kindex_serve::watches::WatchLimits;
+use kindex_serve::work::Work;
 
 use crate::access::Holder;
 
 /// The largest body that is read.
-const BODY_MAX_BYTES: usize = 3 * 1024 * 1024;
+pub(crate) const BODY_MAX_BYTES: usize = 3 * 1024 * 1024;
 /// The group of leases.
 const LEASES: &str = "coordination.k8s.io";
 /// So much of a program's name tells it from others.
@@ -116,6 +117,7 @@ pub(crate) struct Door {
     body: BodyPace,
     bodies: Arc<Budget<Caller>>,
     bodies_aside: Arc<Budget<Caller>>,
+    work: Work<Caller>,
     requests: Arc<Gate<Caller>>,
     leases: Arc<Gate<Caller>>,
     ingester: Arc<Gate<Caller>>,
@@ -127,6 +129,7 @@ impl Door {
             body: limits.body,
             bodies: Budget::new(limits.body_bytes),
             bodies_aside: Budget::new(limits.body_bytes),
+            work: Work::new(limits.patience),
             requests: Gate::new(limits.requests, limits.patience),
             leases: Gate::new(limits.requests_aside, limits.patience),
             ingester: Gate::new(limits.requests_aside, limits.patience),
@@ -157,6 +160,11 @@ impl Door {
         })
     }
 
+    /// The turn of a body of so many bytes, before its request takes a place.
+    pub(crate) async fn work(&self, bytes: usize, caller: Caller) -> Result<Option<Place<Caller>>, Status> {
+        self.work.begin(bytes, caller).await.map_err(full)
+    }
+
     /// A place for a request of which all is there. Health is answered without one.
     pub(crate) async fn enter(&self, target: &Target, caller: Caller) -> Result<Option<Place<Caller>>, Status> {
         let gate = match Lane::of(target, &caller) {
@@ -165,11 +173,12 @@ impl Door {
             Lane::Ingester => &self.ingester,
             Lane::Others => &self.requests,
         };
-        let place = gate.enter(caller).await;
-        place
-            .map(Some)
-            .map_err(|full| Status::too_many_requests(format!("{full}; try again")))
+        gate.enter(caller).await.map(Some).map_err(full)
     }
+}
+
+fn full(why: Full) -> Status {
+    Status::too_many_requests(format!("{why}; try again"))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 
 use crate::access;
 use crate::api::Api;
-use crate::door::{Caller, Door, Limits};
+use crate::door::{BODY_MAX_BYTES, Caller, Door, Limits};
 use crate::resource::Nature;
 use crate::rest::{self, Body, ObjectRequest, Reply};
 use crate::{discovery, openapi_index};
@@ -215,8 +215,19 @@ async fn answer(host: &Host, request: Request<Watched<Incoming>>, peer: SocketAd
         user_agent: user_agent.unwrap_or_default().to_owned(),
     };
     // Given back with the head of the answer, so that a watch takes none while it goes on.
+    let _turn = door.work(weight(&request), caller.clone()).await?;
     let _place = door.enter(&target, caller).await?;
     rest::answer(api, &request).await
+}
+
+/// How large a body is where it is worked on: copies of a JSON patch make as much as the largest body may bring.
+fn weight(request: &ObjectRequest) -> usize {
+    const COPY: &[u8] = b"\"copy\"";
+    let is_patch = request.content_type.starts_with("application/json-patch+json");
+    match is_patch && request.body.windows(COPY.len()).any(|part| part == COPY) {
+        true => BODY_MAX_BYTES,
+        false => request.body.len(),
+    }
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {

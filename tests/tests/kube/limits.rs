@@ -5,11 +5,13 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use http_body_util::BodyExt;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kindex_cluster::{Limits, Token};
 use kindex_serve::BodyPace;
 use kindex_serve::watches::WatchLimits;
 use kindex_tests::patience::PATIENCE;
 use kube::Client;
+use kube::api::{Api, ListParams};
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -341,4 +343,28 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
         })
     });
     futures::future::select_all(ends).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_ends_where_it_is_large_and_the_next_one_goes_on() {
+    let cluster = TestCluster::empty().await;
+    const LARGE: usize = 2_500 * KIB;
+    for number in 0..8 {
+        create(&cluster, &format!("a{number}"), LARGE).await;
+    }
+    let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client.clone());
+    for pages in [
+        ListParams::default().limit(500),
+        ListParams::default().limit(500).fields("metadata.name!=a3"),
+    ] {
+        let first = maps.list(&pages).await.unwrap();
+        let token = first.metadata.continue_.clone().unwrap_or_default();
+        assert_eq!(first.items.len(), 6, "as many as fit");
+        let rest = maps.list(&pages.clone().continue_token(&token)).await.unwrap();
+        let selected = if pages.field_selector.is_some() { 7 } else { 8 };
+        assert_eq!(first.items.len() + rest.items.len(), selected);
+        assert!(rest.metadata.continue_.is_none_or(|token| token.is_empty()));
+    }
+    let whole = maps.list(&ListParams::default()).await.unwrap();
+    assert_eq!(whole.items.len(), 8, "who asks for no pages gets none");
 }

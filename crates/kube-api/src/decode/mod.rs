@@ -10,17 +10,13 @@ use std::cell::{Cell, RefCell};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::size::note;
+use crate::size::{FIELD_BYTES, ITEM_BYTES, MAP_BYTES, note};
 
 /// Whole numbers up to here are the same as integers and as floating point.
 const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 /// What the values of one body may take in memory, a map of one field a hundred times its text: as much as 75,000 maps,
 /// or one for each twenty bytes of the largest object that etcd takes.
 const VALUES_MAX_BYTES: usize = 48 * 1024 * 1024;
-/// What a value takes in a list, a first field with its map, and each further field.
-const ITEM_BYTES: usize = size_of::<Value>();
-const MAP_BYTES: usize = 640;
-const FIELD_BYTES: usize = 64;
 
 /// A body that could be read.
 #[derive(Debug, PartialEq)]

@@ -4,10 +4,12 @@
 use json_patch::{Patch, PatchOperation};
 use serde_json::Value;
 
-use crate::size::text_bytes;
+use crate::size::{held_bytes, text_bytes};
 
 /// The most operations of one patch, as kube-apiserver has it.
 pub const OPERATIONS_MAX: usize = 10_000;
+/// A copy counts for a byte where it takes so many in memory: small maps take far more than their texts.
+const HELD_FOR_A_BYTE: usize = 5;
 /// The most bytes that the copies of one patch may add together, as kube-apiserver has it.
 pub const COPIED_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// How deep values may be nested: what is deeper cannot be read again.
@@ -96,7 +98,7 @@ impl Work {
                 let Some(source) = document.pointer(copy.from.as_str()) else {
                     return Ok(());
                 };
-                self.copied_bytes += text_bytes(source);
+                self.copied_bytes += text_bytes(source).max(held_bytes(source) / HELD_FOR_A_BYTE);
                 if self.copied_bytes > COPIED_BYTES_MAX {
                     return Err(PatchRefusal::TooMuchCopied(self.copied_bytes));
                 }

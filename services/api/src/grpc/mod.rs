@@ -60,6 +60,8 @@ use reply::Reply;
 const MESSAGE_MAX_BYTES: usize = 3 * 1024 * 1024;
 /// The largest that holds no object: its parts take up to a hundred times as much as what they are written with.
 const QUESTION_MAX_BYTES: usize = 512 * 1024;
+/// The largest message of a stream of reflection: a name.
+const NAME_MAX_BYTES: usize = 16 * 1024;
 /// What stands before a message: whether it is compressed, and its length.
 pub(crate) const PREFIX_BYTES: usize = 5;
 /// Warnings of an answer, and bytes of each: headers are bounded.
@@ -162,7 +164,9 @@ async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
     };
-    let (v1, v1alpha) = (reflection().build_v1()?, reflection().build_v1alpha()?);
+    // Anybody may ask, and messages of a stream count against no budget: they are names.
+    let v1 = reflection().build_v1()?.max_decoding_message_size(NAME_MAX_BYTES);
+    let v1alpha = reflection().build_v1alpha()?.max_decoding_message_size(NAME_MAX_BYTES);
     let served = Served {
         operations: operations.clone(),
         methods: Arc::new(methods),

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::http::request::Parts;
@@ -19,6 +19,7 @@ use governor::{Quota, RateLimiter};
 use kindex_serve::body::{self, BodyError};
 use kindex_serve::budget::Budget;
 use kindex_serve::gate::Gate;
+use kindex_serve::work::Work;
 use sha2::{Digest, Sha256};
 
 use super::Limits;
@@ -92,6 +93,7 @@ pub(super) struct Admission {
     changes: Arc<Gate<Sharer>>,
     bodies: Arc<Budget<Sharer>>,
     bodies_aside: Arc<Budget<Sharer>>,
+    work: Work<Sharer>,
     rate: Option<Rate>,
     figures: Figures,
 }
@@ -116,6 +118,7 @@ impl Admission {
             changes: gate(limits.changes),
             bodies: Budget::new(limits.body_bytes),
             bodies_aside: Budget::new(limits.body_bytes),
+            work: Work::new(limits.patience),
             rate: limits.requests_per_second.map(rate),
             limits: limits.clone(),
             figures,
@@ -190,6 +193,12 @@ impl Admission {
     }
 }
 
+/// The length of a body that is there; of one that is still to come nothing is known.
+fn known_bytes(body: &Body) -> usize {
+    let bytes = body.size_hint().exact().unwrap_or_default();
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
 fn too_large(limit: usize) -> Refusal {
     Refusal::new(
         Reason::RequestEntityTooLarge,
@@ -216,11 +225,13 @@ pub(super) async fn admit(State(door): State<Arc<Admission>>, request: Request, 
         let who = door.look(&head, lane).await?;
         let sharer = Sharer::of(who, &head);
         let body = door.whole(&head, body, lane, &sharer).await?;
+        let turn = door.work.begin(known_bytes(&body), sharer.clone()).await;
+        let turn = turn.map_err(|_| in_flight())?;
         let place = door.gate(lane).enter(sharer).await;
-        Ok((body, place.map_err(|_| in_flight())?))
+        Ok((body, turn, place.map_err(|_| in_flight())?))
     };
     // Given back with the head of the answer, so that a watch takes none while it goes on.
-    let (body, _place) = match deadline.bound(entering).await {
+    let (body, _turn, _place) = match deadline.bound(entering).await {
         Ok(Ok(entered)) => entered,
         Ok(Err((why, refusal))) => {
             if let Some(why) = why {

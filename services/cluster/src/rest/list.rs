@@ -7,6 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kindex_kube_api::request::{ListQuery, VersionMatch};
 use kindex_kube_api::selector::field_text;
 use kindex_kube_api::status::{FieldProblem, Status};
+use kindex_serve::pages::PageSize;
 use serde::{Deserialize, Serialize};
 
 use super::render::{self, ListMeta};
@@ -15,8 +16,8 @@ use crate::mutate::store_failed;
 use crate::resource::{Nature, Resource, Shown, shown};
 use crate::store::{Page, PageRequest, Revision, StoreError};
 
-/// Objects read at once when selectors or pages must look at them one by one.
-const CHUNK: u32 = 500;
+/// What a page may hold, of one or more objects: five hundred of the largest are more than a server has.
+const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Where a list goes on, as clients carry it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,14 +70,18 @@ pub(super) async fn list(call: &Call<'_>, query: &ListQuery) -> Result<Reply, St
 /// The objects that a list asks for.
 pub(super) async fn matching(call: &Call<'_>, query: &ListQuery) -> Result<(Vec<Arc<Revision>>, ListMeta), Status> {
     let mut request = page_request(call, query)?;
-    let limit = query.limit.and_then(|limit| usize::try_from(limit).ok());
+    let mut limit = query.limit.and_then(|limit| usize::try_from(limit).ok());
     let selective = !query.labels.is_empty() || !query.fields.is_empty();
-    let mut found = Vec::new();
+    let (mut found, mut bytes, mut size) = (Vec::new(), 0, PageSize::default());
     loop {
         // One more than asked for tells whether there is more.
-        request.limit = match (selective, query.limit) {
-            (false, limit) => limit.map(|limit| limit.saturating_add(1)),
-            (true, _) => Some(CHUNK),
+        request.limit = match (selective, limit) {
+            (false, None) => None,
+            (false, Some(limit)) => {
+                let missing = limit.saturating_add(1) - found.len();
+                Some(u32::try_from(missing).unwrap_or(u32::MAX).min(size.objects()))
+            }
+            (true, _) => Some(size.objects()),
         };
         let page = read(call, query, &request).await?;
         request.at = Some(page.rv);
@@ -85,9 +90,18 @@ pub(super) async fn matching(call: &Call<'_>, query: &ListQuery) -> Result<(Vec<
             .objects
             .last()
             .map(|last| (last.key.namespace.clone(), last.key.name.clone()));
+        size.read(
+            page.objects.len(),
+            page.objects.iter().map(|revision| revision.text.len()).sum(),
+        );
         for revision in page.objects {
             if !selective || selected(call.resource, query, &revision)? {
+                bytes += revision.text.len();
                 found.push(revision);
+                if bytes > PAGE_BYTES_MAX {
+                    // Who asked for pages gets what fits, and where it goes on.
+                    limit = limit.map(|limit| limit.min((found.len() - 1).max(1)));
+                }
             }
         }
         if exhausted || limit.is_some_and(|limit| found.len() > limit) {
