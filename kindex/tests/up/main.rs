@@ -9,6 +9,7 @@ mod backfill;
 mod bounds;
 mod chart;
 mod configured;
+mod corpus;
 mod exposure;
 mod held;
 mod history;

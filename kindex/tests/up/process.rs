@@ -171,6 +171,12 @@ impl Running {
         amount.and_then(|amount| amount.parse().ok()).expect("a peak")
     }
 
+    /// From now on the most memory is that which it takes from now on.
+    pub(crate) fn forget_peak(&self) {
+        let process = self.child.as_ref().expect("it was started").id();
+        std::fs::write(format!("/proc/{process}/clear_refs"), "5").expect("a process of ours");
+    }
+
     /// What it logged so far, in all its lives.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
