@@ -10,7 +10,7 @@ pub use labels::{LabelSelector, Requirement, Test};
 /// The most terms of a selector: each object of a list is compared with all.
 pub const TERMS_MAX: usize = 1000;
 /// The most values of one of its sets.
-pub const VALUES_MAX: usize = 2000;
+pub const VALUES_MAX: usize = 10_000;
 
 /// Why a selector cannot be parsed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
