@@ -1,6 +1,6 @@
 //! Kubernetes' own words, for whoever serves its API and whoever asks it: structural schemas, managed fields, tables,
-//! selectors, requests, Status, bodies and patches. Everything is pure: values in, values out. Refuses to know where
-//! objects are kept, who listens, and Kindex's kinds.
+//! selectors, requests, lists and watches, Status, bodies and patches. Everything is pure: values in, values out.
+//! Refuses to know where objects are kept, who listens, and Kindex's kinds.
 //!
 //! The modules below are in reading order; each imports only those above it.
 
@@ -19,6 +19,10 @@ pub mod names;
 pub mod selector;
 
 pub mod request;
+
+pub mod list;
+
+pub mod watch;
 
 pub mod status;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt, stream};
+use kindex_kube_api::request::Collection;
 use kindex_model::kind::{Kind, Scope};
 use kindex_model::object::{Object, ResourceVersion};
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchParams};
@@ -73,17 +74,13 @@ fn silence(waited: Duration) -> ClusterError {
 
 /// The path of a kind's objects, in one namespace or in all.
 fn path(kind: &Kind, namespace: Option<&str>) -> String {
-    let api = if kind.group.is_empty() {
-        format!("/api/{}", kind.version)
-    } else {
-        format!("/apis/{}/{}", kind.group, kind.version)
+    let objects = Collection {
+        group: kind.group,
+        version: kind.version,
+        plural: kind.plural,
+        namespace: namespace.filter(|_| kind.scope == Scope::Namespaced),
     };
-    match (kind.scope, namespace) {
-        (Scope::Namespaced, Some(namespace)) => {
-            format!("{api}/namespaces/{namespace}/{}", kind.plural)
-        }
-        (Scope::Namespaced, None) | (Scope::Cluster, _) => format!("{api}/{}", kind.plural),
-    }
+    objects.path()
 }
 
 pub(super) fn of_object(kind: &Kind, name: &ObjectName) -> Request {
@@ -190,8 +187,13 @@ impl ClusterApi for KubeCluster {
 
     async fn create_event(&self, kind: &Kind, notice: &Notice) -> Result<(), ClusterError> {
         let event = to_event(kind, notice);
-        let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
-        let request = Request::new(format!("/api/v1/namespaces/{namespace}/events"));
+        let events = Collection {
+            group: "",
+            version: "v1",
+            plural: "events",
+            namespace: event.metadata.namespace.as_deref(),
+        };
+        let request = Request::new(events.path());
         let body = serde_json::to_vec(&event).expect("events are JSON");
         let request = built(request.create(&PostParams::default(), body))?;
         self.answer(self.client.request_text(request)).await?;

@@ -1,6 +1,8 @@
 //! What the API server sends: pages and watch lines, read so that each object keeps
 //! its exact text. Pure; knows no connection.
 
+use kindex_kube_api::list::{List, ListMetadata};
+use kindex_kube_api::watch::{EventType, Frame};
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,23 +23,6 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ClusterError> {
 
 pub(super) fn parse_object(text: &str) -> Result<Object, ClusterError> {
     Object::parse_str(text).map_err(|error| ClusterError::Refused(error.to_string()))
-}
-
-#[derive(Deserialize)]
-struct List {
-    metadata: ListMetadata,
-    #[serde(default)]
-    items: Option<Vec<Box<RawValue>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListMetadata {
-    #[serde(default)]
-    resource_version: String,
-    #[serde(default, rename = "continue")]
-    continue_token: Option<String>,
-    remaining_item_count: Option<u64>,
 }
 
 /// As much of a broken object as can be read, for the report.
@@ -71,14 +56,14 @@ fn read_object(raw: Box<RawValue>) -> Result<Object, Unreadable> {
 
 pub(super) fn read_page(text: &str) -> Result<Page, ClusterError> {
     let list: List = parse(text)?;
-    let version = list.metadata.resource_version;
+    let version = &list.metadata.resource_version;
     let mut page = Page {
         resource_version: ResourceVersion(
             version
                 .parse()
                 .map_err(|_| ClusterError::Refused(format!("a list of version {version:?}")))?,
         ),
-        continue_token: list.metadata.continue_token.filter(|token| !token.is_empty()),
+        continue_token: list.metadata.next().map(str::to_owned),
         remaining: list.metadata.remaining_item_count,
         ..Page::default()
     };
@@ -89,15 +74,6 @@ pub(super) fn read_page(text: &str) -> Result<Page, ClusterError> {
         }
     }
     Ok(page)
-}
-
-/// One line of a watch. A plain struct takes its fields in any order, and keeps the
-/// object's text in each.
-#[derive(Deserialize)]
-struct Line<'a> {
-    r#type: String,
-    #[serde(borrow)]
-    object: &'a RawValue,
 }
 
 #[derive(Deserialize)]
@@ -118,24 +94,25 @@ pub(super) fn read_line(line: &[u8]) -> Result<Option<WatchEvent>, ClusterError>
         };
         return Ok(Some(WatchEvent::Unreadable(unreadable)));
     };
-    let line: Line<'_> = parse(text)?;
-    let object = || read_object(line.object.to_owned());
-    let event = match line.r#type.as_str() {
-        "ADDED" | "MODIFIED" => object().map(WatchEvent::Applied),
-        "DELETED" => object().map(WatchEvent::Deleted),
-        "BOOKMARK" => {
-            let bookmark: BookmarkObject = parse(line.object.get())?;
+    let frame: Frame<'_> = parse(text)?;
+    let object = || read_object(frame.object.to_owned());
+    let event = match frame.r#type {
+        EventType::Added | EventType::Modified => object().map(WatchEvent::Applied),
+        EventType::Deleted => object().map(WatchEvent::Deleted),
+        EventType::Bookmark => {
+            let bookmark: BookmarkObject = parse(frame.object.get())?;
             let version = bookmark.metadata.resource_version.parse();
             let Ok(version) = version else {
                 return Ok(None);
             };
             Ok(WatchEvent::Bookmark(ResourceVersion(version)))
         }
-        "ERROR" => return Err(classify_status(&parse(line.object.get())?)),
-        _ => return Ok(None),
+        EventType::Error => return Err(classify_status(&parse(frame.object.get())?)),
+        EventType::Other(_) => return Ok(None),
     };
     Ok(Some(event.unwrap_or_else(WatchEvent::Unreadable)))
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kindex_kube_api::request::group_version;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -40,11 +41,11 @@ pub(crate) fn version() -> Value {
 
 /// `/`
 pub(crate) fn root(catalog: &Catalog) -> Value {
-    let mut paths: Vec<String> = vec!["/api".into(), "/api/v1".into(), "/apis".into()];
+    let mut paths: Vec<String> = vec!["/api".into(), group_version("", "v1"), "/apis".into()];
     for (group, versions) in groups(catalog) {
         if !group.is_empty() {
             paths.push(format!("/apis/{group}"));
-            paths.extend(versions.keys().map(|version| format!("/apis/{group}/{}", version.name)));
+            paths.extend(versions.keys().map(|version| group_version(&group, &version.name)));
         }
     }
     paths.extend(

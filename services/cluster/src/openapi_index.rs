@@ -1,5 +1,6 @@
 //! Which OpenAPI documents there are, and which resources each describes.
 
+use kindex_kube_api::request::group_version;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -12,8 +13,8 @@ use crate::resource::{Resource, join_group};
 pub(crate) fn index(catalog: &Catalog) -> Value {
     let mut hashes: BTreeMap<String, Sha256> = BTreeMap::new();
     for resource in catalog.all() {
-        let prefix = if resource.group.is_empty() { "api/" } else { "apis/" };
-        let path = format!("{prefix}{}", resource.api_version());
+        let path = group_version(&resource.group, &resource.version);
+        let path = path.trim_start_matches('/').to_owned();
         let hash = hashes.entry(path).or_default();
         hash.update(&resource.names.kind);
         hash.update(resource.declared_schema.to_string());

@@ -43,7 +43,7 @@ const BUILT_ON: &[(&str, &[&str])] = &[
     ("crates/query", &["kindex-kube-api", "kindex-model"]),
     ("crates/store", &["kindex-model", "kindex-query"]),
     ("crates/kube-api", &[]),
-    ("crates/kube-client", &["kindex-model"]),
+    ("crates/kube-client", &["kindex-kube-api", "kindex-model"]),
     (
         "crates/maintenance",
         &["kindex-kube-client", "kindex-model", "kindex-query", "kindex-store"],

@@ -1,4 +1,6 @@
-//! The URL paths of the Kubernetes API.
+//! The URL paths of the Kubernetes API, read and written.
+
+use super::escape::{escaped, unescaped};
 
 /// What a path points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,17 +67,59 @@ pub struct ResourcePath {
     pub subresource: Option<Subresource>,
 }
 
+/// The objects of a resource, for those who ask for them: [`parse`] reads the paths that are written here.
+///
+/// # Example
+/// ```
+/// use kindex_kube_api::request::Collection;
+///
+/// let pods = Collection { group: "", version: "v1", plural: "pods", namespace: Some("a") };
+/// assert_eq!(pods.path(), "/api/v1/namespaces/a/pods");
+/// assert_eq!(pods.object("b"), "/api/v1/namespaces/a/pods/b");
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Collection<'a> {
+    /// Empty in the core group.
+    pub group: &'a str,
+    /// Its version.
+    pub version: &'a str,
+    /// The resource.
+    pub plural: &'a str,
+    /// One namespace; without one, all of them or the cluster.
+    pub namespace: Option<&'a str>,
+}
+
+impl Collection<'_> {
+    /// The path of all of them.
+    pub fn path(&self) -> String {
+        let api = group_version(self.group, self.version);
+        match self.namespace {
+            Some(namespace) => format!("{api}/namespaces/{}/{}", escaped(namespace), self.plural),
+            None => format!("{api}/{}", self.plural),
+        }
+    }
+
+    /// The path of one of them.
+    pub fn object(&self, name: &str) -> String {
+        format!("{}/{}", self.path(), escaped(name))
+    }
+}
+
+/// The path of what is served in a version of a group; the core group is empty.
+pub fn group_version(group: &str, version: &str) -> String {
+    match group {
+        "" => format!("/api/{version}"),
+        group => format!("/apis/{group}/{version}"),
+    }
+}
+
 /// Parses the path of a URL.
 pub fn parse(path: &str) -> Target {
     // `a//b` names nothing; a slash at the end is let pass.
     if path.trim_end_matches('/').contains("//") {
         return Target::Unknown;
     }
-    let parts: Vec<String> = path
-        .split('/')
-        .filter(|part| !part.is_empty())
-        .map(percent_decode)
-        .collect();
+    let parts: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(unescaped).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts.as_slice() {
         [] => Target::Root,
@@ -131,27 +175,6 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Target {
     Target::Resource(path)
 }
 
-/// Undoes `%41`; what is no valid escape stays as it is.
-pub(super) fn percent_decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let escape = bytes.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
-        match escape.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()) {
-            Some(byte) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +215,24 @@ mod tests {
             parse("/openapi/v3/apis/x.y/v1"),
             Target::OpenApiDocument("x.y".into(), "v1".into())
         );
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for (group, version, namespace) in [("", "v1", None), ("x.y", "v2", Some("a/b%"))] {
+            let collection = Collection {
+                group,
+                version,
+                plural: "widgets",
+                namespace,
+            };
+            let all = path(group, version, "widgets", namespace, None);
+            assert_eq!(parse(&collection.path()), Target::Resource(all));
+            let one = path(group, version, "widgets", namespace, Some("c d/é?"));
+            assert_eq!(parse(&collection.object("c d/é?")), Target::Resource(one));
+            let served = Target::GroupVersion(group.into(), version.into());
+            assert_eq!(parse(&group_version(group, version)), served);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Query parameters, and the options of lists and watches that they carry.
 
-use super::path::percent_decode;
+use super::escape::unescaped;
 use crate::selector::{FieldSelector, LabelSelector, SelectorError};
 
 /// The parameters of a URL, decoded.
@@ -76,7 +76,7 @@ pub struct ListQuery {
 impl Query {
     /// Parses the part of a URL after the question mark.
     pub fn parse(text: &str) -> Self {
-        let decode = |part: &str| percent_decode(&part.replace('+', " "));
+        let decode = |part: &str| unescaped(&part.replace('+', " "));
         let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             (decode(name), decode(value))

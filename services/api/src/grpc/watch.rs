@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
+use kindex_kube_api::watch::EventType;
 use kindex_model::kind::Kind;
 use kindex_serve::watches::Seat;
 use prost::Message;
@@ -68,7 +69,7 @@ fn broken(error: io::Error) -> Status {
 /// The message of an event; none for an object that its message cannot hold.
 fn message(kind: &Kind, event: Event, domain: &str) -> Result<Option<Vec<u8>>, Status> {
     let text = event.text();
-    if event.r#type == "ERROR" {
+    if event.r#type == EventType::Error {
         let status: Value = parsed(text);
         let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         return Err(status::of(
@@ -79,7 +80,7 @@ fn message(kind: &Kind, event: Event, domain: &str) -> Result<Option<Vec<u8>>, S
     match object::write(kind, text) {
         Ok((bytes, _)) => {
             let response = WatchResponse {
-                r#type: event.r#type,
+                r#type: event.r#type.to_string(),
                 object: Some(bytes),
             };
             Ok(Some(response.encode_to_vec()))

@@ -87,7 +87,8 @@ impl Operations {
             }
             let path = collection(kind, which.namespace.as_deref());
             let page = Page::read(&self.upstream.call(caller, Call::get(path, query)).await?)?;
-            let heads = page.items.unwrap_or_default().into_iter();
+            token = page.next().unwrap_or_default().to_owned();
+            let heads = page.0.items.unwrap_or_default().into_iter();
             let heads = heads.map(|item| Head::read(item.get().as_bytes()).metadata);
             stream::iter(heads)
                 .map(|head| async move {
@@ -105,7 +106,6 @@ impl Operations {
                 .buffer_unordered(AT_ONCE)
                 .try_collect::<()>()
                 .await?;
-            token = page.metadata.continue_token.unwrap_or_default();
             if token.is_empty() {
                 return Ok(());
             }

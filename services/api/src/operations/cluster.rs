@@ -8,6 +8,7 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
+use kindex_kube_api::request::escaped;
 use kube::client::Body;
 
 use super::{Answer, Caller, Refusal, RightsOf};
@@ -186,16 +187,4 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
         Some(quoted.replace("\\\"", "\"").replace("\\\\", "\\"))
     });
     texts.collect()
-}
-
-/// A text as a part of a URL.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => escaped.push(byte.into()),
-            other => write!(escaped, "%{other:02X}").expect("a String takes all text"),
-        }
-    }
-    escaped
 }

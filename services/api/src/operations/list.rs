@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
+use kindex_kube_api::list::List;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_query::{LabelSelector, Life, Select, Stored};
 use kindex_store::ListAt;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::cluster::Call;
@@ -38,38 +38,21 @@ pub struct Listed {
 }
 
 /// A page of the cluster.
-#[derive(Deserialize)]
-pub(super) struct Page {
-    pub(super) metadata: PageMetadata,
-    #[serde(default)]
-    pub(super) items: Option<Vec<Box<RawValue>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct PageMetadata {
-    #[serde(default)]
-    pub(super) resource_version: String,
-    #[serde(default, rename = "continue")]
-    pub(super) continue_token: Option<String>,
-    /// How many objects follow, where the cluster says it.
-    #[serde(default)]
-    remaining_item_count: Option<usize>,
-}
+pub(super) struct Page(pub(super) List);
 
 impl Page {
     pub(super) fn read(answer: &Answer) -> Result<Self, Refusal> {
-        serde_json::from_slice(&answer.text).map_err(|error| Refusal::unreachable(&error))
+        let read = serde_json::from_slice(&answer.text).map(Self);
+        read.map_err(|error| Refusal::unreachable(&error))
     }
 
     /// The token of the next page, where there is one.
-    fn next(&self) -> Option<&str> {
-        let token = self.metadata.continue_token.as_deref();
-        token.filter(|token| !token.is_empty())
+    pub(super) fn next(&self) -> Option<&str> {
+        self.0.metadata.next()
     }
 
     fn uids(&self) -> Vec<Uid> {
-        let items = self.items.iter().flatten();
+        let items = self.0.items.iter().flatten();
         let heads = items.map(|item| Head::read(item.get().as_bytes()));
         heads.map(|head| Uid::from(head.metadata.uid.as_str())).collect()
     }
@@ -183,7 +166,7 @@ impl Walk<'_> {
         let path = collection(self.kind, self.options.namespace.as_deref());
         let page = self.read(Call::get(path, query)).await?;
         if self.version.is_empty() {
-            self.version.clone_from(&page.metadata.resource_version);
+            self.version.clone_from(&page.0.metadata.resource_version);
         }
         let uids = page.uids();
         if self.options.labels.is_empty() && self.options.fields.is_empty() {
@@ -191,7 +174,7 @@ impl Walk<'_> {
         }
         let next = page.next().map(str::to_owned);
         let hidden = self.shown_by_sql(&uids).await?;
-        let items = page.items.into_iter().flatten().zip(uids);
+        let items = page.0.items.into_iter().flatten().zip(uids);
         let shown = items.filter(|(_, uid)| !hidden.contains(uid));
         self.items
             .extend(shown.map(|(item, _)| String::from(Box::<str>::from(item))));
@@ -217,7 +200,7 @@ impl Walk<'_> {
     /// Remembers a page of the cluster's list without selectors.
     fn note(&self, page: &Page, token: Option<&str>, uids: &[Uid]) {
         // A cluster that has forgotten the version may go on with a newer one.
-        if page.metadata.resource_version == self.version {
+        if page.0.metadata.resource_version == self.version {
             let snapshots = &self.operations.snapshots;
             snapshots.note(&self.moment(), token, uids, page.next());
         }
@@ -312,7 +295,8 @@ impl Walk<'_> {
             let page = Page::read(&self.operations.upstream.call(&server, call).await?)?;
             let uids = page.uids();
             count += uids.len();
-            if count + page.metadata.remaining_item_count.unwrap_or_default() > UIDS_MAX {
+            let rest = page.0.metadata.remaining_item_count.unwrap_or_default();
+            if count as u64 + rest > UIDS_MAX as u64 {
                 return Ok(None);
             }
             self.note(&page, token.as_deref(), &uids);
@@ -340,7 +324,7 @@ impl Walk<'_> {
         let server = self.caller.on_behalf();
         let call = Call::get(path, query);
         let page = Page::read(&self.operations.upstream.call(&server, call).await?)?;
-        let found = page.items.unwrap_or_default();
+        let found = page.0.items.unwrap_or_default();
         let uid = |item: &RawValue| Head::read(item.get().as_bytes()).metadata.uid;
         Ok(found.iter().any(|item| uid(item) == *metadata.uid.0))
     }

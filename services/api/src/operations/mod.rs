@@ -45,6 +45,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use kindex_kube_api::request::Collection;
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::object::ResourceVersion;
 use kindex_serve::watches::{Seat, WatchLimits, Watches};
@@ -329,23 +330,21 @@ fn version_of_cluster(version: &str) -> &str {
 }
 
 /// The path of a kind's objects, in one namespace or in all.
-fn collection(kind: &Kind, namespace: Option<&str>) -> String {
-    let api = if kind.group.is_empty() {
-        format!("/api/{}", kind.version)
-    } else {
-        format!("/apis/{}/{}", kind.group, kind.version)
-    };
-    match (kind.scope, namespace) {
-        (Scope::Namespaced, Some(namespace)) => {
-            format!("{api}/namespaces/{}/{}", cluster::escaped(namespace), kind.plural)
-        }
-        (Scope::Namespaced, None) | (Scope::Cluster, _) => format!("{api}/{}", kind.plural),
+fn collection(kind: &'static Kind, namespace: Option<&str>) -> String {
+    objects_of(kind, namespace).path()
+}
+
+fn objects_of<'a>(kind: &'static Kind, namespace: Option<&'a str>) -> Collection<'a> {
+    Collection {
+        group: kind.group,
+        version: kind.version,
+        plural: kind.plural,
+        namespace: namespace.filter(|_| kind.scope == Scope::Namespaced),
     }
 }
 
 impl Place<'_> {
     fn path(&self) -> String {
-        let collection = collection(self.kind, Some(self.namespace));
-        format!("{collection}/{}", cluster::escaped(self.name))
+        objects_of(self.kind, Some(self.namespace)).object(self.name)
     }
 }

@@ -2,6 +2,7 @@
 //! know what the verbs do with it.
 
 use jiff::Timestamp;
+use kindex_kube_api::request::Subresource;
 
 use super::Place;
 
@@ -18,7 +19,7 @@ impl Part {
     pub(super) fn path(self, place: &Place<'_>) -> String {
         match self {
             Self::Main => place.path(),
-            Self::Status => format!("{}/status", place.path()),
+            Self::Status => format!("{}/{}", place.path(), Subresource::Status.name()),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Method;
+use kindex_kube_api::request::Collection;
 use kindex_model::kind::{Kind, Scope};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -19,8 +20,18 @@ use super::{Caller, Impersonation, Part, Place, Reason, Refusal, RightsOf, User}
 const WORD_COUNTS: Duration = Duration::from_secs(10);
 /// Words that are remembered at most.
 const WORDS_MAX: usize = 10_000;
-const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
-const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+const TOKEN_REVIEWS: Collection<'static> = Collection {
+    group: "authentication.k8s.io",
+    version: "v1",
+    plural: "tokenreviews",
+    namespace: None,
+};
+const ACCESS_REVIEWS: Collection<'static> = Collection {
+    group: "authorization.k8s.io",
+    version: "v1",
+    plural: "subjectaccessreviews",
+    namespace: None,
+};
 /// What begins the user names of service accounts; a namespace and a name follow. The right to act as one is a right
 /// on `serviceaccounts` of that namespace. <https://kubernetes.io/docs/reference/access-authn-authz/authentication/>
 const ACCOUNT: &str = "system:serviceaccount:";
@@ -295,14 +306,14 @@ impl Rights {
 }
 
 /// The status that the cluster gives to a review. That we may not ask is no refusal of the caller's.
-async fn review_by(upstream: &Upstream, caller: &Caller, path: &str, review: &Value) -> Result<Value, Refusal> {
+async fn review_by(upstream: &Upstream, caller: &Caller, at: Collection<'_>, review: &Value) -> Result<Value, Refusal> {
     let body = Bytes::from(review.to_string());
-    let call = Call::json(Method::POST, path.to_owned(), Vec::new(), body);
+    let call = Call::json(Method::POST, at.path(), Vec::new(), body);
     let answer = upstream.call(&caller.on_behalf(), call).await.map_err(|refusal| {
         tracing::error!(
             code = refusal.code,
             message = refusal.message,
-            path,
+            resource = at.plural,
             "The cluster reviews nothing for us"
         );
         Refusal::new(

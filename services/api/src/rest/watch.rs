@@ -8,6 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use kindex_kube_api::request::{Query, Rendering};
+use kindex_kube_api::watch::{EventType, FRAME_END};
 use kindex_model::kind::Kind;
 use kindex_serve::watches::Texture;
 use serde_json::{Value, json};
@@ -61,15 +62,15 @@ impl Lines {
     /// The line of an event in pieces: one, where its text is small or was made for this watch alone, or the text that
     /// all watches hold between two others.
     fn line(&mut self, event: Event) -> io::Result<Vec<io::Result<Bytes>>> {
-        let (head, tail) = (format!("{{\"type\":\"{}\",\"object\":", event.r#type), "}\n");
-        let text = match (self.rendering, event.r#type.as_str()) {
-            (Rendering::Json | Rendering::Yaml, _) | (_, "ERROR") if event.object.len() >= LARGE_BYTES => {
+        let (head, tail) = (event.r#type.frame_start(), FRAME_END);
+        let text = match (self.rendering, &event.r#type) {
+            (Rendering::Json | Rendering::Yaml, _) | (_, EventType::Error) if event.object.len() >= LARGE_BYTES => {
                 return Ok(vec![Ok(head.into()), Ok(event.object), Ok(tail.into())]);
             }
-            (Rendering::Json | Rendering::Yaml, _) | (_, "ERROR") => event.text().to_owned(),
+            (Rendering::Json | Rendering::Yaml, _) | (_, EventType::Error) => event.text().to_owned(),
             (Rendering::Table | Rendering::Metadata, kind) => {
                 let object: Value = serde_json::from_slice(&event.object)?;
-                self.shown(object, kind == "BOOKMARK").to_string()
+                self.shown(object, *kind == EventType::Bookmark).to_string()
             }
         };
         Ok(vec![Ok(Bytes::from(head + &text + tail))])

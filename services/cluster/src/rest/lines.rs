@@ -2,6 +2,7 @@
 //! hold one of each.
 
 use bytes::Bytes;
+use kindex_kube_api::watch::{EventType, FRAME_END};
 use kindex_serve::watches::Watches;
 
 /// From this size on a text is worth a piece of its own.
@@ -23,31 +24,25 @@ impl Lines {
     }
 
     /// A line of an object's text, which is copied.
-    pub(super) fn push(&mut self, kind: &str, object: &[u8]) {
-        self.begin(kind);
+    pub(super) fn push(&mut self, event: &EventType, object: &[u8]) {
+        self.add(event.frame_start().as_bytes());
         self.add(object);
-        self.add(b"}\n");
+        self.add(FRAME_END.as_bytes());
     }
 
     /// A line of an object's text, which others hold as well and count.
-    pub(super) fn push_shared(&mut self, kind: &str, object: Bytes, watches: &Watches) {
-        self.begin(kind);
+    pub(super) fn push_shared(&mut self, event: &EventType, object: Bytes, watches: &Watches) {
+        self.add(event.frame_start().as_bytes());
         self.cut(watches);
         self.bytes += object.len();
         self.pieces.push(object);
-        self.add(b"}\n");
+        self.add(FRAME_END.as_bytes());
     }
 
     /// The pieces, none where there is no line.
     pub(super) fn finish(mut self, watches: &Watches) -> Vec<Bytes> {
         self.cut(watches);
         self.pieces
-    }
-
-    fn begin(&mut self, kind: &str) {
-        self.add(b"{\"type\":\"");
-        self.add(kind.as_bytes());
-        self.add(b"\",\"object\":");
     }
 
     fn add(&mut self, text: &[u8]) {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use kindex_kube_api::request::{ListQuery, Query, Rendering};
 use kindex_kube_api::status::Status;
+use kindex_kube_api::watch::EventType;
 use kindex_serve::pages::PageSize;
 use kindex_serve::watches::Seat;
 use serde_json::{Value, json};
@@ -153,7 +154,7 @@ impl Watch {
             .map(|last| (last.key.namespace.clone(), last.key.name.clone()));
         for revision in &page.objects {
             if selected(&self.resource, &self.query, revision)? {
-                self.push_revision(lines, "ADDED", revision)?;
+                self.push_revision(lines, &EventType::Added, revision)?;
             }
         }
         self.learn(&page);
@@ -258,9 +259,11 @@ impl Watch {
             (None, _) => now,
         };
         match (revision.change, before, now) {
-            (Change::Added, _, true) | (Change::Modified, false, true) => self.push_revision(lines, "ADDED", revision),
-            (Change::Modified, true, true) => self.push_revision(lines, "MODIFIED", revision),
-            (Change::Deleted, true, _) => self.push_revision(lines, "DELETED", revision),
+            (Change::Added, _, true) | (Change::Modified, false, true) => {
+                self.push_revision(lines, &EventType::Added, revision)
+            }
+            (Change::Modified, true, true) => self.push_revision(lines, &EventType::Modified, revision),
+            (Change::Deleted, true, _) => self.push_revision(lines, &EventType::Deleted, revision),
             (Change::Modified, true, false) => self.push_departed(lines, revision),
             (Change::Added, _, false) | (Change::Modified, false, false) | (Change::Deleted, false, _) => Ok(()),
         }
@@ -272,22 +275,22 @@ impl Watch {
         let shown = shown(&self.resource, before).map_err(|error| store_failed(&error))?;
         let mut object = shown.value().map_err(|error| store_failed(&error))?.clone();
         object["metadata"]["resourceVersion"] = revision.rv.to_string().into();
-        self.push(lines, "DELETED", &Shown::Object(object))
+        self.push(lines, &EventType::Deleted, &Shown::Object(object))
     }
 
-    fn push_revision(&mut self, lines: &mut Lines, kind: &str, revision: &Revision) -> Result<(), Status> {
+    fn push_revision(&mut self, lines: &mut Lines, event: &EventType, revision: &Revision) -> Result<(), Status> {
         let resource = Arc::clone(&self.resource);
         let shown = shown(&resource, revision).map_err(|error| store_failed(&error))?;
-        self.push(lines, kind, &shown)
+        self.push(lines, event, &shown)
     }
 
-    fn push(&mut self, lines: &mut Lines, kind: &str, object: &Shown<'_>) -> Result<(), Status> {
+    fn push(&mut self, lines: &mut Lines, event: &EventType, object: &Shown<'_>) -> Result<(), Status> {
         let value = || object.value().map_err(|error| store_failed(&error));
         let text = match (self.rendering, object) {
             (Rendering::Json | Rendering::Yaml, Shown::Text(revision)) if revision.text.len() >= LARGE_BYTES => {
                 let watches = &self.api.watches;
                 let text = revision.told(|text| watches.counted(text));
-                lines.push_shared(kind, text, watches);
+                lines.push_shared(event, text, watches);
                 return Ok(());
             }
             (Rendering::Json | Rendering::Yaml, _) => object.text(),
@@ -301,7 +304,7 @@ impl Watch {
                 Bytes::from(table.to_string())
             }
         };
-        lines.push(kind, &text);
+        lines.push(event, &text);
         Ok(())
     }
 
@@ -320,7 +323,7 @@ impl Watch {
             bookmark["columnDefinitions"] = Value::Null;
             bookmark["rows"] = json!([]);
         }
-        lines.push("BOOKMARK", bookmark.to_string().as_bytes());
+        lines.push(&EventType::Bookmark, bookmark.to_string().as_bytes());
     }
 }
 
@@ -334,7 +337,7 @@ fn next_bookmark(now: Instant, ends_at: Instant) -> Instant {
 }
 
 fn push_status(lines: &mut Lines, status: &Status) {
-    lines.push("ERROR", status.to_json().as_bytes());
+    lines.push(&EventType::Error, status.to_json().as_bytes());
 }
 
 #[cfg(test)]

@@ -14,12 +14,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
+use kindex_kube_api::watch::{EventType, Frame};
 use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
 use kindex_serve::pages::PageSize;
 use kindex_serve::watches::{Seat, Watches};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use moved::Filter;
 use pump::Pump;
@@ -44,18 +43,10 @@ pub struct WatchOptions {
 /// One event.
 #[derive(Debug)]
 pub struct Event {
-    /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`.
-    pub r#type: String,
+    /// What happened.
+    pub r#type: EventType,
     /// JSON text, held once for all watches that tell it.
     pub object: Bytes,
-}
-
-/// An event as the cluster writes it.
-#[derive(Deserialize)]
-struct Line<'a> {
-    r#type: String,
-    #[serde(borrow)]
-    object: &'a RawValue,
 }
 
 impl Event {
@@ -65,7 +56,7 @@ impl Event {
     /// What is no event.
     pub(crate) fn read(line: Vec<u8>, watches: &Watches) -> io::Result<Self> {
         let line = watches.shared(Bytes::from(line));
-        let read: Line<'_> = serde_json::from_slice(&line)?;
+        let read: Frame<'_> = serde_json::from_slice(&line)?;
         Ok(Self {
             object: line.slice_ref(read.object.get().as_bytes()),
             r#type: read.r#type,

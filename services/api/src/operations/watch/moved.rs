@@ -9,6 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use kindex_kube_api::selector::{FieldSelector, LabelSelector, SelectorError};
+use kindex_kube_api::watch::EventType;
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::{Life, Stored};
@@ -108,7 +109,7 @@ pub(super) async fn version(
 ) -> Result<ResourceVersion, Refusal> {
     let call = Call::get(collection(kind, None), vec![("limit", "1".to_owned())]);
     let page = Page::read(&upstream.call(caller, call).await?)?;
-    let version = page.metadata.resource_version.parse();
+    let version = page.0.metadata.resource_version.parse();
     version
         .map(ResourceVersion)
         .map_err(|error| Refusal::unreachable(&error))
@@ -215,12 +216,12 @@ impl Filter {
         let is_there = moved.row.life == Life::Evicted && moved.successor.is_none();
         let r#type = match (was_seen, is_there && self.sees(&object)) {
             (false, false) => return Ok(None),
-            (false, true) => "ADDED",
-            (true, true) => "MODIFIED",
-            (true, false) => "DELETED",
+            (false, true) => EventType::Added,
+            (true, true) => EventType::Modified,
+            (true, false) => EventType::Deleted,
         };
         Ok(Some(Event {
-            r#type: r#type.to_owned(),
+            r#type,
             object: Bytes::from(stored::shown(&moved.row)),
         }))
     }
@@ -273,7 +274,7 @@ mod tests {
         }
     }
 
-    fn told(selector: &str, moved: &Move) -> Option<String> {
+    fn told(selector: &str, moved: &Move) -> Option<EventType> {
         let which = ListOptions {
             labels: selector.to_owned(),
             ..ListOptions::default()
@@ -305,19 +306,19 @@ mod tests {
     fn of_three_changes_of_labels_between_two_looks_each_may_be_what_a_watch_saw() {
         let changed = moved(&["x", "y", "z"], "w", Life::Evicted);
         for (selector, expected) in [
-            ("team=x", Some("DELETED")),
-            ("team=y", Some("DELETED")),
-            ("team=z", Some("DELETED")),
-            ("team=w", Some("ADDED")),
-            ("team in (y, w)", Some("MODIFIED")),
-            ("team", Some("MODIFIED")),
+            ("team=x", Some(EventType::Deleted)),
+            ("team=y", Some(EventType::Deleted)),
+            ("team=z", Some(EventType::Deleted)),
+            ("team=w", Some(EventType::Added)),
+            ("team in (y, w)", Some(EventType::Modified)),
+            ("team", Some(EventType::Modified)),
             ("team=v", None),
         ] {
-            assert_eq!(told(selector, &changed).as_deref(), expected, "{selector}");
+            assert_eq!(told(selector, &changed), expected, "{selector}");
         }
         let deleted = moved(&["x", "y", "z"], "z", Life::Deleted);
-        for (selector, expected) in [("team=y", Some("DELETED")), ("team=w", None)] {
-            assert_eq!(told(selector, &deleted).as_deref(), expected, "{selector}");
+        for (selector, expected) in [("team=y", Some(EventType::Deleted)), ("team=w", None)] {
+            assert_eq!(told(selector, &deleted), expected, "{selector}");
         }
     }
 }

@@ -90,13 +90,14 @@ mod tests {
     use std::time::Instant;
 
     use bytes::Bytes;
+    use kindex_kube_api::watch::EventType;
     use kindex_serve::watches::WatchLimits;
 
     use super::*;
 
     fn event() -> Event {
         Event {
-            r#type: "ADDED".to_owned(),
+            r#type: EventType::Added,
             object: Bytes::from_static(b"{}"),
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use kindex_kube_api::watch::EventType;
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
@@ -24,9 +25,6 @@ use super::{Event, WatchOptions};
 /// What says that the state is complete.
 /// <https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists>
 const COMPLETE: &str = "k8s.io/initial-events-end";
-
-/// The event that tells how far a watch has come.
-const BOOKMARK: &str = "BOOKMARK";
 
 /// What is asked for, and by whom.
 pub(super) struct Stream {
@@ -120,7 +118,7 @@ impl Stream {
             metadata["annotations"] = json!({COMPLETE: "true"});
         }
         let object = json!({"kind": self.kind.name, "apiVersion": self.kind.api_version(), "metadata": metadata});
-        Ok(event(BOOKMARK, object.to_string()))
+        Ok(event(EventType::Bookmark, object.to_string()))
     }
 }
 
@@ -138,9 +136,9 @@ pub(super) async fn hand_on(outlet: Outlet, mut events: Upstream) -> Result<(), 
     }
 }
 
-fn event(r#type: &str, object: impl Into<Bytes>) -> Event {
+fn event(r#type: EventType, object: impl Into<Bytes>) -> Event {
     Event {
-        r#type: r#type.to_owned(),
+        r#type,
         object: object.into(),
     }
 }
@@ -172,12 +170,12 @@ impl Told {
     }
 
     /// Whether an event of the cluster comes after what SQL told of its object.
-    fn is_late(&mut self, event: &str, head: &HeadMetadata) -> bool {
+    fn is_late(&mut self, event: &EventType, head: &HeadMetadata) -> bool {
         let Ok(version) = head.resource_version.parse().map(ResourceVersion) else {
             return false;
         };
         // After a bookmark nothing comes of its own version.
-        if version > self.last || (event == BOOKMARK && version == self.last) {
+        if version > self.last || (*event == EventType::Bookmark && version == self.last) {
             self.until = HashMap::new();
         }
         let until = self.until.get(&Uid::from(head.uid.as_str()));
@@ -201,7 +199,7 @@ impl Pump {
         let mut page = first;
         loop {
             for item in page.items {
-                outlet.send(event("ADDED", item)).await?;
+                outlet.send(event(EventType::Added, item)).await?;
             }
             if page.continue_token.is_empty() {
                 break;
@@ -272,7 +270,7 @@ impl Pump {
 
     async fn pass_on(&mut self, outlet: &Outlet, event: Event) -> Result<(), End> {
         let head = Head::read(&event.object).metadata;
-        let is_wanted = event.r#type != BOOKMARK || self.stream.options.bookmarks;
+        let is_wanted = event.r#type != EventType::Bookmark || self.stream.options.bookmarks;
         let is_late = self.told.is_late(&event.r#type, &head);
         if is_wanted
             && !is_late
@@ -289,8 +287,8 @@ impl Pump {
     /// What is told of an event of the cluster. Nothing where it shows an object on its way out that SQL keeps and the
     /// watch sees still, unless SQL has it in just this state: then it changed on the way, and is as SQL has it.
     async fn beside_sql(&self, told: Event, head: &HeadMetadata) -> io::Result<Option<Event>> {
-        let is_deletion = told.r#type == "DELETED";
-        if !is_deletion && (told.r#type != "MODIFIED" || head.deletion_timestamp.is_none()) {
+        let is_deletion = told.r#type == EventType::Deleted;
+        if !is_deletion && (told.r#type != EventType::Modified || head.deletion_timestamp.is_none()) {
             return Ok(Some(told));
         }
         let Stream {
@@ -321,13 +319,13 @@ impl Pump {
             return Ok((!is_seen).then_some(told));
         }
         let is_this = is_this(row.object.metadata.resource_version);
-        Ok(is_this.then(|| event("MODIFIED", stored::shown(&row))))
+        Ok(is_this.then(|| event(EventType::Modified, stored::shown(&row))))
     }
 }
 
 /// Tells why the watch ends, as Kubernetes does once events were told.
 async fn refused(outlet: &Outlet, refusal: &Refusal) -> Result<(), End> {
-    outlet.send(event("ERROR", refusal.status().to_string())).await
+    outlet.send(event(EventType::Error, refusal.status().to_string())).await
 }
 
 #[cfg(test)]
@@ -342,16 +340,16 @@ mod tests {
             ..HeadMetadata::default()
         };
         for (first, is_late) in [
-            (("MODIFIED", 6), true),
-            (("MODIFIED", 7), true),
-            (("BOOKMARK", 6), true),
-            (("BOOKMARK", 7), false),
-            (("MODIFIED", 8), false),
+            ((EventType::Modified, 6), true),
+            ((EventType::Modified, 7), true),
+            ((EventType::Bookmark, 6), true),
+            ((EventType::Bookmark, 7), false),
+            ((EventType::Modified, 8), false),
         ] {
             let mut told = Told::default();
             told.add(&Uid::from("u"), ResourceVersion(7));
-            told.is_late(first.0, &head(first.1));
-            assert_eq!(told.is_late("MODIFIED", &head(7)), is_late, "{first:?}");
+            told.is_late(&first.0, &head(first.1));
+            assert_eq!(told.is_late(&EventType::Modified, &head(7)), is_late, "{first:?}");
             assert_eq!(told.until.is_empty(), !is_late, "{first:?}");
         }
     }
@@ -372,7 +370,11 @@ mod tests {
             ("gone", 7, true),
             ("other", 1, false),
         ] {
-            assert_eq!(told.is_late("DELETED", &head(uid, version)), is_late, "{uid} {version}");
+            assert_eq!(
+                told.is_late(&EventType::Deleted, &head(uid, version)),
+                is_late,
+                "{uid} {version}"
+            );
         }
     }
 }
