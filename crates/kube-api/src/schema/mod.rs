@@ -34,7 +34,7 @@ mod compile;
 pub use defaults::{TooLarge, apply_defaults};
 pub use go_text::{number as number_text, quote};
 pub use metadata::coerce_metadata;
-pub use problem::FieldError;
+pub use problem::{FieldError, FieldReason};
 pub use prune::prune;
 pub use structural::{Additional, ListType, Structural, Type};
 pub use validate::validate_update;

@@ -9,7 +9,7 @@ use super::go_text;
 
 /// The machine-readable class of a [`FieldError`]: the `reason` of a cause inside a Status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum FieldReason {
     /// A value that must be there is not.
     Required,
     /// Two entries that must differ are equal.
@@ -28,7 +28,7 @@ pub enum Reason {
     TooMany,
 }
 
-impl Reason {
+impl FieldReason {
     /// The word on the wire, `FieldValueInvalid`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ pub struct FieldError {
     /// The path from the root of the object: `spec.list[0].name`. `<nil>` where the API server names none.
     pub field: String,
     /// The class of the problem.
-    pub reason: Reason,
+    pub reason: FieldReason,
     /// The text after the path: `Invalid value: "x": must be …`.
     pub message: String,
 }
@@ -63,17 +63,17 @@ impl fmt::Display for FieldError {
 
 impl FieldError {
     pub(super) fn required(field: impl Into<String>, detail: &str) -> Self {
-        Self::new(field, Reason::Required, "Required value", detail)
+        Self::new(field, FieldReason::Required, "Required value", detail)
     }
 
     pub(super) fn forbidden(field: impl Into<String>, detail: &str) -> Self {
-        Self::new(field, Reason::Forbidden, "Forbidden", detail)
+        Self::new(field, FieldReason::Forbidden, "Forbidden", detail)
     }
 
     pub(super) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
         Self::new(
             field,
-            Reason::Invalid,
+            FieldReason::Invalid,
             &format!("Invalid value: {}", go_text::bad_value(value)),
             detail,
         )
@@ -83,7 +83,7 @@ impl FieldError {
     pub(super) fn type_invalid(field: impl Into<String>, found: &str, detail: &str) -> Self {
         Self::new(
             field,
-            Reason::TypeInvalid,
+            FieldReason::TypeInvalid,
             &format!("Invalid value: {}", go_text::quote(found)),
             detail,
         )
@@ -92,7 +92,7 @@ impl FieldError {
     pub(super) fn duplicate(field: impl Into<String>, value: &Value) -> Self {
         Self::new(
             field,
-            Reason::Duplicate,
+            FieldReason::Duplicate,
             &format!("Duplicate value: {}", go_text::bad_value(value)),
             "",
         )
@@ -110,7 +110,7 @@ impl FieldError {
         let what = format!("Unsupported value: {}", go_text::bad_value(value));
         Self::new(
             field,
-            Reason::NotSupported,
+            FieldReason::NotSupported,
             &what,
             &format!("supported values: {}", supported.join(", ")),
         )
@@ -119,7 +119,7 @@ impl FieldError {
     pub(super) fn too_long(field: impl Into<String>, limit: u64) -> Self {
         Self::new(
             field,
-            Reason::TooLong,
+            FieldReason::TooLong,
             "Too long",
             &format!(
                 "may not be more than {limit} {}",
@@ -131,7 +131,7 @@ impl FieldError {
     pub(super) fn too_many(field: impl Into<String>, count: usize, limit: u64) -> Self {
         Self::new(
             field,
-            Reason::TooMany,
+            FieldReason::TooMany,
             &format!("Too many: {count}"),
             &format!(
                 "must have at most {limit} {}",
@@ -140,7 +140,7 @@ impl FieldError {
         )
     }
 
-    fn new(field: impl Into<String>, reason: Reason, what: &str, detail: &str) -> Self {
+    fn new(field: impl Into<String>, reason: FieldReason, what: &str, detail: &str) -> Self {
         let message = if detail.is_empty() {
             what.to_owned()
         } else {

@@ -1,14 +1,19 @@
 //! The answer of an API server that refuses: `metav1.Status` with its code, reason and wording. All texts that a
 //! client may match on are made here, through named constructors; refuses to know what led to them.
 
+mod reason;
+
 mod refusals;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+pub use crate::schema::FieldReason;
+pub use reason::Reason;
 pub use refusals::FieldProblem;
 
 /// One of several reasons inside a Status.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Cause {
     /// The machine's reason, `FieldValueInvalid`; empty where there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -21,9 +26,20 @@ pub struct Cause {
     pub field: String,
 }
 
+impl Cause {
+    /// A field with a value that is wrong.
+    pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            reason: FieldReason::Invalid.as_str().to_owned(),
+            message: message.into(),
+            field: field.into(),
+        }
+    }
+}
+
 /// What a Status is about.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Details {
     /// The object.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -54,6 +70,18 @@ pub struct Named<'a> {
     pub plural: &'a str,
 }
 
+impl Named<'_> {
+    /// What a Status says of an object of this name; empty for all of them.
+    pub fn details(self, name: &str) -> Details {
+        Details {
+            name: name.to_owned(),
+            group: self.group.to_owned(),
+            kind: self.plural.to_owned(),
+            ..Details::default()
+        }
+    }
+}
+
 impl std::fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.group {
@@ -75,8 +103,8 @@ pub struct Status {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The machine's reason, `NotFound`; empty in an answer of success.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub reason: &'static str,
+    #[serde(skip_serializing_if = "Reason::is_empty")]
+    pub reason: Reason,
     /// What it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
@@ -96,34 +124,31 @@ fn is_zero(code: &u16) -> bool {
 }
 
 impl Status {
-    /// A refusal.
-    fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    /// A refusal, with the code of its reason.
+    pub fn failure(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             kind: "Status",
             api_version: "v1",
             metadata: Empty {},
             status: "Failure",
             message: message.into(),
+            code: reason.code(),
             reason,
             details: None,
-            code,
             is_plain: false,
         }
     }
 
-    /// The answer to a deletion that is complete.
+    /// The answer to a deletion that is complete, of one object or, without a name, of all that were meant.
     pub fn deleted(resource: Named<'_>, name: &str, uid: &str) -> Self {
         let details = Details {
-            name: name.to_owned(),
-            group: resource.group.to_owned(),
-            kind: resource.plural.to_owned(),
             uid: uid.to_owned(),
-            ..Details::default()
+            ..resource.details(name)
         };
         Self {
             status: "Success",
-            reason: "",
-            ..Self::failure(0, "", "")
+            code: 0,
+            ..Self::failure(Reason::Unknown, "")
         }
         .with(details)
     }

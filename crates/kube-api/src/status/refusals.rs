@@ -1,17 +1,8 @@
 //! The refusals of an API server, one constructor each, with its words.
 
-use super::{Cause, Details, Named, Status};
-use crate::schema::FieldError;
+use super::{Cause, Details, Named, Reason, Status};
+use crate::schema::{FieldError, FieldReason};
 use crate::size::OBJECT_BYTES_MAX;
-
-fn about(resource: Named<'_>, name: &str) -> Details {
-    Details {
-        name: name.to_owned(),
-        group: resource.group.to_owned(),
-        kind: resource.plural.to_owned(),
-        ..Details::default()
-    }
-}
 
 /// What is wrong with one field of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +10,7 @@ pub struct FieldProblem {
     /// The field's path, `spec.size`.
     pub field: String,
     /// The machine's reason, `FieldValueInvalid`.
-    pub reason: &'static str,
+    pub reason: FieldReason,
     /// The text after the path, `Invalid value: "x": must be an integer`.
     pub message: String,
 }
@@ -28,7 +19,7 @@ impl From<FieldError> for FieldProblem {
     fn from(error: FieldError) -> Self {
         Self {
             field: error.field,
-            reason: error.reason.as_str(),
+            reason: error.reason,
             message: error.message,
         }
     }
@@ -40,7 +31,7 @@ impl FieldProblem {
         let message = format!("Invalid value: {value:?}: {detail}");
         Self {
             field: field.into(),
-            reason: "FieldValueInvalid",
+            reason: FieldReason::Invalid,
             message,
         }
     }
@@ -49,7 +40,7 @@ impl FieldProblem {
     pub fn invalid_number(field: impl Into<String>, shown: &str, detail: &str) -> Self {
         Self {
             field: field.into(),
-            reason: "FieldValueInvalid",
+            reason: FieldReason::Invalid,
             message: format!("Invalid value: {shown}: {detail}"),
         }
     }
@@ -59,7 +50,7 @@ impl FieldProblem {
         let message = format!("Too long: may not be more than {limit_bytes} bytes");
         Self {
             field: field.into(),
-            reason: "FieldValueTooLong",
+            reason: FieldReason::TooLong,
             message,
         }
     }
@@ -73,7 +64,7 @@ impl FieldProblem {
         };
         Self {
             field: field.into(),
-            reason: "FieldValueRequired",
+            reason: FieldReason::Required,
             message,
         }
     }
@@ -82,7 +73,7 @@ impl FieldProblem {
     pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
         Self {
             field: field.into(),
-            reason: "FieldValueForbidden",
+            reason: FieldReason::Forbidden,
             message: format!("Forbidden: {detail}"),
         }
     }
@@ -91,7 +82,7 @@ impl FieldProblem {
     pub fn duplicate(field: impl Into<String>, value: &str) -> Self {
         Self {
             field: field.into(),
-            reason: "FieldValueDuplicate",
+            reason: FieldReason::Duplicate,
             message: format!("Duplicate value: {value:?}"),
         }
     }
@@ -100,7 +91,7 @@ impl FieldProblem {
     pub fn too_many(field: impl Into<String>, count: usize, most: usize) -> Self {
         Self {
             field: field.into(),
-            reason: "FieldValueTooMany",
+            reason: FieldReason::TooMany,
             message: format!("Too many: {count}: must have at most {most} items"),
         }
     }
@@ -111,7 +102,7 @@ impl FieldProblem {
         let message = format!("Unsupported value: {value:?}: supported values: {}", allowed.join(", "));
         Self {
             field: field.into(),
-            reason: "FieldValueNotSupported",
+            reason: FieldReason::NotSupported,
             message,
         }
     }
@@ -120,44 +111,43 @@ impl FieldProblem {
 impl Status {
     /// 404: the object is not there.
     pub fn not_found(resource: Named<'_>, name: &str) -> Self {
-        Self::failure(404, "NotFound", format!("{resource} \"{name}\" not found")).with(about(resource, name))
+        Self::failure(Reason::NotFound, format!("{resource} \"{name}\" not found")).with(resource.details(name))
     }
 
     /// 404: nothing is served at this path.
     pub fn unknown_path() -> Self {
-        Self::failure(404, "NotFound", "the server could not find the requested resource").with(Details::default())
+        Self::failure(Reason::NotFound, "the server could not find the requested resource").with(Details::default())
     }
 
     /// 404: nothing is mounted at this path, not even a group that could say so.
     pub fn page_not_found() -> Self {
         Self {
             is_plain: true,
-            ..Self::failure(404, "NotFound", "404 page not found")
+            ..Self::failure(Reason::NotFound, "404 page not found")
         }
     }
 
     /// 405: a custom resource does not have this verb.
     pub fn verb_not_supported(resource: Named<'_>, verb: &str) -> Self {
         let why = format!("{verb} is not supported on resources of kind \"{resource}\"");
-        Self::failure(405, "MethodNotAllowed", why).with(about(resource, ""))
+        Self::failure(Reason::MethodNotAllowed, why).with(resource.details(""))
     }
 
     /// 401.
     pub fn unauthorized() -> Self {
-        Self::failure(401, "Unauthorized", "Unauthorized")
+        Self::failure(Reason::Unauthorized, "Unauthorized")
     }
 
     /// 403: a page of a browser may have sent it.
     pub fn from_a_page(sign: impl std::fmt::Display) -> Self {
         let message = format!("this server answers programs and no pages of a browser, and of the request: {sign}");
-        Self::failure(403, "Forbidden", message).with(Details::default())
+        Self::failure(Reason::Forbidden, message).with(Details::default())
     }
 
     /// 405.
     pub fn method_not_allowed() -> Self {
         Self::failure(
-            405,
-            "MethodNotAllowed",
+            Reason::MethodNotAllowed,
             "the server does not allow this method on the requested resource",
         )
         .with(Details::default())
@@ -166,26 +156,25 @@ impl Status {
     /// 405: the definition of the resource is being deleted.
     pub fn definition_terminating(resource: Named<'_>) -> Self {
         Self::failure(
-            405,
-            "MethodNotAllowed",
+            Reason::MethodNotAllowed,
             "create not allowed while custom resource definition is terminating",
         )
-        .with(about(resource, ""))
+        .with(resource.details(""))
     }
 
     /// 409: an object of that name is there.
     pub fn already_exists(resource: Named<'_>, name: &str) -> Self {
-        Self::failure(409, "AlreadyExists", format!("{resource} \"{name}\" already exists")).with(about(resource, name))
+        Self::failure(Reason::AlreadyExists, format!("{resource} \"{name}\" already exists"))
+            .with(resource.details(name))
     }
 
     /// 409: `why` the operation cannot be done on what is there.
     pub fn conflict(resource: Named<'_>, name: &str, why: &str) -> Self {
         Self::failure(
-            409,
-            "Conflict",
+            Reason::Conflict,
             format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"),
         )
-        .with(about(resource, name))
+        .with(resource.details(name))
     }
 
     /// 409: the caller's resource version is not the current one.
@@ -196,7 +185,7 @@ impl Status {
 
     /// 409: server-side apply met fields of other managers.
     pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
-        Self::failure(409, "Conflict", message).with(Details {
+        Self::failure(Reason::Conflict, message).with(Details {
             causes,
             ..Details::default()
         })
@@ -204,8 +193,8 @@ impl Status {
 
     /// 403.
     pub fn forbidden(resource: Named<'_>, name: &str, why: &str) -> Self {
-        Self::failure(403, "Forbidden", format!("{resource} \"{name}\" is forbidden: {why}"))
-            .with(about(resource, name))
+        Self::failure(Reason::Forbidden, format!("{resource} \"{name}\" is forbidden: {why}"))
+            .with(resource.details(name))
     }
 
     /// 403: the namespace is being deleted.
@@ -240,12 +229,12 @@ impl Status {
         let causes = problems
             .iter()
             .map(|problem| Cause {
-                reason: problem.reason.to_owned(),
+                reason: problem.reason.as_str().to_owned(),
                 message: problem.message.clone(),
                 field: problem.field.clone(),
             })
             .collect();
-        Self::failure(422, "Invalid", format!("{qualified} \"{name}\" is invalid: {list}")).with(Details {
+        Self::failure(Reason::Invalid, format!("{qualified} \"{name}\" is invalid: {list}")).with(Details {
             name: name.to_owned(),
             group: group.to_owned(),
             kind: kind.to_owned(),
@@ -262,8 +251,7 @@ impl Status {
             field: "patch".to_owned(),
         };
         Self::failure(
-            422,
-            "Invalid",
+            Reason::Invalid,
             "the server rejected our request due to an error in our request",
         )
         .with(Details {
@@ -274,14 +262,13 @@ impl Status {
 
     /// 400.
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self::failure(400, "BadRequest", message)
+        Self::failure(Reason::BadRequest, message)
     }
 
     /// 406.
     pub fn not_acceptable(accepted: &str) -> Self {
         Self::failure(
-            406,
-            "NotAcceptable",
+            Reason::NotAcceptable,
             format!("only the following media types are accepted: {accepted}"),
         )
     }
@@ -293,7 +280,10 @@ impl Status {
 
     /// 413: what the body asks for is more than is done.
     pub fn too_much(why: impl std::fmt::Display) -> Self {
-        Self::failure(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
+        Self::failure(
+            Reason::RequestEntityTooLarge,
+            format!("Request entity too large: {why}"),
+        )
     }
 
     /// 413: an object would be larger than one may be.
@@ -304,20 +294,19 @@ impl Status {
     /// 415.
     pub fn unsupported_media_type(accepted: &str) -> Self {
         Self::failure(
-            415,
-            "UnsupportedMediaType",
+            Reason::UnsupportedMediaType,
             format!("the body of the request was in an unknown format - accepted media types include: {accepted}"),
         )
     }
 
     /// 408: the request comes too slowly.
     pub fn too_slow(message: impl Into<String>) -> Self {
-        Self::failure(408, "Timeout", message)
+        Self::failure(Reason::Timeout, message)
     }
 
     /// 429: the server does as much as it may.
     pub fn too_many_requests(message: impl Into<String>) -> Self {
-        Self::failure(429, "TooManyRequests", message).with(Details {
+        Self::failure(Reason::TooManyRequests, message).with(Details {
             retry_after_seconds: Some(1),
             ..Details::default()
         })
@@ -325,14 +314,13 @@ impl Status {
 
     /// 410: a watch or a list from before the history begins.
     pub fn expired(rv: u64, floor: u64) -> Self {
-        Self::failure(410, "Expired", format!("too old resource version: {rv} ({floor})"))
+        Self::failure(Reason::Expired, format!("too old resource version: {rv} ({floor})"))
     }
 
     /// 410: a continue token from before the history begins.
     pub fn continue_expired() -> Self {
         Self::failure(
-            410,
-            "Expired",
+            Reason::Expired,
             "The provided continue parameter is too old to display a consistent list result. You can start a new list \
              without the continue parameter.",
         )
@@ -345,11 +333,11 @@ impl Status {
             message: "Too large resource version".to_owned(),
             field: String::new(),
         };
-        Self::failure(
-            504,
-            "Timeout",
-            format!("Too large resource version: {rv}, current: {current}"),
-        )
+        let message = format!("Too large resource version: {rv}, current: {current}");
+        Self {
+            code: 504,
+            ..Self::failure(Reason::Timeout, message)
+        }
         .with(Details {
             causes: vec![cause],
             retry_after_seconds: Some(1),
@@ -365,7 +353,7 @@ impl Status {
             message: message.clone(),
             field: String::new(),
         };
-        Self::failure(500, "InternalError", format!("Internal error occurred: {message}")).with(Details {
+        Self::failure(Reason::InternalError, format!("Internal error occurred: {message}")).with(Details {
             causes: vec![cause],
             ..Details::default()
         })
@@ -373,11 +361,11 @@ impl Status {
 
     /// 500, for the few errors that the API server passes on without a reason.
     pub fn unexplained(message: impl Into<String>) -> Self {
-        Self::failure(500, "", message)
+        Self::failure(Reason::Unknown, message)
     }
 
     /// 503: the server is stopping.
     pub fn unavailable(what: &str) -> Self {
-        Self::failure(503, "ServiceUnavailable", what)
+        Self::failure(Reason::ServiceUnavailable, what)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use kindex_kube_api::status::{Cause, Details};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -18,19 +18,23 @@ const VIOLATION_MAX_BYTES: usize = 256;
 pub(super) fn of(refusal: &Refusal, domain: &str) -> Status {
     let mut details = ErrorDetails::new();
     let mut about: HashMap<String, String> = HashMap::from([("code".to_owned(), refusal.code.to_string())]);
-    for field in ["name", "group", "kind"] {
-        if let Some(text) = refusal.details[field].as_str().filter(|text| !text.is_empty()) {
-            about.insert(field.to_owned(), text.to_owned());
+    let of_status = refusal.details.as_deref().cloned().unwrap_or_default();
+    for (field, text) in [
+        ("name", of_status.name),
+        ("group", of_status.group),
+        ("kind", of_status.kind),
+    ] {
+        if !text.is_empty() {
+            about.insert(field.to_owned(), text);
         }
     }
     details.set_error_info(refusal.reason.as_str(), domain, about);
-    let causes = refusal.details["causes"].as_array().into_iter().flatten();
-    for cause in causes.take(VIOLATIONS_MAX) {
-        let text = |field: &str| shortened(cause[field].as_str().unwrap_or_default(), VIOLATION_MAX_BYTES);
-        details.add_bad_request_violation(text("field"), text("message"));
+    for cause in of_status.causes.iter().take(VIOLATIONS_MAX) {
+        let text = |text: &str| shortened(text, VIOLATION_MAX_BYTES);
+        details.add_bad_request_violation(text(&cause.field), text(&cause.message));
     }
-    if let Some(seconds) = refusal.details["retryAfterSeconds"].as_u64() {
-        details.set_retry_info(Some(Duration::from_secs(seconds)));
+    if let Some(seconds) = of_status.retry_after_seconds {
+        details.set_retry_info(Some(Duration::from_secs(seconds.into())));
     }
     let message = shortened(&refusal.message, MESSAGE_MAX_BYTES);
     Status::with_error_details(code(refusal), message, details)
@@ -85,11 +89,12 @@ pub(super) fn invalid(violations: &[Violation]) -> Refusal {
         });
     let causes = violations
         .iter()
-        .map(|Violation { field, message }| json!({"reason": "FieldValueInvalid", "field": field, "message": message}));
-    Refusal {
-        details: json!({"causes": causes.collect::<Value>()}),
-        ..Refusal::new(Reason::BadRequest, said.collect::<Vec<_>>().join("; "))
-    }
+        .map(|Violation { field, message }| Cause::invalid(field, message));
+    let details = Details {
+        causes: causes.collect(),
+        ..Details::default()
+    };
+    Refusal::new(Reason::BadRequest, said.collect::<Vec<_>>().join("; ")).with(details)
 }
 
 /// At most so many bytes of a text.

@@ -4,9 +4,9 @@
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Method;
+use kindex_kube_api::status::Status;
 use kindex_model::kind::{Kind, Scope};
 use kindex_store::DeleteCollection;
-use serde_json::json;
 
 use super::cluster::Call;
 use super::list::{self, Page};
@@ -66,9 +66,7 @@ impl Operations {
                 break;
             }
         }
-        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
-            "details": {"group": kind.group, "kind": kind.plural}});
-        Ok(Answer::found(status.to_string()))
+        Ok(Answer::found(Status::deleted(refusal::named(kind), "", "").to_json()))
     }
 
     async fn clear_cluster(

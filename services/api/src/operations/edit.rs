@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::patch::{self, OBJECT_BYTES_MAX, PatchRefusal, PatchType};
+use kindex_kube_api::status::{Cause, Details};
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 use serde_json::{Map, Value, json};
@@ -249,15 +250,13 @@ fn check_shape(kind: &Kind, old: &str, new: &str) -> Result<(), Refusal> {
     let Some(problem) = problems.into_iter().find(|problem| !known.contains(problem)) else {
         return Ok(());
     };
-    Err(Refusal {
-        details: json!({"group": kind.group, "kind": kind.name, "causes": [
-            {"reason": "FieldValueInvalid", "field": problem.path, "message": problem.message},
-        ]}),
-        ..Refusal::new(
-            Reason::Invalid,
-            format!("{} is invalid: {}: {}", kind.name, problem.path, problem.message),
-        )
-    })
+    let message = format!("{} is invalid: {}: {}", kind.name, problem.path, problem.message);
+    Err(Refusal::new(Reason::Invalid, message).with(Details {
+        group: kind.group.to_owned(),
+        kind: kind.name.to_owned(),
+        causes: vec![Cause::invalid(problem.path, problem.message)],
+        ..Details::default()
+    }))
 }
 
 #[cfg(test)]

@@ -1,82 +1,20 @@
 //! Why something was not done, as Kubernetes says it: code, reason, message and details. Maps to a `metav1.Status`,
 //! and to any other protocol that has a word for each reason.
 
+use kindex_kube_api::status::{Details, Named, Reason, Status};
+use kindex_model::kind::Kind;
 use kindex_store::{DirectError, StoreError};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Place;
 
-/// The machine's word for a refusal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the words are Kubernetes' own")]
-pub enum Reason {
-    BadRequest,
-    Unauthorized,
-    Forbidden,
-    Timeout,
-    NotFound,
-    MethodNotAllowed,
-    NotAcceptable,
-    AlreadyExists,
-    Conflict,
-    Expired,
-    RequestEntityTooLarge,
-    UnsupportedMediaType,
-    TooManyRequests,
-    Invalid,
-    InternalError,
-    ServiceUnavailable,
-    /// What the cluster said.
-    Other(String),
-}
-
-impl Reason {
-    /// As Kubernetes writes it.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::BadRequest => "BadRequest",
-            Self::Unauthorized => "Unauthorized",
-            Self::Forbidden => "Forbidden",
-            Self::Timeout => "Timeout",
-            Self::NotFound => "NotFound",
-            Self::MethodNotAllowed => "MethodNotAllowed",
-            Self::NotAcceptable => "NotAcceptable",
-            Self::AlreadyExists => "AlreadyExists",
-            Self::Conflict => "Conflict",
-            Self::Expired => "Expired",
-            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
-            Self::UnsupportedMediaType => "UnsupportedMediaType",
-            Self::TooManyRequests => "TooManyRequests",
-            Self::Invalid => "Invalid",
-            Self::InternalError => "InternalError",
-            Self::ServiceUnavailable => "ServiceUnavailable",
-            Self::Other(reason) => reason,
-        }
-    }
-
-    fn code(&self) -> u16 {
-        match self {
-            Self::BadRequest => 400,
-            Self::Unauthorized => 401,
-            Self::Forbidden => 403,
-            Self::Timeout => 408,
-            Self::NotFound => 404,
-            Self::MethodNotAllowed => 405,
-            Self::NotAcceptable => 406,
-            Self::AlreadyExists | Self::Conflict => 409,
-            Self::Expired => 410,
-            Self::RequestEntityTooLarge => 413,
-            Self::UnsupportedMediaType => 415,
-            Self::TooManyRequests => 429,
-            Self::Invalid => 422,
-            Self::InternalError | Self::Other(_) => 500,
-            Self::ServiceUnavailable => 503,
-        }
+/// The resource of a kind.
+pub(super) fn named(kind: &Kind) -> Named<'static> {
+    Named {
+        group: kind.group,
+        plural: kind.plural,
     }
 }
-
-/// What a refusal is about: the `details` of a Status.
-pub type Details = Value;
 
 /// Why something was not done.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -88,8 +26,8 @@ pub struct Refusal {
     pub reason: Reason,
     /// For people.
     pub message: String,
-    /// What it is about; null where that is all.
-    pub details: Details,
+    /// What it is about.
+    pub details: Option<Box<Details>>,
 }
 
 impl Refusal {
@@ -99,7 +37,7 @@ impl Refusal {
             code: reason.code(),
             reason,
             message: message.into(),
-            details: Value::Null,
+            details: None,
         }
     }
 
@@ -110,21 +48,23 @@ impl Refusal {
 
     /// With a word of when to ask again.
     pub(crate) fn try_again(reason: Reason, message: impl Into<String>) -> Self {
-        Self {
-            details: json!({"retryAfterSeconds": 1}),
-            ..Self::new(reason, message)
-        }
+        Self::new(reason, message).with(Details {
+            retry_after_seconds: Some(1),
+            ..Details::default()
+        })
     }
 
     fn about(place: &Place<'_>, reason: Reason, said: impl FnOnce(&str) -> String) -> Self {
         let Place { kind, name, .. } = place;
-        let resource = match kind.group {
-            "" => kind.plural.to_owned(),
-            group => format!("{}.{group}", kind.plural),
-        };
+        let resource = named(kind);
+        Self::new(reason, said(&format!("{resource} \"{name}\""))).with(resource.details(name))
+    }
+
+    /// The same, with what it is about.
+    pub(crate) fn with(self, details: Details) -> Self {
         Self {
-            details: json!({"name": name, "group": kind.group, "kind": kind.plural}),
-            ..Self::new(reason, said(&format!("{resource} \"{name}\"")))
+            details: Some(Box::new(details)),
+            ..self
         }
     }
 
@@ -157,23 +97,24 @@ impl Refusal {
 
     /// What the cluster said instead of an answer.
     pub(crate) fn from_status(code: u16, body: &[u8]) -> Self {
-        let status: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let mut status: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
         let text = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
+        let reason = Reason::Other(text("reason"));
         let message = match text("message") {
             said if !said.is_empty() => said,
             _ => String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned(),
         };
         Self {
             code,
-            reason: Reason::Other(text("reason")),
+            reason,
             message,
-            details: status["details"].clone(),
+            details: serde_json::from_value(status["details"].take()).unwrap_or_default(),
         }
     }
 
     /// Whether the cluster serves the resource and has no such object, and not that it knows no such path.
     pub(super) fn is_of_absent_object(&self) -> bool {
-        self.code == 404 && self.details["name"].as_str().is_some_and(|name| !name.is_empty())
+        self.code == 404 && self.details.as_ref().is_some_and(|details| !details.name.is_empty())
     }
 
     /// The cluster does not answer.
@@ -183,19 +124,10 @@ impl Refusal {
     }
 
     /// The `metav1.Status` of it.
-    pub fn status(&self) -> Value {
-        let mut status = json!({
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Failure",
-            "message": self.message,
-            "reason": self.reason.as_str(),
-            "code": self.code,
-        });
-        if !self.details.is_null() {
-            status["details"] = self.details.clone();
-        }
+    pub fn status(&self) -> Status {
+        let mut status = Status::failure(self.reason.clone(), self.message.as_str());
+        status.code = self.code;
+        status.details.clone_from(&self.details);
         status
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::cluster::{Call, Upstream};
-use super::{Caller, Impersonation, Part, Place, Reason, Refusal, RightsOf, User};
+use super::{Caller, Impersonation, Part, Place, Reason, Refusal, RightsOf, User, refusal};
 
 /// How long the cluster's word counts.
 const WORD_COUNTS: Duration = Duration::from_secs(10);
@@ -346,17 +346,11 @@ fn forbidden(user: &User, wanted: &Wanted<'_>, why: &str) -> Refusal {
     } else {
         format!("{}.{} {name:?}", kind.plural, kind.group)
     };
-    Refusal {
-        details: json!({"name": name, "group": kind.group, "kind": kind.plural}),
-        ..Refusal::new(
-            Reason::Forbidden,
-            format!(
-                "{qualified} is forbidden: User {:?} cannot {verb} resource {resource:?} in API group {:?} \
-                 {scope}{because}",
-                user.username, kind.group
-            ),
-        )
-    }
+    let message = format!(
+        "{qualified} is forbidden: User {:?} cannot {verb} resource {resource:?} in API group {:?} {scope}{because}",
+        user.username, kind.group
+    );
+    Refusal::new(Reason::Forbidden, message).with(refusal::named(kind).details(name))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Creation: names are made, system fields set, the object validated.
 
-use kindex_kube_api::status::{FieldProblem, Status};
+use kindex_kube_api::status::{FieldProblem, FieldReason, Status};
 use kindex_kube_api::{fields, meta, schema};
 use serde_json::Value;
 use uuid::Uuid;
@@ -91,7 +91,7 @@ fn undecodable<'a>(resource: &Resource, problems: &'a [FieldProblem]) -> Option<
     let is_typed = !matches!(resource.nature, Nature::Custom | Nature::Definition);
     let mut wrong = problems
         .iter()
-        .filter(|problem| problem.reason == "FieldValueTypeInvalid");
+        .filter(|problem| problem.reason == FieldReason::TypeInvalid);
     wrong.next().filter(|_| is_typed)
 }
 

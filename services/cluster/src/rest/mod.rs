@@ -22,7 +22,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::Method;
 use kindex_kube_api::request::{Query, QueryError, Rendering, ResourcePath, Subresource};
-use kindex_kube_api::status::{FieldProblem, Status};
+use kindex_kube_api::status::{FieldProblem, FieldReason, Status};
 
 use crate::api::Api;
 use crate::mutate;
@@ -188,7 +188,7 @@ fn refused(options: &str, error: &QueryError) -> Status {
         QueryError::Unsupported(field, value, allowed) => {
             let problem = FieldProblem {
                 field: (*field).to_owned(),
-                reason: "FieldValueNotSupported",
+                reason: FieldReason::NotSupported,
                 message: format!("Unsupported value: {value}: supported values: {allowed}"),
             };
             Status::invalid("meta.k8s.io", options, "", &[problem])

@@ -325,7 +325,7 @@ impl Pump {
 
 /// Tells why the watch ends, as Kubernetes does once events were told.
 async fn refused(outlet: &Outlet, refusal: &Refusal) -> Result<(), End> {
-    outlet.send(event(EventType::Error, refusal.status().to_string())).await
+    outlet.send(event(EventType::Error, refusal.status().to_json())).await
 }
 
 #[cfg(test)]
