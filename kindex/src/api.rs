@@ -63,15 +63,15 @@ impl Api {
             Whose::Caller => RightsOf::Caller,
             Whose::Server => RightsOf::Server,
         };
-        let config = access.config.clone();
+        let behind = access.behind();
         let operations = match rows {
-            Rows::Stored(store) => Operations::new(*registry, config, store.clone(), rights),
+            Rows::Stored(store) => Operations::new(*registry, behind, store.clone(), rights),
             Rows::Off(reason) => {
                 tracing::info!(
                     reason,
                     "Metadata storage is off: the API server passes requests on, and deletions are Kubernetes' own"
                 );
-                Operations::without_storage(*registry, config, reason, rights)
+                Operations::without_storage(*registry, behind, reason, rights)
             }
         };
         let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;

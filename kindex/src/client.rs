@@ -3,8 +3,11 @@
 
 use std::path::Path;
 
-use axum::http::Uri;
-use kindex_cluster::Token;
+use axum::http::{HeaderValue, Uri, header};
+use kindex_api::operations::Behind;
+use kindex_cluster::InProcess;
+use kindex_kube_client::ClusterError;
+use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_model::kind::Kind;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, DynamicObject};
@@ -20,6 +23,8 @@ pub(crate) struct Access {
     pub(crate) client: Client,
     /// Address and credentials.
     pub(crate) config: Config,
+    /// Of a cluster in this process.
+    own: Option<InProcess>,
 }
 
 impl Access {
@@ -28,15 +33,41 @@ impl Access {
         Ok(Self {
             client: Client::try_from(config.clone())?,
             config,
+            own: None,
         })
     }
 
-    /// The same way with another token.
-    pub(crate) fn with_token(&self, token: &Token) -> Result<Self, kube::Error> {
-        let mut config = self.config.clone();
-        config.auth_info.token = Some(token.secret().to_owned().into());
-        Self::new(config)
+    /// The same cluster without a connection, since it is in this process.
+    pub(crate) fn in_process(&self, own: InProcess) -> Self {
+        Self {
+            client: in_process(own.clone(), &self.config),
+            config: self.config.clone(),
+            own: Some(own),
+        }
     }
+
+    /// The cluster of a part of Kindex that calls itself so.
+    pub(crate) fn of(&self, agent: &'static str) -> Result<KubeCluster, ClusterError> {
+        if let Some(own) = &self.own {
+            return Ok(KubeCluster::from(in_process(own.clone().named(agent), &self.config)));
+        }
+        let mut config = self.config.clone();
+        let agent = HeaderValue::from_static(agent);
+        config.headers.push((header::USER_AGENT, agent));
+        KubeCluster::new(config)
+    }
+
+    /// The cluster behind an API server.
+    pub(crate) fn behind(&self) -> Behind {
+        match &self.own {
+            Some(own) => Behind::in_process(self.config.clone(), in_process(own.clone(), &self.config)),
+            None => self.config.clone().into(),
+        }
+    }
+}
+
+fn in_process(own: InProcess, config: &Config) -> Client {
+    Client::new(own, config.default_namespace.clone())
 }
 
 /// An address without user and password, which would be told wherever the address is. The kubeconfig of the embedded
@@ -97,7 +128,32 @@ pub(crate) fn all(client: &Client, kind: &Kind) -> Api<DynamicObject> {
 
 #[cfg(test)]
 mod tests {
+    use kindex_api::operations::{Operations, RightsOf};
+    use kindex_cluster::Cluster;
+    use kindex_generated::kinds::model;
+    use kindex_kube_client::ClusterApi;
+
     use super::*;
+    use crate::install::{Whose, crds};
+
+    /// Nobody listens at the address.
+    #[tokio::test]
+    async fn a_cluster_of_this_process_is_asked_without_a_connection() {
+        let registry = kindex_generated::registry();
+        let cluster = Cluster::ephemeral().await.expect("a cluster");
+        let nowhere = Config::new("http://127.0.0.1:1".parse().expect("an address"));
+        let own = cluster.in_process(([127, 0, 0, 1], 1).into());
+        let access = Access::new(nowhere).expect("a client").in_process(own.clone());
+        crds(&access.client, &registry, Whose::Ours)
+            .await
+            .expect("models are served");
+        let ingester = access.in_process(own.of_the_ingester());
+        let part = ingester.of("a-part/1").expect("a cluster");
+        assert!(part.list(&model::KIND, 10, None).await.expect("a page").is_empty());
+        let operations = Operations::without_storage(registry, access.behind(), "", RightsOf::Server);
+        let unready = operations.expect("a client").not_ready().await;
+        assert_eq!(unready, Vec::<String>::new());
+    }
 
     #[test]
     fn an_address_is_told_without_its_password() {

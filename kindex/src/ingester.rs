@@ -5,8 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{HeaderValue, header};
-use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_model::kind::{Kind, Registry};
 use kindex_runtime::settings::Settings;
 use kindex_runtime::{Division, Ingester};
@@ -155,7 +153,7 @@ impl Ingestion {
         tracing::info!(database = %address, "Metadata storage enabled");
         let unusable = |error: &dyn std::error::Error| CommandError::usage(chain(error));
         let store = kindex_store::open(address, *registry, pool).map_err(|error| unusable(&error))?;
-        let cluster = KubeCluster::new(named(access.config.clone())).map_err(|error| unusable(&error))?;
+        let cluster = access.of(AGENT).map_err(|error| unusable(&error))?;
         let settings = |kind: &Kind| Settings {
             orphans_allowed: setup.orphans.of(kind),
             ..setup.config.settings(kind, setup.adopt_finalizers)
@@ -257,11 +255,4 @@ pub(crate) async fn run(registry: &Registry, args: &IngesterArgs) -> CommandResu
     ingestion.stop().await;
     stop.cancel();
     served.await.map_err(CommandError::failure)
-}
-
-fn named(mut config: kube::Config) -> kube::Config {
-    config
-        .headers
-        .push((header::USER_AGENT, HeaderValue::from_static(AGENT)));
-    config
 }

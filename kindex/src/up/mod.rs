@@ -160,7 +160,7 @@ impl ClusterPlace {
             CommandError::failure(format_args!("{}: {}", database.display(), chain(&error)))
                 .hint("is it a cluster of `kindex up`, and may you write to it? --data-dir names another directory")
         })?;
-        let ingester_token = cluster.ingester_token().clone();
+        let own = cluster.in_process(address);
         let path = data_dir.write_kubeconfig(&kubeconfig(address, &token))?;
         let stopped = stop.clone().cancelled_owned();
         tasks.spawn(async move {
@@ -168,9 +168,10 @@ impl ClusterPlace {
                 tracing::error!(error = chain(&error), "The embedded cluster has stopped");
             }
         });
-        let access = client::from_file(&path).await?;
+        // The file is for others: what belongs to this process asks the cluster without a connection.
+        let access = client::from_file(&path).await?.in_process(own.clone());
         Ok(Self {
-            ingester: access.with_token(&ingester_token).map_err(CommandError::failure)?,
+            ingester: access.in_process(own.of_the_ingester()),
             access,
             server: format!("http://{address}"),
             kubeconfig: path,

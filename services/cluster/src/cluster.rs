@@ -1,6 +1,7 @@
 //! The cluster as a whole: opened from a file, served on a listener, stopped by a future.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,11 +19,12 @@ use crate::api::{Api, Clock};
 use crate::builtin::FIRST_NAMESPACES;
 use crate::door::Limits;
 use crate::housekeeping;
+use crate::in_process::InProcess;
 use crate::mutate::{self, DEFINITIONS};
 use crate::namespaces::{self, Namespaces};
 use crate::private;
 use crate::registry::Registry;
-use crate::server;
+use crate::server::{self, Host};
 use crate::store::{Change, PageRequest, Revision, Store, StoreError, StoreOptions};
 use crate::turns::Turns;
 
@@ -169,6 +171,11 @@ impl Cluster {
     /// keep it waiting. Another one at each start.
     pub fn ingester_token(&self) -> &Token {
         &self.api.tokens.ingester
+    }
+
+    /// The way in for parts of the same process, of a server that others find at this address.
+    pub fn in_process(&self, address: SocketAddr) -> InProcess {
+        InProcess::new(Host::new(self.api.clone(), self.limits, address))
     }
 
     /// Tells the registry and the namespaces what is stored.

@@ -1,20 +1,20 @@
 //! What the server bears: connections, bodies, requests at once and watches. Health needs no place, leases and the
 //! ingester have places of their own, and all others share theirs by address and program.
 
+use std::error::Error;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Method;
-use hyper::body::Incoming;
+use hyper::body::Body;
 use kindex_kube_api::request::Target;
 use kindex_kube_api::status::Status;
 use kindex_serve::BodyPace;
 use kindex_serve::body::{self, BodyError};
 use kindex_serve::budget::Budget;
 use kindex_serve::gate::{Full, Gate, Place};
-use kindex_serve::linger::Watched;
 use kindex_serve::watches::WatchLimits;
 use kindex_serve::work::Work;
 
@@ -137,13 +137,17 @@ impl Door {
     }
 
     /// The body of a request. What only reads has none, whatever is sent.
-    pub(crate) async fn read(
+    pub(crate) async fn read<B>(
         &self,
         method: &Method,
         target: &Target,
         caller: &Caller,
-        incoming: Watched<Incoming>,
-    ) -> Result<Bytes, Status> {
+        incoming: B,
+    ) -> Result<Bytes, Status>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
         if matches!(*method, Method::GET | Method::HEAD) {
             return Ok(Bytes::new());
         }

@@ -41,10 +41,13 @@ mod door;
 
 mod server;
 
+mod in_process;
+
 mod cluster;
 
 pub use access::{Token, kubeconfig};
 pub use api::Clock;
 pub use cluster::{Cluster, ClusterError, ClusterOptions};
 pub use door::Limits;
+pub use in_process::InProcess;
 pub use store::StoreError;

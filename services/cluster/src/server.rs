@@ -2,6 +2,7 @@
 //! replies; refuses to know what objects mean.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
-use hyper::body::{Frame, Incoming};
+use hyper::body::{Body as HttpBody, Frame};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -20,13 +21,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use kindex_kube_api::request::{self, Query, Rendering, Target};
 use kindex_kube_api::status::Status;
 use kindex_serve::cut::{Cut, Ended};
-use kindex_serve::linger::{Lingering, Unread, Watched};
+use kindex_serve::linger::{Lingering, Unread};
 use kindex_serve::watches::Texture;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::access;
+use crate::access::{self, Holder};
 use crate::api::Api;
 use crate::door::{BODY_MAX_BYTES, Caller, Door, Limits};
 use crate::resource::Nature;
@@ -47,21 +48,37 @@ const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// What all connections share.
-struct Host {
+pub(crate) struct Host {
     api: Api,
     door: Door,
     limits: Limits,
     address: SocketAddr,
 }
 
+impl Host {
+    /// Of a server that is found at this address.
+    pub(crate) fn new(api: Api, limits: Limits, address: SocketAddr) -> Self {
+        Self {
+            door: Door::new(&limits),
+            address,
+            limits,
+            api,
+        }
+    }
+}
+
+/// Who sends a request, as far as that does not stand in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sender {
+    /// Whoever is at the other end of a connection: shows a token.
+    Peer(SocketAddr),
+    /// A part of this process.
+    Own(Holder),
+}
+
 /// Serves connections until the shutdown token is cancelled, then lets those under way end.
 pub(crate) async fn serve(api: Api, listener: TcpListener, limits: Limits) -> std::io::Result<()> {
-    let host = Arc::new(Host {
-        door: Door::new(&limits),
-        address: listener.local_addr()?,
-        limits,
-        api,
-    });
+    let host = Arc::new(Host::new(api, limits, listener.local_addr()?));
     let shutdown = host.api.shutdown.clone();
     let places = Arc::new(Semaphore::new(limits.connections));
     let mut connections = JoinSet::new();
@@ -110,12 +127,12 @@ async fn serve_connection(host: Arc<Host>, stream: TcpStream, peer: SocketAddr) 
     let (follows, asks) = (Arc::clone(&cut), Arc::clone(&has_asked));
     let unread = Unread::default();
     let stream = Lingering::new(stream, unread.clone(), limits.body);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         asks.store(true, Ordering::Relaxed);
         let request = unread.watch(request);
         let (host, cut) = (Arc::clone(&host), Arc::clone(&follows));
         async move {
-            let response = respond(&host, request, peer).await;
+            let response = respond(&host, request, Sender::Peer(peer)).await;
             cut.follow(response.extensions().get::<Ended>());
             Ok::<_, Infallible>(response)
         }
@@ -148,14 +165,18 @@ async fn silent(has_asked: &AtomicBool, first: Duration) {
     }
 }
 
-async fn respond(
-    host: &Host,
-    request: Request<Watched<Incoming>>,
-    peer: SocketAddr,
-) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
+/// What all answers are.
+pub(crate) type Answered = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+/// Answers one request.
+pub(crate) async fn respond<B>(host: &Host, request: Request<B>, sender: Sender) -> Answered
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let rendering = request::rendering(text(request.headers(), header::ACCEPT));
-    let reply = answer(host, request, peer)
+    let reply = answer(host, request, sender)
         .await
         .unwrap_or_else(|status| refusal(&status, rendering));
     tracing::debug!(%method, path, code = reply.code, "answered");
@@ -177,13 +198,20 @@ fn refusal(status: &Status, rendering: Option<Rendering>) -> Reply {
     }
 }
 
-async fn answer(host: &Host, request: Request<Watched<Incoming>>, peer: SocketAddr) -> Result<Reply, Status> {
+async fn answer<B>(host: &Host, request: Request<B>, sender: Sender) -> Result<Reply, Status>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let Host { api, door, .. } = host;
     let (parts, body) = request.into_parts();
-    let holder = access::check(&api.tokens, host.address, &parts)?;
+    let (address, holder) = match sender {
+        Sender::Peer(peer) => (peer.ip(), access::check(&api.tokens, host.address, &parts)?),
+        Sender::Own(holder) => (host.address.ip(), holder),
+    };
     let accept = text(&parts.headers, header::ACCEPT);
     let user_agent = text(&parts.headers, header::USER_AGENT);
-    let caller = Caller::new(peer.ip(), user_agent, holder);
+    let caller = Caller::new(address, user_agent, holder);
     let target = request::parse_path(parts.uri.path());
     let Target::Resource(path) = target.clone() else {
         let _place = door.enter(&target, caller).await?;
@@ -294,7 +322,7 @@ fn document(api: &Api, target: &Target, accept: Option<&str>, address: SocketAdd
     Ok(document.map(|document| Reply::value(200, &document)))
 }
 
-fn into_response(reply: Reply) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
+fn into_response(reply: Reply) -> Answered {
     let (body, ended) = match reply.body {
         Body::Whole(text) => (Full::new(text).boxed_unsync(), None),
         Body::Watch(seat, pieces) => {

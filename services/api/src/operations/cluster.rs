@@ -53,6 +53,28 @@ impl Call<'_> {
     }
 }
 
+/// How the cluster is reached.
+pub struct Behind {
+    /// Where it is, with the server's credentials.
+    config: kube::Config,
+    /// For what is done with the server's own rights.
+    own: Option<kube::Client>,
+}
+
+impl From<kube::Config> for Behind {
+    fn from(config: kube::Config) -> Self {
+        Self { config, own: None }
+    }
+}
+
+impl Behind {
+    /// A cluster in the same process: what is done with the server's own rights goes by this client, and requests with
+    /// the credentials of callers to the address, where these are checked.
+    pub fn in_process(config: kube::Config, own: kube::Client) -> Self {
+        Self { config, own: Some(own) }
+    }
+}
+
 /// The client of the cluster.
 pub(super) struct Upstream {
     own: kube::Client,
@@ -61,7 +83,8 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    pub(super) fn new(mut config: kube::Config, rights: RightsOf) -> Result<Self, kube::Error> {
+    pub(super) fn new(behind: Behind, rights: RightsOf) -> Result<Self, kube::Error> {
+        let Behind { mut config, own } = behind;
         // A request whose outcome is open is the caller's to repeat; a watch may be silent for long.
         config.default_retry = false;
         config.read_timeout = None;
@@ -73,10 +96,11 @@ impl Upstream {
                 Some(kube::Client::try_from(plain)?)
             }
         };
-        Ok(Self {
-            own: kube::Client::try_from(config)?,
-            plain,
-        })
+        let own = match own {
+            Some(own) => own,
+            None => kube::Client::try_from(config)?,
+        };
+        Ok(Self { own, plain })
     }
 
     /// Sends a request and reads the whole answer.

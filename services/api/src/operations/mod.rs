@@ -60,7 +60,7 @@ use watch::Feed;
 use crate::figures::{Figures, TurnedAway};
 
 pub use caller::{Caller, Impersonation, RightsOf, User};
-pub use cluster::Relayed;
+pub use cluster::{Behind, Relayed};
 pub use get::GetOptions;
 pub use kindex_kube_api::status::{Details, Reason};
 pub use list::Listed;
@@ -144,11 +144,11 @@ impl Operations {
     /// A configuration of which no client can be made.
     pub fn new(
         registry: Registry,
-        config: kube::Config,
+        behind: impl Into<Behind>,
         store: Arc<dyn MetadataStorage>,
         rights: RightsOf,
     ) -> Result<Self, kube::Error> {
-        let upstream = Arc::new(Upstream::new(config, rights)?);
+        let upstream = Arc::new(Upstream::new(behind.into(), rights)?);
         let (pace, changes) = (Pace::default(), Sizes::default().changes);
         let feed = Feed::start(store.clone(), upstream.clone(), registry.kinds, pace, changes);
         Ok(Self::over(registry, upstream, Storage::On { store, feed }, rights))
@@ -161,11 +161,11 @@ impl Operations {
     /// A configuration of which no client can be made.
     pub fn without_storage(
         registry: Registry,
-        config: kube::Config,
+        behind: impl Into<Behind>,
         reason: &str,
         rights: RightsOf,
     ) -> Result<Self, kube::Error> {
-        let upstream = Arc::new(Upstream::new(config, rights)?);
+        let upstream = Arc::new(Upstream::new(behind.into(), rights)?);
         let reason = reason.to_owned();
         Ok(Self::over(registry, upstream, Storage::Off { reason }, rights))
     }
