@@ -71,7 +71,7 @@ impl World<'_> {
     }
 
     fn start_anew(&mut self, who: usize) {
-        self.checks.told.forget();
+        self.checks.unsaved_events.forget();
         let clock_error_s = self.processes[who].clock_error_s;
         self.processes[who] = self.new_process();
         self.processes[who].clock_error_s = clock_error_s;
@@ -179,7 +179,7 @@ impl World<'_> {
         let noticed: Vec<bool> = self.processes.iter().map(knows_nothing).collect();
         self.noticed = noticed.contains(&false).then_some(noticed);
         self.checks.position_is_old = true;
-        self.checks.told.forget();
+        self.checks.unsaved_events.forget();
         for process in &mut self.processes {
             process.newest = 0;
             process.marking = false;

@@ -12,9 +12,9 @@ use kindex_runtime::settings::Settings;
 
 use super::cluster::{Departure, SimCluster};
 use super::database::{MARK, SimDatabase, SimRow, Transition};
-use super::memory::{Told, has_the_row};
+use super::memory::{UnsavedEvents, has_the_row};
 use super::object::Revision;
-use super::stored::{stored_revision, was_unsaid};
+use super::stored::{holds_lost_version, stored_revision};
 use super::thing::IMMUTABLE;
 
 /// What the rules depend on, and what they have to remember.
@@ -41,7 +41,7 @@ pub struct Checks {
     /// Records that were committed after their process had died: no process knows of them.
     pub late_records: BTreeSet<Uid>,
     /// What has to be in the history before a position passes it.
-    pub told: Told,
+    pub unsaved_events: UnsavedEvents,
     /// The turn in which a row was marked deleted.
     closed_in: BTreeMap<Uid, u64>,
     /// Rows that were marked deleted and came back.
@@ -121,7 +121,7 @@ impl Checks {
         if stored_revision(row, cluster).is_none() {
             return Err(format!("the row of {uid} holds what the cluster never said: {text}"));
         }
-        if was_unsaid(row, cluster) && !self.unaware {
+        if holds_lost_version(row, cluster) && !self.unaware {
             return Err(format!("the row of {uid} takes what the cluster has lost: {text}"));
         }
         Ok(())
@@ -159,7 +159,7 @@ impl Checks {
             && database.rows.values().any(|other| {
                 let holder = &other.object().metadata;
                 let newer = holder.resource_version > metadata.resource_version;
-                newer && holder.name == metadata.name && holder.uid != *uid && was_unsaid(other, cluster)
+                newer && holder.name == metadata.name && holder.uid != *uid && holds_lost_version(other, cluster)
             });
         let waited = cluster.now.duration_since(*since);
         let read_closed = !self.alone && self.reopened.contains(uid);
@@ -237,7 +237,7 @@ impl Checks {
             }
             Some(row) if holds(row, object, cluster) => Ok(()),
             // Of two ingesters, one that does not know yet may store over it what the cluster once said.
-            Some(row) if !self.alone && was_unsaid(row, cluster) => Ok(()),
+            Some(row) if !self.alone && holds_lost_version(row, cluster) => Ok(()),
             Some(row) => Err(format!(
                 "an object left before SQL held it: {}, and the row says {}",
                 object.object.text(),
@@ -256,7 +256,7 @@ impl Checks {
         let (Some(version), None, false) = (mark(self.checkpoint), mark(database.checkpoint), excused) else {
             return Ok(());
         };
-        let beyond = |row: &&SimRow| row.version.0 > version && was_unsaid(row, cluster);
+        let beyond = |row: &&SimRow| row.version.0 > version && holds_lost_version(row, cluster);
         match database.rows.values().find(beyond) {
             Some(row) => Err(format!(
                 "the mark of a cluster that was restored at {version} went, and a row holds what it has lost: {}",
@@ -297,7 +297,7 @@ impl Checks {
     fn the_past_is_kept(&mut self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
         let trusted = self.alone && !self.position_is_old;
         match self.checkpoint.filter(|position| position.0 < MARK && trusted) {
-            Some(position) => self.told.is_kept(position, cluster, database),
+            Some(position) => self.unsaved_events.is_kept(position, cluster, database),
             None => Ok(()),
         }
     }

@@ -13,14 +13,14 @@ use super::process::Watch;
 use super::step::{Class, Step};
 use super::thing::FINALIZER;
 use super::turn::Turn;
-use super::user::{Deed, NAMES, What};
+use super::user::{NAMES, UserAction, What};
 use super::world::World;
 
 /// See the module.
 pub struct Draw {
     rng: Xoshiro256PlusPlus,
     aim: (Fault, Step),
-    /// How many deeds in a thousand are poison.
+    /// How many of users' actions in a thousand are poison.
     poison_permille: u32,
     /// How many turns in a thousand back the cluster up, and as many bring it back.
     backup_permille: u32,
@@ -72,7 +72,7 @@ impl Draw {
         let who = self.who(world);
         let pick = self.rng.random_range(0..64);
         match self.rng.random_range(0..1000) {
-            0..230 => Turn::User(Deed::draw(&mut self.rng, self.poison_permille)),
+            0..230 => Turn::User(UserAction::draw(&mut self.rng, self.poison_permille)),
             230..560 => Turn::CarryOut {
                 who,
                 pick,
@@ -164,7 +164,7 @@ impl Draw {
                 held if held.iter().any(|finalizer| finalizer == FINALIZER) => What::StripFinalizer,
                 _ => What::ToggleForeignFinalizer,
             };
-            return Some(Turn::User(Deed { name, what }));
+            return Some(Turn::User(UserAction { name, what }));
         }
         let who = self.who(world);
         let process = &world.processes[who];
@@ -223,7 +223,7 @@ impl Draw {
             .and_then(|uid| cluster.find_uid(&uid.0));
         let name = object.and_then(|object| NAMES.iter().position(|known| *known == object.name));
         match name {
-            Some(name) if self.rng.random_bool(0.5) => Some(Turn::User(Deed {
+            Some(name) if self.rng.random_bool(0.5) => Some(Turn::User(UserAction {
                 name,
                 what: What::SetValue(self.rng.random_range(0..100)),
             })),

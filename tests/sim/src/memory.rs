@@ -12,9 +12,9 @@ use super::stored::stored_revision;
 
 /// What a watch told and no saved position has passed yet, by version.
 #[derive(Debug, Default)]
-pub struct Told(BTreeMap<ResourceVersion, Object>);
+pub struct UnsavedEvents(BTreeMap<ResourceVersion, Object>);
 
-impl Told {
+impl UnsavedEvents {
     /// A watch told this.
     pub fn note(&mut self, event: &WatchEvent) {
         if let WatchEvent::Applied(object) | WatchEvent::Deleted(object) = event {

@@ -1,4 +1,4 @@
-//! Which of the cluster's versions a row holds.
+//! Which of the versions that the cluster ever had a row holds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(crate) fn stored_revision<'a>(row: &SimRow, cluster: &'a SimCluster) -> Opti
 }
 
 /// Whether a row holds a version that the cluster lost when it was restored.
-pub(crate) fn was_unsaid(row: &SimRow, cluster: &SimCluster) -> bool {
+pub(crate) fn holds_lost_version(row: &SimRow, cluster: &SimCluster) -> bool {
     find_text(row, &cluster.revisions).is_none() && find_text(row, &cluster.lost).is_some()
 }
 

@@ -2,14 +2,14 @@
 //! history is a list of turns, which can be played again with some left out.
 
 use super::fault::Fault;
-use super::user::Deed;
+use super::user::UserAction;
 
 /// One turn. Picks are taken modulo what there is to pick from; a turn that finds
 /// nothing to do does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// A user acts.
-    User(Deed),
+    User(UserAction),
     /// A request of a process is carried out, or fails.
     CarryOut {
         /// The process.

@@ -1,5 +1,5 @@
-//! What users and other controllers do to the cluster. A deed is a value, so that a
-//! history can be told again without some of its deeds.
+//! What users and other controllers do to the cluster. An action is a value, so that a
+//! history can be told again without some of its actions.
 
 use std::fmt;
 
@@ -55,22 +55,22 @@ pub enum What {
     },
 }
 
-/// One deed.
+/// One action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deed {
+pub struct UserAction {
     /// Which of [`NAMES`].
     pub name: usize,
     /// What is done.
     pub what: What,
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for UserAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "user: {:?} {}", self.what, NAMES[self.name])
     }
 }
 
-impl Deed {
+impl UserAction {
     /// Draws one, of which so many in a thousand are poison.
     pub fn draw(rng: &mut Xoshiro256PlusPlus, poison_permille: u32) -> Self {
         let name = rng.random_range(0..NAMES.len());

@@ -137,7 +137,7 @@ impl World<'_> {
             && version_of(event) > process.told
         {
             process.told = version_of(event);
-            self.checks.told.note(event);
+            self.checks.unsaved_events.note(event);
         }
         let event = match (&process.wire, line) {
             (Some(wire), Some(line)) => {

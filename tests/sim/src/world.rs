@@ -192,7 +192,7 @@ impl<'a> World<'a> {
     /// Whether anything happened.
     fn act(&mut self, turn: Turn) -> bool {
         match turn {
-            Turn::User(deed) => self.user(deed),
+            Turn::User(action) => self.user(action),
             Turn::CarryOut { who, pick, fault, hold } => self.carry_out(who, pick, fault, hold),
             Turn::Arrive { who, pick } => self.arrive(who, pick),
             Turn::OpenWatch { who, fault } => self.open_watch(who, fault),
@@ -220,17 +220,17 @@ impl<'a> World<'a> {
         }
     }
 
-    fn user(&mut self, deed: super::user::Deed) -> bool {
+    fn user(&mut self, action: super::user::UserAction) -> bool {
         if self.noticed.is_some() {
             return false;
         }
         let mut cluster = self.api.cluster();
         let now = cluster.now;
-        let did = deed.perform(&mut cluster, now);
+        let did = action.perform(&mut cluster, now);
         let version = cluster.version;
         drop(cluster);
         if did {
-            tell!(self, "{deed} → @{version}");
+            tell!(self, "{action} → @{version}");
         }
         did
     }
