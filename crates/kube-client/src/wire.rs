@@ -43,8 +43,8 @@ struct ShardMetadata {
 }
 
 fn read_object(raw: Box<RawValue>) -> Result<Object, Unreadable> {
-    let shard: Shard = serde_json::from_str(raw.get()).unwrap_or_default();
-    Object::parse(raw).map_err(|error| {
+    Object::parse_or_return(raw).map_err(|(error, raw)| {
+        let shard: Shard = serde_json::from_str(raw.get()).unwrap_or_default();
         let ShardMetadata { namespace, name, uid } = shard.metadata;
         Unreadable {
             uid: (!uid.is_empty()).then(|| Uid::from(uid.as_str())),

@@ -141,11 +141,22 @@ impl Object {
     /// # Errors
     /// [`ObjectError`] where the text has no identity or no usable version.
     pub fn parse(raw: Box<RawValue>) -> Result<Self, ObjectError> {
-        let head: Head = serde_json::from_str(raw.get())?;
-        Ok(Self {
-            metadata: Arc::new(head.into_metadata()?),
-            raw: Arc::from(raw),
-        })
+        Self::parse_or_return(raw).map_err(|(error, _)| error)
+    }
+
+    /// Like [`parse`](Object::parse), for who wants to look at a text that is no object.
+    ///
+    /// # Errors
+    /// As [`parse`](Object::parse), with the text.
+    pub fn parse_or_return(raw: Box<RawValue>) -> Result<Self, (ObjectError, Box<RawValue>)> {
+        let head = serde_json::from_str(raw.get()).map_err(ObjectError::from);
+        match head.and_then(Head::into_metadata) {
+            Ok(metadata) => Ok(Self {
+                metadata: Arc::new(metadata),
+                raw: Arc::from(raw),
+            }),
+            Err(error) => Err((error, raw)),
+        }
     }
 
     /// Like [`parse`](Object::parse), from a string.
