@@ -1,6 +1,7 @@
 //! `kindex backfill`: stores what the cluster lists and SQL lacks.
 
-use kindex_maintenance::backfill::{BackfillError, Filled, Options, backfill};
+use kindex_maintenance::backfill::{Filled, Options, backfill};
+use kindex_maintenance::sides::RepairError;
 use kindex_model::kind::Registry;
 
 use crate::cli::{BackfillArgs, Form};
@@ -39,7 +40,7 @@ pub(crate) async fn run(registry: &Registry, args: &BackfillArgs) -> CommandResu
     judge(&filled)
 }
 
-fn interrupted(error: BackfillError) -> CommandError {
+fn interrupted(error: RepairError) -> CommandError {
     CommandError::failure(chain(&error)).hint("run the same command again: it goes on where it was")
 }
 

@@ -1,8 +1,8 @@
 //! `kindex quarantine`: objects that the database refused, listed, shown, tried again and
 //! dropped.
 
-use kindex_maintenance::patience::{Patience, patiently};
 use kindex_maintenance::quarantine::{Retried, retry};
+use kindex_maintenance::retries::{RetryBudget, with_retries};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{QuarantineRecords, Quarantined};
 use serde::Serialize;
@@ -108,7 +108,7 @@ async fn of_kind(
     let (mut records, mut after) = (Vec::new(), None);
     loop {
         let read = || store.quarantine_page(kind, after.as_ref(), page_rows);
-        let page = patiently(Patience::default(), read).await;
+        let page = with_retries(RetryBudget::default(), read).await;
         let page = page.map_err(|error| unanswered(&error))?;
         let Some(last) = page.last() else {
             return Ok(records);
@@ -182,7 +182,7 @@ fn render(lines: &[Line<'_>], form: Form) -> CommandResult<String> {
 
 async fn text(store: &Store, record: &Record) -> CommandResult<String> {
     let read = || store.quarantined_text(record.kind, &record.of.uid);
-    let text = patiently(Patience::default(), read).await;
+    let text = with_retries(RetryBudget::default(), read).await;
     Ok(text.map_err(|error| failed(&error))?.unwrap_or_default())
 }
 
@@ -219,7 +219,7 @@ async fn retry_all(registry: &Registry, args: &RecordsArgs) -> CommandResult {
     let records = chosen(registry, args, sides.storage.as_ref()).await?;
     let mut lines = Vec::new();
     for record in &records {
-        let retried = retry(&sides, record.kind, &record.of, Patience::default()).await;
+        let retried = retry(&sides, record.kind, &record.of, RetryBudget::default()).await;
         let retried = Some(retried.map_err(|error| failed(&error))?);
         lines.push(Line {
             retried,
@@ -251,7 +251,7 @@ async fn drop_all(registry: &Registry, args: &DropArgs) -> CommandResult {
     }
     for record in &records {
         let release = || store.release_quarantine(record.kind, &record.of.uid, record.of.res_version);
-        let released = patiently(Patience::default(), release).await;
+        let released = with_retries(RetryBudget::default(), release).await;
         released.map_err(|error| failed(&error))?;
     }
     store.close().await;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_maintenance::release::{Options, Place, ReleaseError, Released, release};
+use kindex_maintenance::release::{Options, Place, Released, release};
+use kindex_maintenance::sides::RepairError;
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{IngesterStorage, StoreError};
 
@@ -131,14 +132,14 @@ async fn place(registry: &Registry, args: &ReleaseArgs, store: Option<Store>) ->
     })
 }
 
-fn stopped(error: &ReleaseError) -> CommandError {
+fn stopped(error: &RepairError) -> CommandError {
     let failure = CommandError::failure(chain(error));
     match error {
-        ReleaseError::Ingester { .. } => failure.hint(
+        RepairError::Ingester { .. } => failure.hint(
             "nothing is released. Switch the ingester off first (metadataStorage.enableMetadataStorage: false, or stop \
              the process), or say --force",
         ),
-        ReleaseError::Cluster { .. } | ReleaseError::Store(_) => {
+        RepairError::Cluster { .. } | RepairError::Store(_) => {
             failure.hint("run the same command again: what was released stays released")
         }
     }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use kindex_kube_client::ObjectName;
-use kindex_maintenance::patience::{Patience, patiently};
 use kindex_maintenance::restore::{Choice, Done, Mode, Outcome, RestoreError, Restorer, choose, choose_under};
+use kindex_maintenance::retries::{RetryBudget, with_retries};
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::{Object, Uid};
 use kindex_query::{LabelSelector, Life, Stored};
@@ -56,7 +56,7 @@ pub(crate) async fn run(registry: &Registry, args: &RestoreArgs) -> CommandResul
         registry,
         mode: if args.dry_run { Mode::DryRun } else { Mode::Create },
         new_name: args.new_name.as_deref(),
-        patience: Patience::default(),
+        retry_budget: RetryBudget::default(),
     };
     let command = Command {
         restorer,
@@ -111,7 +111,7 @@ impl Command<'_> {
 
     async fn rows(&self, name: &ObjectName) -> CommandResult<Vec<Stored>> {
         let read = || self.store().incarnations(self.kind, &name.namespace, &name.name);
-        let rows = patiently(self.restorer.patience, read).await;
+        let rows = with_retries(self.restorer.retry_budget, read).await;
         rows.map_err(|error| unanswered(&error))
     }
 
@@ -186,7 +186,7 @@ impl Command<'_> {
                 })
             }
             (None, Some(uid)) => {
-                let found = patiently(self.restorer.patience, || self.store().get_by_id(self.kind, uid)).await;
+                let found = with_retries(self.restorer.retry_budget, || self.store().get_by_id(self.kind, uid)).await;
                 let found = found.map_err(|error| unanswered(&error))?;
                 found.map(|row| ObjectName::of(&row.object)).ok_or_else(|| {
                     CommandError::failure(format_args!("{} with uid {uid}: never stored", self.kind.name))
@@ -210,7 +210,7 @@ impl Command<'_> {
         let (mut lines, mut seen, mut after) = (Vec::new(), BTreeSet::new(), None);
         loop {
             let read = || self.store().gone_rows(self.kind, &gone, after, self.page_rows);
-            let page = patiently(self.restorer.patience, read).await;
+            let page = with_retries(self.restorer.retry_budget, read).await;
             let page = page.map_err(|error| unanswered(&error))?;
             let Some(last) = page.last() else { break };
             after = Some(last.arrival);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_maintenance::verify::Sides;
+use kindex_maintenance::sides::Sides;
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{Address, PoolConfig};
 use tokio::time::timeout;

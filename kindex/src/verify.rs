@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use kindex_maintenance::verify::{Checked, Finding, Options, Report, VerifyError, verify};
+use kindex_maintenance::sides::RepairError;
+use kindex_maintenance::verify::{Checked, Finding, Options, Report, verify};
 use kindex_model::kind::Registry;
 use serde::Serialize;
 
@@ -56,7 +57,7 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
     judge(&report, findings.len(), &skipped)
 }
 
-fn failed(error: &VerifyError) -> CommandError {
+fn failed(error: &RepairError) -> CommandError {
     CommandError::failure(chain(error)).hint("are cluster and database the ones of one ingester?")
 }
 

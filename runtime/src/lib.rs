@@ -2,12 +2,10 @@
 //! before SQL holds it. Knows no kind by name; one controller runs for each.
 //!
 //! A thing flows downward: the cluster's events enter a [`controller`], which is a machine
-//! without I/O; [`decide`] says what an object needs; the [`driver`] carries it out. Modules are
+//! without I/O; [`kindex_decide`] says what an object needs; the [`driver`] carries it out. Modules are
 //! in reading order: each imports only those above it.
 
 pub mod metrics;
-
-pub mod decide;
 
 pub mod message;
 

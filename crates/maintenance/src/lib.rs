@@ -3,7 +3,11 @@
 //! nothing of the ingester that may run beside it. Modules are in reading order: each imports only those
 //! above it.
 
-pub mod patience;
+pub mod retries;
+
+pub mod sides;
+
+mod pages;
 
 pub mod verify;
 

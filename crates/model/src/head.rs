@@ -41,4 +41,9 @@ impl Head {
     pub fn is_leaving(&self) -> bool {
         self.deletion_timestamp.is_some() || self.deleting
     }
+
+    /// Whether nothing takes it out of the cluster: nobody has deleted it, and it is not final.
+    pub fn is_staying(&self) -> bool {
+        !self.is_leaving() && !self.immutable
+    }
 }

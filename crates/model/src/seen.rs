@@ -7,9 +7,9 @@ use crate::object::Uid;
 
 /// A set of uids that is being filled.
 #[derive(Debug, Default)]
-pub struct Seeing(Vec<u64>);
+pub struct SeenBuilder(Vec<u64>);
 
-impl Seeing {
+impl SeenBuilder {
     /// Takes up one more uid.
     pub fn add(&mut self, uid: &Uid) {
         self.0.push(hash(uid));

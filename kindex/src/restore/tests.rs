@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kindex_cluster::ClusterOptions;
 use kindex_generated::kinds::model;
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_maintenance::verify::Sides;
+use kindex_maintenance::sides::Sides;
 use kindex_model::projection::Version;
 use kindex_store::{Address, PoolConfig, RowWrite, SqlitePlace, open};
 use kindex_tests::embedded::Embedded;
@@ -85,7 +85,7 @@ async fn all_pages_come_back_though_what_came_back_leaves_them() {
             registry: &registry,
             mode: Mode::Create,
             new_name: None,
-            patience: Patience::default(),
+            retry_budget: RetryBudget::default(),
         };
         let command = Command {
             restorer,

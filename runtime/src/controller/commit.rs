@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use kindex_decide::ingest::{Action, Write};
+use kindex_decide::row::{Row, RowText};
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
 
-use super::super::decide::{Action, Row, RowText, Write};
 use super::super::message::{Output, PlannedWrite, StoreFailure, Ticket};
 use super::entry::{Entry, Observation};
 use super::environment::Environment;

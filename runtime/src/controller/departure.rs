@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use kindex_decide::row::Row;
 use kindex_kube_client::{ClusterError, Target};
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
-use super::super::decide::Row;
 use super::super::message::{Effect, EffectDone, Output, StoreFailure};
 use super::entry::Observation;
 use super::environment::Environment;

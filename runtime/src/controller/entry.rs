@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use kindex_decide::ingest::{Asked, Observed};
+use kindex_decide::row::Row;
 use kindex_kube_client::ObjectName;
 use kindex_model::head::Head;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-
-use super::super::decide::{Asked, Observed, Row};
 
 /// The newest that is known of a uid in the cluster.
 #[derive(Clone, Debug)]
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
     use kindex_query::Life;
 
-    use super::super::super::decide::RowText;
+    use kindex_decide::row::RowText;
 
     fn object(version: u64) -> Object {
         let text = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
+use kindex_decide::row::Row;
 use kindex_kube_client::Page;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_model::seen::{Seeing, Seen};
+use kindex_model::seen::{Seen, SeenBuilder};
 use kindex_store::RowState;
 
-use super::super::decide::Row;
 use super::super::message::Output;
 use super::super::settings::Settings;
 
@@ -18,7 +18,7 @@ pub(super) struct Listing {
     continue_token: Option<String>,
     /// Of the list; known with the first page.
     version: Option<ResourceVersion>,
-    seen: Seeing,
+    seen: SeenBuilder,
     /// Something in the list has no identity: what is missing cannot be told.
     unidentified: bool,
     /// The cluster is older than SQL, and wins.
@@ -70,7 +70,7 @@ impl Listing {
         Self {
             continue_token: None,
             version: None,
-            seen: Seeing::default(),
+            seen: SeenBuilder::default(),
             unidentified: false,
             restored,
             newest,

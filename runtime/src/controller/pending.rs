@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kindex_decide::ingest::{Action, Context, Observed, decide};
+use kindex_decide::row::Row;
 use kindex_model::head::Head;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::seen::Seen;
 
-use super::super::decide::{self, Action, Context, Observed, Row};
 use super::super::settings::Settings;
 use super::entry::{Entry, Observation, Resume, Sighting, State};
 use super::environment::Environment;
@@ -153,7 +154,7 @@ impl Pending {
         if row.is_none() && entry.is_told_gone() {
             env.metrics.lost.inc();
         }
-        decide::decide(&observed, row.as_ref(), &context)
+        decide(&observed, row.as_ref(), &context)
     }
 
     /// Puts an entry at the end of the queue for a batch.
@@ -298,5 +299,5 @@ impl Pending {
 /// Whether an object with a current live row leaves nothing to do.
 pub(super) fn is_plain(env: &Environment, head: &Head) -> bool {
     let adopted = head.guarded || !env.settings.adopt_finalizers;
-    !head.is_leaving() && !head.immutable && adopted
+    head.is_staying() && adopted
 }

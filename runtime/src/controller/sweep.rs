@@ -124,7 +124,7 @@ impl Sweep {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::seen::Seeing;
+    use kindex_model::seen::SeenBuilder;
 
     use super::*;
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     fn swept(rows_max: u32, allowed: usize) -> Judgement {
-        let mut seen = Seeing::default();
+        let mut seen = SeenBuilder::default();
         seen.add(&Uid::from("there"));
         let pending = vec![orphan("missed", 3), orphan("pending", 4)];
         let mut sweep = Sweep::new(ResourceVersion(7), seen.finish(), pending);

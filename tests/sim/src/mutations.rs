@@ -15,6 +15,7 @@ pub const PLANTED_IN: &[(&str, &str)] = &[
     ("kindex-kube-client", "crates/kube-client/src/"),
     ("kindex-model", "crates/model/src/"),
     ("kindex-store", "crates/store/src/"),
+    ("kindex-decide", "crates/decide/src/"),
     ("kindex-runtime", "runtime/src/"),
 ];
 

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_maintenance::backfill::{BackfillError, Filled, Options, backfill};
-use kindex_maintenance::patience::Patience;
-use kindex_maintenance::verify::Sides;
+use kindex_maintenance::backfill::{Filled, Options, backfill};
+use kindex_maintenance::retries::RetryBudget;
+use kindex_maintenance::sides::{RepairError, Sides};
 use kindex_model::object::ResourceVersion;
 use kindex_query::Life;
 use kindex_store::progress::Untold;
@@ -46,12 +46,12 @@ fn small_pages() -> Options {
     Options {
         page_rows: 10,
         bookmark_period: Duration::ZERO,
-        patience: Patience(Duration::ZERO),
+        retry_budget: RetryBudget(Duration::ZERO),
         ..Options::default()
     }
 }
 
-async fn fill(backend: &Backend, shelf: &Arc<Shelf>) -> Result<Filled, BackfillError> {
+async fn fill(backend: &Backend, shelf: &Arc<Shelf>) -> Result<Filled, RepairError> {
     backfill(&sides(backend, shelf), &WIDGET, &small_pages(), &Untold).await
 }
 
@@ -141,7 +141,7 @@ async fn an_interrupted_backfill_goes_on_where_it_was(backend: Backend) {
     *shelf.pages_left.lock().unwrap() = Some(6);
     let interrupted = fill(&backend, &shelf).await;
     assert!(
-        matches!(interrupted, Err(BackfillError::Cluster { .. })),
+        matches!(interrupted, Err(RepairError::Cluster { .. })),
         "{interrupted:?}"
     );
     let before = live_rows(&backend).await;

@@ -1,7 +1,8 @@
 //! What the column of texts takes: every object as deep as clusters have them, and from others nothing that is no
 //! JSON. What the store itself is given was read as JSON before.
 
-use kindex_maintenance::verify::{Class, Difference, Finding, Options, Sides, verify};
+use kindex_maintenance::sides::Sides;
+use kindex_maintenance::verify::{Class, Difference, Finding, Options, verify};
 use kindex_model::object::{Object, Uid};
 use kindex_query::Life;
 use kindex_store::progress::Untold;

@@ -1,9 +1,9 @@
 //! What the cluster still says of an object that was changed in SQL alone: late words change nothing, an
 //! object that lives on takes its row back, and the past remembers both.
 
+use kindex_decide::row::{Row, RowText};
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Life;
-use kindex_runtime::decide::{Row, RowText};
 use kindex_store::{AsOf, DirectError, RowWrite, Written};
 
 use super::backend::Backend;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kindex_maintenance::patience::Patience;
 use kindex_maintenance::purge::{Mode, Options, Purged, purge};
+use kindex_maintenance::retries::RetryBudget;
 use kindex_model::kind::Retention;
 use kindex_model::object::Uid;
 use kindex_query::Life;
@@ -111,7 +111,7 @@ async fn purged(backend: &Backend, rule: &Retention, mode: Mode) -> Purged {
     let options = Options {
         mode,
         page_rows: 2,
-        patience: Patience(Duration::from_secs(60)),
+        retry_budget: RetryBudget(Duration::from_secs(60)),
     };
     let purged = purge(backend.store.as_ref(), &WIDGET, rule, &options, &Untold).await;
     purged.expect("the database answers")

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_maintenance::patience::Patience;
 use kindex_maintenance::quarantine::{Retried, RetryError, retry};
-use kindex_maintenance::verify::Sides;
+use kindex_maintenance::retries::RetryBudget;
+use kindex_maintenance::sides::Sides;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, MySqlFields, StoreError};
@@ -46,7 +46,7 @@ async fn attempt(backend: &Backend, shelf: &Arc<Shelf>) -> Result<Retried, Retry
         storage: backend.store.clone(),
     };
     let records = backend.store.quarantine_page(&WIDGET, None, 1).await.expect("read");
-    retry(&sides, &WIDGET, &records[0], Patience(Duration::ZERO)).await
+    retry(&sides, &WIDGET, &records[0], RetryBudget(Duration::ZERO)).await
 }
 
 async fn stored(backend: &Backend, uid: &str) -> (u64, Life) {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_maintenance::patience::Patience;
 use kindex_maintenance::restore::{Done, Mode, Outcome, Restorer};
-use kindex_maintenance::verify::Sides;
+use kindex_maintenance::retries::RetryBudget;
+use kindex_maintenance::sides::Sides;
 use kindex_model::object::{Object, Uid};
 use kindex_query::Life;
 use serde_json::json;
@@ -45,7 +45,7 @@ async fn restored_as(backend: &Backend, shelf: &Arc<Shelf>, text: &str, mode: Mo
         registry: &REGISTRY,
         mode,
         new_name,
-        patience: Patience(Duration::ZERO),
+        retry_budget: RetryBudget(Duration::ZERO),
     };
     let object = Object::parse_str(text).expect("an object");
     restorer.restore(&WIDGET, &object).await.expect("both sides answer")

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_maintenance::verify::{Checked, Class, Finding, Options, Sides, verify};
+use kindex_maintenance::sides::Sides;
+use kindex_maintenance::verify::{Checked, Class, Finding, Options, verify};
 use kindex_query::Life;
 use kindex_store::progress::Untold;
 use serde_json::json;

@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
+use kindex_decide::repair::{self, Fill};
+use kindex_decide::row::Row;
 use kindex_kube_client::{ObjectName, Page};
 use kindex_model::head::Head;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
-use kindex_model::projection::{Version, content_hash};
+use kindex_model::projection::Version;
 use kindex_query::Life;
 use kindex_store::{IngesterStorage, RowState, RowWrite, StoreError, Written};
 use serde::Serialize;
 
-use super::plan::{Plan, plan};
-use super::run::BackfillError;
-use crate::patience::{Patience, patiently};
-use crate::verify::Sides;
+use crate::retries::{RetryBudget, with_retries};
+use crate::sides::{RepairError, Sides};
 
 /// Objects that are asked for at a time.
 const QUESTIONS_MAX: usize = 16;
@@ -89,7 +89,7 @@ impl Filled {
 pub(crate) struct Filler {
     pub(crate) sides: Sides<dyn IngesterStorage>,
     pub(crate) kind: &'static Kind,
-    pub(crate) patience: Patience,
+    pub(crate) retry_budget: RetryBudget,
     /// An ingester may be at work: what it closes before we insert would stay live for ever.
     pub(crate) may_have_company: bool,
     /// Objects that the database refused before.
@@ -97,7 +97,7 @@ pub(crate) struct Filler {
 }
 
 impl Filler {
-    pub(crate) async fn fill(&self, page: Page) -> Result<Filled, BackfillError> {
+    pub(crate) async fn fill(&self, page: Page) -> Result<Filled, RepairError> {
         let mut filled = Filled {
             kind: self.kind.name,
             objects: page.len() as u64,
@@ -108,16 +108,18 @@ impl Filler {
             tracing::error!(kind = self.kind.name, object = %item.name, "Not stored: {}", item.reason);
         }
         let uids: Vec<Uid> = page.objects.iter().map(|object| object.metadata.uid.clone()).collect();
-        let states = patiently(self.patience, || self.sides.storage.row_states(self.kind, &uids)).await?;
+        let states = with_retries(self.retry_budget, || self.sides.storage.row_states(self.kind, &uids)).await?;
         let rows: BTreeMap<Uid, RowState> = states.into_iter().map(|state| (state.uid.clone(), state)).collect();
         let mut differing = Vec::new();
         for object in page.objects {
             let head = Head::of(&object, self.kind, &self.sides.platform);
-            match plan(&head, content_hash(&object), rows.get(&object.metadata.uid)) {
-                Plan::Store => differing.push(object),
-                Plan::Unchanged => filled.unchanged += 1,
-                Plan::Newer => filled.newer += 1,
-                Plan::Leave => filled.left += 1,
+            let row = rows.get(&object.metadata.uid);
+            let row = row.map(|row| Row::beside(row, Some(&object)));
+            match repair::fill(&head, row.as_ref()) {
+                Fill::Store => differing.push(object),
+                Fill::Unchanged => filled.unchanged += 1,
+                Fill::Newer => filled.newer += 1,
+                Fill::Leave => filled.left += 1,
             }
         }
         if !differing.is_empty() {
@@ -126,7 +128,7 @@ impl Filler {
         Ok(filled)
     }
 
-    async fn store(&self, objects: Vec<Object>, filled: &mut Filled) -> Result<(), BackfillError> {
+    async fn store(&self, objects: Vec<Object>, filled: &mut Filled) -> Result<(), RepairError> {
         let kind = self.kind;
         let projected = tokio::task::spawn_blocking(move || project(kind, objects)).await;
         let (versions, refused) = projected.expect("panics are caught inside");
@@ -138,7 +140,7 @@ impl Filler {
         let mut batches = vec![&writes[..]];
         while let Some(batch) = batches.pop() {
             let write = || self.sides.storage.write(kind, batch, Timestamp::now());
-            match patiently(self.patience, write).await {
+            match with_retries(self.retry_budget, write).await {
                 Ok(written) => {
                     for (write, written) in batch.iter().zip(written) {
                         filled.count(written);
@@ -166,7 +168,7 @@ impl Filler {
         Ok(())
     }
 
-    async fn quarantine(&self, object: &Object, reason: &str, filled: &mut Filled) -> Result<(), BackfillError> {
+    async fn quarantine(&self, object: &Object, reason: &str, filled: &mut Filled) -> Result<(), RepairError> {
         let name = ObjectName::of(object);
         tracing::error!(kind = self.kind.name, object = %name, "quarantined: {reason}");
         let record = || {
@@ -174,22 +176,22 @@ impl Filler {
                 .storage
                 .quarantine(self.kind, object, reason, Timestamp::now())
         };
-        patiently(self.patience, record).await?;
+        with_retries(self.retry_budget, record).await?;
         filled.quarantined += 1;
         Ok(())
     }
 
-    async fn release(&self, stored: &Object) -> Result<(), BackfillError> {
+    async fn release(&self, stored: &Object) -> Result<(), RepairError> {
         let (uid, version) = (&stored.metadata.uid, stored.metadata.resource_version);
         if self.refused.contains(uid) {
             let release = || self.sides.storage.release_quarantine(self.kind, uid, version);
-            patiently(self.patience, release).await?;
+            with_retries(self.retry_budget, release).await?;
         }
         Ok(())
     }
 
     /// An object that went between the list and the write left a delete event that found no row.
-    async fn close_departed(&self, inserted: Vec<(Uid, ObjectName)>) -> Result<u64, BackfillError> {
+    async fn close_departed(&self, inserted: Vec<(Uid, ObjectName)>) -> Result<u64, RepairError> {
         let departed: Vec<Option<RowWrite>> = stream::iter(inserted)
             .map(|(uid, name)| self.closing(uid, name))
             .buffered(QUESTIONS_MAX)
@@ -198,14 +200,14 @@ impl Filler {
         let departed: Vec<RowWrite> = departed.into_iter().flatten().collect();
         if !departed.is_empty() {
             let close = || self.sides.storage.write(self.kind, &departed, Timestamp::now());
-            patiently(self.patience, close).await?;
+            with_retries(self.retry_budget, close).await?;
         }
         Ok(departed.len() as u64)
     }
 
-    async fn closing(&self, uid: Uid, name: ObjectName) -> Result<Option<RowWrite>, BackfillError> {
-        let now = patiently(self.patience, || self.sides.cluster.get(self.kind, &name)).await;
-        let now = now.map_err(|source| BackfillError::cluster(self.kind, source))?;
+    async fn closing(&self, uid: Uid, name: ObjectName) -> Result<Option<RowWrite>, RepairError> {
+        let now = with_retries(self.retry_budget, || self.sides.cluster.get(self.kind, &name)).await;
+        let now = now.map_err(|source| RepairError::cluster(self.kind, source))?;
         let there = now.is_some_and(|now| now.metadata.uid == uid);
         Ok((!there).then_some(RowWrite::SoftDelete { uid }))
     }

@@ -2,9 +2,7 @@
 //! command that shows how far it is, goes on where it was interrupted, and writes nothing
 //! that is there already.
 //!
-//! `plan` decides and is pure, `resume` says from where, `run` lists and `fill` writes.
-
-mod plan;
+//! `resume` says from where, `run` walks over the list and `fill` writes.
 
 mod resume;
 
@@ -14,4 +12,4 @@ mod run;
 
 pub use fill::Filled;
 pub(crate) use fill::Filler;
-pub use run::{BackfillError, Options, backfill};
+pub use run::{Options, backfill};

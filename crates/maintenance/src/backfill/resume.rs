@@ -3,6 +3,8 @@
 use kindex_model::object::ResourceVersion;
 use serde::{Deserialize, Serialize};
 
+use crate::pages::Start;
+
 /// The name under which it is remembered for a kind.
 pub(super) const STATE: &str = "backfill";
 
@@ -10,11 +12,11 @@ pub(super) const STATE: &str = "backfill";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Bookmark {
     /// Where the next page begins.
-    pub(super) continue_token: String,
+    continue_token: String,
     /// Version of the list that the token belongs to.
     version: u64,
     /// Objects on the pages before.
-    pub(super) objects: u64,
+    objects: u64,
     /// Whether the kind had neither rows nor a checkpoint when the first run began.
     fresh: bool,
 }
@@ -34,9 +36,13 @@ impl Bookmark {
         self.fresh
     }
 
-    /// Version of the list that the token belongs to.
-    pub(super) fn version(&self) -> ResourceVersion {
-        ResourceVersion(self.version)
+    /// Where the walk over the list goes on.
+    pub(super) fn into_start(self) -> Start {
+        Start {
+            continue_token: self.continue_token,
+            version: ResourceVersion(self.version),
+            objects: self.objects,
+        }
     }
 
     /// What the database holds.

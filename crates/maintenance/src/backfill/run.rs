@@ -7,22 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kindex_kube_client::{ClusterError, Page};
 use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
+use kindex_store::WorkState;
 use kindex_store::pace::Pace;
 use kindex_store::progress::Progress;
-use kindex_store::{StoreError, WorkState};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::fill::{Filled, Filler};
 use super::resume::{Bookmark, STATE};
-use crate::patience::{Patience, patiently};
-use crate::verify::Sides;
-
-/// How often a list whose version is no longer kept is begun anew.
-const LISTS_MAX: u32 = 20;
+use crate::pages::{Listed, PageSink, Pages};
+use crate::retries::{RetryBudget, with_retries};
+use crate::sides::{RepairError, Sides};
 
 /// How a backfill goes about it.
 #[derive(Clone, Debug)]
@@ -37,8 +34,8 @@ pub struct Options {
     pub restart: bool,
     /// How often it is saved where the next run goes on.
     pub bookmark_period: Duration,
-    /// How long failures are borne.
-    pub patience: Patience,
+    /// How long failures in a row are retried.
+    pub retry_budget: RetryBudget,
 }
 
 impl Default for Options {
@@ -49,44 +46,7 @@ impl Default for Options {
             page_rows: 500,
             restart: false,
             bookmark_period: Duration::from_secs(2),
-            patience: Patience::default(),
-        }
-    }
-}
-
-/// Why a backfill came to no end. The next one goes on where this one was.
-#[derive(Debug, thiserror::Error)]
-pub enum BackfillError {
-    /// The cluster did not answer.
-    #[error("{kind}: the cluster: {source}")]
-    Cluster {
-        /// The kind.
-        kind: &'static str,
-        /// As the cluster says it.
-        #[source]
-        source: ClusterError,
-    },
-    /// The database did not answer.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl BackfillError {
-    /// Whether the cluster does not serve the kind: its CRD is not installed, or not in this version.
-    pub fn is_unserved(&self) -> bool {
-        matches!(
-            self,
-            Self::Cluster {
-                source: ClusterError::NotFound(_),
-                ..
-            }
-        )
-    }
-
-    pub(super) fn cluster(kind: &Kind, source: ClusterError) -> Self {
-        Self::Cluster {
-            kind: kind.name,
-            source,
+            retry_budget: RetryBudget::default(),
         }
     }
 }
@@ -102,89 +62,56 @@ impl BackfillError {
 /// The store is prepared.
 ///
 /// # Errors
-/// Where a side does not answer for longer than the patience; what was written stays.
+/// Where a side does not answer for longer than the retry budget; what was written stays.
 pub async fn backfill(
     sides: &Sides,
     kind: &'static Kind,
     options: &Options,
     progress: &dyn Progress,
-) -> Result<Filled, BackfillError> {
+) -> Result<Filled, RepairError> {
     let storage = &sides.storage;
-    let checkpoint = patiently(options.patience, || storage.checkpoint(kind)).await?;
-    let quarantined = patiently(options.patience, || storage.quarantined(kind)).await?;
-    let mut bookmark = saved(sides, kind, options).await?;
-    let empty = patiently(options.patience, || storage.scan(kind, None, 1))
+    let checkpoint = with_retries(options.retry_budget, || storage.checkpoint(kind)).await?;
+    let quarantined = with_retries(options.retry_budget, || storage.quarantined(kind)).await?;
+    let bookmark = saved(sides, kind, options).await?;
+    let empty = with_retries(options.retry_budget, || storage.scan(kind, None, 1))
         .await?
         .is_empty();
     let fresh = checkpoint.is_none() && bookmark.as_ref().map_or(empty, Bookmark::is_fresh);
     let filler = Arc::new(Filler {
         sides: sides.as_ingester(),
         kind,
-        patience: options.patience,
+        retry_budget: options.retry_budget,
         may_have_company: !fresh,
         refused: quarantined.into_iter().map(|record| record.uid).collect(),
     });
-    let mut filled = Filled {
-        kind: kind.name,
-        ..Filled::default()
+    let pages = Pages {
+        kind,
+        cluster: sides.cluster.clone(),
+        page_rows: options.page_rows,
+        retry_budget: options.retry_budget,
+        progress,
     };
-    for list in 1.. {
-        let listing = Listing {
-            filler: &filler,
-            state: &**storage,
-            options,
-            from: bookmark.take(),
-            fresh,
-        };
-        match listing.run(progress, &mut filled).await {
-            Ok(version) => {
-                patiently(options.patience, || storage.forget_state(kind, STATE)).await?;
-                if fresh {
-                    let save = || storage.save_first_checkpoint(kind, version, Timestamp::now());
-                    patiently(options.patience, save).await?;
-                }
-                break;
-            }
-            Err(BackfillError::Cluster {
-                source: ClusterError::Expired(reason),
-                ..
-            }) if list < LISTS_MAX => {
-                progress.note(&format!("the list begins anew: {reason}"));
-                filled.begin_anew();
-            }
-            Err(error) => return Err(error),
-        }
+    let mut filling = Filling::new(&filler, &**storage, options, progress, fresh);
+    let version = pages.walk(bookmark.map(Bookmark::into_start), &mut filling).await?;
+    with_retries(options.retry_budget, || storage.forget_state(kind, STATE)).await?;
+    if fresh {
+        let save = || storage.save_first_checkpoint(kind, version, Timestamp::now());
+        with_retries(options.retry_budget, save).await?;
     }
     progress.end();
-    Ok(filled)
+    Ok(filling.filled)
 }
 
-async fn saved(sides: &Sides, kind: &Kind, options: &Options) -> Result<Option<Bookmark>, BackfillError> {
+async fn saved(sides: &Sides, kind: &Kind, options: &Options) -> Result<Option<Bookmark>, RepairError> {
     if options.restart {
         return Ok(None);
     }
-    let text = patiently(options.patience, || sides.storage.state(kind, STATE)).await?;
+    let text = with_retries(options.retry_budget, || sides.storage.state(kind, STATE)).await?;
     Ok(text.as_deref().and_then(Bookmark::from_text))
 }
 
-/// One list from its beginning, or from where an earlier run was, to its end.
-struct Listing<'a> {
-    filler: &'a Arc<Filler>,
-    /// Keeps the bookmark.
-    state: &'a dyn WorkState,
-    options: &'a Options,
-    from: Option<Bookmark>,
-    fresh: bool,
-}
-
-/// A page that was listed, and where the next one begins.
-struct Listed {
-    page: Page,
-    next: Option<String>,
-}
-
 /// A page that was written: its number, where the next one begins, what became of it.
-type Written = (u64, Option<String>, Result<Filled, BackfillError>);
+type Written = (u64, Option<String>, Result<Filled, RepairError>);
 
 /// Pages in the hands of writers. They run as tasks of their own: one that holds SQLite's only
 /// writing connection must go on while another waits for it.
@@ -206,7 +133,7 @@ impl Writers {
     }
 
     /// Waits for one more page; `None` when there is none.
-    async fn end_one(&mut self) -> Result<Option<()>, BackfillError> {
+    async fn end_one(&mut self) -> Result<Option<()>, RepairError> {
         let Some(ended) = self.tasks.join_next().await else {
             return Ok(None);
         };
@@ -235,77 +162,109 @@ impl Writers {
     }
 }
 
-impl Listing<'_> {
-    /// Gives back the list's version.
-    async fn run(&self, progress: &dyn Progress, filled: &mut Filled) -> Result<ResourceVersion, BackfillError> {
-        let mut writers = Writers::default();
-        let version = self.run_with(&mut writers, progress, filled).await;
-        for page in writers.end_all().await {
-            filled.add(&page);
-        }
-        version
-    }
+/// Pages on their way into SQL.
+struct Filling<'a> {
+    filler: &'a Arc<Filler>,
+    /// Keeps the bookmark.
+    state: &'a dyn WorkState,
+    options: &'a Options,
+    progress: &'a dyn Progress,
+    fresh: bool,
+    writers: Writers,
+    filled: Filled,
+    version: ResourceVersion,
+    /// Objects of the list that are written, with all before them.
+    done: u64,
+    pace: Pace,
+    began: Instant,
+    saved: Instant,
+}
 
-    async fn run_with(
-        &self,
-        writers: &mut Writers,
-        progress: &dyn Progress,
-        filled: &mut Filled,
-    ) -> Result<ResourceVersion, BackfillError> {
-        let mut done = self.from.as_ref().map_or(0, |bookmark| bookmark.objects);
-        let token = self.from.as_ref().map(|bookmark| bookmark.continue_token.clone());
-        let first = self.page(token).await?;
-        let bookmarked = self.from.as_ref().map(Bookmark::version);
-        let version = bookmarked.unwrap_or(first.page.resource_version);
-        let remaining = first.page.remaining;
-        let total = remaining.map(|remaining| done + first.page.len() as u64 + remaining);
-        progress.begin(self.filler.kind.name, total);
-        progress.advance(done);
-
-        let (began, mut saved) = (Instant::now(), Instant::now());
-        let mut pace = Pace::new(self.options.objects_per_second);
-        let mut listed = Some(first);
-        loop {
-            if let Some(page) = listed.take() {
-                sleep(pace.pass(page.page.len(), began.elapsed())).await;
-                let next = page.next.clone();
-                writers.begin(self.filler, page);
-                if next.is_some() {
-                    listed = Some(self.page(next).await?);
-                }
-            }
-            if (listed.is_none() || writers.tasks.len() >= self.options.writers.max(1))
-                && writers.end_one().await?.is_none()
-            {
-                return Ok(version);
-            }
-            while let Some((next, page)) = writers.next_ended() {
-                filled.add(&page);
-                done += page.objects;
-                progress.advance(page.objects);
-                if let Some(next) = next.filter(|_| saved.elapsed() >= self.options.bookmark_period) {
-                    self.save(&Bookmark::new(next, version, done, self.fresh)).await?;
-                    saved = Instant::now();
-                }
-            }
+impl<'a> Filling<'a> {
+    fn new(
+        filler: &'a Arc<Filler>,
+        state: &'a dyn WorkState,
+        options: &'a Options,
+        progress: &'a dyn Progress,
+        fresh: bool,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            filler,
+            state,
+            options,
+            progress,
+            fresh,
+            writers: Writers::default(),
+            filled: Filled {
+                kind: filler.kind.name,
+                ..Filled::default()
+            },
+            version: ResourceVersion::default(),
+            done: 0,
+            pace: Pace::new(options.objects_per_second),
+            began: now,
+            saved: now,
         }
     }
 
-    async fn page(&self, token: Option<String>) -> Result<Listed, BackfillError> {
-        let Filler {
-            sides, kind, patience, ..
-        } = &**self.filler;
-        let list = || sides.cluster.list(kind, self.options.page_rows, token.as_deref());
-        let page = patiently(*patience, list).await;
-        let mut page = page.map_err(|source| BackfillError::cluster(kind, source))?;
-        let next = page.continue_token.take();
-        Ok(Listed { page, next })
+    /// Waits for one more page; whether there was one.
+    async fn end_one(&mut self) -> Result<bool, RepairError> {
+        if self.writers.end_one().await?.is_none() {
+            return Ok(false);
+        }
+        while let Some((next, page)) = self.writers.next_ended() {
+            self.filled.add(&page);
+            self.done += page.objects;
+            self.progress.advance(page.objects);
+            if let Some(next) = next.filter(|_| self.saved.elapsed() >= self.options.bookmark_period) {
+                self.save(&Bookmark::new(next, self.version, self.done, self.fresh))
+                    .await?;
+                self.saved = Instant::now();
+            }
+        }
+        Ok(true)
     }
 
-    async fn save(&self, bookmark: &Bookmark) -> Result<(), BackfillError> {
-        let Filler { kind, patience, .. } = &**self.filler;
+    async fn save(&self, bookmark: &Bookmark) -> Result<(), RepairError> {
+        let Filler { kind, retry_budget, .. } = &**self.filler;
         let text = bookmark.to_text();
         let save = || self.state.save_state(kind, STATE, &text, Timestamp::now());
-        Ok(patiently(*patience, save).await?)
+        Ok(with_retries(*retry_budget, save).await?)
+    }
+}
+
+impl PageSink for Filling<'_> {
+    fn begin(&mut self, version: ResourceVersion, objects: u64) {
+        self.version = version;
+        self.done = objects;
+        self.progress.advance(objects);
+        self.pace = Pace::new(self.options.objects_per_second);
+        self.began = Instant::now();
+        self.saved = self.began;
+    }
+
+    async fn take(&mut self, listed: Listed) -> Result<(), RepairError> {
+        if self.writers.tasks.len() >= self.options.writers.max(1) {
+            self.end_one().await?;
+        }
+        sleep(self.pace.pass(listed.page.len(), self.began.elapsed())).await;
+        self.writers.begin(self.filler, listed);
+        Ok(())
+    }
+
+    async fn end(&mut self) -> Result<(), RepairError> {
+        while self.end_one().await? {}
+        Ok(())
+    }
+
+    async fn stop(&mut self) {
+        for page in std::mem::take(&mut self.writers).end_all().await {
+            self.filled.add(&page);
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        self.filled.begin_anew();
     }
 }

@@ -10,7 +10,7 @@ use kindex_store::{Gone, GoneRow, Purge, StoreError};
 use serde::Serialize;
 
 use super::rule::{Age, LastKept, age, covered, describe};
-use crate::patience::{Patience, patiently};
+use crate::retries::{RetryBudget, with_retries};
 
 /// Whether anything is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub struct Options {
     pub mode: Mode,
     /// Most rows that are found and removed at a time.
     pub page_rows: u32,
-    /// How long failures are borne.
-    pub patience: Patience,
+    /// How long failures in a row are retried.
+    pub retry_budget: RetryBudget,
 }
 
 impl Default for Options {
@@ -37,7 +37,7 @@ impl Default for Options {
         Self {
             mode: Mode::Remove,
             page_rows: 500,
-            patience: Patience::default(),
+            retry_budget: RetryBudget::default(),
         }
     }
 }
@@ -85,7 +85,7 @@ impl Purged {
 /// transaction holds more than a page. An ingester may be at work at the same time.
 ///
 /// # Errors
-/// Where the database does not answer for longer than the patience; what went stays gone, and the
+/// Where the database does not answer for longer than the retry budget; what went stays gone, and the
 /// next call goes on.
 pub async fn purge(
     storage: &dyn Purge,
@@ -110,7 +110,7 @@ pub async fn purge(
     };
     progress.begin(kind.name, None);
     let covered = covered(rule);
-    let now = patiently(options.patience, || storage.clock()).await?;
+    let now = with_retries(options.retry_budget, || storage.clock()).await?;
     let gone = match age(rule, now) {
         Age::Any => covered.clone(),
         Age::Before(time) => Gone {
@@ -124,7 +124,7 @@ pub async fn purge(
         Some(place) => {
             // The last of all that the rule is about are kept, the young ones among them too.
             let last = || storage.nth_newest_gone(kind, &covered, place);
-            for row in patiently(options.patience, last).await? {
+            for row in with_retries(options.retry_budget, last).await? {
                 let last = LastKept::from(row);
                 walk.over(&last.narrow(gone.clone()), Some(&last)).await?;
             }
@@ -146,18 +146,18 @@ impl Walk<'_> {
         let Options {
             mode,
             page_rows,
-            patience,
+            retry_budget,
         } = *self.options;
         let mut after = None;
         loop {
             let read = || self.storage.gone_rows(self.kind, gone, after, page_rows);
-            let mut page = patiently(patience, read).await?;
+            let mut page = with_retries(retry_budget, read).await?;
             let Some(row) = page.last() else { return Ok(()) };
             after = Some(row.arrival);
             page.retain(|row| last.is_none_or(|last| last.is_before(row)));
             if mode == Mode::Remove && !page.is_empty() {
                 let uids: Vec<Uid> = page.iter().map(|row| row.uid.clone()).collect();
-                let mut removed = patiently(patience, || self.storage.remove(self.kind, gone, &uids)).await?;
+                let mut removed = with_retries(retry_budget, || self.storage.remove(self.kind, gone, &uids)).await?;
                 removed.sort_unstable();
                 page.retain(|row| removed.binary_search(&row.uid).is_ok());
             }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use jiff::Timestamp;
+use kindex_decide::repair::{self, Release};
+use kindex_decide::row::Row;
 use kindex_kube_client::{ClusterApi, ClusterError, ObjectName, Page, Target};
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Object, Uid};
-use kindex_model::projection::{Version, content_hash};
+use kindex_model::projection::Version;
 use kindex_query::Life;
 use kindex_store::pace::Pace;
 use kindex_store::progress::Progress;
@@ -18,10 +20,10 @@ use kindex_store::{RowState, RowWrite, StoreError};
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
-use super::part::{Part, part};
-use super::run::{Options, ReleaseError};
+use super::options::Options;
 use crate::backfill::Filler;
-use crate::patience::patiently;
+use crate::retries::with_retries;
+use crate::sides::RepairError;
 
 /// Releases that are under way at a time.
 const RELEASES_MAX: usize = 8;
@@ -66,7 +68,7 @@ pub(super) struct Releaser<'a> {
 
 impl Releaser<'_> {
     /// Releases the guarded objects of a page.
-    pub(super) async fn page(&mut self, page: Page, released: &mut Released) -> Result<(), ReleaseError> {
+    pub(super) async fn page(&mut self, page: Page, released: &mut Released) -> Result<(), RepairError> {
         let listed = page.len() as u64;
         released.objects += listed;
         let guarded: Vec<Object> = page
@@ -118,29 +120,34 @@ impl Releaser<'_> {
         &self,
         objects: Vec<Object>,
         released: &mut Released,
-    ) -> Result<Vec<Object>, ReleaseError> {
+    ) -> Result<Vec<Object>, RepairError> {
         if self.filler.is_none() {
             return Ok(objects);
         }
         let rows = self.rows(&objects).await?;
         let lacking: Vec<Object> = objects
             .iter()
-            .filter(|object| self.part(object, &rows) != Part::Release)
+            .filter(|object| self.decide(object, &rows) != Release::Now)
             .cloned()
             .collect();
         released.stored += lacking.len() as u64;
         if self.options.dry_run || lacking.is_empty() {
             return Ok(objects);
         }
-        for object in lacking.iter().filter(|object| self.part(object, &rows) == Part::Close) {
+        for object in lacking
+            .iter()
+            .filter(|object| self.decide(object, &rows) == Release::AfterClosing)
+        {
             self.close(object).await?;
         }
-        let live = lacking.iter().filter(|object| self.part(object, &rows) == Part::Store);
+        let live = lacking
+            .iter()
+            .filter(|object| self.decide(object, &rows) == Release::AfterStoring);
         self.fill(live.cloned().collect()).await?;
         let rows = self.rows(&lacking).await?;
         let lacks = |object: &Object| {
             let uid = &object.metadata.uid;
-            lacking.iter().any(|lacking| lacking.metadata.uid == *uid) && self.part(object, &rows) != Part::Release
+            lacking.iter().any(|lacking| lacking.metadata.uid == *uid) && self.decide(object, &rows) != Release::Now
         };
         let (unstored, stored): (Vec<Object>, Vec<Object>) = objects.into_iter().partition(lacks);
         released.unstored += unstored.len() as u64;
@@ -148,21 +155,23 @@ impl Releaser<'_> {
         Ok(stored)
     }
 
-    fn part(&self, object: &Object, rows: &BTreeMap<Uid, RowState>) -> Part {
-        part(&self.head(object), content_hash(object), rows.get(&object.metadata.uid))
+    fn decide(&self, object: &Object, rows: &BTreeMap<Uid, RowState>) -> Release {
+        let row = rows.get(&object.metadata.uid);
+        let row = row.map(|row| Row::beside(row, Some(object)));
+        repair::release(&self.head(object), row.as_ref())
     }
 
-    pub(super) async fn rows(&self, objects: &[Object]) -> Result<BTreeMap<Uid, RowState>, ReleaseError> {
+    pub(super) async fn rows(&self, objects: &[Object]) -> Result<BTreeMap<Uid, RowState>, RepairError> {
         let Some(filler) = &self.filler else {
             return Ok(BTreeMap::new());
         };
         let uids: Vec<Uid> = objects.iter().map(|object| object.metadata.uid.clone()).collect();
         let read = || filler.sides.storage.row_states(self.kind, &uids);
-        let states = patiently(self.options.patience, read).await?;
+        let states = with_retries(self.options.retry_budget, read).await?;
         Ok(states.into_iter().map(|state| (state.uid.clone(), state)).collect())
     }
 
-    pub(super) async fn fill(&self, objects: Vec<Object>) -> Result<(), ReleaseError> {
+    pub(super) async fn fill(&self, objects: Vec<Object>) -> Result<(), RepairError> {
         let Some(filler) = self.filler.as_ref().filter(|_| !objects.is_empty()) else {
             return Ok(());
         };
@@ -176,7 +185,7 @@ impl Releaser<'_> {
 
     /// Stores the final version of an object that somebody deleted. One that the database refuses
     /// is found out when its row is read.
-    async fn close(&self, object: &Object) -> Result<(), ReleaseError> {
+    async fn close(&self, object: &Object) -> Result<(), RepairError> {
         let Some(filler) = &self.filler else { return Ok(()) };
         let write = [RowWrite::Store {
             version: Version::project(self.kind, object.clone()),
@@ -184,14 +193,14 @@ impl Releaser<'_> {
             revive: false,
         }];
         let stored = || filler.sides.storage.write(self.kind, &write, Timestamp::now());
-        match patiently(self.options.patience, stored).await {
+        match with_retries(self.options.retry_budget, stored).await {
             Ok(_) | Err(StoreError::Refused { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Takes the finalizer off one object. One that somebody changed meanwhile is read and stored again.
-    pub(super) async fn release(&self, object: &Object) -> Result<Outcome, ReleaseError> {
+    pub(super) async fn release(&self, object: &Object) -> Result<Outcome, RepairError> {
         let mut object = object.clone();
         let mut maybe_ours = false;
         for _ in 0..CONFLICTS_MAX {
@@ -202,7 +211,7 @@ impl Releaser<'_> {
                 Ok(after) => return Ok(Outcome::Released(after)),
                 Err(ClusterError::NotFound(_)) => return Ok(Outcome::without(None, maybe_ours)),
                 Err(ClusterError::Conflict(_)) => {}
-                Err(source) => return Err(ReleaseError::cluster(self.kind, source)),
+                Err(source) => return Err(RepairError::cluster(self.kind, source)),
             }
             let now = self.get(&ObjectName::of(&object)).await?;
             match now.filter(|now| now.metadata.uid == object.metadata.uid) {
@@ -220,9 +229,9 @@ impl Releaser<'_> {
         Ok(Outcome::Contended)
     }
 
-    pub(super) async fn get(&self, name: &ObjectName) -> Result<Option<Object>, ReleaseError> {
-        let now = patiently(self.options.patience, || self.cluster.get(self.kind, name)).await;
-        now.map_err(|source| ReleaseError::cluster(self.kind, source))
+    pub(super) async fn get(&self, name: &ObjectName) -> Result<Option<Object>, RepairError> {
+        let now = with_retries(self.options.retry_budget, || self.cluster.get(self.kind, name)).await;
+        now.map_err(|source| RepairError::cluster(self.kind, source))
     }
 
     /// The answer, and whether it is that to a repetition: an earlier attempt may have been carried out.
@@ -235,7 +244,7 @@ impl Releaser<'_> {
             attempts += 1;
             self.cluster.set_finalizers(self.kind, &target, &finalizers)
         };
-        let answer = patiently(self.options.patience, release).await;
+        let answer = with_retries(self.options.retry_budget, release).await;
         (answer, attempts > 1)
     }
 }

@@ -7,7 +7,7 @@ use kindex_model::object::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::patience::{Patience, patiently};
+use crate::retries::{RetryBudget, with_retries};
 
 /// An owner whose reference does not come back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -42,7 +42,7 @@ pub(super) async fn owners(
     cluster: &dyn ClusterApi,
     registry: &Registry,
     object: &Object,
-    patience: Patience,
+    retry_budget: RetryBudget,
 ) -> Result<Owners, ClusterError> {
     let mut owners = Owners::default();
     // The text was read as an object before; references of another shape are none.
@@ -55,7 +55,7 @@ pub(super) async fn owners(
             None => Found::OfAnotherKind,
             Some(kind) => {
                 let name = owner_name(kind, &reference, object);
-                let owner = patiently(patience, || cluster.get(kind, &name)).await?;
+                let owner = with_retries(retry_budget, || cluster.get(kind, &name)).await?;
                 judge(&reference, owner.as_ref(), registry.platform.restored_from)
             }
         };

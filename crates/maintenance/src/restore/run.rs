@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::manifest::{Manifest, ManifestError, has_status, manifest};
 use super::owners::{LeftOut, owners};
-use crate::patience::{Patience, patiently};
-use crate::verify::Sides;
+use crate::retries::{RetryBudget, with_retries};
+use crate::sides::Sides;
 
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,8 +131,8 @@ pub struct Restorer<'a> {
     pub mode: Mode,
     /// Under which name objects come back; their own where there is none.
     pub new_name: Option<&'a str>,
-    /// How long failures are borne.
-    pub patience: Patience,
+    /// How long failures in a row are retried.
+    pub retry_budget: RetryBudget,
 }
 
 impl Restorer<'_> {
@@ -148,7 +148,7 @@ impl Restorer<'_> {
     /// The row of the text was chosen by [`choose`](super::choose).
     ///
     /// # Errors
-    /// Where a side does not answer for longer than the patience.
+    /// Where a side does not answer for longer than the retry budget.
     pub async fn restore(&self, kind: &'static Kind, object: &Object) -> Result<Done, RestoreError> {
         let name = ObjectName::of(object);
         let failed = |source| RestoreError::Cluster {
@@ -156,7 +156,7 @@ impl Restorer<'_> {
             name: name.clone(),
             source,
         };
-        let owners = owners(&*self.sides.cluster, self.registry, object, self.patience).await;
+        let owners = owners(&*self.sides.cluster, self.registry, object, self.retry_budget).await;
         let owners = owners.map_err(failed)?;
         let outcome = match manifest(kind, &self.sides.platform, object, &owners.kept, self.new_name) {
             Err(error @ (ManifestError::Immutable(_) | ManifestError::Text(_))) => {
@@ -180,10 +180,10 @@ impl Restorer<'_> {
     async fn send(&self, kind: &'static Kind, manifest: &Manifest) -> Result<Sent, ClusterError> {
         let Manifest { name, text, .. } = manifest;
         let created = match self.mode {
-            Mode::Create => patiently(self.patience, || self.creator.create(kind, name, text))
+            Mode::Create => with_retries(self.retry_budget, || self.creator.create(kind, name, text))
                 .await
                 .map(Some),
-            Mode::DryRun => patiently(self.patience, || self.creator.rehearse(kind, name, text))
+            Mode::DryRun => with_retries(self.retry_budget, || self.creator.rehearse(kind, name, text))
                 .await
                 .map(|()| None),
         };
@@ -208,7 +208,7 @@ impl Restorer<'_> {
         manifest: &Manifest,
         reason: String,
     ) -> Result<Sent, ClusterError> {
-        let there = patiently(self.patience, || self.sides.cluster.get(kind, &manifest.name)).await?;
+        let there = with_retries(self.retry_budget, || self.sides.cluster.get(kind, &manifest.name)).await?;
         let Some(object) = there else {
             // Whoever had the name has left in between.
             return Ok(Sent::Not(Outcome::Refused { reason }));
@@ -243,7 +243,7 @@ impl Restorer<'_> {
         };
         let uid = &object.metadata.uid;
         let set = || self.creator.set_status(kind, &manifest.name, uid, status);
-        match patiently(self.patience, set).await {
+        match with_retries(self.retry_budget, set).await {
             Ok(object) => Ok(Sent::There(object, done)),
             Err(ClusterError::Refused(reason) | ClusterError::NotFound(reason) | ClusterError::Conflict(reason)) => {
                 let new_uid = uid.to_string();
@@ -260,7 +260,7 @@ impl Restorer<'_> {
             uid: manifest.old_uid.clone(),
         }];
         let head = Head::of(object, kind, &self.sides.platform);
-        if !head.is_leaving() && !head.immutable {
+        if head.is_staying() {
             writes.push(RowWrite::Store {
                 version: Version::project(kind, object.clone()),
                 life: Life::Live,
@@ -269,7 +269,7 @@ impl Restorer<'_> {
             });
         }
         let write = || self.sides.storage.write(kind, &writes, Timestamp::now());
-        let written = patiently(self.patience, write).await;
+        let written = with_retries(self.retry_budget, write).await;
         written.map(drop).map_err(|source| RestoreError::Store {
             kind: kind.name,
             name: manifest.name.clone(),

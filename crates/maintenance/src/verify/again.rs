@@ -7,8 +7,9 @@ use kindex_model::object::{Object, Uid};
 use super::compare::compare;
 use super::confirm::{Reading, Verdict, judge, judge_last};
 use super::report::{Class, Difference, Finding};
-use super::run::{Run, Sides, Suspect, VerifyError};
-use crate::patience::{Patience, patiently};
+use super::run::{Run, Suspect};
+use crate::retries::{RetryBudget, with_retries};
+use crate::sides::{RepairError, Sides};
 
 /// Most objects that wait for a second reading.
 const SUSPECTS_MAX: usize = 10_000;
@@ -16,7 +17,7 @@ const SUSPECTS_MAX: usize = 10_000;
 const QUESTIONS_MAX: usize = 16;
 
 impl Run<'_> {
-    pub(super) async fn confirm_if_many(&mut self) -> Result<(), VerifyError> {
+    pub(super) async fn confirm_if_many(&mut self) -> Result<(), RepairError> {
         if self.suspects.len() < SUSPECTS_MAX {
             return Ok(());
         }
@@ -24,7 +25,7 @@ impl Run<'_> {
     }
 
     /// Reads both sides of every suspect again, until each is judged.
-    pub(super) async fn confirm(&mut self) -> Result<(), VerifyError> {
+    pub(super) async fn confirm(&mut self) -> Result<(), RepairError> {
         for _ in 0..self.options.rounds {
             if self.suspects.is_empty() {
                 return Ok(());
@@ -44,14 +45,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn read_again(&mut self) -> Result<(), VerifyError> {
+    async fn read_again(&mut self) -> Result<(), RepairError> {
         let suspects = std::mem::take(&mut self.suspects);
-        let (sides, kind, patience) = (self.sides, self.kind, self.options.patience);
+        let (sides, kind, retry_budget) = (self.sides, self.kind, self.options.retry_budget);
         let mut chunks = suspects.into_iter().peekable();
         while chunks.peek().is_some() {
             let chunk: Vec<Suspect> = chunks.by_ref().take(self.page_rows()).collect();
             let objects: Vec<Option<Object>> = stream::iter(&chunk)
-                .map(|suspect| object_of(sides, kind, patience, suspect))
+                .map(|suspect| object_of(sides, kind, retry_budget, suspect))
                 .buffered(QUESTIONS_MAX)
                 .try_collect()
                 .await?;
@@ -102,13 +103,10 @@ impl Run<'_> {
 async fn object_of(
     sides: &Sides,
     kind: &'static Kind,
-    patience: Patience,
+    retry_budget: RetryBudget,
     suspect: &Suspect,
-) -> Result<Option<Object>, VerifyError> {
-    let asked = patiently(patience, || sides.cluster.get(kind, &suspect.name)).await;
-    let object = asked.map_err(|source| VerifyError::Cluster {
-        kind: kind.name,
-        source,
-    })?;
+) -> Result<Option<Object>, RepairError> {
+    let asked = with_retries(retry_budget, || sides.cluster.get(kind, &suspect.name)).await;
+    let object = asked.map_err(|source| RepairError::cluster(kind, source))?;
     Ok(object.filter(|object| object.metadata.uid == suspect.uid))
 }

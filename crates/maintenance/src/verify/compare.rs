@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use kindex_decide::repair::is_settled_life;
 use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::{Metadata, Object};
@@ -32,9 +33,7 @@ pub fn compare(kind: &Kind, platform: &Platform, object: Option<&Object>, row: O
         (None, Some(_)) => {}
         (Some(object), Some(row)) => {
             let head = Head::of(object, kind, platform);
-            // An object that others hold on its way out may stay as long as they like, and its row follows it.
-            let held = head.deletion_timestamp.is_some() && (head.held || !head.guarded);
-            against_object(object, row, held, &mut found);
+            against_object(object, row, is_settled_life(&head, row.life()), &mut found);
         }
     }
     if let Some(row) = row {
@@ -43,14 +42,14 @@ pub fn compare(kind: &Kind, platform: &Platform, object: Option<&Object>, row: O
     found
 }
 
-fn against_object(object: &Object, row: &RowImage, held: bool, found: &mut Vec<Difference>) {
+fn against_object(object: &Object, row: &RowImage, settled: bool, found: &mut Vec<Difference>) {
     match row.life() {
-        Life::Deleted if !held => {
+        Life::Deleted if !settled => {
             let since = time(row.delete_time);
             let detail = format!("the row says deleted since {since}, the object is there");
             return found.push(Difference::new(Class::Deleted, detail));
         }
-        Life::Evicted if !held => {
+        Life::Evicted if !settled => {
             let since = time(row.evicted_time);
             let detail = format!("the row says evicted since {since}, the object is there");
             found.push(Difference::new(Class::Evicted, detail));

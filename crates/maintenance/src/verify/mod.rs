@@ -21,4 +21,4 @@ mod again;
 pub use compare::compare;
 pub use held::{Held, HeldObjects};
 pub use report::{Checked, Class, Difference, Finding, Report};
-pub use run::{Options, Sides, VerifyError, verify};
+pub use run::{Options, verify};

@@ -3,21 +3,21 @@
 //! suspects up to a limit, and eight bytes an object.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
-use kindex_kube_client::{ClusterApi, ClusterError, ObjectName, Page};
-use kindex_model::kind::{Kind, Platform};
+use kindex_kube_client::{ObjectName, Page};
+use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
-use kindex_model::seen::{Seeing, Seen};
+use kindex_model::seen::{Seen, SeenBuilder};
+use kindex_store::RowImage;
 use kindex_store::progress::Progress;
-use kindex_store::{IngesterStorage, MetadataStorage, RowImage, StoreError};
 
 use super::compare::compare;
 use super::confirm::Reading;
 use super::held::{Held, HeldObjects};
 use super::report::{Checked, Class, Difference, Finding};
-use crate::patience::{Patience, patiently};
+use crate::retries::{RetryBudget, with_retries};
+use crate::sides::{RepairError, Sides};
 
 /// How often a list whose version is no longer kept is begun anew.
 const LISTS_MAX: u32 = 5;
@@ -35,8 +35,8 @@ pub struct Options {
     pub page_rows: u32,
     /// Rows without their texts that are read at once, at most.
     pub scan_rows: u32,
-    /// How long failures are borne.
-    pub patience: Patience,
+    /// How long failures in a row are retried.
+    pub retry_budget: RetryBudget,
 }
 
 impl Default for Options {
@@ -47,58 +47,7 @@ impl Default for Options {
             rounds: 5,
             page_rows: 500,
             scan_rows: 2_000,
-            patience: Patience::default(),
-        }
-    }
-}
-
-/// Why a verification came to no end.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifyError {
-    /// The cluster did not answer.
-    #[error("{kind}: the cluster: {source}")]
-    Cluster {
-        /// The kind.
-        kind: &'static str,
-        /// As the cluster says it.
-        #[source]
-        source: ClusterError,
-    },
-    /// The database did not answer.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl VerifyError {
-    /// Whether the cluster does not serve the kind: its CRD is not installed, or not in this version.
-    pub fn is_unserved(&self) -> bool {
-        matches!(
-            self,
-            Self::Cluster {
-                source: ClusterError::NotFound(_),
-                ..
-            }
-        )
-    }
-}
-
-/// Where both sides are, the rows in those roles that a command needs.
-pub struct Sides<S: ?Sized = dyn MetadataStorage> {
-    /// Of the platform.
-    pub platform: Platform,
-    /// One side.
-    pub cluster: Arc<dyn ClusterApi>,
-    /// The other.
-    pub storage: Arc<S>,
-}
-
-impl Sides {
-    /// The same, for who only reads and writes as an ingester does.
-    pub(crate) fn as_ingester(&self) -> Sides<dyn IngesterStorage> {
-        Sides {
-            platform: self.platform,
-            cluster: self.cluster.clone(),
-            storage: self.storage.clone(),
+            retry_budget: RetryBudget::default(),
         }
     }
 }
@@ -111,15 +60,15 @@ impl Sides {
 /// move while the object changed all the time.
 ///
 /// # Errors
-/// Where a side does not answer for longer than the patience.
+/// Where a side does not answer for longer than the retry budget.
 pub async fn verify(
     sides: &Sides,
     kind: &'static Kind,
     options: &Options,
     progress: &dyn Progress,
     found: &mut (dyn FnMut(Finding) + Send),
-) -> Result<Checked, VerifyError> {
-    let records = patiently(options.patience, || sides.storage.quarantined(kind)).await?;
+) -> Result<Checked, RepairError> {
+    let records = with_retries(options.retry_budget, || sides.storage.quarantined(kind)).await?;
     let mut run = Run {
         sides,
         kind,
@@ -136,7 +85,7 @@ pub async fn verify(
     };
     let seen = run.list().await?;
     run.scan(&seen).await?;
-    run.strays().await?;
+    run.side_orphans().await?;
     run.confirm().await?;
     progress.end();
     Ok(run.checked)
@@ -166,21 +115,21 @@ pub(super) struct Run<'a> {
 
 impl Run<'_> {
     /// Holds every object of the list against its row.
-    async fn list(&mut self) -> Result<Seen, VerifyError> {
+    async fn list(&mut self) -> Result<Seen, RepairError> {
         for _ in 1..LISTS_MAX {
             match self.list_once().await {
-                Err(VerifyError::Cluster {
-                    source: ClusterError::Expired(reason),
-                    ..
-                }) => self.progress.note(&format!("the list begins anew: {reason}")),
+                Err(error) => match error.expired() {
+                    Some(reason) => self.progress.note(&format!("the list begins anew: {reason}")),
+                    None => return Err(error),
+                },
                 listed => return listed,
             }
         }
         self.list_once().await
     }
 
-    async fn list_once(&mut self) -> Result<Seen, VerifyError> {
-        let mut seeing = Seeing::default();
+    async fn list_once(&mut self) -> Result<Seen, RepairError> {
+        let mut seen = SeenBuilder::default();
         self.checked.objects = 0;
         self.checked.held = HeldObjects::default();
         let mut limits = PageLimit::new(self.options.page_rows.max(1));
@@ -190,33 +139,33 @@ impl Run<'_> {
         loop {
             limits.learn(&page);
             let token = page.continue_token.take();
-            let (sides, kind, patience) = (self.sides, self.kind, self.options.patience);
+            let (sides, kind, retry_budget) = (self.sides, self.kind, self.options.retry_budget);
             let next = async {
                 match &token {
-                    Some(token) => list_page(sides, kind, patience, limits.rows, Some(token))
+                    Some(token) => list_page(sides, kind, retry_budget, limits.rows, Some(token))
                         .await
                         .map(Some),
                     None => Ok(None),
                 }
             };
-            let (next, compared) = tokio::join!(next, self.compare_page(page, &mut seeing));
+            let (next, compared) = tokio::join!(next, self.compare_page(page, &mut seen));
             compared?;
             match next? {
                 Some(next) => page = next,
-                None => return Ok(seeing.finish()),
+                None => return Ok(seen.finish()),
             }
         }
     }
 
-    async fn page(&self, limit: u32, token: Option<&str>) -> Result<Page, VerifyError> {
-        list_page(self.sides, self.kind, self.options.patience, limit, token).await
+    async fn page(&self, limit: u32, token: Option<&str>) -> Result<Page, RepairError> {
+        list_page(self.sides, self.kind, self.options.retry_budget, limit, token).await
     }
 
-    async fn compare_page(&mut self, page: Page, seeing: &mut Seeing) -> Result<(), VerifyError> {
+    async fn compare_page(&mut self, page: Page, seen: &mut SeenBuilder) -> Result<(), RepairError> {
         let count = page.len() as u64;
         for item in &page.unreadable {
             if let Some(uid) = &item.uid {
-                seeing.add(uid);
+                seen.add(uid);
             }
             if self.is_asked_for(&item.name.namespace) {
                 let uid = item.uid.clone().unwrap_or_else(|| Uid::from(""));
@@ -228,7 +177,7 @@ impl Run<'_> {
             }
         }
         for object in &page.objects {
-            seeing.add(&object.metadata.uid);
+            seen.add(&object.metadata.uid);
         }
         let objects: Vec<&Object> = page
             .objects
@@ -261,9 +210,9 @@ impl Run<'_> {
             .is_none_or(|wanted| wanted == namespace)
     }
 
-    pub(super) async fn images(&self, uids: &[Uid]) -> Result<BTreeMap<String, RowImage>, VerifyError> {
+    pub(super) async fn images(&self, uids: &[Uid]) -> Result<BTreeMap<String, RowImage>, RepairError> {
         let read = || self.sides.storage.row_images(self.kind, uids);
-        let images = patiently(self.options.patience, read).await?;
+        let images = with_retries(self.options.retry_budget, read).await?;
         Ok(images.into_iter().map(|image| (image.uid.clone(), image)).collect())
     }
 
@@ -285,15 +234,12 @@ impl Run<'_> {
 async fn list_page(
     sides: &Sides,
     kind: &'static Kind,
-    patience: Patience,
+    retry_budget: RetryBudget,
     limit: u32,
     token: Option<&str>,
-) -> Result<Page, VerifyError> {
-    let listed = patiently(patience, || sides.cluster.list(kind, limit, token)).await;
-    listed.map_err(|source| VerifyError::Cluster {
-        kind: kind.name,
-        source,
-    })
+) -> Result<Page, RepairError> {
+    let listed = with_retries(retry_budget, || sides.cluster.list(kind, limit, token)).await;
+    listed.map_err(|source| RepairError::cluster(kind, source))
 }
 
 /// How many objects are asked for at once: fewer where they are large.

@@ -10,17 +10,18 @@ use kindex_query::Life;
 use kindex_store::RowState;
 
 use super::report::{Class, Difference, Finding};
-use super::run::{Run, VerifyError};
-use crate::patience::patiently;
+use super::run::Run;
+use crate::retries::with_retries;
+use crate::sides::RepairError;
 
 impl Run<'_> {
     /// Holds every row that the list did not show against itself, and asks for its object where
     /// the row says that there is one.
-    pub(super) async fn scan(&mut self, seen: &Seen) -> Result<(), VerifyError> {
+    pub(super) async fn scan(&mut self, seen: &Seen) -> Result<(), RepairError> {
         let mut after = None;
         loop {
             let read = || self.sides.storage.scan(self.kind, after, self.options.scan_rows);
-            let mut states = patiently(self.options.patience, read).await?;
+            let mut states = with_retries(self.options.retry_budget, read).await?;
             let Some(last) = states.last() else { return Ok(()) };
             after = Some(last.arrival);
             states.retain(|state| self.is_asked_for(&state.namespace));
@@ -43,7 +44,7 @@ impl Run<'_> {
     }
 
     /// Of these rows, those that share a name with another one.
-    async fn namesakes(&mut self, states: &[RowState]) -> Result<(), VerifyError> {
+    async fn namesakes(&mut self, states: &[RowState]) -> Result<(), RepairError> {
         let standing = states.iter().filter(|state| state.life != Life::Deleted);
         let uids: Vec<Uid> = standing.map(|state| state.uid.clone()).collect();
         let twice = self.twice(Doubt::Namesake, &uids).await?;
@@ -59,7 +60,7 @@ impl Run<'_> {
     }
 
     /// Labels and annotations of which there is no row.
-    pub(super) async fn strays(&mut self) -> Result<(), VerifyError> {
+    pub(super) async fn side_orphans(&mut self) -> Result<(), RepairError> {
         if self.options.namespace.is_some() {
             // Without a row nobody knows their namespace.
             return Ok(());
@@ -71,11 +72,11 @@ impl Run<'_> {
                     .storage
                     .side_owners(self.kind, after.as_ref(), self.options.scan_rows)
             };
-            let owners = patiently(self.options.patience, read).await?;
+            let owners = with_retries(self.options.retry_budget, read).await?;
             let Some(last) = owners.last() else { return Ok(()) };
             after = Some(last.clone());
-            let strays = self.twice(Doubt::Stray, &owners).await?;
-            for uid in strays {
+            let orphans = self.twice(Doubt::SideOrphan, &owners).await?;
+            for uid in orphans {
                 let difference = Difference::new(Class::Stray, "labels or annotations without a row");
                 self.report(Finding::of_uid(self.kind.name, &uid, difference));
             }
@@ -83,7 +84,7 @@ impl Run<'_> {
     }
 
     /// Of which of these uids a doubt holds at two moments.
-    async fn twice(&self, doubt: Doubt, uids: &[Uid]) -> Result<BTreeSet<Uid>, VerifyError> {
+    async fn twice(&self, doubt: Doubt, uids: &[Uid]) -> Result<BTreeSet<Uid>, RepairError> {
         let first = self.once(doubt, uids).await?;
         if first.is_empty() {
             return Ok(BTreeSet::new());
@@ -92,11 +93,11 @@ impl Run<'_> {
         Ok(self.once(doubt, &first).await?.into_iter().collect())
     }
 
-    async fn once(&self, doubt: Doubt, uids: &[Uid]) -> Result<Vec<Uid>, VerifyError> {
+    async fn once(&self, doubt: Doubt, uids: &[Uid]) -> Result<Vec<Uid>, RepairError> {
         let storage = &self.sides.storage;
         let answer = match doubt {
-            Doubt::Namesake => patiently(self.options.patience, || storage.namesakes(self.kind, uids)).await,
-            Doubt::Stray => patiently(self.options.patience, || storage.strays(self.kind, uids)).await,
+            Doubt::Namesake => with_retries(self.options.retry_budget, || storage.namesakes(self.kind, uids)).await,
+            Doubt::SideOrphan => with_retries(self.options.retry_budget, || storage.strays(self.kind, uids)).await,
         };
         Ok(answer?)
     }
@@ -106,5 +107,5 @@ impl Run<'_> {
 #[derive(Clone, Copy, Debug)]
 enum Doubt {
     Namesake,
-    Stray,
+    SideOrphan,
 }

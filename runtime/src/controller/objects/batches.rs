@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use kindex_decide::ingest::Write;
+use kindex_decide::row::Row;
 use kindex_model::object::Uid;
 use kindex_store::{RowState, Written};
 
-use super::super::super::decide::{Row, Write};
 use super::super::super::message::{Outcome, StoreFailure, Ticket};
 use super::super::commit::{Divided, Item, planned};
 use super::super::entry::{Observation, Resume, State};

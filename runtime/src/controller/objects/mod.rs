@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use kindex_decide::ingest::Then;
+use kindex_decide::row::{Row, RowText};
 use kindex_kube_client::{ObjectName, Target};
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Life;
 
-use super::super::decide::{Row, RowText, Then};
 use super::super::message::{Effect, EffectDone};
 use super::commit::Commit;
 use super::departure::{Departure, Ended, InFlight, set_finalizer};

@@ -1,5 +1,6 @@
 //! Every cell of the table for objects that stay or are gone, by name.
 
+use super::super::row::RowText;
 use super::leaving::{immutable, marked};
 use super::*;
 

@@ -1,15 +1,13 @@
-//! What to do about one object: the whole table of the ingester's rules as one
-//! pure, total function. Knows neither how a row is written nor how a finalizer
-//! is removed, and keeps nothing between two calls.
+//! What the ingester does about one object: the whole table of its rules as one pure, total function.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kindex_model::head::Head;
-use kindex_model::object::{Object, ResourceVersion};
-use kindex_model::projection::content_hash;
+use kindex_model::object::ResourceVersion;
 use kindex_query::Life;
-use kindex_store::RowState;
+
+use super::row::{Row, Standing};
 
 #[cfg(test)]
 mod invariants;
@@ -31,55 +29,6 @@ pub enum Observed {
     },
     /// The object is there.
     Present(Head),
-}
-
-/// What SQL says about the uid, as far as decisions need it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Version of the stored text; where it was changed in SQL alone, the cluster's version that it followed.
-    pub version: ResourceVersion,
-    /// Live, evicted or deleted.
-    pub life: Life,
-    /// Whether that text is the one that the row should hold.
-    pub text: RowText,
-    /// Whether it was changed in SQL alone since the cluster said it.
-    pub direct: bool,
-}
-
-/// What is known of the text of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowText {
-    /// Kindex wrote it, and nothing speaks against it.
-    Trusted,
-    /// Another program wrote it: it is written once more.
-    Foreign,
-    /// The row claims the very version that was observed and holds another text. One of the two is
-    /// of a time that a restored cluster lost, or of before the cluster changed how it shows what it holds.
-    Different,
-}
-
-impl Row {
-    /// The row as it stands beside what was observed of its object. Texts are compared only where
-    /// versions do not tell.
-    pub fn beside(state: &RowState, observed: Option<&Object>) -> Self {
-        let same_version = |object: &&Object| object.metadata.resource_version == state.res_version;
-        let text = match (state.hash, observed.filter(same_version)) {
-            (None, _) => RowText::Foreign,
-            (Some(stored), Some(object)) if stored != content_hash(object) => RowText::Different,
-            (Some(_), _) => RowText::Trusted,
-        };
-        Self {
-            version: state.cluster_version(),
-            life: state.life,
-            text,
-            direct: state.res_version.is_direct(),
-        }
-    }
-
-    /// Whether an object of this version that is not on its way out leaves nothing to write.
-    pub fn is_current(&self) -> bool {
-        self.life == Life::Live && self.text == RowText::Trusted
-    }
 }
 
 /// Whether a deletion that the cluster shows is the one with which we evict.
@@ -196,11 +145,10 @@ pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Acti
         Observed::Present(head) => head,
     };
     if let Some(row) = row {
-        if head.version < row.version {
-            return decide_older(head, row, context);
-        }
-        if contradicts(head, row) && context.confirmed != Some(*row) {
-            return Action::CONFIRM;
+        match row.standing(head.version) {
+            Standing::Ahead => return decide_older(head, row, context),
+            Standing::Contradicting if context.confirmed != Some(*row) => return Action::CONFIRM,
+            Standing::Contradicting | Standing::Behind | Standing::Current | Standing::Edited | Standing::Unproven => {}
         }
     }
     if let Some(time) = head.deletion_timestamp {
@@ -351,15 +299,9 @@ fn needed(head: &Head, row: Option<&Row>, life: Life, context: &Context) -> Opti
 
 fn differs(head: &Head, row: Option<&Row>, life: Life) -> bool {
     row.is_none_or(|row| {
-        let current = row.version == head.version && row.text == RowText::Trusted;
-        !current || row.life != life
+        let holds = matches!(row.standing(head.version), Standing::Current | Standing::Edited);
+        !holds || row.life != life
     })
-}
-
-/// Whether cluster and SQL say different things under one version. Only the cluster can tell which
-/// of them is of its own time.
-fn contradicts(head: &Head, row: &Row) -> bool {
-    row.version == head.version && row.text == RowText::Different
 }
 
 fn store(life: Life) -> Write {

@@ -1,6 +1,7 @@
 //! All combinations of what can be observed, stored and known, against the rules that
 //! no cell of the table may break.
 
+use super::super::row::RowText;
 use super::tests::{at, context, row};
 use super::*;
 

@@ -9,9 +9,9 @@ use tokio::time::{Instant, sleep};
 
 /// How long failures in a row are borne.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience(pub Duration);
+pub struct RetryBudget(pub Duration);
 
-impl Default for Patience {
+impl Default for RetryBudget {
     /// Longer than a database takes to start again, or an API server to be replaced.
     fn default() -> Self {
         Self(Duration::from_secs(120))
@@ -22,13 +22,13 @@ const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// An error that says whether it may pass.
-pub trait Passing: std::fmt::Display {
+pub trait Transient: std::fmt::Display {
     /// The least pause before another attempt is worth it; `None` where none ever is.
-    fn passes_after(&self) -> Option<Duration>;
+    fn retry_after(&self) -> Option<Duration>;
 }
 
-impl Passing for ClusterError {
-    fn passes_after(&self) -> Option<Duration> {
+impl Transient for ClusterError {
+    fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Retryable { retry_after, .. } => Some(retry_after.unwrap_or_default()),
             Self::NotFound(_) | Self::Conflict(_) | Self::Expired(_) | Self::Refused(_) => None,
@@ -36,8 +36,8 @@ impl Passing for ClusterError {
     }
 }
 
-impl Passing for StoreError {
-    fn passes_after(&self) -> Option<Duration> {
+impl Transient for StoreError {
+    fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Retryable { .. } => Some(Duration::ZERO),
             Self::Refused { .. }
@@ -53,9 +53,9 @@ impl Passing for StoreError {
     }
 }
 
-/// Calls until the answer is no error that may pass, or the patience is over.
-pub async fn patiently<T, E: Passing, F: Future<Output = Result<T, E>>>(
-    patience: Patience,
+/// Calls until the answer is no error that may pass, or the retry budget is spent.
+pub async fn with_retries<T, E: Transient, F: Future<Output = Result<T, E>>>(
+    retry_budget: RetryBudget,
     mut call: impl FnMut() -> F,
 ) -> Result<T, E> {
     let began = Instant::now();
@@ -65,7 +65,7 @@ pub async fn patiently<T, E: Passing, F: Future<Output = Result<T, E>>>(
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let Some(pause) = patience.next_pause(attempt, began.elapsed(), &error) else {
+        let Some(pause) = retry_budget.next_pause(attempt, began.elapsed(), &error) else {
             return Err(error);
         };
         tracing::debug!(attempt, "Trying again: {error}");
@@ -74,10 +74,10 @@ pub async fn patiently<T, E: Passing, F: Future<Output = Result<T, E>>>(
     }
 }
 
-impl Patience {
+impl RetryBudget {
     /// How long to wait before another attempt; `None` where none is worth it.
-    fn next_pause(self, attempt: u32, waited: Duration, error: &impl Passing) -> Option<Duration> {
-        let at_least = error.passes_after()?;
+    fn next_pause(self, attempt: u32, waited: Duration, error: &impl Transient) -> Option<Duration> {
+        let at_least = error.retry_after()?;
         let pause = backoff::pause(attempt, PAUSE_FIRST, PAUSE_MAX, &mut rand::rng()).max(at_least);
         (waited + pause <= self.0).then_some(pause)
     }
@@ -88,14 +88,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_is_tried_again_no_sooner_than_asked_until_patience_ends() {
+    fn what_passes_is_tried_again_no_sooner_than_asked_until_the_budget_is_spent() {
         let busy = ClusterError::Retryable {
             cause: "too_many_requests",
             retry_after: Some(Duration::from_secs(7)),
             message: "busy".to_owned(),
         };
-        let patience = Patience(Duration::from_secs(20));
-        let pause = |waited| patience.next_pause(1, Duration::from_secs(waited), &busy);
+        let retry_budget = RetryBudget(Duration::from_secs(20));
+        let pause = |waited| retry_budget.next_pause(1, Duration::from_secs(waited), &busy);
         assert_eq!(pause(13), Some(Duration::from_secs(7)));
         assert_eq!(pause(14), None);
     }
@@ -103,8 +103,8 @@ mod tests {
     #[test]
     fn what_does_not_pass_is_not_repeated() {
         let refused = ClusterError::Refused("forbidden".to_owned());
-        assert_eq!(Patience::default().next_pause(1, Duration::ZERO, &refused), None);
+        assert_eq!(RetryBudget::default().next_pause(1, Duration::ZERO, &refused), None);
         let schema = StoreError::Schema("no table".to_owned());
-        assert_eq!(Patience::default().next_pause(1, Duration::ZERO, &schema), None);
+        assert_eq!(RetryBudget::default().next_pause(1, Duration::ZERO, &schema), None);
     }
 }

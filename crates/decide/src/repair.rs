@@ -1,0 +1,271 @@
+//! Decisions of the repair commands. They are stricter than the ingester's: a list is older than a watch, no effect
+//! follows, and an ingester may be at work at the same time. Whatever may be under way is left to it.
+
+use kindex_model::head::Head;
+use kindex_model::object::ResourceVersion;
+use kindex_query::Life;
+
+use super::row::{Row, Standing};
+
+/// What a backfill does about one listed object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// It is stored as live.
+    Store,
+    /// Its row says the same.
+    Unchanged,
+    /// Its row holds a newer version.
+    Newer,
+    /// Its row says that it left, or it is leaving: who moves it has to know both sides.
+    Leave,
+}
+
+/// Decides what to store of one listed object.
+pub fn fill(head: &Head, row: Option<&Row>) -> Fill {
+    let Some(row) = row else { return Fill::Store };
+    match (row.life, row.standing(head.version)) {
+        (Life::Evicted, Standing::Ahead) | (Life::Deleted, _) => Fill::Leave,
+        // Somebody took it back after it was stored for the last time.
+        (Life::Evicted, _) if head.is_staying() => Fill::Store,
+        (Life::Evicted, _) => Fill::Leave,
+        (Life::Live, Standing::Ahead | Standing::Edited) => Fill::Newer,
+        (Life::Live, Standing::Current) => Fill::Unchanged,
+        (Life::Live, Standing::Behind | Standing::Unproven | Standing::Contradicting) => Fill::Store,
+    }
+}
+
+/// What a release does about one object that holds the finalizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// SQL holds this version, or says that the object left: it is released.
+    Now,
+    /// It is being deleted: its final version is stored as deleted, then it is released.
+    AfterClosing,
+    /// SQL lacks this version: it is stored as live, then it is released.
+    AfterStoring,
+}
+
+/// Decides what has to be in SQL before one guarded object is released.
+pub fn release(head: &Head, row: Option<&Row>) -> Release {
+    let leaving = head.deletion_timestamp.is_some();
+    let lacking = match leaving {
+        true => Release::AfterClosing,
+        false => Release::AfterStoring,
+    };
+    let Some(row) = row else { return lacking };
+    match (row.life, row.standing(head.version)) {
+        // Others have written since.
+        (Life::Deleted, Standing::Behind) if leaving => Release::AfterClosing,
+        (Life::Deleted, _) | (_, Standing::Ahead) => Release::Now,
+        // On its way out by our own delete.
+        (Life::Evicted, _) if head.immutable => Release::Now,
+        (Life::Evicted | Life::Live, Standing::Current) if !leaving => Release::Now,
+        (Life::Evicted | Life::Live, _) => lacking,
+    }
+}
+
+/// What another attempt does about one object that the database refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// It is stored, and its row is in this life afterwards.
+    Store(Life),
+    /// Its row holds all of it already.
+    Current,
+    /// Its row says that it left while it is there: the ingester decides at its next full list.
+    Left,
+}
+
+/// Decides on a refused object that is there, in this version.
+pub fn retry_present(version: ResourceVersion, row: Option<&Row>) -> Retry {
+    match row.map(|row| (row.life, row.standing(version))) {
+        Some((Life::Live, Standing::Ahead)) => Retry::Current,
+        None | Some((Life::Live, _)) => Retry::Store(Life::Live),
+        Some((Life::Evicted | Life::Deleted, _)) => Retry::Left,
+    }
+}
+
+/// Decides on a refused object that is gone, of which this is the version of the last text.
+pub fn retry_gone(version: ResourceVersion, row: Option<&Row>) -> Retry {
+    match row.map(|row| (row.life, row.standing(version))) {
+        None | Some((Life::Live, _)) => Retry::Store(Life::Deleted),
+        Some((Life::Evicted | Life::Deleted, standing)) if standing != Standing::Behind => Retry::Current,
+        Some((life @ (Life::Evicted | Life::Deleted), _)) => Retry::Store(life),
+    }
+}
+
+/// Whether the row of a present object says what an ingester that has nothing left to do would have it say, its text
+/// left out.
+pub fn is_settled_life(head: &Head, life: Life) -> bool {
+    // An object that others hold on its way out may stay as long as they like, and its row follows it.
+    let followed = head.deletion_timestamp.is_some() && (head.held || !head.guarded);
+    life == Life::Live || followed
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::super::row::RowText;
+    use super::*;
+
+    fn row(version: u64, life: Life, text: RowText) -> Row {
+        Row {
+            version: ResourceVersion(version),
+            life,
+            text,
+            direct: false,
+        }
+    }
+
+    fn head(version: u64) -> Head {
+        Head {
+            version: ResourceVersion(version),
+            deletion_timestamp: None,
+            guarded: true,
+            held: false,
+            deleting: false,
+            immutable: false,
+        }
+    }
+
+    fn leaving(version: u64) -> Head {
+        Head {
+            deletion_timestamp: Some(Timestamp::UNIX_EPOCH),
+            ..head(version)
+        }
+    }
+
+    #[test]
+    fn a_backfill_stores_only_what_differs() {
+        let live = |version, text| fill(&head(5), Some(&row(version, Life::Live, text)));
+        assert_eq!(fill(&head(5), None), Fill::Store);
+        assert_eq!(live(4, RowText::Trusted), Fill::Store);
+        assert_eq!(live(5, RowText::Trusted), Fill::Unchanged);
+        assert_eq!(
+            live(5, RowText::Different),
+            Fill::Store,
+            "the same version with another text"
+        );
+        assert_eq!(live(5, RowText::Foreign), Fill::Store, "a row of another program");
+        assert_eq!(live(6, RowText::Trusted), Fill::Newer);
+    }
+
+    /// A row that is made live while its object is being evicted would be closed as deleted.
+    #[test]
+    fn a_backfill_leaves_an_eviction_under_way_alone() {
+        let immutable = Head {
+            immutable: true,
+            ..head(5)
+        };
+        let evicted = row(5, Life::Evicted, RowText::Trusted);
+        assert_eq!(fill(&immutable, Some(&evicted)), Fill::Leave);
+        assert_eq!(fill(&leaving(6), Some(&evicted)), Fill::Leave);
+        assert_eq!(fill(&head(6), Some(&evicted)), Fill::Store, "taken back");
+        assert_eq!(fill(&head(4), Some(&evicted)), Fill::Leave, "the list is late");
+    }
+
+    #[test]
+    fn a_deleted_row_is_revived_by_nobody_but_the_ingester() {
+        for version in [4, 5, 6] {
+            let deleted = row(5, Life::Deleted, RowText::Trusted);
+            assert_eq!(fill(&head(version), Some(&deleted)), Fill::Leave);
+        }
+    }
+
+    #[test]
+    fn only_what_sql_holds_is_released_at_once() {
+        let live = |version, text| release(&head(5), Some(&row(version, Life::Live, text)));
+        assert_eq!(release(&head(5), None), Release::AfterStoring);
+        assert_eq!(live(4, RowText::Trusted), Release::AfterStoring);
+        let other_text = live(5, RowText::Different);
+        assert_eq!(other_text, Release::AfterStoring, "the same version with another text");
+        assert_eq!(live(5, RowText::Foreign), Release::AfterStoring);
+        assert_eq!(live(5, RowText::Trusted), Release::Now);
+        assert_eq!(live(6, RowText::Trusted), Release::Now, "the list is late");
+    }
+
+    #[test]
+    fn an_object_that_somebody_deleted_is_closed_before_it_is_released() {
+        assert_eq!(release(&leaving(5), None), Release::AfterClosing);
+        let at = |version, life| release(&leaving(5), Some(&row(version, life, RowText::Trusted)));
+        assert_eq!(at(5, Life::Live), Release::AfterClosing);
+        assert_eq!(at(5, Life::Deleted), Release::Now);
+        assert_eq!(at(4, Life::Deleted), Release::AfterClosing, "others have written since");
+        let taken_back = at(5, Life::Evicted);
+        assert_eq!(
+            taken_back,
+            Release::AfterClosing,
+            "somebody deleted what was taken back"
+        );
+    }
+
+    #[test]
+    fn an_eviction_under_way_is_released_as_one() {
+        let immutable = Head {
+            immutable: true,
+            ..leaving(6)
+        };
+        let evicted = row(5, Life::Evicted, RowText::Trusted);
+        assert_eq!(release(&immutable, Some(&evicted)), Release::Now);
+    }
+
+    #[test]
+    fn what_was_edited_in_sql_is_no_text_of_the_cluster() {
+        let edited = Row {
+            direct: true,
+            ..row(5, Life::Evicted, RowText::Trusted)
+        };
+        assert_eq!(release(&head(5), Some(&edited)), Release::AfterStoring);
+        let live = Row {
+            life: Life::Live,
+            ..edited
+        };
+        assert_eq!(fill(&head(5), Some(&live)), Fill::Newer);
+    }
+
+    #[test]
+    fn a_refused_object_that_is_there_is_stored_as_live_or_left_to_the_ingester() {
+        let retried = |version, life| {
+            let row = row(version, life, RowText::Foreign);
+            retry_present(ResourceVersion(5), Some(&row))
+        };
+        assert_eq!(retry_present(ResourceVersion(5), None), Retry::Store(Life::Live));
+        assert_eq!(retried(5, Life::Live), Retry::Store(Life::Live));
+        assert_eq!(retried(6, Life::Live), Retry::Current);
+        assert_eq!(retried(4, Life::Evicted), Retry::Left);
+        assert_eq!(retried(4, Life::Deleted), Retry::Left);
+    }
+
+    #[test]
+    fn the_last_text_of_a_gone_object_is_kept_and_the_row_is_never_live() {
+        let retried = |version, life| {
+            let row = row(version, life, RowText::Foreign);
+            retry_gone(ResourceVersion(5), Some(&row))
+        };
+        assert_eq!(retry_gone(ResourceVersion(5), None), Retry::Store(Life::Deleted));
+        assert_eq!(retried(4, Life::Live), Retry::Store(Life::Deleted));
+        assert_eq!(retried(4, Life::Evicted), Retry::Store(Life::Evicted));
+        assert_eq!(retried(4, Life::Deleted), Retry::Store(Life::Deleted));
+        assert_eq!(retried(5, Life::Deleted), Retry::Current);
+        assert_eq!(retried(5, Life::Evicted), Retry::Current);
+    }
+
+    #[test]
+    fn a_closed_row_of_a_present_object_is_settled_only_while_others_hold_it() {
+        for life in [Life::Evicted, Life::Deleted] {
+            assert!(!is_settled_life(&head(5), life));
+            assert!(!is_settled_life(&leaving(5), life), "ours is to be released");
+            let held = Head {
+                held: true,
+                ..leaving(5)
+            };
+            assert!(is_settled_life(&held, life));
+            let unguarded = Head {
+                guarded: false,
+                ..leaving(5)
+            };
+            assert!(is_settled_life(&unguarded, life));
+        }
+        assert!(is_settled_life(&head(5), Life::Live));
+    }
+}
