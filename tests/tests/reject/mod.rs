@@ -15,16 +15,9 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reject")
 }
 
-fn cases() -> Vec<String> {
-    let entries = fs::read_dir(directory()).expect("the cases are there");
-    let names = entries.map(|entry| entry.expect("readable"));
-    let mut names: Vec<String> = names
-        .filter(|entry| entry.path().is_dir())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name != SHARED)
-        .collect();
-    names.sort();
-    names
+/// A test for each case.
+mod case {
+    include!(concat!(env!("OUT_DIR"), "/reject.rs"));
 }
 
 /// The case and the shared messages, put together as a platform's repository has them.
@@ -54,21 +47,14 @@ fn report(case: &str) -> Option<kindex_codegen::diag::Diagnostics> {
     kindex_codegen::lower(root.path()).err()
 }
 
-#[test]
-fn every_mistake_is_explained() {
-    let mut accepted = Vec::new();
-    for case in cases() {
-        let Some(mistakes) = report(&case) else {
-            accepted.push(case);
-            continue;
-        };
-        let mut settings = Settings::clone_current();
-        settings.set_snapshot_path(directory().join(&case));
-        settings.set_prepend_module_to_snapshot(false);
-        settings.set_omit_expression(true);
-        settings.bind(|| insta::assert_snapshot!("report", mistakes.to_string()));
-    }
-    assert!(accepted.is_empty(), "accepted: {accepted:?}");
+/// Compares the report with the snapshot of the case.
+fn check(case: &str) {
+    let mistakes = report(case).expect("the declaration is refused");
+    let mut settings = Settings::clone_current();
+    settings.set_snapshot_path(directory().join(case));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("report", mistakes.to_string()));
 }
 
 #[test]
