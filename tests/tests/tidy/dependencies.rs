@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
+use cargo_metadata::{Metadata, MetadataCommand};
 use toml::{Table, Value};
 
 use super::expect_none;
@@ -100,30 +101,22 @@ fn crates_whose_types_we_pass_around_have_one_version() {
 #[test]
 fn every_licence_is_accepted() {
     let accepted = strings(&read("deny.toml")["licenses"]["allow"]);
-    let metadata = cargo_metadata();
-    let packages = metadata["packages"].as_array().expect("packages");
     let mut findings = Vec::new();
-    for package in packages {
-        let licence = package["license"].as_str().unwrap_or("");
-        if !is_met(licence, &accepted) {
-            findings.push(format!(
-                "{} {}: licence {licence:?}",
-                package["name"], package["version"]
-            ));
+    for package in metadata().packages {
+        let licence = package.license.unwrap_or_default();
+        if !is_met(&licence, &accepted) {
+            findings.push(format!("{} {}: licence {licence:?}", package.name, package.version));
         }
     }
     expect_none(findings);
 }
 
-fn cargo_metadata() -> serde_json::Value {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--locked", "--offline", "--format-version", "1"])
-        .args(["--filter-platform", &host()])
-        .current_dir(root())
-        .output()
-        .expect("cargo starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
+fn metadata() -> Metadata {
+    let platform = format!("--filter-platform={}", host());
+    let mut command = MetadataCommand::new();
+    command.cargo_path(env!("CARGO")).current_dir(root());
+    command.other_options(["--locked", "--offline", &platform].map(str::to_owned));
+    command.exec().expect("cargo tells of the packages")
 }
 
 /// Packages of other platforms may not be on this machine.

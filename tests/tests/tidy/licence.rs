@@ -1,63 +1,18 @@
-//! Licence expressions as crates write them (SPDX, and the old `MIT/Apache-2.0`):
-//! whether one can be met from a list of accepted licences; and the text of our own. Knows no crate.
+//! Licence expressions as crates write them: whether one can be met from a list of accepted licences; and the text of
+//! our own. Knows no crate.
 
 use std::fs;
 
 use sha2::{Digest as _, Sha256};
+use spdx::{Expression, ParseMode};
 
 use super::files::root;
 
 /// Whether the expression can be satisfied with accepted licences alone.
 pub(super) fn is_met(expression: &str, accepted: &[String]) -> bool {
-    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
-    let tokens: Vec<&str> = spaced.split_whitespace().collect();
-    let mut rest = tokens.as_slice();
-    let met = any_of(&mut rest, accepted);
-    met && rest.is_empty()
-}
-
-fn any_of(rest: &mut &[&str], accepted: &[String]) -> bool {
-    let mut met = all_of(rest, accepted);
-    while take(rest, "OR") {
-        met |= all_of(rest, accepted);
-    }
-    met
-}
-
-fn all_of(rest: &mut &[&str], accepted: &[String]) -> bool {
-    let mut met = one(rest, accepted);
-    while take(rest, "AND") {
-        met &= one(rest, accepted);
-    }
-    met
-}
-
-fn one(rest: &mut &[&str], accepted: &[String]) -> bool {
-    if take(rest, "(") {
-        return any_of(rest, accepted) & take(rest, ")");
-    }
-    let Some((name, after)) = rest.split_first() else {
-        return false;
-    };
-    *rest = after;
-    if take(rest, "WITH") {
-        let Some((exception, after)) = rest.split_first() else {
-            return false;
-        };
-        *rest = after;
-        return accepted.contains(&format!("{name} WITH {exception}"));
-    }
-    accepted.iter().any(|licence| licence == name)
-}
-
-fn take(rest: &mut &[&str], word: &str) -> bool {
-    match rest.split_first() {
-        Some((first, after)) if *first == word => {
-            *rest = after;
-            true
-        }
-        _ => false,
-    }
+    // With the slash that crates wrote before there were expressions.
+    let parsed = Expression::parse_mode(expression, ParseMode::LAX);
+    parsed.is_ok_and(|expression| expression.evaluate(|licence| accepted.contains(&licence.to_string())))
 }
 
 /// To the byte as the Apache Software Foundation publishes it.

@@ -5,11 +5,11 @@ mod agreement;
 mod commands;
 mod dependencies;
 mod files;
-mod lexer;
 mod licence;
 mod manifests;
 mod modules;
 mod pages;
+mod rust;
 mod snapshots;
 mod sources;
 

@@ -5,21 +5,20 @@ use std::sync::LazyLock;
 
 use super::expect_none;
 use super::files::{File, hand_written};
-use super::lexer::{Split, split};
+use super::rust::Rust;
 
 const FILE_LINES_MAX: usize = 450;
 const FUNCTION_LINES_MAX: usize = 70;
 const LINE_CHARS_MAX: usize = 120;
 
-/// Every hand-written Rust file, read and split once for all rules.
-static RUST_FILES: LazyLock<Vec<(File, Split)>> = LazyLock::new(|| {
+/// Every hand-written Rust file, read once for all rules.
+pub(super) static RUST_FILES: LazyLock<Vec<(File, Rust)>> = LazyLock::new(|| {
     let files = hand_written(&[".rs"]).into_iter();
-    files
-        .map(|file| {
-            let parts = split(&file.text);
-            (file, parts)
-        })
-        .collect()
+    let read = files.map(|file| match Rust::parse(&file.text) {
+        Ok(rust) => (file, rust),
+        Err(error) => panic!("{}: {error}", file.path),
+    });
+    read.collect()
 });
 
 #[test]
@@ -30,17 +29,12 @@ fn the_walk_finds_the_sources() {
     }
 }
 
-/// Whether a file, or a line of it, is test code: there a panic is the report.
-fn test_lines_from(file: &File, code: &str) -> usize {
+/// Whether a line is test code: there a panic is the report.
+fn is_test(file: &File, rust: &Rust, line: usize) -> bool {
     let whole = ["tests/", "benches/"].iter().any(|start| file.path.starts_with(start))
         || file.path.contains("/tests/")
         || file.path.ends_with("/tests.rs");
-    if whole {
-        return 0;
-    }
-    code.lines()
-        .position(|line| line.trim() == "#[cfg(test)]")
-        .unwrap_or(usize::MAX)
+    whole || rust.is_test(line)
 }
 
 #[test]
@@ -87,8 +81,8 @@ fn quotes(line: &str) -> bool {
 #[test]
 fn a_function_has_at_most_70_lines() {
     let mut findings = Vec::new();
-    for (file, split) in RUST_FILES.iter() {
-        for (line, length) in functions(&split.code) {
+    for (file, rust) in RUST_FILES.iter() {
+        for &(line, length) in &rust.functions {
             if length > FUNCTION_LINES_MAX {
                 let message = format!("a function of {length} lines, {FUNCTION_LINES_MAX} at most");
                 findings.push(file.finding(line, &message));
@@ -98,47 +92,12 @@ fn a_function_has_at_most_70_lines() {
     expect_none(findings);
 }
 
-/// First line and number of lines of every function with a body. Formatted code
-/// closes a body with a brace that stands as deep as the line that began it.
-fn functions(code: &str) -> Vec<(usize, usize)> {
-    let lines: Vec<&str> = code.lines().collect();
-    let mut found = Vec::new();
-    for (first, line) in lines.iter().enumerate() {
-        if !starts_function(line) {
-            continue;
-        }
-        let depth = line.len() - line.trim_start().len();
-        let end = format!("{}}}", &line[..depth]);
-        let body = lines[first..].iter();
-        let last = body
-            .take_while(|line| line.trim_end() != end && !ends_declaration(line))
-            .count();
-        if lines.get(first + last).is_some_and(|line| line.trim_end() == end) {
-            found.push((first, last + 1));
-        }
-    }
-    found
-}
-
-fn starts_function(line: &str) -> bool {
-    let mut words = line
-        .split_whitespace()
-        .skip_while(|word| word.starts_with("pub") || matches!(*word, "in" | "async" | "const" | "unsafe" | "extern"));
-    words.next() == Some("fn")
-}
-
-/// `fn f(&self) -> T;` in a trait, or a body on the same line.
-fn ends_declaration(line: &str) -> bool {
-    starts_function(line) && line.trim_end().ends_with([';', '}'])
-}
-
 #[test]
 fn no_unwrap_outside_of_tests() {
     let mut findings = Vec::new();
-    for (file, split) in RUST_FILES.iter() {
-        let lines = split.code.lines().take(test_lines_from(file, &split.code));
-        for (number, line) in lines.enumerate() {
-            if line.contains(".unwrap()") {
+    for (file, rust) in RUST_FILES.iter() {
+        for (number, line) in rust.code.lines().enumerate() {
+            if line.contains(".unwrap()") && !is_test(file, rust, number) {
                 findings.push(file.finding(number, "`unwrap()`: say the invariant with `expect`"));
             }
         }
@@ -149,8 +108,8 @@ fn no_unwrap_outside_of_tests() {
 #[test]
 fn no_test_is_switched_off() {
     let mut findings = Vec::new();
-    for (file, split) in RUST_FILES.iter() {
-        for (number, line) in split.code.lines().enumerate() {
+    for (file, rust) in RUST_FILES.iter() {
+        for (number, line) in rust.code.lines().enumerate() {
             if line.contains("#[ignore") {
                 findings.push(file.finding(number, "an ignored test"));
             }
@@ -164,9 +123,9 @@ fn no_test_is_switched_off() {
 #[test]
 fn no_test_sleeps_without_a_deadline() {
     let mut findings = Vec::new();
-    for (file, split) in RUST_FILES.iter().filter(|(file, _)| !file.path.starts_with("benches/")) {
-        let lines: Vec<&str> = split.code.lines().collect();
-        for number in test_lines_from(file, &split.code)..lines.len() {
+    for (file, rust) in RUST_FILES.iter().filter(|(file, _)| !file.path.starts_with("benches/")) {
+        let lines: Vec<&str> = rust.code.lines().collect();
+        for number in (0..lines.len()).filter(|number| is_test(file, rust, *number)) {
             let around = &lines[number.saturating_sub(15)..lines.len().min(number + 5)];
             let polls = around.iter().any(|line| line.contains("deadline"));
             let sleeps = ["thread::sleep(", "time::sleep("]
@@ -184,8 +143,8 @@ fn no_test_sleeps_without_a_deadline() {
 fn comments_leave_no_work_behind() {
     let marks = ["TODO", "FIXME", "XXX", "HACK"];
     let mut findings = Vec::new();
-    for (file, split) in RUST_FILES.iter() {
-        for (number, line) in split.comments.lines().enumerate() {
+    for (file, rust) in RUST_FILES.iter() {
+        for (number, line) in rust.comments.lines().enumerate() {
             let mut words = line.split(|c: char| !c.is_alphanumeric());
             if let Some(mark) = words.find(|word| marks.contains(word)) {
                 findings.push(file.finding(number, &format!("`{mark}` in a comment")));
@@ -198,8 +157,8 @@ fn comments_leave_no_work_behind() {
 #[test]
 fn no_code_is_commented_out() {
     let mut findings = Vec::new();
-    for (file, split) in RUST_FILES.iter() {
-        for (number, line) in split.comments.lines().enumerate() {
+    for (file, rust) in RUST_FILES.iter() {
+        for (number, line) in rust.comments.lines().enumerate() {
             let comment = line.trim_start().strip_prefix("// ").unwrap_or("").trim();
             if looks_like_code(comment) {
                 findings.push(file.finding(number, "code in a comment"));
@@ -253,13 +212,4 @@ fn nothing_names_a_machine() {
         }
     }
     expect_none(findings);
-}
-
-#[test]
-fn functions_are_measured_by_their_braces() {
-    let code = concat!(
-        "fn one() {\n    a();\n}\n\n",
-        "trait T {\n    fn two(&self);\n    pub const fn three() {\n        b();\n    }\n}\n",
-    );
-    assert_eq!(functions(code), [(0, 3), (6, 3)]);
 }

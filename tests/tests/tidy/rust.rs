@@ -1,0 +1,376 @@
+//! Rust files as `syn` reads them, boiled down to what the rules ask for: the text without comments and literals,
+//! comments alone, literals, functions, modules and imports. Lines and columns stay where they were. Knows no rule.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use proc_macro2::{Delimiter, Literal, Span, TokenStream, TokenTree};
+use syn::spanned::Spanned as _;
+use syn::visit::{self, Visit};
+use syn::{Attribute, ImplItem, Item, UseTree};
+
+/// One file.
+pub(super) struct Rust {
+    /// Without comments and the contents of texts.
+    pub(super) code: String,
+    /// Only the comments, their slashes included.
+    pub(super) comments: String,
+    /// The texts in literals, each with its line from zero.
+    pub(super) texts: Vec<(usize, String)>,
+    /// First line, from zero, and number of lines of every function with a body.
+    pub(super) functions: Vec<(usize, usize)>,
+    /// The modules that the file declares, in order, without those of tests.
+    pub(super) modules: Vec<String>,
+    /// What the file takes out of its modules: the name and the module.
+    pub(super) exported: BTreeMap<String, String>,
+    /// Paths outside of tests that begin with `crate` or `super`, up to the first name that is neither.
+    pub(super) imports: BTreeSet<Vec<String>>,
+    tests: Vec<Range<usize>>,
+}
+
+impl Rust {
+    /// Reads a text that compiles.
+    pub(super) fn parse(text: &str) -> syn::Result<Self> {
+        let syntax = syn::parse_file(text)?;
+        let mut tests = Tests::default();
+        tests.visit_file(&syntax);
+        let mut marks = Marks {
+            text,
+            marks: vec![Mark::Between; text.len()],
+            texts: Vec::new(),
+        };
+        let mut functions = Vec::new();
+        let mut imports = Vec::new();
+        let tokens: TokenStream = text.parse()?;
+        each_sequence(tokens, &mut |sequence| {
+            marks.read(sequence);
+            functions.extend(functions_in(sequence));
+            imports.extend(imports_in(sequence));
+        });
+        functions.sort_unstable();
+        let is_test = |line: usize| tests.lines.iter().any(|lines| lines.contains(&line));
+        imports.retain(|(line, _)| !is_test(*line));
+        let modules = declared(&syntax.items);
+        Ok(Self {
+            code: marks.only(Mark::Code),
+            comments: marks.only(Mark::Between),
+            texts: marks.texts,
+            functions,
+            exported: exported(&syntax.items, &modules),
+            modules,
+            imports: imports.into_iter().map(|(_, path)| path).collect(),
+            tests: tests.lines,
+        })
+    }
+
+    /// Whether a line, from zero, belongs to an item for tests.
+    pub(super) fn is_test(&self, line: usize) -> bool {
+        self.tests.iter().any(|lines| lines.contains(&line))
+    }
+}
+
+/// Counted from zero, as iterators do.
+fn line(span: Span) -> usize {
+    span.start().line - 1
+}
+
+/// The tokens of the file and of every group in it, group by group.
+fn each_sequence(tokens: TokenStream, see: &mut impl FnMut(&[TokenTree])) {
+    let sequence: Vec<TokenTree> = tokens.into_iter().collect();
+    see(&sequence);
+    for token in sequence {
+        if let TokenTree::Group(group) = token {
+            each_sequence(group.stream(), see);
+        }
+    }
+}
+
+/// What a byte belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// Comments and white space.
+    Between,
+    Code,
+    Text,
+}
+
+struct Marks<'t> {
+    text: &'t str,
+    marks: Vec<Mark>,
+    texts: Vec<(usize, String)>,
+}
+
+impl Marks<'_> {
+    /// A doc comment is an attribute, all of whose tokens stand where the comment does.
+    fn read(&mut self, sequence: &[TokenTree]) {
+        for token in sequence {
+            let at = &self.text[token.span().byte_range()];
+            if at.starts_with("//") || at.starts_with("/*") {
+                continue;
+            }
+            match token {
+                TokenTree::Group(group) => {
+                    self.mark(group.span_open(), Mark::Code);
+                    self.mark(group.span_close(), Mark::Code);
+                }
+                TokenTree::Literal(literal) => match text_of(literal) {
+                    Some(text) => {
+                        self.mark(literal.span(), Mark::Text);
+                        self.texts.push((line(literal.span()), text));
+                    }
+                    None => self.mark(literal.span(), Mark::Code),
+                },
+                TokenTree::Ident(_) | TokenTree::Punct(_) => self.mark(token.span(), Mark::Code),
+            }
+        }
+    }
+
+    fn mark(&mut self, span: Span, mark: Mark) {
+        self.marks[span.byte_range()].fill(mark);
+    }
+
+    /// The text with blanks for everything else.
+    fn only(&self, wanted: Mark) -> String {
+        let characters = self.text.char_indices();
+        let kept = characters.map(|(at, c)| if c == '\n' || self.marks[at] == wanted { c } else { ' ' });
+        kept.collect()
+    }
+}
+
+/// The value of a literal that is a text, of characters or bytes.
+fn text_of(literal: &Literal) -> Option<String> {
+    let spelt = literal.to_string();
+    let quoted = spelt.trim_start_matches(['b', 'c', 'r', '#']).starts_with('"');
+    quoted.then(|| syn::parse_str::<syn::LitStr>(&spelt).map_or(spelt, |text| text.value()))
+}
+
+/// Also those that a macro takes or makes.
+fn functions_in(sequence: &[TokenTree]) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    for (at, pair) in sequence.windows(2).enumerate() {
+        let [TokenTree::Ident(word), name] = pair else { continue };
+        let is_named = matches!(name, TokenTree::Ident(_)) || is_punct(name, '$');
+        if *word != "fn" || !is_named {
+            continue;
+        }
+        let rest = &sequence[at..];
+        let ends = |token: &&TokenTree| is_punct(token, ';') || braces(token).is_some();
+        if let Some(body) = rest.iter().find(ends).and_then(braces) {
+            let first = line(word.span());
+            found.push((first, line(body.span_close()) + 1 - first));
+        }
+    }
+    found
+}
+
+fn braces(token: &TokenTree) -> Option<&proc_macro2::Group> {
+    match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group),
+        _ => None,
+    }
+}
+
+fn is_punct(token: &TokenTree, wanted: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
+}
+
+/// Paths as imports and expressions have them, each with its line.
+fn imports_in(sequence: &[TokenTree]) -> Vec<(usize, Vec<String>)> {
+    let mut found = Vec::new();
+    for (at, token) in sequence.iter().enumerate() {
+        let TokenTree::Ident(start) = token else { continue };
+        let goes_on = at > 0 && is_punct(&sequence[at - 1], ':') && at > 1 && is_punct(&sequence[at - 2], ':');
+        if goes_on || (*start != "crate" && *start != "super") {
+            continue;
+        }
+        let mut path = vec![start.to_string()];
+        let mut rest = &sequence[at + 1..];
+        while let [first, second, next, after @ ..] = rest
+            && is_punct(first, ':')
+            && is_punct(second, ':')
+        {
+            match next {
+                TokenTree::Ident(name) if *name == "super" => path.push(name.to_string()),
+                _ => {
+                    let names = names(next).into_iter();
+                    found.extend(names.map(|name| (line(next.span()), [&path[..], &[name]].concat())));
+                    break;
+                }
+            }
+            rest = after;
+        }
+    }
+    found
+}
+
+/// The name, or the first names of a group's members.
+fn names(token: &TokenTree) -> Vec<String> {
+    match token {
+        TokenTree::Ident(name) => vec![name.to_string()],
+        TokenTree::Group(group) => {
+            let members: Vec<TokenTree> = group.stream().into_iter().collect();
+            let members = members.split(|token| is_punct(token, ','));
+            members.filter_map(|member| Some(member.first()?.to_string())).collect()
+        }
+        TokenTree::Punct(_) | TokenTree::Literal(_) => Vec::new(),
+    }
+}
+
+/// Lines of items that only tests compile.
+#[derive(Default)]
+struct Tests {
+    lines: Vec<Range<usize>>,
+}
+
+impl Tests {
+    fn add(&mut self, attributes: &[Attribute], span: Span) {
+        let of_tests = |attribute: &Attribute| {
+            attribute.path().is_ident("cfg")
+                && attribute
+                    .parse_args::<syn::Path>()
+                    .is_ok_and(|path| path.is_ident("test"))
+        };
+        if attributes.iter().any(of_tests) {
+            self.lines.push(line(span)..span.end().line);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Tests {
+    fn visit_item(&mut self, item: &'ast Item) {
+        self.add(attributes(item), item.span());
+        visit::visit_item(self, item);
+    }
+
+    fn visit_impl_item(&mut self, item: &'ast ImplItem) {
+        if let ImplItem::Fn(function) = item {
+            self.add(&function.attrs, item.span());
+        }
+        visit::visit_impl_item(self, item);
+    }
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// The modules that lie in files of their own and are compiled without tests too.
+fn declared(items: &[Item]) -> Vec<String> {
+    let modules = items.iter().filter_map(|item| match item {
+        Item::Mod(module) if module.content.is_none() => Some(module),
+        _ => None,
+    });
+    let mut tests = Tests::default();
+    let kept = modules.filter(|module| {
+        tests.lines.clear();
+        tests.add(&module.attrs, module.span());
+        tests.lines.is_empty()
+    });
+    kept.map(|module| module.ident.to_string()).collect()
+}
+
+/// What `use module::…` makes known under a name of its own.
+fn exported(items: &[Item], modules: &[String]) -> BTreeMap<String, String> {
+    let mut exported = BTreeMap::new();
+    for item in items {
+        let Item::Use(item) = item else { continue };
+        let tree = match &item.tree {
+            UseTree::Path(path) if path.ident == "self" => &*path.tree,
+            tree => tree,
+        };
+        let UseTree::Path(path) = tree else { continue };
+        let module = path.ident.to_string();
+        if modules.contains(&module) {
+            for name in leaves(&path.tree) {
+                exported.insert(name, module.clone());
+            }
+        }
+    }
+    exported
+}
+
+fn leaves(tree: &UseTree) -> Vec<String> {
+    match tree {
+        UseTree::Path(path) => leaves(&path.tree),
+        UseTree::Name(name) => vec![name.ident.to_string()],
+        UseTree::Rename(rename) => vec![rename.rename.to_string()],
+        UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn texts_and_comments_are_told_from_code() {
+    let text = concat!(
+        "fn f() {\n",
+        "    let a = \"// no \\\" comment\"; // yes: \"quoted\"\n",
+        "    let b = r#\"fn f() { \" }\"#; /* one /* two */ still */ let c = '\"'; let d: &'a str;\n",
+        "    let e = '\\''; let f = b\"x\"; for_r(\"y\");\n",
+        "}\n\n/// What it is.\nstruct S;\n",
+    );
+    let file = Rust::parse(text).expect("Rust");
+    let code: Vec<String> = file.code.lines().map(squeeze).collect();
+    assert_eq!(code[1], "let a = ;");
+    assert_eq!(code[2], "let b = ; let c = '\"'; let d: &'a str;");
+    assert_eq!(code[3], "let e = '\\''; let f = ; for_r( );");
+    assert_eq!(code[6], "");
+    let comments: Vec<String> = file.comments.lines().map(squeeze).collect();
+    assert_eq!(comments[1], "// yes: \"quoted\"");
+    assert_eq!(comments[2], "/* one /* two */ still */");
+    assert_eq!(comments[6], "/// What it is.");
+    assert_eq!(file.texts[0], (1, "// no \" comment".to_owned()));
+    assert_eq!(file.code.len(), text.len());
+}
+
+#[test]
+fn functions_end_with_their_bodies() {
+    let text = concat!(
+        "fn one() {\n    a();\n}\n\n",
+        "trait T {\n    fn two(&self);\n    const fn three()\n    where\n        Self: Sized,\n    {\n        b();\n    }\n}\n\n",
+        "proptest! {\n    #[test]\n    fn four(a in 0..1) {\n        c();\n    }\n}\n",
+    );
+    let file = Rust::parse(text).expect("Rust");
+    assert_eq!(file.functions, [(0, 3), (6, 6), (16, 3)]);
+}
+
+#[test]
+fn groups_and_single_paths_are_both_imports() {
+    let text = "pub mod a;\nmod b;\npub(crate) mod c;\n#[cfg(test)]\nmod tests;\nmod inline {}\n\
+                use crate::d::B;\nuse crate::{e::{D, E}, f, g::H};\nfn x() { let i = super::super::i(); j!(super::k::l) }\n\
+                pub use b::{m::N, o as p};\n#[cfg(test)]\nmod more { use crate::z; }\n";
+    let file = Rust::parse(text).expect("Rust");
+    let imports: Vec<String> = file.imports.iter().map(|path| path.join("::")).collect();
+    assert_eq!(
+        imports,
+        [
+            "crate::d",
+            "crate::e",
+            "crate::f",
+            "crate::g",
+            "super::k",
+            "super::super::i"
+        ]
+    );
+    assert_eq!(file.modules, ["a", "b", "c"]);
+    let of_b = ["N", "p"].map(|name| (name.to_owned(), "b".to_owned()));
+    assert_eq!(file.exported, BTreeMap::from(of_b));
+    assert!(file.is_test(4) && file.is_test(11) && !file.is_test(6));
+}
+
+#[cfg(test)]
+fn squeeze(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
