@@ -1,7 +1,7 @@
 //! `kindex plan --against`: how a database differs from what crds.toml wants, and the statements
 //! that would bring it there. Changes nothing.
 
-use kindex_codegen::dialect::Dialect;
+use kindex_codegen::dialect::{Dialect, MySql, Sqlite};
 use kindex_model::kind::Registry;
 use kindex_store::{Address, SqlitePlace};
 use serde::Serialize;
@@ -31,9 +31,9 @@ pub(crate) async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
         say::note(mistakes.text(colour::of_stderr()));
         CommandError::failure("nothing was compared")
     })?;
-    let dialect = match parsed {
-        Address::MySql(_) => Dialect::MySql,
-        Address::Sqlite(_) => Dialect::Sqlite,
+    let dialect: &dyn Dialect = match parsed {
+        Address::MySql(_) => &MySql,
+        Address::Sqlite(_) => &Sqlite,
     };
     let store = database::open_at(registry, &parsed)?;
     let live = store.tables().await;

@@ -15,7 +15,7 @@ const OWN: &str = "kindex_";
 
 /// How a database differs from a declaration.
 pub(crate) struct Drift {
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
     /// In order of the wanted tables; tables of kinds that are gone come last.
     pub(crate) differences: Vec<Difference>,
     /// Tables whose texts compare otherwise than ours.
@@ -47,7 +47,7 @@ pub(crate) struct Statement {
 
 impl Drift {
     /// Compares. Tables that are no kind's, now or as the lock remembers, are none of ours.
-    pub(crate) fn between(live: &[LiveTable], lowered: &Lowered, dialect: Dialect) -> Self {
+    pub(crate) fn between(live: &[LiveTable], lowered: &Lowered, dialect: &'static dyn Dialect) -> Self {
         let wanted = Wanted::of(&lowered.model.kinds);
         let remembered = Schema::of(&lowered.lock.structure);
         let known: BTreeSet<&TableName> = wanted
@@ -196,7 +196,7 @@ fn listed(columns: &[&str], unique: bool) -> String {
 }
 
 /// The tables as the planner takes them. What has no name of ours cannot be planned with, and is only told.
-fn schema(live: &[&LiveTable], wanted: &Wanted, dialect: Dialect) -> Schema {
+fn schema(live: &[&LiveTable], wanted: &Wanted, dialect: &dyn Dialect) -> Schema {
     let mut schema = Schema::default();
     for table in live {
         let Ok(name) = TableName::parse(&table.name) else {
@@ -226,7 +226,7 @@ fn schema(live: &[&LiveTable], wanted: &Wanted, dialect: Dialect) -> Schema {
     schema
 }
 
-fn existing(column: &LiveColumn, wanted: Option<StorageType>, dialect: Dialect) -> ExistingColumn {
+fn existing(column: &LiveColumn, wanted: Option<StorageType>, dialect: &dyn Dialect) -> ExistingColumn {
     let form: Form = dialect.form(&column.ty, wanted);
     ExistingColumn {
         form,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kindex_codegen::artifact::{self, Artifacts, Mode};
 use kindex_codegen::diag::Diagnostics;
-use kindex_codegen::dialect::{Dialect, Step};
+use kindex_codegen::dialect::{self, REFERENCE, Step};
 use kindex_codegen::lint::Code;
 use kindex_codegen::plan::{Migration, Next, Wishes};
 use serde::Serialize;
@@ -140,15 +140,15 @@ fn report(next: Option<&Next>, args: &PlanArgs) -> CommandResult<String> {
         name: &next.migration.name,
         compatible: next.migration.compatible,
         checksum: &next.migration.checksum,
-        files: Dialect::ALL.map(|dialect| next.migration.path(dialect)).into(),
+        files: dialect::ALL.map(|dialect| next.migration.path(dialect)).into(),
         written: !args.dry_run,
     });
     let steps = next.into_iter().flat_map(|next| &next.steps);
     let steps = steps.map(|step| DocumentStep {
-        step: step.verb(),
+        step: step.verb().as_str(),
         table: step.table().to_string(),
         object: step.object(),
-        detail: step.detail(),
+        detail: detail(step),
         additive: step.is_additive(),
     });
     let document = Document {
@@ -164,21 +164,26 @@ fn table(next: Option<&Next>, dry_run: bool) -> String {
     };
     let row = |step: &Step| {
         vec![
-            step.verb().to_owned(),
+            step.verb().to_string(),
             step.table().to_string(),
             step.object(),
-            step.detail(),
+            detail(step),
         ]
     };
     let mut text = output::table(&["step", "table", "what", "detail"], steps.iter().map(row));
     let done = if dry_run { "would be planned" } else { "planned" };
     text.push_str(&format!("\n{} {done}: {}\n", migration.stem(), suits(migration)));
     if !dry_run {
-        for dialect in Dialect::ALL {
+        for dialect in dialect::ALL {
             text.push_str(&format!("  {}\n", migration.path(dialect)));
         }
     }
     text
+}
+
+/// What a person wants to know of a step besides its name, with types in the words of crds.toml.
+fn detail(step: &Step) -> String {
+    step.detail(|ty, required| REFERENCE.column_type(ty, required))
 }
 
 /// Which programs may run beside the new ones.

@@ -1,6 +1,6 @@
 //! Kindex's own tables, the same for every model.
 
-use super::{NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, TableColumn, UID, fixed_name};
+use super::table::{NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, TableColumn, UID, fixed_name};
 use crate::model::{SqlType, TableName};
 
 /// Kindex's own tables: which schema this is and which migrations led to it, how far each kind is stored, what the

@@ -1,347 +1,43 @@
-//! The tables of the storage contract without a dialect: which tables a model needs, their columns, types and keys.
-//! How tables and their changes are spelt is in `mysql` and `sqlite`, which have the same functions in the same order.
+//! The tables of the storage contract, and the dialects of SQL that spell them. A dialect is a folder; all folders have
+//! the same files, and each implements [`Dialect`]. Nothing outside of them spells SQL or asks which dialect it has.
+
+mod table;
+
+mod kind_tables;
 
 mod bookkeeping;
 
 mod step;
 
+mod spelling;
+
 pub mod mysql;
 
 pub mod sqlite;
 
-pub use step::{Filled, Form, Step};
+pub use kind_tables::{TABLES_OF_A_KIND, base_type, history_columns, kind_tables, side_columns, tables};
+pub use mysql::MySql;
+pub use spelling::{Dialect, InitScript, Lock, RowFormat};
+pub use sqlite::Sqlite;
+pub use step::{Filled, Form, Step, Verb};
+pub use table::{Section, StorageType, Table, TableColumn, TableKey};
 
-use crate::model::{
-    BaseColumn, ColumnName, HistoryColumn, Key, KeyName, Kind, Model, SideColumn, SideTable, SqlType, TableName,
-};
+use crate::model::Model;
 
-/// A dialect that schemas and migrations are written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dialect {
-    /// MySQL and MariaDB.
-    MySql,
-    /// SQLite.
-    Sqlite,
-}
+/// Every dialect, in the order of its files.
+pub const ALL: [&dyn Dialect; 2] = [&MySql, &Sqlite];
 
-impl Dialect {
-    /// All of them, in the order of their files.
-    pub const ALL: [Self; 2] = [Self::MySql, Self::Sqlite];
+/// The dialect from which crds.toml has its words for types. Its migrations have every step, so that the lint reads
+/// these.
+pub const REFERENCE: &dyn Dialect = &MySql;
 
-    /// The word in the names of files.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::MySql => "mysql",
-            Self::Sqlite => "sqlite",
-        }
-    }
-
-    /// A column's type as the engine's catalogue tells it: in small letters, without display widths.
-    pub fn told(self, ty: StorageType) -> String {
-        match self {
-            Self::MySql => mysql::told(ty),
-            Self::Sqlite => sqlite::told(ty),
-        }
-    }
-
-    /// What is known of a type that the engine's catalogue tells, where `wanted` is what ours would be.
-    pub fn form(self, told: &str, wanted: Option<StorageType>) -> Form {
-        let parsed = match self {
-            Self::MySql => mysql::parse_told(told),
-            Self::Sqlite => sqlite::parse_told(told),
-        };
-        match wanted.filter(|wanted| self.told(*wanted) == told) {
-            Some(wanted) => Form::Ours(wanted),
-            None => parsed.map_or_else(
-                || Form::Foreign(told.to_owned()),
-                |sql| Form::Ours(StorageType::Sql(sql)),
-            ),
-        }
-    }
-
-    /// How the texts of all tables compare, where tables say so.
-    pub const fn collation(self) -> Option<&'static str> {
-        match self {
-            Self::MySql => mysql::COLLATION,
-            Self::Sqlite => sqlite::COLLATION,
-        }
-    }
-
-    /// The statement that makes all texts of a table compare as ours do; `None` where tables have no say in it.
-    pub fn collate(self, table: &str) -> Option<String> {
-        match self {
-            Self::MySql => mysql::collate(table),
-            Self::Sqlite => sqlite::collate(table),
-        }
-    }
-
-    /// The steps as this dialect takes them, each with its statement; a fill has none.
-    pub fn spell(self, steps: &[Step]) -> Vec<(Step, Option<String>)> {
-        let taken: Vec<Step> = match self {
-            Self::MySql => steps.iter().cloned().flat_map(mysql::expand).collect(),
-            Self::Sqlite => steps.iter().cloned().flat_map(sqlite::expand).collect(),
-        };
-        let spelt = taken.into_iter().map(|step| {
-            let statement = match self {
-                Self::MySql => mysql::statement(&step),
-                Self::Sqlite => sqlite::statement(&step),
-            };
-            (step, statement)
-        });
-        spelt.collect()
-    }
-}
-
-/// Main table, labels, annotations. A history is Kindex's own addition.
-pub const TABLES_OF_A_KIND: usize = 1 + SideTable::ALL.len();
-
-/// One table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    /// Its name.
-    pub name: TableName,
-    /// Its columns in order.
-    pub columns: Vec<TableColumn>,
-    /// The primary key, never empty.
-    pub primary_key: Vec<ColumnName>,
-    /// The other keys in order.
-    pub keys: Vec<TableKey>,
-}
-
-/// A key beside the primary key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableKey {
-    /// Its name.
-    pub name: KeyName,
-    /// The columns in key order, never empty.
-    pub columns: Vec<ColumnName>,
-    /// Whether no two rows may have the same values.
-    pub unique: bool,
-}
-
-/// One column of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableColumn {
-    /// Its name.
-    pub name: ColumnName,
-    /// What it holds.
-    pub ty: StorageType,
-    /// Whether it is NOT NULL.
-    pub required: bool,
-}
-
-/// What a column of any table holds: the types that a person may choose for extracted columns, and those that only
-/// Kindex's own columns have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StorageType {
-    /// A type that extracted columns may have as well.
-    Sql(SqlType),
-    /// Any number of bytes.
-    Bytes,
-    /// 32 bytes.
-    Hash,
-    /// JSON text, kept to the byte and checked to be JSON.
-    Json,
-    /// A number that the engine assigns.
-    RowId,
-}
-
-/// Tables that belong together, under one heading of the schema file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
-    /// The kind's name, or what the tables are for.
-    pub heading: String,
-    /// One sentence or more; never empty.
-    pub doc: String,
-    /// The tables in order of creation.
-    pub tables: Vec<Table>,
+/// The dialect with this word in the names of its files.
+pub fn named(word: &str) -> Option<&'static dyn Dialect> {
+    ALL.into_iter().find(|dialect| dialect.word() == word)
 }
 
 /// Everything a database of this model holds: the tables of each kind in the model's order, then Kindex's own.
 pub fn sections(model: &Model) -> Vec<Section> {
-    let mut sections: Vec<Section> = model.kinds.iter().map(kind_section).collect();
-    sections.push(bookkeeping::section());
-    sections
-}
-
-fn kind_section(kind: &Kind) -> Section {
-    Section {
-        heading: kind.name.to_string(),
-        doc: kind.doc.clone(),
-        tables: kind_tables(kind),
-    }
-}
-
-/// The tables of a kind in order of creation.
-pub fn kind_tables(kind: &Kind) -> Vec<Table> {
-    let extracted = kind.columns.iter().map(|column| (column.name.clone(), column.sql));
-    tables(&kind.table, extracted, kind.keys.clone(), kind.history)
-}
-
-/// The tables of a kind by the facts that a declaration decides.
-pub fn tables(
-    main: &TableName,
-    extracted: impl IntoIterator<Item = (ColumnName, SqlType)>,
-    keys: Vec<Key>,
-    history: bool,
-) -> Vec<Table> {
-    let sides = SideTable::ALL.map(|side| side_table(main, side));
-    [main_table(main, extracted, keys)]
-        .into_iter()
-        .chain(sides)
-        .chain(history.then(|| history_table(main)))
-        .collect()
-}
-
-/// The table with one row for each object of the kind, in order of arrival. A declared key ends in `uid`: rows of equal
-/// values are walked in that order, and a page begins where the one before it ended.
-fn main_table(name: &TableName, extracted: impl IntoIterator<Item = (ColumnName, SqlType)>, keys: Vec<Key>) -> Table {
-    let extracted = extracted.into_iter().map(|(name, sql)| TableColumn {
-        name,
-        ty: StorageType::Sql(sql),
-        required: false,
-    });
-    let uid = TableKey {
-        unique: true,
-        ..key(name, "uid", vec![BaseColumn::Uid.into()])
-    };
-    let declared = keys.into_iter().map(|key| TableKey {
-        name: key.name,
-        columns: key.columns.into_iter().chain([BaseColumn::Uid.into()]).collect(),
-        unique: false,
-    });
-    Table {
-        name: name.clone(),
-        columns: BaseColumn::LEADING
-            .map(base_column)
-            .into_iter()
-            .chain(extracted)
-            .chain(BaseColumn::TRAILING.map(base_column))
-            .collect(),
-        primary_key: vec![BaseColumn::Seq.into()],
-        keys: [uid].into_iter().chain(declared).collect(),
-    }
-}
-
-/// The table with one row for each label or annotation of each object of the kind.
-fn side_table(main: &TableName, side: SideTable) -> Table {
-    let name = main
-        .beside(side.suffix())
-        .expect("lower leaves room for the side tables' names");
-    let side_key =
-        |suffix, columns: &[SideColumn]| key(&name, suffix, columns.iter().copied().map(side_column_name).collect());
-    let mut keys = vec![side_key("uid", &[SideColumn::ObjUid])];
-    if side == SideTable::Labels {
-        // Who looks for a label finds the uids in the key, in their order.
-        keys.push(side_key(
-            "key_value",
-            &[SideColumn::Key, SideColumn::Value, SideColumn::ObjUid],
-        ));
-    }
-    Table {
-        name,
-        columns: side_columns(side).into(),
-        primary_key: vec![side_column_name(SideColumn::Id)],
-        keys,
-    }
-}
-
-/// The table with one row for each version of each object, of a kind that keeps them. Versions of an object lie side by
-/// side, the last one at the end; the key by time is for those who ask what happened when, and for cleaning up.
-fn history_table(main: &TableName) -> Table {
-    let name = main
-        .beside(HistoryColumn::SUFFIX)
-        .expect("lower leaves room for longer names");
-    let time = key(&name, "seen_time", vec![fixed_name(HistoryColumn::SeenTime.name())]);
-    Table {
-        name,
-        columns: history_columns().into(),
-        primary_key: HistoryColumn::PRIMARY_KEY
-            .map(|column| fixed_name(column.name()))
-            .into(),
-        keys: vec![time],
-    }
-}
-
-/// The columns of a history table, the same for every kind.
-pub fn history_columns() -> [TableColumn; 6] {
-    HistoryColumn::ALL.map(|column| TableColumn {
-        name: fixed_name(column.name()),
-        ty: match column {
-            HistoryColumn::ObjUid => UID,
-            HistoryColumn::Branch => StorageType::Sql(SqlType::BigInt),
-            HistoryColumn::ResVersion => RESOURCE_VERSION,
-            HistoryColumn::SeenTime => TIME,
-            HistoryColumn::Encoding => StorageType::Sql(SqlType::TinyInt),
-            HistoryColumn::Payload => StorageType::Bytes,
-        },
-        required: true,
-    })
-}
-
-/// The columns of a side table, the same for every kind.
-pub fn side_columns(side: SideTable) -> [TableColumn; 4] {
-    SideColumn::ALL.map(|column| TableColumn {
-        name: side_column_name(column),
-        ty: side_type(side, column),
-        required: column != SideColumn::Value,
-    })
-}
-
-const UID: StorageType = StorageType::Sql(SqlType::VarChar(64));
-const NAME: StorageType = StorageType::Sql(SqlType::VarChar(255));
-const RESOURCE_VERSION: StorageType = StorageType::Sql(SqlType::BigIntUnsigned);
-const TIME: StorageType = StorageType::Sql(SqlType::DateTime(6));
-
-fn base_column(column: BaseColumn) -> TableColumn {
-    TableColumn {
-        name: column.into(),
-        ty: base_type(column),
-        required: column.required(),
-    }
-}
-
-/// What a base column holds.
-pub const fn base_type(column: BaseColumn) -> StorageType {
-    match column {
-        BaseColumn::Uid => UID,
-        BaseColumn::GroupVer | BaseColumn::Namespace | BaseColumn::Name => NAME,
-        BaseColumn::ResVersion => RESOURCE_VERSION,
-        BaseColumn::CreateTime | BaseColumn::UpdateTime | BaseColumn::DeleteTime | BaseColumn::EvictedTime => TIME,
-        BaseColumn::Proto => StorageType::Bytes,
-        BaseColumn::Json => StorageType::Json,
-        BaseColumn::ContentHash => StorageType::Hash,
-        BaseColumn::Seq => StorageType::RowId,
-    }
-}
-
-/// What a column of a side table holds. A key has at most a 253-character prefix, a slash and a 63-character name; a
-/// label's value has at most 63 characters, and all annotations of an object together at most 256 KiB.
-/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/>
-const fn side_type(side: SideTable, column: SideColumn) -> StorageType {
-    match (column, side) {
-        (SideColumn::Id, _) => StorageType::RowId,
-        (SideColumn::ObjUid, _) => UID,
-        (SideColumn::Key, _) => StorageType::Sql(SqlType::VarChar(317)),
-        (SideColumn::Value, SideTable::Labels) => StorageType::Sql(SqlType::VarChar(63)),
-        (SideColumn::Value, SideTable::Annotations) => StorageType::Sql(SqlType::MediumText),
-    }
-}
-
-fn side_column_name(column: SideColumn) -> ColumnName {
-    fixed_name(column.name())
-}
-
-fn key(table: &TableName, suffix: &str, columns: Vec<ColumnName>) -> TableKey {
-    TableKey {
-        name: table
-            .key(suffix)
-            .expect("lower leaves room for the keys that every table has"),
-        columns,
-        unique: false,
-    }
-}
-
-fn fixed_name(name: &str) -> ColumnName {
-    ColumnName::parse(name).expect("the storage contract's columns have valid names")
+    let kinds = model.kinds.iter().map(kind_tables::section);
+    kinds.chain([bookkeeping::section()]).collect()
 }

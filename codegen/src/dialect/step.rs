@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{StorageType, Table, TableColumn, TableKey, mysql};
+use super::table::{StorageType, Table, TableColumn, TableKey};
 use crate::model::{ColumnName, KeyName, TableName};
 
 /// A change that a runner can find done or not done in a database.
@@ -79,6 +79,74 @@ pub enum Step {
     },
 }
 
+/// What a step does, in the word that a migration file has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    /// Of a table.
+    CreateTable,
+    /// Of a table.
+    DropTable,
+    /// Of a key.
+    DropKey,
+    /// Of a column.
+    DropColumn,
+    /// Of a column.
+    RenameColumn,
+    /// Of a column's type.
+    ChangeColumn,
+    /// Of a column.
+    AddColumn,
+    /// Of a key.
+    RenameKey,
+    /// Of a key.
+    AddKey,
+    /// Of columns, from each row's object.
+    Fill,
+}
+
+impl Verb {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::CreateTable,
+        Self::DropTable,
+        Self::DropKey,
+        Self::DropColumn,
+        Self::RenameColumn,
+        Self::ChangeColumn,
+        Self::AddColumn,
+        Self::RenameKey,
+        Self::AddKey,
+        Self::Fill,
+    ];
+
+    /// `add-column`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CreateTable => "create-table",
+            Self::DropTable => "drop-table",
+            Self::DropKey => "drop-key",
+            Self::DropColumn => "drop-column",
+            Self::RenameColumn => "rename-column",
+            Self::ChangeColumn => "change-column",
+            Self::AddColumn => "add-column",
+            Self::RenameKey => "rename-key",
+            Self::AddKey => "add-key",
+            Self::Fill => "fill",
+        }
+    }
+
+    /// The verb with this word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verb| verb.as_str() == word)
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// A column that is filled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
@@ -116,19 +184,19 @@ impl Step {
         }
     }
 
-    /// What is done: `add-column`.
-    pub const fn verb(&self) -> &'static str {
+    /// What is done.
+    pub const fn verb(&self) -> Verb {
         match self {
-            Self::CreateTable(_) => "create-table",
-            Self::DropTable(_) => "drop-table",
-            Self::DropKey { .. } => "drop-key",
-            Self::DropColumn { .. } => "drop-column",
-            Self::RenameColumn { .. } => "rename-column",
-            Self::ChangeColumn { .. } => "change-column",
-            Self::AddColumn { .. } => "add-column",
-            Self::RenameKey { .. } => "rename-key",
-            Self::AddKey { .. } => "add-key",
-            Self::Fill { .. } => "fill",
+            Self::CreateTable(_) => Verb::CreateTable,
+            Self::DropTable(_) => Verb::DropTable,
+            Self::DropKey { .. } => Verb::DropKey,
+            Self::DropColumn { .. } => Verb::DropColumn,
+            Self::RenameColumn { .. } => Verb::RenameColumn,
+            Self::ChangeColumn { .. } => Verb::ChangeColumn,
+            Self::AddColumn { .. } => Verb::AddColumn,
+            Self::RenameKey { .. } => Verb::RenameKey,
+            Self::AddKey { .. } => Verb::AddKey,
+            Self::Fill { .. } => Verb::Fill,
         }
     }
 
@@ -149,8 +217,8 @@ impl Step {
         }
     }
 
-    /// What a person wants to know of it besides: types, columns, paths.
-    pub fn detail(&self) -> String {
+    /// What a person wants to know of it besides: types as a dialect spells them, columns, paths.
+    pub fn detail(&self, spell: impl Fn(StorageType, bool) -> String) -> String {
         match self {
             Self::CreateTable(table) => {
                 let count = |count: usize, what: &str| match count {
@@ -166,14 +234,17 @@ impl Step {
             | Self::RenameColumn { .. }
             | Self::RenameKey { .. } => String::new(),
             Self::ChangeColumn { column, from, .. } => {
-                let null = if column.required { " NOT NULL" } else { "" };
-                format!("{from} → {}{null}", Form::Ours(column.ty))
+                let from = match from {
+                    Form::Ours(ty) => spell(*ty, false),
+                    Form::Foreign(word) => word.clone(),
+                };
+                format!("{from} → {}", spell(column.ty, column.required))
             }
             Self::AddColumn { column, after, .. } => {
                 let after = after
                     .as_ref()
                     .map_or("first".to_owned(), |after| format!("after {after}"));
-                format!("{}, {after}", Form::Ours(column.ty))
+                format!("{}, {after}", spell(column.ty, false))
             }
             Self::AddKey { key, .. } => {
                 let columns: Vec<&str> = key.columns.iter().map(ColumnName::as_str).collect();
@@ -198,16 +269,6 @@ impl Step {
             | Self::AddKey { .. } => true,
             Self::Fill { columns, .. } => columns.iter().all(|filled| filled.moved_from.is_none()),
             Self::DropTable(_) | Self::DropColumn { .. } | Self::RenameColumn { .. } => false,
-        }
-    }
-}
-
-impl fmt::Display for Form {
-    /// In MySQL's words.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ours(ty) => f.write_str(&mysql::column_type(*ty)),
-            Self::Foreign(word) => f.write_str(word),
         }
     }
 }

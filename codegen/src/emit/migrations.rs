@@ -2,11 +2,11 @@
 //! read and `plan` writes.
 
 use proc_macro2::Literal;
-use quote::quote;
+use quote::{format_ident, quote};
 
 use super::rust;
 use crate::artifact::{Artifacts, RelativePath};
-use crate::dialect::Dialect;
+use crate::dialect;
 use crate::plan::Migration;
 
 /// The one file.
@@ -21,15 +21,14 @@ pub(super) fn emit(migrations: &[Migration]) -> Artifacts {
             checksum,
         } = migration;
         let (number, compatible) = (Literal::u32_unsuffixed(*number), Literal::u32_unsuffixed(*compatible));
-        let text = |dialect| format!("../../{}", migration.path(dialect));
-        let [mysql, sqlite] = Dialect::ALL.map(text);
+        let texts = dialect::ALL.map(|dialect| format!("../../{}", migration.path(dialect)));
+        let fields = dialect::ALL.map(|dialect| format_ident!("{}", dialect.word()));
         quote! {
             Migration {
                 number: #number,
                 name: #name,
                 compatible: #compatible,
-                mysql: include_str!(#mysql),
-                sqlite: include_str!(#sqlite),
+                #(#fields: include_str!(#texts),)*
                 checksum: #checksum,
             }
         }

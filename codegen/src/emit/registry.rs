@@ -1,12 +1,13 @@
 //! The registry: the one value through which the runtime learns of the kinds, the platform's words and the schemas.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::Ident;
 
 use super::rust_types::ident;
 use super::{named_queries, rust, sql};
 use crate::DESCRIPTORS;
+use crate::dialect;
 use crate::model::{Model, Platform, Shape};
 
 /// The text of the file, which lies beside the kinds' modules. `root` is the way from its directory to the root.
@@ -47,8 +48,8 @@ fn foreign(model: &Model) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn registry(model: &Model, root: &str) -> TokenStream {
-    let mysql_schema = format!("{root}/{}", sql::MYSQL_FILE);
-    let sqlite_schema = format!("{root}/{}", sql::SQLITE_FILE);
+    let schemas = dialect::ALL.map(|dialect| format!("{root}/{}", sql::schema_file(dialect)));
+    let fields = dialect::ALL.map(|dialect| format_ident!("{}_schema", dialect.word()));
     let descriptors = format!("/{DESCRIPTORS}");
     let foreign = foreign(model).map(|(kind, manifest)| {
         let manifest = format!("{root}/{manifest}");
@@ -60,8 +61,7 @@ fn registry(model: &Model, root: &str) -> TokenStream {
             Registry {
                 platform: PLATFORM,
                 kinds: KINDS,
-                mysql_schema: include_str!(#mysql_schema),
-                sqlite_schema: include_str!(#sqlite_schema),
+                #(#fields: include_str!(#schemas),)*
                 queries: QUERIES,
                 migrations: crate::migrations::MIGRATIONS,
                 foreign: &[#(#foreign),*],

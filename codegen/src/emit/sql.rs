@@ -5,50 +5,34 @@ use askama::Template;
 
 use super::schema_init;
 use crate::artifact::{Artifacts, HEADER, RelativePath};
-use crate::dialect::{self, Table, mysql, sqlite};
+use crate::dialect::{self, Dialect, InitScript};
 use crate::model::Model;
 
-/// The files that operators know from Michelangelo: the authoritative one, its complete copy, and the one that the
-/// chart mounts. They are the same to the byte.
-const INIT_FILES: [&str; 3] = [
-    "schema/ingester_schema.sql",
-    "schema/complete_ingester_schema.sql",
-    "deploy/helm/kindex/files/schema/mysql-init-schema.sql",
-];
+/// The tables in whatever database the connection is in: what the program itself applies.
+pub(super) fn schema_file(dialect: &dyn Dialect) -> String {
+    format!("schema/{}_schema.sql", dialect.word())
+}
 
-/// The same tables in whatever database the connection is in: what the program itself applies.
-pub(super) const MYSQL_FILE: &str = "schema/mysql_schema.sql";
-/// The tables in SQLite.
-pub(super) const SQLITE_FILE: &str = "schema/sqlite_schema.sql";
-
-/// Three copies of the script that also creates the database, and one file of tables for each dialect.
+/// A file of tables for each dialect, and for those of servers the script that also creates the database.
 pub(super) fn emit(model: &Model) -> Artifacts {
-    let init = mysql_init(model);
-    let copies = INIT_FILES.map(|path| (RelativePath::new(path), init.clone()));
-    let tables = [
-        (RelativePath::new(MYSQL_FILE), mysql_tables(model)),
-        (RelativePath::new(SQLITE_FILE), sqlite_tables(model)),
-    ];
-    let mut files: Artifacts = copies.into_iter().chain(tables).collect();
-    files.extend(schema_init::emit(&init));
+    let mut files = Artifacts::new();
+    for dialect in dialect::ALL {
+        let tables = render(model, dialect, dialect.schema_title(), None);
+        files.insert(RelativePath::new(schema_file(dialect)), tables);
+        if let Some(script) = dialect.init_script(model.platform.database.as_str()) {
+            files.extend(init_files(model, dialect, &script));
+        }
+    }
     files
 }
 
-fn mysql_init(model: &Model) -> String {
-    let title = "Creates Kindex's database and its tables on MySQL and MariaDB. May be run again at any time.";
-    let database = model.platform.database.as_str();
-    render(model, title, Some(database), mysql::create_table)
-}
-
-fn mysql_tables(model: &Model) -> String {
-    let title = "Kindex's tables on MySQL and MariaDB, in the database that the connection is in.";
-    render(model, title, None, mysql::create_table)
-}
-
-fn sqlite_tables(model: &Model) -> String {
-    let title = "Kindex's tables on SQLite.\n\
-                 Times are text in UTC with six digits of a second, such as 2026-01-31T12:00:00.000000Z.";
-    render(model, title, None, sqlite::create_table)
+/// The script under each of its names, and what runs it.
+fn init_files(model: &Model, dialect: &dyn Dialect, script: &InitScript) -> Artifacts {
+    let text = render(model, dialect, script.title, Some(&script.create_database));
+    let copies = script.paths.iter();
+    let mut files: Artifacts = copies.map(|path| (RelativePath::new(*path), text.clone())).collect();
+    files.extend(schema_init::emit(&text));
+    files
 }
 
 #[derive(Template)]
@@ -56,7 +40,7 @@ fn sqlite_tables(model: &Model) -> String {
 struct SchemaFile<'a> {
     header: &'static str,
     title: &'a str,
-    database: Option<&'a str>,
+    create_database: Option<&'a str>,
     kinds: usize,
     kind_tables: usize,
     own_tables: usize,
@@ -70,14 +54,14 @@ struct PrintedSection {
     statements: Vec<String>,
 }
 
-fn render(model: &Model, title: &str, database: Option<&str>, create_table: fn(&Table) -> String) -> String {
+fn render(model: &Model, dialect: &dyn Dialect, title: &str, create_database: Option<&str>) -> String {
     let sections = dialect::sections(model);
     let tables: usize = sections.iter().map(|section| section.tables.len()).sum();
     let kind_tables = model.kinds.len() * dialect::TABLES_OF_A_KIND;
     let file = SchemaFile {
         header: HEADER,
         title,
-        database,
+        create_database,
         kinds: model.kinds.len(),
         kind_tables,
         own_tables: tables - kind_tables,
@@ -87,7 +71,7 @@ fn render(model: &Model, title: &str, database: Option<&str>, create_table: fn(&
             .map(|section| PrintedSection {
                 heading: section.heading,
                 doc: section.doc,
-                statements: section.tables.iter().map(create_table).collect(),
+                statements: section.tables.iter().map(|table| dialect.create_table(table)).collect(),
             })
             .collect(),
     };

@@ -4,13 +4,14 @@
 use askama::Template;
 
 use crate::artifact::{Artifacts, HEADER, RelativePath};
-use crate::dialect::{self, TableColumn, mysql, sqlite};
+use crate::dialect::{self, StorageType, TableColumn};
 use crate::model::{
     BaseColumn, Column, ColumnName, ColumnType, HistoryColumn, Kind, Model, Reference, ReferenceTarget, SideTable,
 };
 
 /// The page.
 pub(super) fn emit(model: &Model) -> Artifacts {
+    let kept = model.kinds.iter().filter(|kind| kind.history);
     let page = Page {
         header: HEADER,
         database: model.platform.database.as_str(),
@@ -19,7 +20,9 @@ pub(super) fn emit(model: &Model) -> Artifacts {
         extracted: model.kinds.iter().map(|kind| kind.columns.len()).sum(),
         base: BaseColumn::all().map(base_row).collect(),
         sides: SideTable::ALL.map(side_rows),
-        histories: model.kinds.iter().filter(|kind| kind.history).collect(),
+        dialects: dialect::ALL.map(|dialect| dialect.products()),
+        histories: kept.clone().collect(),
+        history_queries: kept.take(1).flat_map(history_queries).collect(),
         history: history_rows(),
         sections: model.kinds.iter().map(section).collect(),
         relationships: model.kinds.iter().flat_map(relationships).collect(),
@@ -40,19 +43,23 @@ struct Page<'a> {
     extracted: usize,
     base: Vec<Row>,
     sides: [Side; 2],
+    /// The products of each dialect.
+    dialects: [&'static str; dialect::ALL.len()],
     /// The kinds that keep their versions.
     histories: Vec<&'a Kind>,
+    /// How their versions are read as text, for the first of them.
+    history_queries: Vec<String>,
     history: Vec<Row>,
     sections: Vec<KindSection<'a>>,
     relationships: Vec<Relationship>,
     examples: Option<Examples<'a>>,
 }
 
-/// A column in both dialects.
+/// A column in every dialect.
 struct Row {
     name: String,
-    mysql: String,
-    sqlite: String,
+    /// In the order of the dialects.
+    types: Vec<String>,
     doc: String,
 }
 
@@ -82,8 +89,7 @@ fn base_row(column: BaseColumn) -> Row {
     let ty = dialect::base_type(column);
     Row {
         name: column.name().to_owned(),
-        mysql: nullability(mysql::column_type(ty), column.required()),
-        sqlite: nullability(sqlite::column_type(ty), column.required()),
+        types: types(ty, column.required()),
         doc: column.doc().to_owned(),
     }
 }
@@ -93,8 +99,7 @@ fn side_rows(side: SideTable) -> Side {
         let TableColumn { name, ty, required } = column;
         Row {
             name: name.to_string(),
-            mysql: nullability(mysql::column_type(ty), required),
-            sqlite: nullability(sqlite::column_type(ty), required),
+            types: types(ty, required),
             doc: String::new(),
         }
     });
@@ -108,15 +113,23 @@ fn history_rows() -> Vec<Row> {
     let columns = dialect::history_columns().into_iter().zip(HistoryColumn::ALL);
     let rows = columns.map(|(TableColumn { name, ty, required }, column)| Row {
         name: name.to_string(),
-        mysql: nullability(mysql::column_type(ty), required),
-        sqlite: nullability(sqlite::column_type(ty), required),
+        types: types(ty, required),
         doc: column.doc().to_owned(),
     });
     rows.collect()
 }
 
-fn nullability(ty: String, required: bool) -> String {
-    if required { ty + " NOT NULL" } else { ty }
+/// How the versions of a kind are read as text, by the engines that can.
+fn history_queries(kind: &Kind) -> impl Iterator<Item = String> {
+    let dialects = dialect::ALL.into_iter();
+    dialects.filter_map(|dialect| dialect.history_query(kind.table.as_str()))
+}
+
+fn types(ty: StorageType, required: bool) -> Vec<String> {
+    let spelt = dialect::ALL
+        .into_iter()
+        .map(|dialect| dialect.column_type(ty, required));
+    spelt.collect()
 }
 
 fn section(kind: &Kind) -> KindSection<'_> {
@@ -133,11 +146,9 @@ fn section(kind: &Kind) -> KindSection<'_> {
 }
 
 fn column_row(kind: &Kind, column: &Column) -> (Row, String, &'static str) {
-    let ty = dialect::StorageType::Sql(column.sql);
     let row = Row {
         name: column.name.to_string(),
-        mysql: mysql::column_type(ty),
-        sqlite: sqlite::column_type(ty),
+        types: types(StorageType::Sql(column.sql), false),
         doc: one_line(&column.doc).replace('|', "\\|"),
     };
     let key = match kind.leads_a_key(&column.name) {

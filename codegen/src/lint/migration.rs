@@ -1,11 +1,10 @@
 //! Rules about migrations: what is lost, what depends on the rows, what older programs cannot bear, what blocks. Read
-//! from the files, so that edits by hand are seen; the MySQL form has every step.
+//! from the files, so that edits by hand are seen; the reference dialect has every step.
 
 use super::Found;
 use super::code::Code;
 use crate::diag::messages;
-use crate::dialect::mysql::online::{self, Algorithm, Engine};
-use crate::dialect::{Form, StorageType};
+use crate::dialect::{Lock, REFERENCE, Verb};
 use crate::model::{HistoryColumn, SideTable, SqlType};
 use crate::plan::{Block, Script, parse_compatible};
 use crate::source::{FileId, Place};
@@ -16,36 +15,37 @@ pub(super) fn check(file: FileId, text: &str, number: u32, found: &mut Vec<Found
     for (index, block) in script.blocks.iter().enumerate() {
         let place = Place::new(file, block.range.clone());
         let mut say = |code, diagnostic| found.push(Found { code, diagnostic });
-        match block.verb {
-            "drop-table" => dropped_table(block, &script, place, &mut say),
-            "drop-column" => {
+        let Some(verb) = block.verb else { continue };
+        match verb {
+            Verb::DropTable => dropped_table(block, &script, place, &mut say),
+            Verb::DropColumn => {
                 let later = &script.blocks[index..];
                 let is_made_anew = later
                     .iter()
-                    .any(|other| other.verb == "add-column" && is_same(other, block));
+                    .any(|other| other.verb == Some(Verb::AddColumn) && is_same(other, block));
                 if is_made_anew {
                     say(Code::K201, messages::column_made_anew(block.table, block.object, place));
                 } else {
                     say(Code::K103, messages::column_dropped(block.table, block.object, place));
                 }
             }
-            "rename-column" => {
+            Verb::RenameColumn => {
                 let (from, to) = block.object.split_once(' ').unwrap_or((block.object, ""));
                 say(Code::K301, messages::column_renamed(block.table, from, to, place));
-                let engines = copying(online::rename);
+                let engines = REFERENCE.renaming_copies();
                 say(Code::K401, messages::renaming_copies(block.table, &engines, place));
             }
-            "change-column" => {
-                let engines = copying(|engine| changed(block, engine));
+            Verb::ChangeColumn => {
+                let engines = REFERENCE.changing_copies(types(block));
                 if !engines.is_empty() {
                     let diagnostic = messages::changing_copies(block.table, block.object, &engines, place);
                     say(Code::K401, diagnostic);
                 }
             }
-            "fill" => moved(block, place, &mut say),
-            _ => {}
+            Verb::Fill => moved(block, place, &mut say),
+            Verb::CreateTable | Verb::DropKey | Verb::AddColumn | Verb::RenameKey | Verb::AddKey => {}
         }
-        statement(block, place, &mut say);
+        statement(verb, &block.statement, place, &mut say);
     }
     promise(&script, file, text, number, found);
 }
@@ -65,7 +65,7 @@ fn dropped_table(
     let beside = suffixes.into_iter().chain([HistoryColumn::SUFFIX]);
     let mut mains = beside.filter_map(|suffix| block.table.strip_suffix(suffix)?.strip_suffix('_'));
     let is_dropped = |main: &str| {
-        let mut drops = script.blocks.iter().filter(|block| block.verb == "drop-table");
+        let mut drops = script.blocks.iter().filter(|block| block.verb == Some(Verb::DropTable));
         drops.any(|drop| drop.table == main)
     };
     match mains.next() {
@@ -77,24 +77,11 @@ fn dropped_table(
     }
 }
 
-/// The engines on which a step copies the table.
-fn copying(algorithm: impl Fn(Engine) -> Algorithm) -> Vec<&'static str> {
-    let engines = Engine::ALL.into_iter();
-    engines
-        .filter(|engine| algorithm(*engine) == Algorithm::Copy)
-        .map(Engine::name)
-        .collect()
-}
-
-/// By the types in the note `-- INT → BIGINT`; without it, the worst is taken for granted.
-fn changed(block: &Block<'_>, engine: Engine) -> Algorithm {
-    let types = block.comments.iter().find_map(|(_, comment)| {
+/// From and to, as the note `-- INT → BIGINT` says.
+fn types(block: &Block<'_>) -> Option<(SqlType, SqlType)> {
+    block.comments.iter().find_map(|(_, comment)| {
         let (from, to) = comment.strip_prefix("-- ")?.split_once(" → ")?;
         Some((SqlType::parse(from)?, SqlType::parse(to)?))
-    });
-    types.map_or(Algorithm::Copy, |(from, to)| {
-        let from = Form::Ours(StorageType::Sql(from));
-        online::change(&from, StorageType::Sql(to), engine)
     })
 }
 
@@ -113,31 +100,16 @@ fn moved(block: &Block<'_>, place: Place, say: &mut impl FnMut(Code, crate::diag
 }
 
 /// What a planned statement never has.
-fn statement(block: &Block<'_>, place: Place, say: &mut impl FnMut(Code, crate::diag::Diagnostic)) {
-    let words: Vec<String> = block
-        .statement
-        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '='))
-        .map(str::to_ascii_uppercase)
-        .filter(|word| !word.is_empty())
-        .collect();
-    let has = |word: &str| words.iter().any(|known| known == word);
-    let has_pair = |first: &str, second: &str| words.windows(2).any(|pair| pair[0] == first && pair[1] == second);
-    let refuses_rows = match block.verb {
-        "add-key" => has("UNIQUE").then_some("UNIQUE"),
-        "add-column" | "change-column" => has_pair("NOT", "NULL").then_some("NOT NULL"),
-        _ => None,
-    };
-    if let Some(word) = refuses_rows {
-        say(Code::K202, messages::depends_on_rows(block.verb, word, place));
+fn statement(verb: Verb, statement: &str, place: Place, say: &mut impl FnMut(Code, crate::diag::Diagnostic)) {
+    if let Some(words) = REFERENCE.refused_by_rows(verb, statement) {
+        say(Code::K202, messages::depends_on_rows(verb.as_str(), words, place));
     }
-    let locks = ["ALGORITHM=COPY", "LOCK=EXCLUSIVE", "LOCK=SHARED"];
-    let asked = locks.into_iter().find(|lock| has(lock));
-    let is_open = matches!(
-        block.verb,
-        "add-column" | "drop-column" | "add-key" | "drop-key" | "rename-key"
-    ) && !words.iter().any(|word| word.starts_with("ALGORITHM="));
-    if asked.is_some() || is_open {
-        say(Code::K402, messages::may_lock(block.verb, asked, place));
+    if let Some(lock) = REFERENCE.locks(verb, statement) {
+        let asked = match lock {
+            Lock::Asked(clause) => Some(clause),
+            Lock::NotRuledOut => None,
+        };
+        say(Code::K402, messages::may_lock(verb.as_str(), asked, place));
     }
 }
 
@@ -148,7 +120,19 @@ fn promise(script: &Script<'_>, file: FileId, text: &str, number: u32, found: &m
     };
     let breaks = |block: &&Block<'_>| {
         let moved = block.comments.iter().any(|(_, comment)| comment.contains(", before "));
-        matches!(block.verb, "drop-table" | "drop-column" | "rename-column") || (block.verb == "fill" && moved)
+        match block.verb {
+            Some(Verb::DropTable | Verb::DropColumn | Verb::RenameColumn) => true,
+            Some(Verb::Fill) => moved,
+            Some(
+                Verb::CreateTable
+                | Verb::DropKey
+                | Verb::ChangeColumn
+                | Verb::AddColumn
+                | Verb::RenameKey
+                | Verb::AddKey,
+            )
+            | None => false,
+        }
     };
     if let Some(block) = script.blocks.iter().find(breaks) {
         let line = script.comments.iter().find(|(_, line)| line.contains("compatible:"));

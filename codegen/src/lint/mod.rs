@@ -12,7 +12,7 @@ mod allow;
 pub use code::{Code, Level};
 
 use crate::diag::{Diagnostic, Style};
-use crate::dialect::Dialect;
+use crate::dialect::REFERENCE;
 use crate::lower::Lowered;
 use crate::plan::parse_file_name;
 use crate::source::{FileId, Sources};
@@ -62,9 +62,9 @@ pub(crate) fn lint(spec: &Spec, lowered: &Lowered, sources: &Sources) -> Report 
     let migrations: Vec<(FileId, u32)> = sources
         .migrations()
         .iter()
-        .filter_map(|(name, file)| match parse_file_name(name)? {
-            (number, _, Dialect::MySql) => Some((*file, number)),
-            (_, _, Dialect::Sqlite) => None,
+        .filter_map(|(name, file)| {
+            let (number, _, dialect) = parse_file_name(name)?;
+            (dialect == REFERENCE).then_some((*file, number))
         })
         .collect();
     for (file, number) in &migrations {

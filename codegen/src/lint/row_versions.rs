@@ -6,53 +6,33 @@ use std::collections::BTreeMap;
 use super::Found;
 use super::code::Code;
 use crate::diag::messages;
-use crate::plan::{Block, Script};
+use crate::dialect::{REFERENCE, RowFormat};
+use crate::plan::Script;
 use crate::source::{FileId, Place};
-
-/// Instant changes of columns between two times that the table is written anew.
-/// <https://dev.mysql.com/doc/refman/9.7/en/innodb-online-ddl-operations.html>
-const INSTANT_CHANGES_MAX: u32 = 255;
-
-/// What a step means for the count.
-enum Effect {
-    /// One more.
-    Counts,
-    /// The table is written anew, and counting begins again.
-    Rebuilds,
-    None,
-}
 
 /// Finds the first step of each table that MySQL refuses, in the texts of all migrations in order.
 pub(super) fn check<'t>(migrations: impl Iterator<Item = (FileId, &'t str)>, found: &mut Vec<Found>) {
+    let Some(most) = REFERENCE.row_formats_max() else {
+        return;
+    };
     let mut changes: BTreeMap<&str, u32> = BTreeMap::new();
     for (file, text) in migrations {
         for block in Script::parse(text).blocks {
+            let Some(verb) = block.verb else { continue };
             let count = changes.entry(block.table).or_default();
-            match effect(&block) {
-                Effect::Rebuilds => *count = 0,
-                Effect::Counts => *count += 1,
-                Effect::None => continue,
+            match REFERENCE.row_format(verb, &block.statement) {
+                RowFormat::Anew => *count = 0,
+                RowFormat::Another => *count += 1,
+                RowFormat::Kept => continue,
             }
-            if *count == INSTANT_CHANGES_MAX + 1 {
+            if *count == most + 1 {
                 let place = Place::new(file, block.range.clone());
                 found.push(Found {
                     code: Code::K403,
-                    diagnostic: messages::too_many_instant_changes(block.table, INSTANT_CHANGES_MAX, place),
+                    diagnostic: messages::too_many_instant_changes(block.table, most, place),
                 });
             }
         }
-    }
-}
-
-fn effect(block: &Block<'_>) -> Effect {
-    let is_instant = block.statement.to_ascii_uppercase().contains("ALGORITHM=INSTANT");
-    match block.verb {
-        "add-column" | "drop-column" if is_instant => Effect::Counts,
-        // MySQL copies for the last two, as `dialect::mysql::online` has it.
-        "create-table" | "drop-table" | "add-column" | "drop-column" | "rename-column" | "change-column" => {
-            Effect::Rebuilds
-        }
-        _ => Effect::None,
     }
 }
 

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::migration::{Migration, parse_compatible, parse_file_name};
 use crate::diag::{Collector, messages};
-use crate::dialect::Dialect;
+use crate::dialect;
 use crate::source::{FileId, Place, Sources};
 
 /// The file with the hashes, beside the migrations.
@@ -100,16 +100,16 @@ fn check_order(links: &[Link<'_>], found: &mut Collector) {
     let mut expected = (1, 0);
     let mut name = "";
     for link in links {
-        let (number, called, dialect) = parse_file_name(link.file).expect("checked when the line was read");
+        let (number, called, spelt) = parse_file_name(link.file).expect("checked when the line was read");
         let (wanted, at) = expected;
-        let is_next = number == wanted && dialect == Dialect::ALL[at] && (at == 0 || called == name);
+        let is_next = number == wanted && spelt == dialect::ALL[at] && (at == 0 || called == name);
         if !is_next {
-            let wanted = format!("{wanted:04}_….{}.sql", Dialect::ALL[at].word());
+            let wanted = format!("{wanted:04}_….{}.sql", dialect::ALL[at].word());
             found.push(messages::migration_out_of_order(link.file, &wanted, link.place));
             return;
         }
         name = called;
-        expected = if at + 1 == Dialect::ALL.len() {
+        expected = if at + 1 == dialect::ALL.len() {
             (wanted + 1, 0)
         } else {
             (wanted, at + 1)
@@ -125,7 +125,7 @@ fn migrations(sources: &Sources, links: &[Link<'_>]) -> Vec<Migration> {
             files.entry((number, name)).or_default().push((*file, link.hash));
         }
     }
-    let whole = files.into_iter().filter(|(_, files)| files.len() == Dialect::ALL.len());
+    let whole = files.into_iter().filter(|(_, files)| files.len() == dialect::ALL.len());
     let migrations = whole.map(|((number, name), files)| {
         let compatible = files.iter().find_map(|(file, _)| parse_compatible(sources.text(*file)));
         Migration {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::dialect::{Dialect, Step};
+use crate::dialect::{self, Dialect, Step, Verb};
 use crate::model::ColumnName;
 use crate::source::MIGRATIONS;
 
@@ -36,12 +36,12 @@ impl Migration {
     }
 
     /// `0002_model_budget.mysql.sql`.
-    pub fn file(&self, dialect: Dialect) -> String {
+    pub fn file(&self, dialect: &dyn Dialect) -> String {
         file_name(self.number, &self.name, dialect)
     }
 
     /// `schema/migrations/0002_model_budget.mysql.sql`.
-    pub fn path(&self, dialect: Dialect) -> String {
+    pub fn path(&self, dialect: &dyn Dialect) -> String {
         format!("{MIGRATIONS}/{}", self.file(dialect))
     }
 }
@@ -50,14 +50,14 @@ fn stem(number: u32, name: &str) -> String {
     format!("{number:04}_{name}")
 }
 
-pub(super) fn file_name(number: u32, name: &str, dialect: Dialect) -> String {
+pub(super) fn file_name(number: u32, name: &str, dialect: &dyn Dialect) -> String {
     format!("{}.{}.sql", stem(number, name), dialect.word())
 }
 
 /// The number, name and dialect that a file name says.
-pub fn parse_file_name(file: &str) -> Option<(u32, &str, Dialect)> {
+pub fn parse_file_name(file: &str) -> Option<(u32, &str, &'static dyn Dialect)> {
     let (stem, dialect) = file.strip_suffix(".sql")?.rsplit_once('.')?;
-    let dialect = Dialect::ALL.into_iter().find(|known| known.word() == dialect)?;
+    let dialect = dialect::named(dialect)?;
     let (digits, name) = stem.split_once('_')?;
     let number: u32 = digits.parse().ok()?;
     let is_right = file_name(number, name, dialect) == file && is_name(name) && number > 0;
@@ -90,7 +90,7 @@ pub(super) fn render(
     compatible: u32,
     steps: &[Step],
     allowed: &[String],
-    dialect: Dialect,
+    dialect: &dyn Dialect,
 ) -> String {
     let mut text = format!(
         "-- {}\n\
@@ -104,7 +104,7 @@ pub(super) fn render(
     }
     for (step, statement) in dialect.spell(steps) {
         write!(text, "\n{STEP}{step}\n").expect("writing to a String cannot fail");
-        if let Some(note) = note(&step) {
+        if let Some(note) = note(&step, dialect) {
             text.push_str(&format!("-- {note}\n"));
         }
         if let Some(statement) = statement {
@@ -116,8 +116,9 @@ pub(super) fn render(
 }
 
 /// What the statement, if there is one, does not say: what was there before, and where values come from.
-fn note(step: &Step) -> Option<String> {
-    matches!(step, Step::ChangeColumn { .. } | Step::Fill { .. }).then(|| step.detail())
+fn note(step: &Step, dialect: &dyn Dialect) -> Option<String> {
+    matches!(step.verb(), Verb::ChangeColumn | Verb::Fill)
+        .then(|| step.detail(|ty, required| dialect.column_type(ty, required)))
 }
 
 /// What a migration of these steps is called where nobody says: after the first step that says most.
@@ -148,12 +149,14 @@ fn is_beside(step: &Step, other: &Step) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Sqlite;
 
     #[test]
     fn a_file_name_reads_back() {
-        let file = file_name(12, "model_budget", Dialect::Sqlite);
+        let file = file_name(12, "model_budget", &Sqlite);
         assert_eq!(file, "0012_model_budget.sqlite.sql");
-        assert_eq!(parse_file_name(&file), Some((12, "model_budget", Dialect::Sqlite)));
+        let sqlite: &dyn Dialect = &Sqlite;
+        assert_eq!(parse_file_name(&file), Some((12, "model_budget", sqlite)));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub use script::{Block, Line, Script};
 
 use crate::artifact::{Artifacts, RelativePath};
 use crate::diag::{Collector, messages};
-use crate::dialect::{Dialect, Step};
+use crate::dialect::{self, Step};
 use crate::lock::{Lock, Structure};
 use crate::lower::Lowered;
 use crate::model::{ColumnName, Model};
@@ -86,7 +86,7 @@ pub fn add(steps: Vec<Step>, wishes: &Wishes, planned: &[Migration], to: &mut Lo
     let named = wishes.name.clone();
     let name = named.unwrap_or_else(|| migration::suggest_name(&steps, number));
     let compatible = migration::compatible(&steps, number, last.map(|last| last.compatible));
-    for dialect in Dialect::ALL {
+    for dialect in dialect::ALL {
         let text = migration::render((number, &name), compatible, &steps, &wishes.allowed, dialect);
         sources.add_migration(&migration::file_name(number, &name, dialect), text);
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::migration::STEP;
+use crate::dialect::Verb;
 
 /// A migration's text, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +22,8 @@ pub type Line<'t> = (Range<usize>, &'t str);
 pub struct Block<'t> {
     /// The line `-- step: …`.
     pub range: Range<usize>,
-    /// `add-column`.
-    pub verb: &'t str,
+    /// What it does; `None` for a word that no step has.
+    pub verb: Option<Verb>,
     /// `model`.
     pub table: &'t str,
     /// `budget`; empty for a table.
@@ -55,7 +56,7 @@ impl<'t> Script<'t> {
             let mut word = || words.next().unwrap_or_default();
             self.blocks.push(Block {
                 range,
-                verb: word(),
+                verb: Verb::parse(word()),
                 table: word(),
                 object: word(),
                 comments: Vec::new(),
@@ -87,9 +88,12 @@ mod tests {
         let [add, fill] = script.blocks.as_slice() else {
             panic!("two steps: {script:?}");
         };
-        assert_eq!((add.verb, add.table, add.object), ("add-column", "t", "c"));
+        assert_eq!((add.verb, add.table, add.object), (Some(Verb::AddColumn), "t", "c"));
         assert_eq!(add.statement, "ALTER TABLE `t`;");
         assert_eq!(&text[add.comments[0].0.clone()], "-- a note");
-        assert_eq!((fill.verb, fill.object, fill.statement.as_str()), ("fill", "c", ""));
+        assert_eq!(
+            (fill.verb, fill.object, fill.statement.as_str()),
+            (Some(Verb::Fill), "c", "")
+        );
     }
 }

@@ -82,7 +82,7 @@ impl Server {
     /// Asserts that a database has the tables of the schema file, and has them from a program of ours.
     async fn expect_schema(&mut self, database: &str) {
         let found = crate::schema::server::found(&mut self.connection, database).await;
-        let told = |ty| kindex_codegen::dialect::Dialect::MySql.told(ty);
+        let told = |ty| kindex_codegen::dialect::REFERENCE.told(ty);
         let model = crate::schema::shipped_model();
         crate::schema::catalogue::assert_same(&found, &crate::schema::catalogue::wanted(&model, told));
     }

@@ -1,7 +1,7 @@
 //! Planned migrations on real engines: a database that was made from one schema and migrated to another has the tables,
 //! columns and keys of one that was made from the other, and its rows.
 
-use kindex_codegen::dialect::{Dialect, Table, mysql, sqlite};
+use kindex_codegen::dialect::{Dialect, MySql, Sqlite};
 use kindex_codegen::plan::{Wanted, diff};
 use sqlx::mysql::MySqlConnection;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -22,14 +22,14 @@ async fn a_migrated_sqlite_database_is_as_a_fresh_one() {
     for seed in 0..SQLITE_PAIRS {
         let Pair { old, new } = pair(seed);
         let (mut migrated, mut fresh) = (empty().await, empty().await);
-        make(&mut migrated, &old, sqlite::create_table, seed).await;
+        make(&mut migrated, &old, &Sqlite, seed).await;
         insert(&mut migrated, &old, seed).await;
-        for (step, statement) in Dialect::Sqlite.spell(&diff(&made(&old), &new)) {
+        for (step, statement) in Sqlite.spell(&diff(&made(&old), &new)) {
             let Some(statement) = statement else { continue };
             let done = migrated.execute(AssertSqlSafe(statement.clone())).await;
             done.unwrap_or_else(|error| panic!("seed {seed}, {step}: {statement}: {error}"));
         }
-        make(&mut fresh, &new, sqlite::create_table, seed).await;
+        make(&mut fresh, &new, &Sqlite, seed).await;
         let is = unordered(catalogue::found(&mut migrated).await);
         assert_eq!(is, unordered(catalogue::found(&mut fresh).await), "seed {seed}");
     }
@@ -48,12 +48,14 @@ fn unordered(mut tables: Vec<Described>) -> Vec<Described> {
     tables
 }
 
-async fn make<C>(connection: &mut C, wanted: &Wanted, create: fn(&Table) -> String, seed: u64)
+async fn make<C>(connection: &mut C, wanted: &Wanted, dialect: &dyn Dialect, seed: u64)
 where
     for<'c> &'c mut C: Executor<'c>,
 {
     for table in &wanted.tables {
-        let done = connection.execute(sqlx::raw_sql(AssertSqlSafe(create(table)))).await;
+        let done = connection
+            .execute(sqlx::raw_sql(AssertSqlSafe(dialect.create_table(table))))
+            .await;
         done.unwrap_or_else(|error| panic!("seed {seed}, {}: {error}", table.name));
     }
 }
@@ -84,15 +86,15 @@ async fn a_migrated_server_is_as_a_fresh_one(product: Product) {
             format!("{}_f{seed}", database.name),
         );
         enter(&mut connection, &migrated).await;
-        make(&mut connection, &old, mysql::create_table, seed).await;
+        make(&mut connection, &old, &MySql, seed).await;
         insert(&mut connection, &old, seed).await;
-        for (step, statement) in Dialect::MySql.spell(&diff(&made(&old), &new)) {
+        for (step, statement) in MySql.spell(&diff(&made(&old), &new)) {
             let Some(statement) = statement else { continue };
             let done = connection.execute(AssertSqlSafe(statement.clone())).await;
             done.unwrap_or_else(|error| panic!("seed {seed}, {step}: {statement}: {error}"));
         }
         enter(&mut connection, &fresh).await;
-        make(&mut connection, &new, mysql::create_table, seed).await;
+        make(&mut connection, &new, &MySql, seed).await;
         let is = server::found(&mut connection, &migrated).await;
         assert_eq!(is, server::found(&mut connection, &fresh).await, "seed {seed}");
     }

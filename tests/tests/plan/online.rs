@@ -2,7 +2,7 @@
 //! none takes it in a cheaper one.
 
 use kindex_codegen::dialect::mysql::online::{Algorithm, Engine, algorithm};
-use kindex_codegen::dialect::{Dialect, Form, Step, StorageType, TableColumn, TableKey, mysql, tables};
+use kindex_codegen::dialect::{Dialect as _, Form, MySql, Step, StorageType, TableColumn, TableKey, tables};
 use kindex_codegen::model::{ColumnName, Key, KeyName, SqlType, TableName};
 use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Executor};
@@ -124,7 +124,7 @@ async fn make(connection: &mut MySqlConnection) {
     let main = tables(&table(), columns, vec![declared], false).remove(0);
     for statement in [
         "DROP TABLE IF EXISTS subject".to_owned(),
-        mysql::create_table(&main),
+        MySql.create_table(&main),
         "INSERT INTO subject (uid, group_ver, namespace, name, res_version, create_time, json, `keyed`) \
          VALUES ('u', 'g/v', 'n', 'n', 1, '2026-01-31 12:00:00', '{}', 'k')"
             .to_owned(),
@@ -149,7 +149,7 @@ async fn each_step_costs_what_is_claimed(product: Product) {
         if taken != claimed {
             wrong.push(format!(
                 "{step} ({}): claimed {claimed:?}, taken as {taken:?}",
-                step.detail()
+                step.detail(|ty, required| MySql.column_type(ty, required))
             ));
         }
     }
@@ -158,7 +158,7 @@ async fn each_step_costs_what_is_claimed(product: Product) {
 
 /// The first algorithm that the server takes the step with.
 async fn cheapest(connection: &mut MySqlConnection, step: &Step) -> Algorithm {
-    let statement = mysql::statement(step).expect("a statement");
+    let statement = MySql.statement(step).expect("a statement");
     let bare = statement.split(", ALGORITHM").next().expect("a start");
     let bare = bare.trim_end_matches(';');
     for algorithm in [Algorithm::Instant, Algorithm::InPlace, Algorithm::Copy] {
@@ -182,7 +182,7 @@ async fn each_planned_statement_is_taken(product: Product) {
     };
     for step in steps() {
         make(&mut connection).await;
-        for (step, statement) in Dialect::MySql.spell(&[step]) {
+        for (step, statement) in MySql.spell(&[step]) {
             let statement = statement.expect("a statement");
             let done = connection.execute(AssertSqlSafe(statement.clone())).await;
             done.unwrap_or_else(|error| panic!("{product:?}, {step}: {statement}: {error}"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kindex_codegen::dialect::{self, StorageType, mysql};
+use kindex_codegen::dialect::{self, Dialect as _, MySql, StorageType};
 use kindex_codegen::model::Kind;
 
 use super::expected::{self, Table};
@@ -52,7 +52,7 @@ fn every_table_has_the_columns_and_keys_that_operators_know() {
 
 fn columns(kind: &Kind) -> Vec<(String, String)> {
     let column = |column: &kindex_codegen::model::Column| {
-        let ty = mysql::column_type(StorageType::Sql(column.sql)).to_lowercase();
+        let ty = MySql.column_type(StorageType::Sql(column.sql), false).to_lowercase();
         let ty = if ty == "boolean" { "tinyint(1)".to_owned() } else { ty };
         (column.name.to_string(), ty)
     };

@@ -4,6 +4,7 @@
 mod agreement;
 mod commands;
 mod dependencies;
+mod dialects;
 mod files;
 mod licence;
 mod manifests;

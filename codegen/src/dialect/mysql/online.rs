@@ -2,8 +2,12 @@
 //! meanwhile. Held against MySQL 9 and MariaDB 10.11, each step on both, by `tests/tests/plan/online.rs`: manuals leave
 //! out that a CHECK makes MySQL copy.
 
-use super::super::{Form, Step, StorageType};
+use crate::dialect::{Form, RowFormat, Step, StorageType, Verb};
 use crate::model::SqlType;
+
+/// Changes of columns between two times that MySQL writes a table anew.
+/// <https://dev.mysql.com/doc/refman/9.7/en/innodb-online-ddl-operations.html>
+pub(super) const ROW_FORMATS_MAX: Option<u32> = Some(255);
 
 /// A server that takes this dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,4 +100,42 @@ pub(super) fn clause(step: &Step) -> Option<&'static str> {
         Algorithm::Instant | Algorithm::InPlace => Some(slowest.clause()),
         Algorithm::Copy => None,
     }
+}
+
+/// The servers that copy a table when a column gets another name.
+pub(super) fn renaming_copies() -> Vec<&'static str> {
+    copying(rename)
+}
+
+/// The servers that copy a table when a column gets another type.
+pub(super) fn changing_copies(types: Option<(SqlType, SqlType)>) -> Vec<&'static str> {
+    copying(|engine| {
+        types.map_or(Algorithm::Copy, |(from, to)| {
+            change(&Form::Ours(StorageType::Sql(from)), StorageType::Sql(to), engine)
+        })
+    })
+}
+
+fn copying(algorithm: impl Fn(Engine) -> Algorithm) -> Vec<&'static str> {
+    let engines = Engine::ALL.into_iter();
+    let copying = engines.filter(|engine| algorithm(*engine) == Algorithm::Copy);
+    copying.map(Engine::name).collect()
+}
+
+/// An instant change of columns leaves the rows as they are, and MySQL copies for a new name and a new type.
+pub(super) fn row_format(verb: Verb, statement: &str) -> RowFormat {
+    match verb {
+        Verb::AddColumn | Verb::DropColumn if is_instant(statement) => RowFormat::Another,
+        Verb::CreateTable
+        | Verb::DropTable
+        | Verb::AddColumn
+        | Verb::DropColumn
+        | Verb::RenameColumn
+        | Verb::ChangeColumn => RowFormat::Anew,
+        Verb::DropKey | Verb::RenameKey | Verb::AddKey | Verb::Fill => RowFormat::Kept,
+    }
+}
+
+fn is_instant(statement: &str) -> bool {
+    statement.to_ascii_uppercase().contains(Algorithm::Instant.clause())
 }

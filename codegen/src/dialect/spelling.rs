@@ -1,0 +1,128 @@
+//! What a dialect has to answer: how tables, steps and types are spelt, what its engines tell of them, and what a step
+//! costs there.
+
+use std::fmt;
+
+use super::step::{Form, Step, Verb};
+use super::table::{StorageType, Table};
+use crate::model::SqlType;
+
+/// A dialect that schemas and migrations are written in.
+pub trait Dialect: fmt::Debug + Sync {
+    /// The word in the names of files and fields.
+    fn word(&self) -> &'static str;
+
+    /// The products that take it, as a heading has them.
+    fn products(&self) -> &'static str;
+
+    /// The type of a column, and whether it is NOT NULL.
+    fn column_type(&self, ty: StorageType, required: bool) -> String;
+
+    /// A column's type as the engine's catalogue tells it: in small letters, without display widths.
+    fn told(&self, ty: StorageType) -> String;
+
+    /// The type that the catalogue tells of; `None` for one that crds.toml has no word for, or several.
+    fn parse_told(&self, told: &str) -> Option<SqlType>;
+
+    /// How the texts of all tables compare, where tables say so.
+    fn collation(&self) -> Option<&'static str>;
+
+    /// The statement that makes all texts of a table compare as ours do; `None` where tables have no say in it.
+    fn collate(&self, table: &str) -> Option<String>;
+
+    /// The statements that create a table with its keys, where it does not exist.
+    fn create_table(&self, table: &Table) -> String;
+
+    /// A step as this dialect takes it, in steps of one statement each at most.
+    fn expand(&self, step: Step) -> Vec<Step>;
+
+    /// The statement of a step that [`Dialect::expand`] returned; `None` for one that has none.
+    fn statement(&self, step: &Step) -> Option<String>;
+
+    /// The products that copy a table when a column gets another name.
+    fn renaming_copies(&self) -> Vec<&'static str>;
+
+    /// The products that copy a table when a column gets another type; without the two types, those of the worst case.
+    fn changing_copies(&self, types: Option<(SqlType, SqlType)>) -> Vec<&'static str>;
+
+    /// What a statement means for the form of the rows.
+    fn row_format(&self, verb: Verb, statement: &str) -> RowFormat;
+
+    /// Most forms that the rows of a table may have at once; `None` where there is no limit.
+    fn row_formats_max(&self) -> Option<u32>;
+
+    /// The words in a statement by which rows that do not suit it make it fail. A planned statement has none.
+    fn refused_by_rows(&self, verb: Verb, statement: &str) -> Option<&'static str>;
+
+    /// Why nobody may be able to write while the statement runs. Nothing is to be said of a planned one.
+    fn locks(&self, verb: Verb, statement: &str) -> Option<Lock>;
+
+    /// What the schema file holds, for its first line.
+    fn schema_title(&self) -> &'static str;
+
+    /// The script that creates the database too; `None` where a database is a file.
+    fn init_script(&self, database: &str) -> Option<InitScript>;
+
+    /// A query of the versions in a kind's history as text; `None` where the engine cannot unpack them.
+    fn history_query(&self, table: &str) -> Option<String>;
+
+    /// What is known of a type that the engine's catalogue tells, where `wanted` is what ours would be.
+    fn form(&self, told: &str, wanted: Option<StorageType>) -> Form {
+        match wanted.filter(|wanted| self.told(*wanted) == told) {
+            Some(wanted) => Form::Ours(wanted),
+            None => self.parse_told(told).map_or_else(
+                || Form::Foreign(told.to_owned()),
+                |sql| Form::Ours(StorageType::Sql(sql)),
+            ),
+        }
+    }
+
+    /// The steps as this dialect takes them, each with its statement; a fill has none.
+    fn spell(&self, steps: &[Step]) -> Vec<(Step, Option<String>)> {
+        let taken = steps.iter().cloned().flat_map(|step| self.expand(step));
+        let spelt = taken.map(|step| {
+            let statement = self.statement(&step);
+            (step, statement)
+        });
+        spelt.collect()
+    }
+}
+
+impl PartialEq for dyn Dialect {
+    fn eq(&self, other: &Self) -> bool {
+        self.word() == other.word()
+    }
+}
+
+impl Eq for dyn Dialect {}
+
+/// How a server remembers under which form of the table each row was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowFormat {
+    /// Rows keep the form that they have, and there is one more.
+    Another,
+    /// Every row is written anew, in one form.
+    Anew,
+    /// The form stays.
+    Kept,
+}
+
+/// Why a statement may keep others from writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// This clause asks for it.
+    Asked(&'static str),
+    /// No clause rules it out.
+    NotRuledOut,
+}
+
+/// A script that creates a database and its tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InitScript {
+    /// What it does, for its first line.
+    pub title: &'static str,
+    /// The statements in front of those of the tables.
+    pub create_database: String,
+    /// Where it lies: the file that counts, and its copies.
+    pub paths: &'static [&'static str],
+}

@@ -1,0 +1,101 @@
+//! The dialect of SQLite. Tables are STRICT: SQLite then refuses a value of the wrong type as MySQL does.
+//! <https://sqlite.org/stricttables.html>
+
+mod types;
+
+mod table;
+
+mod online;
+
+mod step;
+
+mod review;
+
+mod files;
+
+use super::spelling::{Dialect, InitScript, Lock, RowFormat};
+use super::step::{Step, Verb};
+use super::table::{StorageType, Table};
+use crate::model::SqlType;
+
+/// The dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sqlite;
+
+impl Dialect for Sqlite {
+    fn word(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn products(&self) -> &'static str {
+        "SQLite"
+    }
+
+    fn column_type(&self, ty: StorageType, required: bool) -> String {
+        types::column_type(ty, required)
+    }
+
+    fn told(&self, ty: StorageType) -> String {
+        types::told(ty)
+    }
+
+    fn parse_told(&self, told: &str) -> Option<SqlType> {
+        types::parse_told(told)
+    }
+
+    fn collation(&self) -> Option<&'static str> {
+        types::COLLATION
+    }
+
+    fn collate(&self, table: &str) -> Option<String> {
+        types::collate(table)
+    }
+
+    fn create_table(&self, table: &Table) -> String {
+        table::create_table(table)
+    }
+
+    fn expand(&self, step: Step) -> Vec<Step> {
+        step::expand(step)
+    }
+
+    fn statement(&self, step: &Step) -> Option<String> {
+        step::statement(step)
+    }
+
+    fn renaming_copies(&self) -> Vec<&'static str> {
+        online::renaming_copies()
+    }
+
+    fn changing_copies(&self, types: Option<(SqlType, SqlType)>) -> Vec<&'static str> {
+        online::changing_copies(types)
+    }
+
+    fn row_format(&self, verb: Verb, statement: &str) -> RowFormat {
+        online::row_format(verb, statement)
+    }
+
+    fn row_formats_max(&self) -> Option<u32> {
+        online::ROW_FORMATS_MAX
+    }
+
+    fn refused_by_rows(&self, verb: Verb, statement: &str) -> Option<&'static str> {
+        review::refused_by_rows(verb, statement)
+    }
+
+    fn locks(&self, verb: Verb, statement: &str) -> Option<Lock> {
+        review::locks(verb, statement)
+    }
+
+    fn schema_title(&self) -> &'static str {
+        files::SCHEMA_TITLE
+    }
+
+    fn init_script(&self, database: &str) -> Option<InitScript> {
+        files::init_script(database)
+    }
+
+    fn history_query(&self, table: &str) -> Option<String> {
+        files::history_query(table)
+    }
+}
