@@ -18,6 +18,8 @@ pub mod source;
 
 pub mod model;
 
+pub mod dialect;
+
 pub mod diag;
 
 pub mod spec;
@@ -27,8 +29,6 @@ pub mod artifact;
 pub mod lock;
 
 pub mod lower;
-
-pub mod dialect;
 
 pub mod plan;
 

@@ -15,6 +15,9 @@ pub trait Dialect: fmt::Debug + Sync {
     /// The products that take it, as a heading has them.
     fn products(&self) -> &'static str;
 
+    /// Whether the word names a column in quotes alone.
+    fn reserves(&self, word: &str) -> bool;
+
     /// The type of a column, and whether it is NOT NULL.
     fn column_type(&self, ty: StorageType, required: bool) -> String;
 

@@ -1,5 +1,7 @@
 //! The dialect that MySQL and MariaDB share. A statement in here runs on both, with the same meaning.
 
+mod reserved;
+
 mod types;
 
 mod table;
@@ -28,6 +30,10 @@ impl Dialect for MySql {
 
     fn products(&self) -> &'static str {
         "MySQL, MariaDB"
+    }
+
+    fn reserves(&self, word: &str) -> bool {
+        reserved::WORDS.binary_search(&word).is_ok()
     }
 
     fn column_type(&self, ty: StorageType, required: bool) -> String {

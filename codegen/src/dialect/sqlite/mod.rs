@@ -1,6 +1,8 @@
 //! The dialect of SQLite. Tables are STRICT: SQLite then refuses a value of the wrong type as MySQL does.
 //! <https://sqlite.org/stricttables.html>
 
+mod reserved;
+
 mod types;
 
 mod table;
@@ -29,6 +31,10 @@ impl Dialect for Sqlite {
 
     fn products(&self) -> &'static str {
         "SQLite"
+    }
+
+    fn reserves(&self, word: &str) -> bool {
+        reserved::WORDS.binary_search(&word).is_ok()
     }
 
     fn column_type(&self, ty: StorageType, required: bool) -> String {
