@@ -38,17 +38,19 @@ fn main() -> ExitCode {
 }
 
 fn run(root: &Path, mode: Mode) -> ExitCode {
-    for input in kindex_codegen::inputs(root) {
-        println!("cargo::rerun-if-changed={}", input.display());
-    }
     let kindex_codegen::Generated {
         artifacts,
         descriptors,
+        inputs,
         warnings,
     } = match kindex_codegen::generate(root) {
         Ok(generated) => generated,
-        Err(mistakes) => return fail(mistakes),
+        Err(mistakes) => {
+            watch(&mistakes.inputs(root));
+            return fail(mistakes);
+        }
     };
+    watch(&inputs);
     for warning in warnings {
         println!("cargo::warning={warning}");
     }
@@ -65,6 +67,12 @@ fn run(root: &Path, mode: Mode) -> ExitCode {
             Some(cause) => fail(format!("{error}: {cause}")),
             None => fail(error),
         },
+    }
+}
+
+fn watch(inputs: &[PathBuf]) {
+    for input in inputs {
+        println!("cargo::rerun-if-changed={}", input.display());
     }
 }
 

@@ -40,7 +40,9 @@ use std::path::{Path, PathBuf};
 
 use artifact::Artifacts;
 use diag::{Collector, Diagnostics, messages};
+use lock::Lock;
 use lower::{Lowered, Manifests};
+use model::Model;
 use source::Sources;
 use spec::Spec;
 
@@ -51,6 +53,9 @@ pub struct Generated {
     pub artifacts: Artifacts,
     /// All messages and services, as an encoded `google.protobuf.FileDescriptorSet`: for the build to compile in.
     pub descriptors: Vec<u8>,
+    /// The files and directories that were read and exist, for build scripts to watch. The lock is not among them: it
+    /// is an output too.
+    pub inputs: Vec<PathBuf>,
     /// What is not wrong and yet wants a person's attention, each on one line.
     pub warnings: Vec<String>,
 }
@@ -68,14 +73,16 @@ pub const DESCRIPTORS: &str = "descriptors.binpb";
 /// Every mistake in the declaration, sorted by position.
 pub fn generate(root: &Path) -> Result<Generated, Diagnostics> {
     let Input { sources, lowered, .. } = read(root)?;
+    let inputs = sources.inputs(root);
     let mut broken = Collector::default();
     let planned = plan::check(&sources, &lowered.lock, &mut broken);
     let mut warnings: Vec<String> = broken.into_diagnostics(sources).lines().collect();
     let pending = plan::pending(&lowered.model, &lowered.lock, &planned);
     warnings.extend(plan::reminder(&pending));
     Ok(Generated {
-        artifacts: emitted(&lowered, &planned),
+        artifacts: emitted(&lowered.model, &lowered.lock, &planned),
         descriptors: emit::descriptors(&lowered.model),
+        inputs,
         warnings,
     })
 }
@@ -100,22 +107,25 @@ pub struct Planned {
 /// # Errors
 /// Every mistake in the declaration, or every break in the chain of migrations.
 pub fn plan(root: &Path, wishes: &plan::Wishes) -> Result<Planned, Diagnostics> {
-    let mut input = read(root)?;
+    let Input { sources, spec, lowered } = read(root)?;
     let mut broken = Collector::default();
-    let mut planned = plan::check(&input.sources, &input.lowered.lock, &mut broken);
+    let mut planned = plan::check(&sources, &lowered.lock, &mut broken);
     if !broken.is_empty() {
-        let broken = broken.into_diagnostics(input.sources);
+        let broken = broken.into_diagnostics(sources);
         return Err(broken.concluding("among the migrations; nothing was planned"));
     }
     let mut doubts = Collector::default();
-    plan::doubt_names(&input.spec, &input.lowered, &mut doubts);
-    let steps = plan::pending(&input.lowered.model, &input.lowered.lock, &planned);
-    let Input { sources, lowered, .. } = &mut input;
-    let next = (!steps.is_empty()).then(|| plan::add(steps, wishes, &planned, lowered, sources));
+    plan::doubt_names(&spec, &lowered, &mut doubts);
+    let steps = plan::pending(&lowered.model, &lowered.lock, &planned);
+    let added = (!steps.is_empty()).then(|| plan::add(steps, wishes, &planned, &lowered.model, &sources));
+    let (next, lock, files) = match added {
+        Some(plan::Addition { next, files, structure }) => (Some(next), lowered.lock.with_structure(structure), files),
+        None => (None, lowered.lock, plan::files(&sources)),
+    };
     planned.extend(next.iter().map(|next| next.migration.clone()));
-    let mut artifacts = emitted(lowered, &planned);
-    artifacts.extend(plan::files(sources));
-    let warnings = doubts.into_diagnostics(input.sources).lines().collect();
+    let mut artifacts = emitted(&lowered.model, &lock, &planned);
+    artifacts.extend(files);
+    let warnings = doubts.into_diagnostics(sources).lines().collect();
     Ok(Planned {
         next,
         artifacts,
@@ -148,23 +158,25 @@ pub fn lint(root: &Path) -> Result<lint::Report, Diagnostics> {
 /// # Errors
 /// Every mistake in the declaration, or files of migrations that make no chain.
 pub fn rehash(root: &Path) -> Result<Artifacts, Diagnostics> {
-    let mut input = read(root)?;
-    let Input { sources, lowered, .. } = &mut input;
+    let Input { sources, lowered, .. } = read(root)?;
+    let sources = plan::summed(&sources);
     let mut broken = Collector::default();
-    let planned = plan::accept(sources, &mut lowered.lock, &mut broken);
+    let planned = plan::read(&sources, &mut broken);
     if !broken.is_empty() {
-        let broken = broken.into_diagnostics(input.sources);
+        let broken = broken.into_diagnostics(sources);
         return Err(broken.concluding("among the migrations; nothing was written"));
     }
-    let mut artifacts = emitted(&input.lowered, &planned);
-    artifacts.extend(plan::files(&input.sources));
+    let structure = plan::sealed(&lowered.lock.structure, &planned);
+    let lock = lowered.lock.with_structure(structure);
+    let mut artifacts = emitted(&lowered.model, &lock, &planned);
+    artifacts.extend(plan::files(&sources));
     Ok(artifacts)
 }
 
 /// Every emitted file.
-fn emitted(lowered: &Lowered, planned: &[plan::Migration]) -> Artifacts {
-    let mut artifacts = emit::all(&lowered.model, planned);
-    artifacts.extend(lowered.lock.emit());
+fn emitted(model: &Model, lock: &Lock, planned: &[plan::Migration]) -> Artifacts {
+    let mut artifacts = emit::all(model, planned);
+    artifacts.extend(lock.emit());
     artifacts
 }
 
@@ -202,20 +214,6 @@ fn read(root: &Path) -> Result<Input, Diagnostics> {
         Some(lowered) => Ok(Input { sources, spec, lowered }),
         None => Err(found.into_diagnostics(sources)),
     }
-}
-
-/// The files and directories below `root` that [`generate`] reads and that exist, for build scripts to watch. The
-/// lock is not among them: it is an output too.
-pub fn inputs(root: &Path) -> Vec<PathBuf> {
-    let fixed = [source::CRDS, source::PROTO_DIRECTORY, source::MIGRATIONS];
-    let mut inputs: Vec<PathBuf> = fixed.map(PathBuf::from).into();
-    if let Ok(text) = source::read_text(root, source::CRDS) {
-        let spec = spec::parse(&Sources::of_crds(text), &mut Collector::default());
-        let manifests = spec.kinds.into_iter().filter_map(|kind| kind.crd);
-        inputs.extend(manifests.map(|path| PathBuf::from(path.value)));
-    }
-    let full = inputs.into_iter().map(|path| root.join(path));
-    full.filter(|path| path.exists()).collect()
 }
 
 /// The texts behind every `crd = "…"`. Which they are is known only once `crds.toml` is parsed.

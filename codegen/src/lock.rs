@@ -196,6 +196,14 @@ impl Lock {
         self.versions.extend(versions);
     }
 
+    /// The same facts about another structure.
+    pub fn with_structure(&self, structure: Structure) -> Self {
+        Self {
+            structure,
+            ..self.clone()
+        }
+    }
+
     /// The file.
     pub fn emit(&self) -> Artifacts {
         let mut lines = self.structure.lines();

@@ -1,6 +1,6 @@
 //! The input texts of a run and the places in them. Reading happens here; what the texts mean is not known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -175,6 +175,20 @@ impl Sources {
         let id = self.add(format!("{MIGRATIONS}/{name}"), text);
         self.migrations.insert(name.to_owned(), id);
         id
+    }
+
+    /// The files and directories below `root` that the texts came from and that exist, without the lock. `crds.toml`
+    /// and the directories are named even if nothing could be read.
+    pub fn inputs(&self, root: &Path) -> Vec<PathBuf> {
+        let listed: BTreeSet<FileId> = self.protos.values().chain(self.migrations.values()).copied().collect();
+        let others = (0..self.files.len()).map(FileId).filter(|id| !listed.contains(id));
+        let others = others.filter(|id| Some(*id) != self.lock);
+        let others = others.map(|id| self.file(id).path.as_str());
+        let inputs = others.chain([PROTO_DIRECTORY, MIGRATIONS]);
+        inputs
+            .map(|path| root.join(path))
+            .filter(|path| path.exists())
+            .collect()
     }
 
     /// Adds the record of the last run.

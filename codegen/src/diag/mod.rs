@@ -8,6 +8,7 @@ mod suggest;
 pub(crate) mod messages;
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use crate::source::{Place, Sources};
 
@@ -157,6 +158,11 @@ impl Diagnostics {
 }
 
 impl Diagnostics {
+    /// The files and directories below `root` that were read and exist, for build scripts to watch.
+    pub fn inputs(&self, root: &Path) -> Vec<PathBuf> {
+        self.sources.inputs(root)
+    }
+
     /// The same mistakes, of another sort than those in a declaration.
     pub(crate) fn concluding(self, conclusion: &'static str) -> Self {
         Self { conclusion, ..self }

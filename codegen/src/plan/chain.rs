@@ -36,15 +36,15 @@ pub fn read(sources: &Sources, found: &mut Collector) -> Vec<Migration> {
     migrations(sources, &links)
 }
 
-/// The sum of the files that are there, in the order of their names.
-pub(super) fn sum(sources: &Sources) -> String {
-    let mut text = String::new();
-    let mut previous = String::new();
-    for (file, id) in sources.migrations().iter().filter(|(file, _)| *file != SUM) {
-        previous = hash(&previous, sources.text(*id));
-        text.push_str(&format!("{file} {previous}\n"));
+/// The sum of the files that are there, in the order of their names, and the chain's value at the last one.
+pub(super) fn sum(files: &BTreeMap<String, String>) -> (String, String) {
+    let mut sum = String::new();
+    let mut value = String::new();
+    for (file, text) in files.iter().filter(|(file, _)| *file != SUM) {
+        value = hash(&value, text);
+        sum.push_str(&format!("{file} {value}\n"));
     }
-    text
+    (sum, value)
 }
 
 /// The chain's value behind a file: SHA-256 of the value before it, as hexadecimal text, and of the file.

@@ -17,6 +17,8 @@ pub use migration::{ALLOW, Migration, STEP, is_name, parse_compatible, parse_fil
 pub use schema::{Existing, ExistingColumn, ExistingKey, Extracted, Schema, Wanted};
 pub use script::{Block, Line, Script};
 
+use std::collections::BTreeMap;
+
 use crate::artifact::{Artifacts, RelativePath};
 use crate::diag::{Collector, messages};
 use crate::dialect::{self, Step};
@@ -79,56 +81,80 @@ pub fn reminder(pending: &[Step]) -> Option<String> {
     ))
 }
 
-/// Puts the next migration for `steps` among the sources, and the structure it leads to into the lock.
-pub fn add(steps: Vec<Step>, wishes: &Wishes, planned: &[Migration], to: &mut Lowered, sources: &mut Sources) -> Next {
+/// What the next migration adds to a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addition {
+    /// The migration.
+    pub next: Next,
+    /// The files of all migrations and their sum, those of the new one among them.
+    pub files: Artifacts,
+    /// What the database looks like once it has run.
+    pub structure: Structure,
+}
+
+/// The next migration for `steps`, at least one, which lead to the model.
+pub fn add(steps: Vec<Step>, wishes: &Wishes, planned: &[Migration], model: &Model, sources: &Sources) -> Addition {
     let last = planned.last();
     let number = last.map_or(1, |last| last.number + 1);
     let named = wishes.name.clone();
     let name = named.unwrap_or_else(|| migration::suggest_name(&steps, number));
     let compatible = migration::compatible(&steps, number, last.map(|last| last.compatible));
+    let mut texts = texts(sources);
     for dialect in dialect::ALL {
         let text = migration::render((number, &name), compatible, &steps, &wishes.allowed, dialect);
-        sources.add_migration(&migration::file_name(number, &name, dialect), text);
+        texts.insert(migration::file_name(number, &name, dialect), text);
     }
-    rehash(sources);
-    let sum = sources.migrations().get(SUM).map_or("", |sum| sources.text(*sum));
-    let last_line = sum.lines().last().and_then(|line| line.split_once(' '));
-    let checksum = last_line.map_or_else(String::new, |(_, hash)| hash.to_owned());
-    to.lock.structure = Structure::of(&to.model.kinds);
-    to.lock.structure.seal(number, &checksum);
+    let (sum, checksum) = chain::sum(&texts);
+    texts.insert(SUM.to_owned(), sum);
+    let mut structure = Structure::of(&model.kinds);
+    structure.seal(number, &checksum);
     let migration = Migration {
         number,
         name,
         compatible,
         checksum,
     };
-    Next { migration, steps }
-}
-
-/// Takes the files and the facts of the lock as they are. Files that make no chain are reported.
-pub fn accept(sources: &mut Sources, lock: &mut Lock, found: &mut Collector) -> Vec<Migration> {
-    rehash(sources);
-    let planned = chain::read(sources, found);
-    if let Some(last) = planned.last() {
-        lock.structure.seal(last.number, &last.checksum);
+    Addition {
+        next: Next { migration, steps },
+        files: artifacts(texts),
+        structure,
     }
-    planned
 }
 
-/// Writes the sum anew, as the files are.
-fn rehash(sources: &mut Sources) {
-    let sum = chain::sum(sources);
-    sources.add_migration(SUM, sum);
+/// The same sources with a sum of the files as they are.
+pub fn summed(sources: &Sources) -> Sources {
+    let (sum, _) = chain::sum(&texts(sources));
+    let mut summed = sources.clone();
+    summed.add_migration(SUM, sum);
+    summed
+}
+
+/// The same facts, tied to the last of these migrations.
+pub fn sealed(structure: &Structure, planned: &[Migration]) -> Structure {
+    let mut structure = structure.clone();
+    if let Some(last) = planned.last() {
+        structure.seal(last.number, &last.checksum);
+    }
+    structure
 }
 
 /// The files of all migrations and their sum.
 pub fn files(sources: &Sources) -> Artifacts {
+    artifacts(texts(sources))
+}
+
+/// The files beside the migrations, by name.
+fn texts(sources: &Sources) -> BTreeMap<String, String> {
     let files = sources.migrations().iter();
-    let texts = files.map(|(name, file)| {
-        let path = RelativePath::new(format!("{MIGRATIONS}/{name}"));
-        (path, sources.text(*file).to_owned())
-    });
+    let texts = files.map(|(name, file)| (name.clone(), sources.text(*file).to_owned()));
     texts.collect()
+}
+
+fn artifacts(texts: BTreeMap<String, String>) -> Artifacts {
+    let texts = texts.into_iter();
+    texts
+        .map(|(name, text)| (RelativePath::new(format!("{MIGRATIONS}/{name}")), text))
+        .collect()
 }
 
 /// Reports every `was` of a new column that the planned migrations know nothing of: a slip, by which the column would
