@@ -56,7 +56,7 @@ fn condition(text: &str, words: &mut impl Iterator<Item = Range<usize>>) -> Resu
         });
     }
     let operator = words.next().unwrap_or(end.clone());
-    let Some(comparison) = comparison(&text[operator.clone()]) else {
+    let Some(comparison) = Comparison::parse(&text[operator.clone()]) else {
         return Err(Unexpected {
             range: operator,
             wanted: "one of = != < <= > >=",
@@ -72,18 +72,6 @@ fn condition(text: &str, words: &mut impl Iterator<Item = Range<usize>>) -> Resu
         comparison,
         operand,
         range,
-    })
-}
-
-fn comparison(word: &str) -> Option<Comparison> {
-    Some(match word {
-        "=" => Comparison::Equal,
-        "!=" => Comparison::NotEqual,
-        "<" => Comparison::Less,
-        "<=" => Comparison::LessOrEqual,
-        ">" => Comparison::Greater,
-        ">=" => Comparison::GreaterOrEqual,
-        _ => return None,
     })
 }
 

@@ -67,6 +67,21 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Equal,
+        Self::NotEqual,
+        Self::Less,
+        Self::LessOrEqual,
+        Self::Greater,
+        Self::GreaterOrEqual,
+    ];
+
+    /// The comparison with this operator.
+    pub fn parse(operator: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|comparison| comparison.as_str() == operator)
+    }
+
     /// The operator, the same in `crds.toml` and SQL.
     pub const fn as_str(self) -> &'static str {
         match self {
