@@ -24,17 +24,20 @@ pub(super) fn emit(model: &Model, placement: &Placement) -> Artifacts {
 
 fn file(model: &Model, placement: &Placement, kind: &Kind) -> String {
     let doc = format!("The columns of `{}`, read from its typed form.", kind.name);
-    let implementation = implementation(model, placement, kind);
-    rust::file(&doc, [imports(placement, kind, &implementation), implementation])
+    let readers = readers(model, placement, kind);
+    let items = [imports(placement, kind, &readers), implementation(kind)];
+    rust::file(&doc, items.into_iter().chain(readers))
 }
 
-fn imports(placement: &Placement, kind: &Kind, implementation: &TokenStream) -> TokenStream {
+fn imports(placement: &Placement, kind: &Kind, readers: &[TokenStream]) -> TokenStream {
     let own = own_types(placement, kind);
     let module = name(&ident::field(&kind.module));
-    let text = implementation.to_string();
-    let value = text
-        .contains("to_column_value")
-        .then(|| quote! { use kindex_model::value::ToColumnValue; });
+    let text: String = readers.iter().map(TokenStream::to_string).collect();
+    let value = match (text.is_empty(), text.contains("to_column_value")) {
+        (true, _) => None,
+        (false, true) => Some(quote! { use kindex_model::value::{ToColumnValue, Value}; }),
+        (false, false) => Some(quote! { use kindex_model::value::Value; }),
+    };
     let wire = text.contains("wire ::").then(|| quote! { use crate::wire; });
     quote! {
         use kindex_model::indexed::{IndexedField, IndexedObject};
@@ -77,14 +80,9 @@ fn is_own_namespace(column: &Column) -> bool {
     column.group.as_ref().map(|group| group.part) == Some(Part::ResourceNamespace)
 }
 
-fn implementation(model: &Model, placement: &Placement, kind: &Kind) -> TokenStream {
+fn implementation(kind: &Kind) -> TokenStream {
     let root = name(kind.name.as_str());
     let table = kind.table.as_str();
-    let fields = kind.columns.iter().map(|column| {
-        let key = column.name.as_str();
-        let value = value(model, placement, kind, column);
-        quote! { IndexedField { key: #key, value: #value } }
-    });
     let immutable = kind.immutable.then(|| {
         quote! {
             fn is_immutable_kind(&self) -> bool {
@@ -92,6 +90,7 @@ fn implementation(model: &Model, placement: &Placement, kind: &Kind) -> TokenStr
             }
         }
     });
+    let pairs = pairs(kind);
     quote! {
         impl IndexedObject for #root {
             const TABLE: &'static str = #table;
@@ -99,7 +98,7 @@ fn implementation(model: &Model, placement: &Placement, kind: &Kind) -> TokenStr
             const KEYS: &'static [Key] = KEYS;
 
             fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-                Vec::from([#(#fields),*])
+                #pairs
             }
 
             #immutable
@@ -107,12 +106,47 @@ fn implementation(model: &Model, placement: &Placement, kind: &Kind) -> TokenStr
     }
 }
 
+/// A line for each column.
+fn pairs(kind: &Kind) -> TokenStream {
+    if kind.columns.is_empty() {
+        return quote!(Vec::new());
+    }
+    let pairs = kind.columns.iter().map(|column| {
+        let (key, read) = (column.name.as_str(), reader(column));
+        quote!((#key, #read(self)))
+    });
+    quote! {
+        let pairs = [#(#pairs),*];
+        pairs.map(|(key, value)| IndexedField { key, value }).into()
+    }
+}
+
+/// The function that reads the column.
+fn reader(column: &Column) -> Ident {
+    name(&ident::field(column.name.as_str()))
+}
+
+/// A function for each column.
+fn readers(model: &Model, placement: &Placement, kind: &Kind) -> Vec<TokenStream> {
+    let root = name(kind.name.as_str());
+    let readers = kind.columns.iter().map(|column| {
+        let read = reader(column);
+        let value = value(model, placement, kind, column);
+        quote! {
+            fn #read(object: &#root) -> Value {
+                #value
+            }
+        }
+    });
+    readers.collect()
+}
+
 fn value(model: &Model, placement: &Placement, kind: &Kind, column: &Column) -> TokenStream {
     let (part, inner) = column.path.segments.split_first().expect("a path is never empty");
     let start = match part.json.as_str() {
         "metadata" => return metadata(inner),
-        "status" => (Place::Maybe(quote!(self.status.as_ref())), kind.status.message()),
-        _ => (Place::Here(quote!(self.spec)), Some(&kind.spec)),
+        "status" => (Place::Maybe(quote!(object.status.as_ref())), kind.status.message()),
+        _ => (Place::Here(quote!(object.spec)), Some(&kind.spec)),
     };
     let (mut place, mut message) = start;
     let mut leaf = None;
@@ -213,7 +247,7 @@ fn convert(option: TokenStream, field: &Field, column: &Column, kind: &Kind, pla
         quote!(wire::non_default(#option))
     };
     if is_own_namespace(column) {
-        return quote!(wire::own_namespace(#option, self.metadata.namespace.as_ref()));
+        return quote!(wire::own_namespace(#option, object.metadata.namespace.as_ref()));
     }
     match &column.ty {
         ColumnType::Enum(enumeration) => {
@@ -258,9 +292,9 @@ fn metadata(path: &[Segment]) -> TokenStream {
     let ident = name(&ident::field(&field.json));
     match field.json.as_str() {
         "creationTimestamp" | "deletionTimestamp" => {
-            quote!(self.metadata.#ident.as_ref().map(|it| it.0).to_column_value())
+            quote!(object.metadata.#ident.as_ref().map(|it| it.0).to_column_value())
         }
-        _ => quote!(self.metadata.#ident.to_column_value()),
+        _ => quote!(object.metadata.#ident.to_column_value()),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use kindex_model::indexed::{IndexedField, IndexedObject};
 use kindex_model::kind::{Column, Key};
-use kindex_model::value::ToColumnValue;
+use kindex_model::value::{ToColumnValue, Value};
 use super::{Deployment, DeploymentState, TargetType};
 use crate::kinds::deployment::{COLUMNS, KEYS};
 use crate::wire;
@@ -14,50 +14,51 @@ impl IndexedObject for Deployment {
     const COLUMNS: &'static [Column] = COLUMNS;
     const KEYS: &'static [Key] = KEYS;
     fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-        Vec::from([
-            IndexedField {
-                key: "state",
-                value: wire::enum_name::<
-                    DeploymentState,
-                >(wire::non_default(self.status.as_ref().map(|it| &it.state))),
-            },
-            IndexedField {
-                key: "target_definition_type",
-                value: wire::enum_name::<
-                    TargetType,
-                >(wire::non_default(self.spec.definition.as_ref().map(|it| &it.r#type))),
-            },
-            IndexedField {
-                key: "current_revision_namespace",
-                value: wire::own_namespace(
-                    self
-                        .status
-                        .as_ref()
-                        .and_then(|it| it.current_revision.as_ref())
-                        .map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "current_revision_name",
-                value: wire::non_default(
-                        self
-                            .status
-                            .as_ref()
-                            .and_then(|it| it.current_revision.as_ref())
-                            .map(|it| &it.name),
-                    )
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "deletion_requested_timestamp",
-                value: self
-                    .metadata
-                    .deletion_timestamp
-                    .as_ref()
-                    .map(|it| it.0)
-                    .to_column_value(),
-            },
-        ])
+        let pairs = [
+            ("state", state(self)),
+            ("target_definition_type", target_definition_type(self)),
+            ("current_revision_namespace", current_revision_namespace(self)),
+            ("current_revision_name", current_revision_name(self)),
+            ("deletion_requested_timestamp", deletion_requested_timestamp(self)),
+        ];
+        pairs.map(|(key, value)| IndexedField { key, value }).into()
     }
+}
+
+fn state(object: &Deployment) -> Value {
+    wire::enum_name::<
+        DeploymentState,
+    >(wire::non_default(object.status.as_ref().map(|it| &it.state)))
+}
+
+fn target_definition_type(object: &Deployment) -> Value {
+    wire::enum_name::<
+        TargetType,
+    >(wire::non_default(object.spec.definition.as_ref().map(|it| &it.r#type)))
+}
+
+fn current_revision_namespace(object: &Deployment) -> Value {
+    wire::own_namespace(
+        object
+            .status
+            .as_ref()
+            .and_then(|it| it.current_revision.as_ref())
+            .map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn current_revision_name(object: &Deployment) -> Value {
+    wire::non_default(
+            object
+                .status
+                .as_ref()
+                .and_then(|it| it.current_revision.as_ref())
+                .map(|it| &it.name),
+        )
+        .to_column_value()
+}
+
+fn deletion_requested_timestamp(object: &Deployment) -> Value {
+    object.metadata.deletion_timestamp.as_ref().map(|it| it.0).to_column_value()
 }

@@ -4,6 +4,7 @@
 
 use kindex_model::indexed::{IndexedField, IndexedObject};
 use kindex_model::kind::{Column, Key};
+use kindex_model::value::Value;
 use super::{InferenceServer, InferenceServerState};
 use crate::kinds::inference_server::{COLUMNS, KEYS};
 use crate::wire;
@@ -13,13 +14,13 @@ impl IndexedObject for InferenceServer {
     const COLUMNS: &'static [Column] = COLUMNS;
     const KEYS: &'static [Key] = KEYS;
     fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-        Vec::from([
-            IndexedField {
-                key: "state",
-                value: wire::enum_name::<
-                    InferenceServerState,
-                >(wire::non_default(self.status.as_ref().map(|it| &it.state))),
-            },
-        ])
+        let pairs = [("state", state(self))];
+        pairs.map(|(key, value)| IndexedField { key, value }).into()
     }
+}
+
+fn state(object: &InferenceServer) -> Value {
+    wire::enum_name::<
+        InferenceServerState,
+    >(wire::non_default(object.status.as_ref().map(|it| &it.state)))
 }

@@ -4,7 +4,7 @@
 
 use kindex_model::indexed::{IndexedField, IndexedObject};
 use kindex_model::kind::{Column, Key};
-use kindex_model::value::ToColumnValue;
+use kindex_model::value::{ToColumnValue, Value};
 use super::{DeployableModelPackageType, Model, ModelKind};
 use crate::kinds::model::{COLUMNS, KEYS};
 use crate::wire;
@@ -14,137 +14,139 @@ impl IndexedObject for Model {
     const COLUMNS: &'static [Column] = COLUMNS;
     const KEYS: &'static [Key] = KEYS;
     fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-        Vec::from([
-            IndexedField {
-                key: "algorithm",
-                value: wire::non_default(Some(&self.spec.algorithm)).to_column_value(),
-            },
-            IndexedField {
-                key: "training_framework",
-                value: wire::non_default(Some(&self.spec.training_framework))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "owner",
-                value: wire::non_default(self.spec.owner.as_ref().map(|it| &it.name))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "source",
-                value: wire::non_default(Some(&self.spec.source)).to_column_value(),
-            },
-            IndexedField {
-                key: "description",
-                value: wire::non_default(Some(&self.spec.description)).to_column_value(),
-            },
-            IndexedField {
-                key: "model_kind",
-                value: wire::enum_name::<
-                    ModelKind,
-                >(wire::non_default(Some(&self.spec.kind))),
-            },
-            IndexedField {
-                key: "package_type",
-                value: wire::enum_name::<
-                    DeployableModelPackageType,
-                >(wire::non_default(Some(&self.spec.package_type))),
-            },
-            IndexedField {
-                key: "revision_id",
-                value: wire::non_default(Some(&self.spec.revision_id)).to_column_value(),
-            },
-            IndexedField {
-                key: "src_pipeline_run_namespace",
-                value: wire::own_namespace(
-                    self.spec.source_pipeline_run.as_ref().map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "src_pipeline_run_name",
-                value: wire::non_default(
-                        self.spec.source_pipeline_run.as_ref().map(|it| &it.name),
-                    )
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "model_family_namespace",
-                value: wire::own_namespace(
-                    self.spec.model_family.as_ref().map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "model_family_name",
-                value: wire::non_default(
-                        self.spec.model_family.as_ref().map(|it| &it.name),
-                    )
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "feature_eval_report_namespace",
-                value: wire::own_namespace(
-                    self.spec.feature_evaluation_report.as_ref().map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "feature_eval_report_name",
-                value: wire::non_default(
-                        self.spec.feature_evaluation_report.as_ref().map(|it| &it.name),
-                    )
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "performance_eval_report_namespace",
-                value: wire::own_namespace(
-                    self
-                        .spec
-                        .performance_evaluation_report
-                        .as_ref()
-                        .map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "performance_eval_report_name",
-                value: wire::non_default(
-                        self
-                            .spec
-                            .performance_evaluation_report
-                            .as_ref()
-                            .map(|it| &it.name),
-                    )
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "feature_quality_report_namespace",
-                value: wire::own_namespace(
-                    self.spec.feature_quality_report.as_ref().map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "feature_quality_report_name",
-                value: wire::non_default(
-                        self.spec.feature_quality_report.as_ref().map(|it| &it.name),
-                    )
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "explainability_report_namespace",
-                value: wire::own_namespace(
-                    self.spec.explainability_report.as_ref().map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "explainability_report_name",
-                value: wire::non_default(
-                        self.spec.explainability_report.as_ref().map(|it| &it.name),
-                    )
-                    .to_column_value(),
-            },
-        ])
+        let pairs = [
+            ("algorithm", algorithm(self)),
+            ("training_framework", training_framework(self)),
+            ("owner", owner(self)),
+            ("source", source(self)),
+            ("description", description(self)),
+            ("model_kind", model_kind(self)),
+            ("package_type", package_type(self)),
+            ("revision_id", revision_id(self)),
+            ("src_pipeline_run_namespace", src_pipeline_run_namespace(self)),
+            ("src_pipeline_run_name", src_pipeline_run_name(self)),
+            ("model_family_namespace", model_family_namespace(self)),
+            ("model_family_name", model_family_name(self)),
+            ("feature_eval_report_namespace", feature_eval_report_namespace(self)),
+            ("feature_eval_report_name", feature_eval_report_name(self)),
+            (
+                "performance_eval_report_namespace",
+                performance_eval_report_namespace(self),
+            ),
+            ("performance_eval_report_name", performance_eval_report_name(self)),
+            ("feature_quality_report_namespace", feature_quality_report_namespace(self)),
+            ("feature_quality_report_name", feature_quality_report_name(self)),
+            ("explainability_report_namespace", explainability_report_namespace(self)),
+            ("explainability_report_name", explainability_report_name(self)),
+        ];
+        pairs.map(|(key, value)| IndexedField { key, value }).into()
     }
+}
+
+fn algorithm(object: &Model) -> Value {
+    wire::non_default(Some(&object.spec.algorithm)).to_column_value()
+}
+
+fn training_framework(object: &Model) -> Value {
+    wire::non_default(Some(&object.spec.training_framework)).to_column_value()
+}
+
+fn owner(object: &Model) -> Value {
+    wire::non_default(object.spec.owner.as_ref().map(|it| &it.name)).to_column_value()
+}
+
+fn source(object: &Model) -> Value {
+    wire::non_default(Some(&object.spec.source)).to_column_value()
+}
+
+fn description(object: &Model) -> Value {
+    wire::non_default(Some(&object.spec.description)).to_column_value()
+}
+
+fn model_kind(object: &Model) -> Value {
+    wire::enum_name::<ModelKind>(wire::non_default(Some(&object.spec.kind)))
+}
+
+fn package_type(object: &Model) -> Value {
+    wire::enum_name::<
+        DeployableModelPackageType,
+    >(wire::non_default(Some(&object.spec.package_type)))
+}
+
+fn revision_id(object: &Model) -> Value {
+    wire::non_default(Some(&object.spec.revision_id)).to_column_value()
+}
+
+fn src_pipeline_run_namespace(object: &Model) -> Value {
+    wire::own_namespace(
+        object.spec.source_pipeline_run.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn src_pipeline_run_name(object: &Model) -> Value {
+    wire::non_default(object.spec.source_pipeline_run.as_ref().map(|it| &it.name))
+        .to_column_value()
+}
+
+fn model_family_namespace(object: &Model) -> Value {
+    wire::own_namespace(
+        object.spec.model_family.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn model_family_name(object: &Model) -> Value {
+    wire::non_default(object.spec.model_family.as_ref().map(|it| &it.name))
+        .to_column_value()
+}
+
+fn feature_eval_report_namespace(object: &Model) -> Value {
+    wire::own_namespace(
+        object.spec.feature_evaluation_report.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn feature_eval_report_name(object: &Model) -> Value {
+    wire::non_default(object.spec.feature_evaluation_report.as_ref().map(|it| &it.name))
+        .to_column_value()
+}
+
+fn performance_eval_report_namespace(object: &Model) -> Value {
+    wire::own_namespace(
+        object.spec.performance_evaluation_report.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn performance_eval_report_name(object: &Model) -> Value {
+    wire::non_default(
+            object.spec.performance_evaluation_report.as_ref().map(|it| &it.name),
+        )
+        .to_column_value()
+}
+
+fn feature_quality_report_namespace(object: &Model) -> Value {
+    wire::own_namespace(
+        object.spec.feature_quality_report.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn feature_quality_report_name(object: &Model) -> Value {
+    wire::non_default(object.spec.feature_quality_report.as_ref().map(|it| &it.name))
+        .to_column_value()
+}
+
+fn explainability_report_namespace(object: &Model) -> Value {
+    wire::own_namespace(
+        object.spec.explainability_report.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn explainability_report_name(object: &Model) -> Value {
+    wire::non_default(object.spec.explainability_report.as_ref().map(|it| &it.name))
+        .to_column_value()
 }

@@ -4,7 +4,7 @@
 
 use kindex_model::indexed::{IndexedField, IndexedObject};
 use kindex_model::kind::{Column, Key};
-use kindex_model::value::ToColumnValue;
+use kindex_model::value::{ToColumnValue, Value};
 use super::ModelFamily;
 use crate::kinds::model_family::{COLUMNS, KEYS};
 use crate::wire;
@@ -14,11 +14,11 @@ impl IndexedObject for ModelFamily {
     const COLUMNS: &'static [Column] = COLUMNS;
     const KEYS: &'static [Key] = KEYS;
     fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-        Vec::from([
-            IndexedField {
-                key: "model_family_name",
-                value: wire::non_default(Some(&self.spec.name)).to_column_value(),
-            },
-        ])
+        let pairs = [("model_family_name", model_family_name(self))];
+        pairs.map(|(key, value)| IndexedField { key, value }).into()
     }
+}
+
+fn model_family_name(object: &ModelFamily) -> Value {
+    wire::non_default(Some(&object.spec.name)).to_column_value()
 }

@@ -4,7 +4,7 @@
 
 use kindex_model::indexed::{IndexedField, IndexedObject};
 use kindex_model::kind::{Column, Key};
-use kindex_model::value::ToColumnValue;
+use kindex_model::value::{ToColumnValue, Value};
 use super::{Pipeline, PipelineType};
 use crate::kinds::pipeline::{COLUMNS, KEYS};
 use crate::wire;
@@ -14,18 +14,15 @@ impl IndexedObject for Pipeline {
     const COLUMNS: &'static [Column] = COLUMNS;
     const KEYS: &'static [Key] = KEYS;
     fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-        Vec::from([
-            IndexedField {
-                key: "owner",
-                value: wire::non_default(self.spec.owner.as_ref().map(|it| &it.name))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "pipeline_type",
-                value: wire::enum_name::<
-                    PipelineType,
-                >(wire::non_default(Some(&self.spec.r#type))),
-            },
-        ])
+        let pairs = [("owner", owner(self)), ("pipeline_type", pipeline_type(self))];
+        pairs.map(|(key, value)| IndexedField { key, value }).into()
     }
+}
+
+fn owner(object: &Pipeline) -> Value {
+    wire::non_default(object.spec.owner.as_ref().map(|it| &it.name)).to_column_value()
+}
+
+fn pipeline_type(object: &Pipeline) -> Value {
+    wire::enum_name::<PipelineType>(wire::non_default(Some(&object.spec.r#type)))
 }

@@ -4,7 +4,7 @@
 
 use kindex_model::indexed::{IndexedField, IndexedObject};
 use kindex_model::kind::{Column, Key};
-use kindex_model::value::ToColumnValue;
+use kindex_model::value::{ToColumnValue, Value};
 use super::{PipelineRun, PipelineRunExceptionType, PipelineRunState};
 use crate::kinds::pipeline_run::{COLUMNS, KEYS};
 use crate::wire;
@@ -14,80 +14,84 @@ impl IndexedObject for PipelineRun {
     const COLUMNS: &'static [Column] = COLUMNS;
     const KEYS: &'static [Key] = KEYS;
     fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-        Vec::from([
-            IndexedField {
-                key: "pipeline_namespace",
-                value: wire::own_namespace(
-                    self.spec.pipeline.as_ref().map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "pipeline_name",
-                value: wire::non_default(self.spec.pipeline.as_ref().map(|it| &it.name))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "revision_namespace",
-                value: wire::own_namespace(
-                    self.spec.revision.as_ref().map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "revision_name",
-                value: wire::non_default(self.spec.revision.as_ref().map(|it| &it.name))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "resume_pipeline_run_namespace",
-                value: wire::own_namespace(
-                    self
-                        .spec
-                        .resume
-                        .as_ref()
-                        .and_then(|it| it.pipeline_run.as_ref())
-                        .map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "resume_pipeline_run_name",
-                value: wire::non_default(
-                        self
-                            .spec
-                            .resume
-                            .as_ref()
-                            .and_then(|it| it.pipeline_run.as_ref())
-                            .map(|it| &it.name),
-                    )
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "state",
-                value: wire::enum_name::<
-                    PipelineRunState,
-                >(wire::non_default(self.status.as_ref().map(|it| &it.state))),
-            },
-            IndexedField {
-                key: "actor",
-                value: wire::non_default(self.spec.actor.as_ref().map(|it| &it.name))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "end_time",
-                value: self
-                    .status
-                    .as_ref()
-                    .and_then(|it| it.end_time.as_ref())
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "exception_type",
-                value: wire::enum_name::<
-                    PipelineRunExceptionType,
-                >(wire::non_default(self.status.as_ref().map(|it| &it.exception_type))),
-            },
-        ])
+        let pairs = [
+            ("pipeline_namespace", pipeline_namespace(self)),
+            ("pipeline_name", pipeline_name(self)),
+            ("revision_namespace", revision_namespace(self)),
+            ("revision_name", revision_name(self)),
+            ("resume_pipeline_run_namespace", resume_pipeline_run_namespace(self)),
+            ("resume_pipeline_run_name", resume_pipeline_run_name(self)),
+            ("state", state(self)),
+            ("actor", actor(self)),
+            ("end_time", end_time(self)),
+            ("exception_type", exception_type(self)),
+        ];
+        pairs.map(|(key, value)| IndexedField { key, value }).into()
     }
+}
+
+fn pipeline_namespace(object: &PipelineRun) -> Value {
+    wire::own_namespace(
+        object.spec.pipeline.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn pipeline_name(object: &PipelineRun) -> Value {
+    wire::non_default(object.spec.pipeline.as_ref().map(|it| &it.name)).to_column_value()
+}
+
+fn revision_namespace(object: &PipelineRun) -> Value {
+    wire::own_namespace(
+        object.spec.revision.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn revision_name(object: &PipelineRun) -> Value {
+    wire::non_default(object.spec.revision.as_ref().map(|it| &it.name)).to_column_value()
+}
+
+fn resume_pipeline_run_namespace(object: &PipelineRun) -> Value {
+    wire::own_namespace(
+        object
+            .spec
+            .resume
+            .as_ref()
+            .and_then(|it| it.pipeline_run.as_ref())
+            .map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn resume_pipeline_run_name(object: &PipelineRun) -> Value {
+    wire::non_default(
+            object
+                .spec
+                .resume
+                .as_ref()
+                .and_then(|it| it.pipeline_run.as_ref())
+                .map(|it| &it.name),
+        )
+        .to_column_value()
+}
+
+fn state(object: &PipelineRun) -> Value {
+    wire::enum_name::<
+        PipelineRunState,
+    >(wire::non_default(object.status.as_ref().map(|it| &it.state)))
+}
+
+fn actor(object: &PipelineRun) -> Value {
+    wire::non_default(object.spec.actor.as_ref().map(|it| &it.name)).to_column_value()
+}
+
+fn end_time(object: &PipelineRun) -> Value {
+    object.status.as_ref().and_then(|it| it.end_time.as_ref()).to_column_value()
+}
+
+fn exception_type(object: &PipelineRun) -> Value {
+    wire::enum_name::<
+        PipelineRunExceptionType,
+    >(wire::non_default(object.status.as_ref().map(|it| &it.exception_type)))
 }

@@ -4,7 +4,7 @@
 
 use kindex_model::indexed::{IndexedField, IndexedObject};
 use kindex_model::kind::{Column, Key};
-use kindex_model::value::ToColumnValue;
+use kindex_model::value::{ToColumnValue, Value};
 use super::Project;
 use crate::kinds::project::{COLUMNS, KEYS};
 use crate::wire;
@@ -14,11 +14,11 @@ impl IndexedObject for Project {
     const COLUMNS: &'static [Column] = COLUMNS;
     const KEYS: &'static [Key] = KEYS;
     fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-        Vec::from([
-            IndexedField {
-                key: "tier",
-                value: wire::non_default(Some(&self.spec.tier)).to_column_value(),
-            },
-        ])
+        let pairs = [("tier", tier(self))];
+        pairs.map(|(key, value)| IndexedField { key, value }).into()
     }
+}
+
+fn tier(object: &Project) -> Value {
+    wire::non_default(Some(&object.spec.tier)).to_column_value()
 }

@@ -12,6 +12,6 @@ impl IndexedObject for RayCluster {
     const COLUMNS: &'static [Column] = COLUMNS;
     const KEYS: &'static [Key] = KEYS;
     fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-        Vec::from([])
+        Vec::new()
     }
 }

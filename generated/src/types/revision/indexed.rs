@@ -4,7 +4,7 @@
 
 use kindex_model::indexed::{IndexedField, IndexedObject};
 use kindex_model::kind::{Column, Key};
-use kindex_model::value::ToColumnValue;
+use kindex_model::value::{ToColumnValue, Value};
 use super::Revision;
 use crate::kinds::revision::{COLUMNS, KEYS};
 use crate::wire;
@@ -14,41 +14,44 @@ impl IndexedObject for Revision {
     const COLUMNS: &'static [Column] = COLUMNS;
     const KEYS: &'static [Key] = KEYS;
     fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-        Vec::from([
-            IndexedField {
-                key: "base_resource_namespace",
-                value: wire::own_namespace(
-                    self.spec.base_resource.as_ref().map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "base_resource_name",
-                value: wire::non_default(
-                        self.spec.base_resource.as_ref().map(|it| &it.name),
-                    )
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "base_type",
-                value: wire::non_default(self.spec.base_type.as_ref().map(|it| &it.kind))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "commit_branch",
-                value: wire::non_default(self.spec.commit.as_ref().map(|it| &it.branch))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "git_ref",
-                value: wire::non_default(self.spec.commit.as_ref().map(|it| &it.git_ref))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "owner",
-                value: wire::non_default(self.spec.owner.as_ref().map(|it| &it.name))
-                    .to_column_value(),
-            },
-        ])
+        let pairs = [
+            ("base_resource_namespace", base_resource_namespace(self)),
+            ("base_resource_name", base_resource_name(self)),
+            ("base_type", base_type(self)),
+            ("commit_branch", commit_branch(self)),
+            ("git_ref", git_ref(self)),
+            ("owner", owner(self)),
+        ];
+        pairs.map(|(key, value)| IndexedField { key, value }).into()
     }
+}
+
+fn base_resource_namespace(object: &Revision) -> Value {
+    wire::own_namespace(
+        object.spec.base_resource.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn base_resource_name(object: &Revision) -> Value {
+    wire::non_default(object.spec.base_resource.as_ref().map(|it| &it.name))
+        .to_column_value()
+}
+
+fn base_type(object: &Revision) -> Value {
+    wire::non_default(object.spec.base_type.as_ref().map(|it| &it.kind))
+        .to_column_value()
+}
+
+fn commit_branch(object: &Revision) -> Value {
+    wire::non_default(object.spec.commit.as_ref().map(|it| &it.branch)).to_column_value()
+}
+
+fn git_ref(object: &Revision) -> Value {
+    wire::non_default(object.spec.commit.as_ref().map(|it| &it.git_ref))
+        .to_column_value()
+}
+
+fn owner(object: &Revision) -> Value {
+    wire::non_default(object.spec.owner.as_ref().map(|it| &it.name)).to_column_value()
 }

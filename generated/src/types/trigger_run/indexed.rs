@@ -4,7 +4,7 @@
 
 use kindex_model::indexed::{IndexedField, IndexedObject};
 use kindex_model::kind::{Column, Key};
-use kindex_model::value::ToColumnValue;
+use kindex_model::value::{ToColumnValue, Value};
 use super::{TriggerRun, TriggerRunState};
 use crate::kinds::trigger_run::{COLUMNS, KEYS};
 use crate::wire;
@@ -14,41 +14,46 @@ impl IndexedObject for TriggerRun {
     const COLUMNS: &'static [Column] = COLUMNS;
     const KEYS: &'static [Key] = KEYS;
     fn get_indexed_key_value_pairs(&self) -> Vec<IndexedField> {
-        Vec::from([
-            IndexedField {
-                key: "pipeline_namespace",
-                value: wire::own_namespace(
-                    self.spec.pipeline.as_ref().map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "pipeline_name",
-                value: wire::non_default(self.spec.pipeline.as_ref().map(|it| &it.name))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "revision_namespace",
-                value: wire::own_namespace(
-                    self.spec.revision.as_ref().map(|it| &it.namespace),
-                    self.metadata.namespace.as_ref(),
-                ),
-            },
-            IndexedField {
-                key: "revision_name",
-                value: wire::non_default(self.spec.revision.as_ref().map(|it| &it.name))
-                    .to_column_value(),
-            },
-            IndexedField {
-                key: "state",
-                value: wire::enum_name::<
-                    TriggerRunState,
-                >(wire::non_default(self.status.as_ref().map(|it| &it.state))),
-            },
-            IndexedField {
-                key: "auto_flip",
-                value: wire::non_default(Some(&self.spec.auto_flip)).to_column_value(),
-            },
-        ])
+        let pairs = [
+            ("pipeline_namespace", pipeline_namespace(self)),
+            ("pipeline_name", pipeline_name(self)),
+            ("revision_namespace", revision_namespace(self)),
+            ("revision_name", revision_name(self)),
+            ("state", state(self)),
+            ("auto_flip", auto_flip(self)),
+        ];
+        pairs.map(|(key, value)| IndexedField { key, value }).into()
     }
+}
+
+fn pipeline_namespace(object: &TriggerRun) -> Value {
+    wire::own_namespace(
+        object.spec.pipeline.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn pipeline_name(object: &TriggerRun) -> Value {
+    wire::non_default(object.spec.pipeline.as_ref().map(|it| &it.name)).to_column_value()
+}
+
+fn revision_namespace(object: &TriggerRun) -> Value {
+    wire::own_namespace(
+        object.spec.revision.as_ref().map(|it| &it.namespace),
+        object.metadata.namespace.as_ref(),
+    )
+}
+
+fn revision_name(object: &TriggerRun) -> Value {
+    wire::non_default(object.spec.revision.as_ref().map(|it| &it.name)).to_column_value()
+}
+
+fn state(object: &TriggerRun) -> Value {
+    wire::enum_name::<
+        TriggerRunState,
+    >(wire::non_default(object.status.as_ref().map(|it| &it.state)))
+}
+
+fn auto_flip(object: &TriggerRun) -> Value {
+    wire::non_default(Some(&object.spec.auto_flip)).to_column_value()
 }
