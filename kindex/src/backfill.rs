@@ -22,7 +22,7 @@ pub(crate) async fn run(registry: &Registry, args: &BackfillArgs) -> CommandResu
         restart: args.restart,
         ..Options::default()
     };
-    let sides = sides::open(registry, &args.sides).await?;
+    let sides = sides::open_to_fill(registry, &args.sides).await?;
     let prepared = sides.storage.prepare().await;
     prepared.map_err(|error| CommandError::failure(chain(&error)))?;
     let bar = Bar::new();

@@ -27,9 +27,19 @@ pub(crate) async fn open(registry: &Registry, args: &SidesArgs) -> CommandResult
     open_to_create(registry, args).await.map(|(sides, _)| sides)
 }
 
-/// The same, and the cluster once more as one in which objects can be created.
+/// The same to fill a database: a SQLite file that is named need not exist.
+pub(crate) async fn open_to_fill(registry: &Registry, args: &SidesArgs) -> CommandResult<Sides> {
+    let storage = store_to_prepare(registry, &args.store)?;
+    beside(registry, args, storage).await.map(|(sides, _)| sides)
+}
+
+/// Both sides, and the cluster once more as one in which objects can be created.
 pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> CommandResult<(Sides, Arc<KubeCluster>)> {
-    let storage = store(registry, &args.store)?;
+    beside(registry, args, store(registry, &args.store)?).await
+}
+
+/// The cluster beside a database that was found already.
+async fn beside(registry: &Registry, args: &SidesArgs, storage: Store) -> CommandResult<(Sides, Arc<KubeCluster>)> {
     // These commands go on through an outage, for a while.
     storage.outage().tell();
     let access = cluster(args).await?;

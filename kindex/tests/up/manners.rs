@@ -120,7 +120,9 @@ fn a_cluster_that_does_not_answer_is_told_while_it_is_asked_again() {
           contexts: [{{name: it, context: {{cluster: it, user: it}}}}]}}"
     );
     std::fs::write(&kubeconfig, text).expect("writable");
-    let database = format!("sqlite:{}", directory.path().join("kindex.db").display());
+    let database = directory.path().join("kindex.db");
+    std::fs::write(&database, "").expect("a database without tables");
+    let database = format!("sqlite:{}", database.display());
     let mut child = Command::new(KINDEX)
         .args(["verify", "--database", &database, "--kubeconfig"])
         .arg(&kubeconfig)
@@ -144,7 +146,9 @@ fn a_cluster_that_does_not_answer_is_told_while_it_is_asked_again() {
 #[test]
 fn a_word_that_is_mistyped_is_told_with_the_one_that_is_meant() {
     let data_dir = tempfile::tempdir().expect("a directory");
-    let database = format!("sqlite:{}", data_dir.path().join("none.db").display());
+    let database = data_dir.path().join("empty.db");
+    std::fs::write(&database, "").expect("a database without tables");
+    let database = format!("sqlite:{}", database.display());
     for (words, told) in [
         (
             &["get", "modles"][..],
