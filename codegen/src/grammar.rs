@@ -135,7 +135,7 @@ pub static PLATFORM: Section = Section {
         required(
             "immutable",
             Sort::Text,
-            "Annotation that marks an object as final, so that it leaves etcd and lives in SQL alone. A qualified \
+            "Annotation that marks an object as final, so that it leaves etcd and is archived in SQL. A qualified \
              name.",
         ),
         key(

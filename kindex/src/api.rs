@@ -212,10 +212,7 @@ pub(crate) async fn run(registry: &Registry, args: &ApiArgs) -> CommandResult {
     let (front_proxy, source) = match (args.aggregated, args.listen.rights) {
         (false, _) => (None, None),
         (true, Some(Whose::Server)) => {
-            return Err(
-                CommandError::usage("--aggregated with --rights server: whoever asks would be somebody else")
-                    .hint("leave out --rights server"),
-            );
+            return Err(CommandError::usage("--aggregated requires --rights caller").hint("leave out --rights server"));
         }
         (true, _) => {
             let (front_proxy, source) = front_proxy::read(&access.client).await?;

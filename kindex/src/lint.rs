@@ -50,7 +50,7 @@ fn text(report: &Report, style: Style) -> String {
         text.push_str(
             match report.allowed {
                 0 => "no findings\n".to_owned(),
-                allowed => format!("no findings; {allowed} let pass\n"),
+                allowed => format!("no findings; {allowed} allowed\n"),
             }
             .as_str(),
         );

@@ -100,7 +100,7 @@ fn show_pending(pending: &[PendingStep], standing: &MigrationStanding, form: For
     if pending.is_empty() {
         return Ok(match standing {
             MigrationStanding::Untracked => {
-                "the database remembers no migration: its tables would be made or taken up\n"
+                "the database has no recorded migrations: tables would be created or adopted\n"
             }
             _ => "nothing to do: the database has the schema of this program\n",
         }

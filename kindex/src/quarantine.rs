@@ -149,7 +149,9 @@ fn render(lines: &[Line<'_>], form: Form) -> CommandResult<String> {
             Some(Retried::Stored) => "stored".to_owned(),
             Some(Retried::StoredAsGone) => "gone from the cluster; its last text is stored".to_owned(),
             Some(Retried::Current) => "its row holds it already".to_owned(),
-            Some(Retried::Left) => "its row says that it left: the ingester decides at its next full list".to_owned(),
+            Some(Retried::Left) => {
+                "its row is archived or deleted: the ingester decides at its next full list".to_owned()
+            }
         };
         vec![
             line.kind.to_owned(),

@@ -95,9 +95,9 @@ fn question(objects: u64, force: bool) -> String {
 
 /// Asks at a terminal; elsewhere nobody can answer, and --yes has to be said.
 fn confirm(question: &str) -> CommandResult {
-    let refused = |why: &str| Err(CommandError::usage(why).hint("say --yes to go on, or --dry-run to see what it is"));
+    let refused = |why: &str| Err(CommandError::usage(why).hint("confirm with --yes, or preview with --dry-run"));
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return refused(&format!("{question} Nobody is at a terminal to confirm that"));
+        return refused(&format!("{question} stdin is not a terminal, so nobody can confirm"));
     }
     say::ask(format_args!("{question} Go on? [y/N] "));
     let mut answer = String::new();
@@ -185,7 +185,7 @@ fn judge(released: &[Released]) -> CommandResult {
         return Ok(());
     }
     let message = format!(
-        "{unstored} objects stay guarded, for the database refuses them, {contended}, for they change all the time"
+        "{unstored} objects keep the finalizer because the database refuses them, {contended} because they keep changing"
     );
     Err(CommandError::failure(message).hint(
         "`kindex quarantine list` says why they are refused; --force releases them all the same; run the command again \

@@ -329,7 +329,7 @@ fn judge(lines: &[Line]) -> CommandResult {
     match lines.iter().filter(|line| !line.done.outcome.is_good()).count() {
         0 => Ok(()),
         bad => Err(
-            CommandError::failure(format_args!("{bad} of {} objects did not come back whole", lines.len()))
+            CommandError::failure(format_args!("{bad} of {} objects were not restored completely", lines.len()))
                 .hint("the last column has each reason; where the name is taken, --as NEW-NAME brings one object back under another"),
         ),
     }

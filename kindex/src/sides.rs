@@ -46,7 +46,7 @@ async fn beside(registry: &Registry, args: &SidesArgs, storage: Store) -> Comman
     if let Some(why) = silence(&access).await {
         let url = &access.config.cluster_url;
         say::note(format_args!(
-            "note: the cluster at {url} does not answer: {why}. It is asked for two minutes more"
+            "note: the cluster at {url} does not answer: {why}. Retrying for two minutes"
         ));
         say::note("  hint: does it run, and is it the one of --kubeconfig?");
     }

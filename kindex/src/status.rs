@@ -94,7 +94,7 @@ impl State {
             Self::Behind => "behind",
             Self::Quarantine => "has refused objects",
             Self::HoldsOrphans => "holds orphans",
-            Self::Restoring => "takes up a restored cluster",
+            Self::Restoring => "relisting a restored cluster",
             Self::Unserved => "waits for its CRD",
             Self::NotSynced => "not yet synced",
         }

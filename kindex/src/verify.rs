@@ -58,7 +58,7 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
 }
 
 fn failed(error: &RepairError) -> CommandError {
-    CommandError::failure(chain(error)).hint("are cluster and database the ones of one ingester?")
+    CommandError::failure(chain(error)).hint("check that cluster and database belong to the same ingester")
 }
 
 fn render(report: &Report, findings: &[Finding], skipped: &[&'static str], form: Form) -> CommandResult<String> {

@@ -103,9 +103,9 @@ impl KindStatus {
         let HeldOrphans { rows, live, guard } = self.held_orphans?;
         let OrphanGuard { rows_max, percent_max } = guard;
         Some(format!(
-            "{kind}: {rows} of {live} live rows have no object in the cluster, more than the {rows_max} and \
-             {percent_max} % that are believed: none is closed. Is this the right cluster, and may Kindex list \
-             all of it? Where the objects are really gone, start once with --allow-orphans {kind}={rows}",
+            "{kind}: {rows} of {live} live rows have no object in the cluster, more than maxOrphans ({rows_max}) and \
+             maxOrphanPercent ({percent_max} %) allow: none is closed. Check that this is the right cluster and that \
+             Kindex may list all of it. If the objects are really gone, start once with --allow-orphans {kind}={rows}",
             kind = self.kind
         ))
     }

@@ -17,15 +17,15 @@ use kube::{Client, Config};
 use tokio::net::TcpListener;
 
 /// What was asked: verb, API group and resource, with its subresource behind a slash.
-pub type Deed = (String, String, String);
+pub type Permission = (String, String, String);
 
 /// What a witness has seen so far.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Everything that was asked in the name of the token.
-    pub deeds: BTreeSet<Deed>,
+    pub asked: BTreeSet<Permission>,
     /// What of it was forbidden.
-    pub forbidden: BTreeSet<Deed>,
+    pub forbidden: BTreeSet<Permission>,
 }
 
 /// A witness at work, until the process ends.
@@ -84,17 +84,17 @@ async fn pass(State(post): State<Post>, request: Request) -> Response {
         .headers
         .get(AUTHORIZATION)
         .is_some_and(|value| *value == post.bearer);
-    let deed = deed(&parts.method, parts.uri.path(), parts.uri.query().unwrap_or_default());
+    let permission = permission(&parts.method, parts.uri.path(), parts.uri.query().unwrap_or_default());
     let body = to_bytes(body, usize::MAX).await.expect("requests are short");
     let request = http::Request::from_parts(parts, kube::client::Body::from(body));
     let answer = post.cluster.send(request).await;
     let status = answer.as_ref().map_or(502, |answer| answer.status().as_u16());
-    if let (true, Some(deed)) = (is_own, deed) {
+    if let (true, Some(permission)) = (is_own, permission) {
         let mut seen = post.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if status == 403 {
-            seen.forbidden.insert(deed.clone());
+            seen.forbidden.insert(permission.clone());
         }
-        seen.deeds.insert(deed);
+        seen.asked.insert(permission);
     }
     match answer {
         Ok(answer) => {
@@ -110,7 +110,7 @@ async fn pass(State(post): State<Post>, request: Request) -> Response {
 
 /// What a request asks for; nothing where it is about no resource, such as `/version`.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb>
-fn deed(method: &Method, path: &str, query: &str) -> Option<Deed> {
+fn permission(method: &Method, path: &str, query: &str) -> Option<Permission> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, rest) = match parts.as_slice() {
         ["api", _, rest @ ..] => ("", rest),
@@ -167,10 +167,10 @@ mod tests {
             (Method::POST, "/api/v1/namespaces/a/events", "", "create  events"),
             (Method::GET, "/api/v1/namespaces/a", "", "get  namespaces"),
         ] {
-            let (verb, group, resource) = deed(&method, path, query).expect(path);
+            let (verb, group, resource) = permission(&method, path, query).expect(path);
             assert_eq!(format!("{verb} {group} {resource}"), named);
         }
-        assert_eq!(deed(&Method::GET, "/version", ""), None);
-        assert_eq!(deed(&Method::GET, "/apis/g/v2", ""), None);
+        assert_eq!(permission(&Method::GET, "/version", ""), None);
+        assert_eq!(permission(&Method::GET, "/apis/g/v2", ""), None);
     }
 }

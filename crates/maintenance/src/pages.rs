@@ -73,7 +73,7 @@ impl Pages<'_> {
             match walked {
                 Ok(version) => return Ok(version),
                 Err(error) => match error.expired().filter(|_| lists < LISTS_MAX) {
-                    Some(reason) => self.progress.note(&format!("the list begins anew: {reason}")),
+                    Some(reason) => self.progress.note(&format!("the list starts again: {reason}")),
                     None => return Err(error),
                 },
             }

@@ -44,7 +44,7 @@ pub enum RepairError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Of a release alone: somebody stored in SQL what it did to its first object, or undid it.
-    #[error("an ingester is at work: it took up within {settle:?} what was done to {kind} {object}")]
+    #[error("an ingester is running: it reacted within {settle:?} to the release of {kind} {object}")]
     Ingester {
         /// The kind.
         kind: &'static str,

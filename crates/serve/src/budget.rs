@@ -9,7 +9,7 @@ const ONE_CALLER_DIVISOR: usize = 2;
 
 /// There is no room for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the bodies of requests under way take as much memory as they may")]
+#[error("the memory for request bodies is used up")]
 pub struct NoRoom;
 
 /// A budget of bytes.

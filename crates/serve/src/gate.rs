@@ -15,7 +15,7 @@ const WAITING_FOR_EACH: usize = 4;
 
 /// All places are taken, and the line is full or did not move in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("as many requests are under way as may be")]
+#[error("too many requests are in flight")]
 pub struct Full;
 
 /// Places of one sort, shared by callers.

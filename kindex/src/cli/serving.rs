@@ -27,7 +27,7 @@ pub struct ListenArgs {
     #[arg(long, env = "KINDEX_RIGHTS", value_enum)]
     pub rights: Option<Whose>,
 
-    /// What the server bears.
+    /// Limits of the server.
     #[command(flatten)]
     pub limits: LimitArgs,
 }
@@ -68,7 +68,7 @@ pub struct LimitArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(BODY_MIB_MIN..))]
     pub max_body_mib: u32,
 
-    /// Bytes a second that a body has to come at after its first 10 s; a slower one is answered 408.
+    /// Minimum rate of a request body after its first 10 s, in bytes a second. A slower one gets 408.
     #[arg(long, help_heading = LIMITS_OF_BOTH, env = "KINDEX_MIN_BODY_RATE", value_name = "BYTES", default_value = "1024")]
     pub min_body_rate: NonZeroU32,
 }

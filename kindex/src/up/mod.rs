@@ -88,7 +88,7 @@ fn check_exposure(args: &UpArgs) -> CommandResult {
         "--api-addr {}: other machines could reach the embedded cluster, whose token passes unencrypted",
         args.api_addr
     ))
-    .hint("choose a loopback address such as 127.0.0.1:6480; --allow-remote-clients says that you want this"))
+    .hint("use a loopback address such as 127.0.0.1:6480, or set --allow-remote-clients"))
 }
 
 /// Whether anything of this run is in its data directory.

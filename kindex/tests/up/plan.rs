@@ -101,7 +101,7 @@ fn what_is_let_pass_needs_a_code_and_a_reason() {
     );
     let output = kindex(root.path(), &["lint"]);
     assert_eq!(code(&output), Some(0), "{}", text_of(&output.stdout));
-    assert_eq!(text_of(&output.stdout), "no findings; 1 let pass\n");
+    assert_eq!(text_of(&output.stdout), "no findings; 1 allowed\n");
 }
 
 #[test]

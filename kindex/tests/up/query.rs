@@ -294,10 +294,7 @@ fn a_scan_is_said_and_a_plan_shown(asked: &Asked) {
 
 fn mistakes_are_explained(asked: &Asked) {
     for (flags, words) in [
-        (
-            ["-l", "a in b"],
-            "unable to parse requirement: found 'b' expected: '('",
-        ),
+        (["-l", "a in b"], "unable to parse requirement: found 'b' expected: '('"),
         (
             ["-l", "team=x'; DROP TABLE pipelinerun; --"],
             "a valid label must be an empty string or consist of",

@@ -72,8 +72,8 @@ impl Quarantine {
         if self.unrecorded.insert(uid.clone()) {
             let period = env.settings.requeue_period;
             tracing::error!(kind = env.kind.name, object = %name, %uid,
-                "The database takes neither this object nor a record of it; trying again every {period:?} until it \
-                 does, without another word: {message}");
+                "The database refuses both this object and a quarantine record of it; retrying every {period:?}, which \
+                 is not logged again: {message}");
         }
         env.last_error = Some(format!("{name}: neither stored nor recorded: {message}"));
     }

@@ -196,7 +196,7 @@ impl Ingester {
             let mut working = kind.working.clone();
             let resting = working.wait_for(|working| !*working);
             if tokio::time::timeout(STOP_GRACE, resting).await.is_err() {
-                tracing::warn!(kind = kind.kind.name, "The controller does not come to rest");
+                tracing::warn!(kind = kind.kind.name, "The controller does not drain");
             }
         }
     }
@@ -228,7 +228,7 @@ impl Ingester {
             return;
         };
         if tokio::time::timeout(STOP_GRACE, &mut supervisor).await.is_err() {
-            tracing::warn!("The ingester did not come to rest in time and is cut off");
+            tracing::warn!("The ingester did not drain in time and is stopped");
             supervisor.abort();
         }
     }

@@ -14,14 +14,14 @@ const SECONDS: &[f64] = &[
 
 /// What a request turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deed {
+pub struct Operation {
     /// As Kubernetes names it: `get`, `list`; `relay` for what is about none of the served kinds.
     pub verb: &'static str,
     /// The name of the kind; empty for what is relayed.
     pub kind: &'static str,
 }
 
-impl Deed {
+impl Operation {
     /// What is about none of the served kinds.
     pub const RELAYED: Self = Self {
         verb: "relay",
@@ -83,9 +83,11 @@ impl Figures {
     }
 
     /// Counts a request that was answered with this code after this time, of a watch up to its first event.
-    pub(crate) fn answered(&self, deed: Deed, code: &str, after: Duration) {
-        self.requests.with_label_values(&[deed.verb, deed.kind, code]).inc();
-        let seconds = self.seconds.with_label_values(&[deed.verb, deed.kind]);
+    pub(crate) fn answered(&self, operation: Operation, code: &str, after: Duration) {
+        self.requests
+            .with_label_values(&[operation.verb, operation.kind, code])
+            .inc();
+        let seconds = self.seconds.with_label_values(&[operation.verb, operation.kind]);
         seconds.observe(after.as_secs_f64());
     }
 

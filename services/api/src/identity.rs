@@ -22,8 +22,7 @@ pub(crate) fn check_origin(parts: &Parts) -> Result<(), Refusal> {
         Refusal::new(
             Reason::Forbidden,
             format!(
-                "this server acts with its own rights (--rights server): it answers programs and no pages of a browser, \
-                 and of the request: {sign}"
+                "this server acts with its own rights (--rights server) and refuses requests of browser pages: {sign}"
             ),
         )
     })

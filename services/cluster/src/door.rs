@@ -1,4 +1,4 @@
-//! What the server bears: connections, bodies, requests at once and watches. Health needs no place, leases and the
+//! Limits of the server: connections, bodies, requests at once and watches. Health needs no place, leases and the
 //! ingester have places of their own, and all others share theirs by address and program.
 
 use std::error::Error;

@@ -46,7 +46,7 @@ struct Post {
 }
 
 /// What somebody wants to do.
-struct Deed {
+struct Attributes {
     verb: String,
     resource: String,
     subresource: String,
@@ -54,7 +54,7 @@ struct Deed {
     name: String,
 }
 
-impl Deed {
+impl Attributes {
     /// What a request wants, by its method and path.
     fn of(parts: &Parts) -> Self {
         let path: Vec<&str> = parts.uri.path().split('/').skip(1).collect();
@@ -102,24 +102,24 @@ impl Deed {
 /// Jane reads, creates and deletes in `default`; the root does everything; a deputy acts as Jane, a warden as the robot
 /// of `default`, and the robot reads there; `only-VERB` and `only-VERB/SUBRESOURCE` have this one right to models,
 /// everywhere, `only-VERB+VERB` two.
-fn allows(user: &str, deed: &Deed) -> bool {
-    let verb = deed.verb.as_str();
+fn allows(user: &str, attributes: &Attributes) -> bool {
+    let verb = attributes.verb.as_str();
     match user {
         "root" => true,
-        "jane" => deed.namespace == "default" && ["get", "list", "watch", "create", "delete"].contains(&verb),
-        "deputy" => (verb, deed.resource.as_str(), deed.name.as_str()) == ("impersonate", "users", "jane"),
+        "jane" => attributes.namespace == "default" && ["get", "list", "watch", "create", "delete"].contains(&verb),
+        "deputy" => (verb, attributes.resource.as_str(), attributes.name.as_str()) == ("impersonate", "users", "jane"),
         "warden" => {
-            let place = (deed.namespace.as_str(), deed.name.as_str());
-            (verb, deed.resource.as_str(), place) == ("impersonate", "serviceaccounts", ("default", "robot"))
+            let place = (attributes.namespace.as_str(), attributes.name.as_str());
+            (verb, attributes.resource.as_str(), place) == ("impersonate", "serviceaccounts", ("default", "robot"))
         }
-        ROBOT => deed.namespace == "default" && ["get", "list"].contains(&verb),
+        ROBOT => attributes.namespace == "default" && ["get", "list"].contains(&verb),
         _ => {
-            let own = match deed.subresource.as_str() {
+            let own = match attributes.subresource.as_str() {
                 "" => verb.to_owned(),
                 subresource => format!("{verb}/{subresource}"),
             };
             let rights = user.strip_prefix("only-").unwrap_or_default();
-            rights.split('+').any(|right| right == own) && deed.resource == "models"
+            rights.split('+').any(|right| right == own) && attributes.resource == "models"
         }
     }
 }
@@ -179,12 +179,16 @@ async fn answer(State(post): State<Post>, request: Request) -> Response {
             Some(user) => user.to_str().unwrap().to_owned(),
             None => asked,
         };
-        let deed = Deed::of(&parts);
-        if !allows(&user, &deed) {
+        let attributes = Attributes::of(&parts);
+        if !allows(&user, &attributes) {
             let status = json!({"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403});
             return (StatusCode::FORBIDDEN, Json(status)).into_response();
         }
-        post.guard.passed.lock().unwrap().push(format!("{user} {}", deed.verb));
+        post.guard
+            .passed
+            .lock()
+            .unwrap()
+            .push(format!("{user} {}", attributes.verb));
     }
     let is_next = |next: &mut Overtaken| next.method == parts.method.as_str() && next.path == parts.uri.path();
     let overtaken = post.guard.overtaken.lock().unwrap().take_if(is_next);
@@ -204,7 +208,7 @@ fn review(review: &Value) -> Value {
             None => json!({"authenticated": false, "user": {}}),
         };
     }
-    let deed = Deed::reviewed(&spec["resourceAttributes"]);
-    let allowed = allows(spec["user"].as_str().unwrap_or_default(), &deed);
+    let attributes = Attributes::reviewed(&spec["resourceAttributes"]);
+    let allowed = allows(spec["user"].as_str().unwrap_or_default(), &attributes);
     json!({"allowed": allowed, "reason": "as the list says"})
 }

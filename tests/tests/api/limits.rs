@@ -1,4 +1,4 @@
-//! What the server bears: connections, requests at once, requests a second, clients that do not read.
+//! Limits of the server: connections, requests at once, requests a second, clients that do not read.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;

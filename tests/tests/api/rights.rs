@@ -250,7 +250,7 @@ async fn who_may_act_as_a_service_account_may_as_that_one_alone() {
 }
 
 /// What somebody wants to do, as the cluster is asked.
-fn deed(verb: &str, [group, version, resource]: [&str; 3], namespace: &str, name: &str) -> Value {
+fn attributes(verb: &str, [group, version, resource]: [&str; 3], namespace: &str, name: &str) -> Value {
     json!({"verb": verb, "group": group, "version": version, "resource": resource, "subresource": "",
         "namespace": namespace, "name": name})
 }
@@ -271,28 +271,33 @@ const OF_MODELS: [&str; 3] = ["michelangelo.api", "v2", "models"];
 async fn the_cluster_is_asked_with_all_that_is_known_of_the_deed() {
     let stage = Stage::with_rights().await;
     let status = format!("{}/status", model("a"));
-    let mut of_status = deed("patch", OF_MODELS, "default", "a");
+    let mut of_status = attributes("patch", OF_MODELS, "default", "a");
     of_status["subresource"] = "status".into();
     for (method, path, body, expected) in [
-        ("GET", model("a"), Value::Null, deed("get", OF_MODELS, "default", "a")),
+        (
+            "GET",
+            model("a"),
+            Value::Null,
+            attributes("get", OF_MODELS, "default", "a"),
+        ),
         ("PATCH", status, json!({}), of_status),
         (
             "GET",
             "/apis/michelangelo.api/v2/models".to_owned(),
             Value::Null,
-            deed("list", OF_MODELS, "", ""),
+            attributes("list", OF_MODELS, "", ""),
         ),
         (
             "GET",
             "/apis/michelangelo.api/v2/models?watch=true&timeoutSeconds=1&resourceVersion=1".to_owned(),
             Value::Null,
-            deed("watch", OF_MODELS, "", ""),
+            attributes("watch", OF_MODELS, "", ""),
         ),
         (
             "DELETE",
             format!("{MODELS}?labelSelector=a%3Db"),
             Value::Null,
-            deed("deletecollection", OF_MODELS, "default", ""),
+            attributes("deletecollection", OF_MODELS, "default", ""),
         ),
     ] {
         ask_as(&stage, "root", method, &path, &body, &[]).await;
@@ -308,7 +313,7 @@ async fn the_cluster_is_asked_with_all_that_is_known_of_the_deed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_cluster_is_asked_with_all_that_is_known_of_the_caller() {
     let stage = Stage::with_rights().await;
-    let list = || deed("list", OF_MODELS, "default", "");
+    let list = || attributes("list", OF_MODELS, "default", "");
     // The groups of a service account follow from its name, and all who are somebody are authenticated.
     let robot = [("impersonate-user", ROBOT)];
     ask_as(&stage, "warden", "GET", MODELS, &Value::Null, &robot).await;
@@ -318,7 +323,7 @@ async fn the_cluster_is_asked_with_all_that_is_known_of_the_caller() {
         "system:authenticated",
     ];
     let accounts = ["", "v1", "serviceaccounts"];
-    let impersonate = deed("impersonate", accounts, "default", "robot");
+    let impersonate = attributes("impersonate", accounts, "default", "robot");
     assert_eq!(
         reviewed(&stage),
         [

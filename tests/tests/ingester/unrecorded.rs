@@ -66,7 +66,7 @@ fn an_object_that_is_not_even_recorded_is_told_once_and_stands_in_nobodys_way() 
     let read = bench.applied(&poison);
     database.answer(&mut bench, read);
     let told = |line: &str| log.text().matches(line).count();
-    let neither = "The database takes neither this object nor a record of it";
+    let neither = "The database refuses both this object and a quarantine record of it";
     assert_eq!((told(neither), bench.controller.status().unrecorded), (1, 1));
     let before = (log.text().lines().count(), database.refused.len());
 
@@ -124,6 +124,6 @@ fn an_object_that_is_stored_in_the_end_is_told_of_anew_when_it_is_refused_again(
     let write = bench.rows(&read, vec![live("poison", 6)]);
     database.answer(&mut bench, write);
     let lines = log.text();
-    let neither = lines.matches("The database takes neither this object nor a record of it");
+    let neither = lines.matches("The database refuses both this object and a quarantine record of it");
     assert_eq!((neither.count(), database.attempts_to_record), (2, 2), "{lines}");
 }

@@ -13,6 +13,7 @@ mod pages;
 mod rust;
 mod snapshots;
 mod sources;
+mod words;
 
 /// Fails with every finding, one a line, as an editor's error list wants them.
 fn expect_none(findings: Vec<String>) {

@@ -13,7 +13,7 @@ fn allow(diagnostic: Diagnostic, code: &str) -> Diagnostic {
 pub(crate) fn table_dropped(table: &str, place: Place) -> Diagnostic {
     let title = format!("dropping `{table}` removes objects that may live nowhere else");
     let diagnostic = Diagnostic::at(place, title)
-        .help("evicted and deleted objects are in SQL alone: save what is wanted first, such as with mysqldump");
+        .help("archived and deleted objects exist only in SQL: save what you need first, such as with mysqldump");
     allow(diagnostic, "K101")
 }
 

@@ -140,7 +140,7 @@ impl Status {
 
     /// 403: a page of a browser may have sent it.
     pub fn from_a_page(sign: impl std::fmt::Display) -> Self {
-        let message = format!("this server answers programs and no pages of a browser, and of the request: {sign}");
+        let message = format!("this server refuses requests of browser pages: {sign}");
         Self::failure(Reason::Forbidden, message).with(Details::default())
     }
 

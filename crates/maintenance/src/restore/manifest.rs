@@ -43,7 +43,7 @@ pub struct Manifest {
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// It would leave again at once.
-    #[error("every {0} leaves the cluster as soon as it is stored: this one would be evicted again at once")]
+    #[error("{0} is declared immutable: the restored object would be evicted again at once")]
     Immutable(&'static str),
     /// The stored text is damaged.
     #[error("the stored text: {0}")]

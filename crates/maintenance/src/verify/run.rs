@@ -119,7 +119,7 @@ impl Run<'_> {
         for _ in 1..LISTS_MAX {
             match self.list_once().await {
                 Err(error) => match error.expired() {
-                    Some(reason) => self.progress.note(&format!("the list begins anew: {reason}")),
+                    Some(reason) => self.progress.note(&format!("the list starts again: {reason}")),
                     None => return Err(error),
                 },
                 listed => return listed,

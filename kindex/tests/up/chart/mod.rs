@@ -367,9 +367,9 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
         let seen = witness.seen();
         let granted = granted(roles);
         assert_eq!(seen.forbidden, BTreeSet::new(), "{roles:?} lack rights");
-        let never: Vec<_> = granted.difference(&seen.deeds).collect();
+        let never: Vec<_> = granted.difference(&seen.asked).collect();
         assert!(never.is_empty(), "{roles:?} grant what was never asked for: {never:?}");
-        let more: Vec<_> = seen.deeds.difference(&granted).collect();
+        let more: Vec<_> = seen.asked.difference(&granted).collect();
         assert!(more.is_empty(), "{roles:?} do not name what was asked for: {more:?}");
     }
 }

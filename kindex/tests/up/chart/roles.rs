@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use kindex_tests::witness::Deed;
+use kindex_tests::witness::Permission;
 use serde_json::Value;
 
 use super::root;
 
 /// What emitted roles grant.
-pub(super) fn granted(roles: &[&str]) -> BTreeSet<Deed> {
-    let mut deeds = BTreeSet::new();
+pub(super) fn granted(roles: &[&str]) -> BTreeSet<Permission> {
+    let mut asked = BTreeSet::new();
     for role in roles {
         let text = std::fs::read_to_string(root().join(format!("schema/rbac/{role}.yaml"))).expect("a file");
         let role: Value = serde_saphyr::from_str(&text).expect("YAML");
@@ -23,9 +23,9 @@ pub(super) fn granted(roles: &[&str]) -> BTreeSet<Deed> {
                     .into_iter()
                     .map(move |resource| (verb.clone(), resource))
             }) {
-                deeds.insert((verb, words("apiGroups")[0].clone(), resource));
+                asked.insert((verb, words("apiGroups")[0].clone(), resource));
             }
         }
     }
-    deeds
+    asked
 }

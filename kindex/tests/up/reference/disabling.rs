@@ -121,7 +121,7 @@ fn an_object_that_sql_refuses_stays_guarded_until_it_is_forced(site: &Site) {
     stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
     let (code, stdout, stderr) = stage.command(&["release", "--output", "json"]);
     assert_eq!(code, Some(1), "{stdout}");
-    assert!(stderr.contains("1 objects stay guarded"), "{stderr}");
+    assert!(stderr.contains("1 objects keep the finalizer"), "{stderr}");
     let report: Vec<Value> = serde_json::from_str(&stdout).expect("a list");
     assert_eq!((sum(&report, "unstored"), sum(&report, "released")), (1, 0));
     assert!(

@@ -153,7 +153,7 @@ impl Intake {
                 orphans = found,
                 live,
                 allowed,
-                "So many rows are closed on demand"
+                "Closing orphaned rows beyond the limits, as --allow-orphans demands"
             );
         } else if held.is_some() {
             tracing::error!(
@@ -161,7 +161,7 @@ impl Intake {
                 orphans = found,
                 live,
                 allowed,
-                "The list lacks too many objects to be believed: no row is closed"
+                "The list lacks more objects than maxOrphans and maxOrphanPercent allow: no row is closed"
             );
         }
         self.held_orphans = held;
@@ -217,7 +217,7 @@ impl Intake {
             cluster = %version,
             stored = %self.received,
             "The cluster is older than SQL: it was restored from a backup. \
-             Everything is listed once and the cluster wins"
+             Relisting, and SQL will follow the cluster"
         );
         // What is known already says when time split, and the cluster has gone on since.
         let version = match self.restoring {

@@ -47,7 +47,7 @@ use tower::{Service, ServiceExt, service_fn};
 
 use codec::Whole;
 
-use crate::figures::Deed;
+use crate::figures::Operation;
 use crate::identity;
 use crate::operations::{Caller, Operations, Reason, Refusal};
 use crate::watched::watched;
@@ -229,7 +229,7 @@ async fn answer(State(served): State<Served>, request: Request) -> Response {
         Err(status) => status.into_http::<Body>(),
         Ok(asked) => asked.answer(request).await,
     };
-    response.extensions_mut().insert(Deed {
+    response.extensions_mut().insert(Operation {
         verb: method.verb.word(),
         kind: method.kind.name,
     });

@@ -34,7 +34,7 @@ impl Operations {
         }
         if which.include_deleted || which.at.is_some() {
             return Err(Refusal::bad_request(
-                "what is deleted or past cannot be deleted: leave out includeDeleted and at",
+                "deletecollection does not take includeDeleted and at",
             ));
         }
         self.allow(caller, Wanted::of("deletecollection", kind, which.namespace.as_deref()))

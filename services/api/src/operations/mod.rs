@@ -245,7 +245,7 @@ impl Operations {
     pub(crate) fn seat(&self) -> Result<Seat, Refusal> {
         self.watches.begin().ok_or_else(|| {
             self.figures.turned_away(TurnedAway::Watches);
-            let message = "there are as many watches as the server bears; try again";
+            let message = "too many watches; try again later";
             Refusal::try_again(Reason::TooManyRequests, message)
         })
     }

@@ -75,8 +75,8 @@ impl Refusal {
     pub(super) fn already_exists(place: &Place<'_>) -> Self {
         Self::about(place, Reason::AlreadyExists, |object| {
             format!(
-                "{object} already exists: it was archived, and its name is still its own (kindex restore brings it \
-                 back, delete frees the name)"
+                "{object} already exists as an archived object: bring it back with kindex restore, or delete it to free \
+                 the name"
             )
         })
     }
@@ -168,10 +168,7 @@ pub(super) fn of_query(error: &StoreError) -> Refusal {
             } else {
                 tracing::warn!(%error, "The database cannot answer");
             }
-            Refusal::try_again(
-                Reason::ServiceUnavailable,
-                "the database of stored objects cannot answer now; try again",
-            )
+            Refusal::try_again(Reason::ServiceUnavailable, "the database does not answer; try again")
         }
         StoreError::Refused { .. }
         | StoreError::Corrupt { .. }
@@ -180,7 +177,7 @@ pub(super) fn of_query(error: &StoreError) -> Refusal {
             tracing::error!(%error, "The database answers with an error");
             Refusal::new(
                 Reason::InternalError,
-                "Internal error occurred: the database of stored objects refuses; the server's log says why",
+                "Internal error occurred: the database refused a statement; see the log of the server",
             )
         }
     }

@@ -1,5 +1,5 @@
 //! What a caller may do. With the callers' own rights the cluster says who has a token (TokenReview) and what that
-//! user may do (SubjectAccessReview), also with objects that the cluster does not have; its word counts for a while.
+//! user may do (SubjectAccessReview), also with objects that the cluster does not have; its answer counts for a while.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -16,10 +16,10 @@ use sha2::{Digest, Sha256};
 use super::cluster::{Call, Upstream};
 use super::{Caller, Impersonation, Part, Place, Reason, Refusal, RightsOf, User, refusal};
 
-/// How long the cluster's word counts.
-const WORD_COUNTS: Duration = Duration::from_secs(10);
-/// Words that are remembered at most.
-const WORDS_MAX: usize = 10_000;
+/// How long an answer of the cluster is used.
+const REVIEW_TTL: Duration = Duration::from_secs(10);
+/// Answers that are cached at most.
+const REVIEWS_MAX: usize = 10_000;
 const TOKEN_REVIEWS: Collection<'static> = Collection {
     group: "authentication.k8s.io",
     version: "v1",
@@ -40,9 +40,9 @@ const ACCOUNTS: &str = "system:serviceaccounts";
 /// The group that everybody is in who is somebody.
 const AUTHENTICATED: &str = "system:authenticated";
 
-/// What somebody wants to do.
+/// What a caller wants to do, as a SubjectAccessReview's resource attributes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Deed {
+struct Attributes {
     verb: &'static str,
     group: &'static str,
     version: &'static str,
@@ -83,8 +83,8 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    fn deed(&self) -> Deed {
-        Deed {
+    fn attributes(&self) -> Attributes {
+        Attributes {
             verb: self.verb,
             group: self.kind.group,
             version: self.kind.version,
@@ -99,52 +99,52 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// What the cluster said, for as long as it counts.
-struct Words<K, V>(Mutex<HashMap<K, (Instant, V)>>);
+/// Answers of the cluster, for as long as they are used.
+struct ReviewCache<K, V>(Mutex<HashMap<K, (Instant, V)>>);
 
-impl<K: Hash + Eq, V: Clone> Words<K, V> {
+impl<K: Hash + Eq, V: Clone> ReviewCache<K, V> {
     fn new() -> Self {
         Self(Mutex::new(HashMap::new()))
     }
 
     fn get(&self, key: &K, now: Instant) -> Option<V> {
-        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (said, value) = words.get(key)?;
-        counts(*said, now).then(|| value.clone())
+        let answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (asked, value) = answers.get(key)?;
+        is_fresh(*asked, now).then(|| value.clone())
     }
 
     fn put(&self, key: K, value: V, now: Instant) {
-        let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if words.len() >= WORDS_MAX {
-            words.retain(|_, (said, _)| counts(*said, now));
+        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if answers.len() >= REVIEWS_MAX {
+            answers.retain(|_, (asked, _)| is_fresh(*asked, now));
         }
-        if words.len() >= WORDS_MAX {
-            words.clear();
+        if answers.len() >= REVIEWS_MAX {
+            answers.clear();
         }
-        words.insert(key, (now, value));
+        answers.insert(key, (now, value));
     }
 }
 
-/// Whether what was said then counts now.
-fn counts(said: Instant, now: Instant) -> bool {
-    now.saturating_duration_since(said) < WORD_COUNTS
+/// Whether an answer of that time is still used.
+fn is_fresh(asked: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(asked) < REVIEW_TTL
 }
 
 /// Who may do what.
 pub(super) struct Rights {
     of: RightsOf,
     /// By the hash of the token: a token is kept no longer than its request.
-    users: Words<[u8; 32], User>,
+    users: ReviewCache<[u8; 32], User>,
     /// Why it is not allowed, where it is not.
-    deeds: Words<(User, Deed), Result<(), String>>,
+    reviews: ReviewCache<(User, Attributes), Result<(), String>>,
 }
 
 impl Rights {
     pub(super) fn new(of: RightsOf) -> Self {
         Self {
             of,
-            users: Words::new(),
-            deeds: Words::new(),
+            users: ReviewCache::new(),
+            reviews: ReviewCache::new(),
         }
     }
 
@@ -178,8 +178,7 @@ impl Rights {
             (RightsOf::Server, Some(_)) => {
                 return Err(Refusal::new(
                     Reason::Forbidden,
-                    "this server acts with its own rights (--rights server) and as nobody else: leave out \
-                     impersonation",
+                    "impersonation is not supported with --rights server",
                 ));
             }
             (RightsOf::Caller, _) => {}
@@ -189,7 +188,7 @@ impl Rights {
             Some(impersonation) => self.impersonated(upstream, &user, impersonation).await?,
             None => user,
         };
-        let denied = self.ask(upstream, &user, wanted.deed()).await?;
+        let denied = self.ask(upstream, &user, wanted.attributes()).await?;
         denied.map_err(|why| forbidden(&user, &wanted, &why))
     }
 
@@ -240,7 +239,7 @@ impl Rights {
         };
         let groups = wanted.groups.iter().map(|group| ("groups", "", group.as_str()));
         for (resource, namespace, name) in [(resource, namespace, name)].into_iter().chain(groups) {
-            let deed = Deed {
+            let attributes = Attributes {
                 verb: "impersonate",
                 group: "",
                 version: "v1",
@@ -249,7 +248,7 @@ impl Rights {
                 namespace: namespace.to_owned(),
                 name: name.to_owned(),
             };
-            if self.ask(upstream, user, deed).await?.is_err() {
+            if self.ask(upstream, user, attributes).await?.is_err() {
                 return Err(refused(&format!("{resource} {name:?}")));
             }
         }
@@ -267,13 +266,18 @@ impl Rights {
         })
     }
 
-    async fn ask(&self, upstream: &Upstream, user: &User, deed: Deed) -> Result<Result<(), String>, Refusal> {
-        let key = (user.clone(), deed);
-        if let Some(word) = self.deeds.get(&key, Instant::now()) {
-            return Ok(word);
+    async fn ask(
+        &self,
+        upstream: &Upstream,
+        user: &User,
+        attributes: Attributes,
+    ) -> Result<Result<(), String>, Refusal> {
+        let key = (user.clone(), attributes);
+        if let Some(answer) = self.reviews.get(&key, Instant::now()) {
+            return Ok(answer);
         }
         let asked = Instant::now();
-        let (user, deed) = &key;
+        let (user, attributes) = &key;
         let mut review = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
@@ -282,13 +286,13 @@ impl Rights {
                 "uid": user.uid,
                 "groups": user.groups,
                 "resourceAttributes": {
-                    "verb": deed.verb,
-                    "group": deed.group,
-                    "version": deed.version,
-                    "resource": deed.resource,
-                    "subresource": deed.subresource,
-                    "namespace": deed.namespace,
-                    "name": deed.name,
+                    "verb": attributes.verb,
+                    "group": attributes.group,
+                    "version": attributes.version,
+                    "resource": attributes.resource,
+                    "subresource": attributes.subresource,
+                    "namespace": attributes.namespace,
+                    "name": attributes.name,
                 },
             },
         });
@@ -296,12 +300,12 @@ impl Rights {
             review["spec"]["extra"] = extra;
         }
         let status = review_by(upstream, &Caller::default(), ACCESS_REVIEWS, &review).await?;
-        let word = match status["allowed"] == true {
+        let answer = match status["allowed"] == true {
             true => Ok(()),
             false => Err(status["reason"].as_str().unwrap_or_default().to_owned()),
         };
-        self.deeds.put(key, word.clone(), asked);
-        Ok(word)
+        self.reviews.put(key, answer.clone(), asked);
+        Ok(answer)
     }
 }
 
@@ -314,12 +318,12 @@ async fn review_by(upstream: &Upstream, caller: &Caller, at: Collection<'_>, rev
             code = refusal.code,
             message = refusal.message,
             resource = at.plural,
-            "The cluster reviews nothing for us"
+            "The cluster does not answer a TokenReview or SubjectAccessReview"
         );
         Refusal::new(
             Reason::ServiceUnavailable,
-            "rights cannot be checked now: the server has to be allowed to create tokenreviews and \
-             subjectaccessreviews (ClusterRole system:auth-delegator)",
+            "permissions cannot be checked now: the server needs the ClusterRole system:auth-delegator, to create \
+             tokenreviews and subjectaccessreviews",
         )
     })?;
     let mut reviewed: Value = serde_json::from_slice(&answer.text).unwrap_or_default();
@@ -359,35 +363,35 @@ mod tests {
 
     #[test]
     fn the_clusters_word_counts_for_a_while_and_no_longer() {
-        let (words, said) = (Words::new(), Instant::now());
-        words.put("jane", "may", said);
-        let at = |passed| words.get(&"jane", said + passed);
+        let (answers, asked) = (ReviewCache::new(), Instant::now());
+        answers.put("jane", "may", asked);
+        let at = |passed| answers.get(&"jane", asked + passed);
         assert_eq!(at(Duration::ZERO), Some("may"));
-        assert_eq!(at(WORD_COUNTS - Duration::from_millis(1)), Some("may"));
-        assert_eq!(at(WORD_COUNTS), None);
+        assert_eq!(at(REVIEW_TTL - Duration::from_millis(1)), Some("may"));
+        assert_eq!(at(REVIEW_TTL), None);
         assert_eq!(at(Duration::from_secs(3600)), None);
-        assert_eq!(words.get(&"joe", said), None);
-        words.put("jane", "may not", said + WORD_COUNTS);
-        assert_eq!(at(WORD_COUNTS), Some("may not"), "asked again");
+        assert_eq!(answers.get(&"joe", asked), None);
+        answers.put("jane", "may not", asked + REVIEW_TTL);
+        assert_eq!(at(REVIEW_TTL), Some("may not"), "asked again");
     }
 
     #[test]
-    fn so_many_words_are_remembered_and_those_that_count_before_the_others() {
-        let (words, said) = (Words::new(), Instant::now());
-        for user in 0..WORDS_MAX {
-            words.put(user, (), if user == 0 { said + WORD_COUNTS } else { said });
+    fn answers_are_cached_up_to_a_limit_and_fresh_ones_before_the_others() {
+        let (answers, asked) = (ReviewCache::new(), Instant::now());
+        for user in 0..REVIEWS_MAX {
+            answers.put(user, (), if user == 0 { asked + REVIEW_TTL } else { asked });
         }
-        let later = said + WORD_COUNTS;
-        words.put(WORDS_MAX, (), later);
+        let later = asked + REVIEW_TTL;
+        answers.put(REVIEWS_MAX, (), later);
         assert_eq!(
-            [0, 1, WORDS_MAX].map(|user| words.get(&user, later).is_some()),
+            [0, 1, REVIEWS_MAX].map(|user| answers.get(&user, later).is_some()),
             [true, false, true]
         );
-        let held = |words: &Words<usize, ()>| words.0.lock().expect("no panic").len();
-        assert_eq!(held(&words), 2);
-        for user in 0..3 * WORDS_MAX {
-            words.put(user, (), later);
-            assert!(held(&words) <= WORDS_MAX);
+        let held = |answers: &ReviewCache<usize, ()>| answers.0.lock().expect("no panic").len();
+        assert_eq!(held(&answers), 2);
+        for user in 0..3 * REVIEWS_MAX {
+            answers.put(user, (), later);
+            assert!(held(&answers) <= REVIEWS_MAX);
         }
     }
 }

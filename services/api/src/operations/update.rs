@@ -95,9 +95,8 @@ impl Operations {
             Err(refusal) if refusal.is_of_absent_object() => {
                 if self.stored_only(place).await?.is_some() {
                     return Err(Refusal::bad_request(format!(
-                        "{} \"{}\" is archived: it lives in SQL alone, where fields have no managers, and \
-                         server-side apply has nothing to compare with; change it with update or patch, or bring \
-                         it back with kindex restore",
+                        "{} \"{}\" is archived, and archived objects have no field managers: use update or patch \
+                         instead of server-side apply, or bring it back with kindex restore",
                         place.kind.plural, place.name
                     )));
                 }

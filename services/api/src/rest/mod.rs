@@ -29,7 +29,7 @@ use kindex_serve::watches::Texture;
 use exchange::Head;
 use render::Columns;
 
-use crate::figures::Deed;
+use crate::figures::Operation;
 use crate::identity;
 use crate::operations::{Caller, Operations, Place, Refusal};
 use crate::watched::watched;
@@ -125,12 +125,12 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     let query = Query::parse(request.uri().query().unwrap_or_default());
     // A request that kube-apiserver passes on is for us or for nobody: what we would hand on comes back here.
     let about = rest.about(&path).filter(|about| about.is_aggregated || !is_vouched);
-    let deed = about.as_ref().map_or(Deed::RELAYED, |about| Deed {
+    let operation = about.as_ref().map_or(Operation::RELAYED, |about| Operation {
         verb: verb(&method, &about.path, &query),
         kind: about.kind.name,
     });
     let answered = match about {
-        Some(about) if about.is_aggregated && !aggregated::serves(deed.verb) => Err(Refusal::method_not_allowed()),
+        Some(about) if about.is_aggregated && !aggregated::serves(operation.verb) => Err(Refusal::method_not_allowed()),
         Some(about) => respond(&rest, &caller, about, query, request).await,
         None if is_vouched => Ok(aggregated::discovery(rest.operations.registry(), &path)),
         None => relay(&rest, &caller, &query, request).await,
@@ -144,7 +144,7 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     } else {
         tracing::debug!(%method, path, code, "answered");
     }
-    response.extensions_mut().insert(deed);
+    response.extensions_mut().insert(operation);
     response
 }
 

@@ -26,7 +26,7 @@ use super::Limits;
 use super::clients::Clients;
 use super::guard::{Guard, Who};
 use super::lane::{Lane, has_body};
-use crate::figures::{Deed, Figures, TurnedAway};
+use crate::figures::{Figures, Operation, TurnedAway};
 use crate::grpc;
 use crate::operations::{Reason, Refusal};
 use crate::rest::{Peer, refused};
@@ -137,7 +137,7 @@ impl Admission {
     fn check_rate(&self, head: &Parts) -> Result<(), Denied> {
         let Some(rate) = &self.rate else { return Ok(()) };
         rate.check_key(&Client::of(head)).map_err(|_| {
-            let message = "this client asks more often than the server lets it; try again later";
+            let message = "this client exceeds the request rate; try again later";
             (
                 Some(TurnedAway::Rate),
                 Refusal::try_again(Reason::TooManyRequests, message),
@@ -207,7 +207,7 @@ fn too_large(limit: usize) -> Refusal {
 }
 
 fn in_flight() -> Denied {
-    let message = "the server answers as many requests at once as it may; try again";
+    let message = "too many requests in flight; try again";
     (
         Some(TurnedAway::InFlight),
         Refusal::try_again(Reason::TooManyRequests, message),
@@ -246,8 +246,8 @@ pub(super) async fn admit(State(door): State<Arc<Admission>>, request: Request, 
     };
     let began = Instant::now();
     let response = next.run(Request::from_parts(head, body)).await;
-    if let Some(deed) = response.extensions().get::<Deed>() {
-        door.figures.answered(*deed, &code(&response), began.elapsed());
+    if let Some(operation) = response.extensions().get::<Operation>() {
+        door.figures.answered(*operation, &code(&response), began.elapsed());
     }
     response
 }

@@ -68,7 +68,7 @@ pub(super) async fn watch(call: &Call<'_>, query: ListQuery) -> Result<Reply, St
         .api
         .watches
         .begin()
-        .ok_or_else(|| Status::too_many_requests("there are as many watches as the server bears; try again"))?;
+        .ok_or_else(|| Status::too_many_requests("too many watches; try again later"))?;
     let timeout = query.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
     let now = Instant::now();
     let ends_at = now + timeout.min(Duration::from_secs(u64::from(u32::MAX)));

@@ -132,7 +132,7 @@ impl Feed {
         };
         let position = follower.fresh(PATIENCE_AT_FIRST).await;
         follower.cursor = position.map_err(|error| {
-            let message = format!("the database of stored objects cannot answer now: {error}; try again");
+            let message = format!("the database does not answer: {error}; try again");
             Refusal::try_again(Reason::ServiceUnavailable, message)
         })?;
         Ok(follower)

@@ -129,9 +129,7 @@ impl Operations {
         self.allow(caller, Wanted::of("watch", kind, which.namespace.as_deref()))
             .await?;
         if which.at.is_some() || which.include_deleted {
-            return Err(Refusal::bad_request(
-                "the past does not change: leave out at and includeDeleted",
-            ));
+            return Err(Refusal::bad_request("watch does not take at and includeDeleted"));
         }
         let beginning = Beginning::of(which, options)?;
         let filter = Filter::of(which).map_err(|error| Refusal::bad_request(error.to_string()))?;

@@ -63,7 +63,7 @@ pub(super) async fn read(
     let began = Instant::now();
     let changes = store.changes(kind, after, at_once).await;
     let changes = changes.map_err(io::Error::other)?;
-    let changes = changes.ok_or_else(|| io::Error::other("it fell behind what is remembered of changes in SQL"))?;
+    let changes = changes.ok_or_else(|| io::Error::other("the changes that it needs are no longer kept in SQL"))?;
     let upto = changes.last().map(|change| change.position);
     let upto = upto.ok_or_else(|| io::Error::other("the changes of the database are not those of before"))?;
     let moves: Vec<Option<Move>> = stream::iter(of_objects(changes))

@@ -150,26 +150,26 @@ pub(super) struct Pump {
     follower: Follower,
     /// The last of the cluster that its client has seen.
     version: String,
-    told: Told,
+    watermarks: Watermarks,
 }
 
-/// What SQL told of. What the cluster told of these objects before is older, whenever it comes.
+/// Up to where SQL's changes were sent. Events of the cluster for these objects below that are older, and are dropped.
 #[derive(Default)]
-struct Told {
+struct Watermarks {
     /// Up to which version of the cluster, for each.
     until: HashMap<Uid, ResourceVersion>,
     /// The last of these.
     last: ResourceVersion,
 }
 
-impl Told {
+impl Watermarks {
     fn add(&mut self, uid: &Uid, until: ResourceVersion) {
         let known = self.until.entry(uid.clone()).or_default();
         *known = until.max(*known);
         self.last = until.max(self.last);
     }
 
-    /// Whether an event of the cluster comes after what SQL told of its object.
+    /// Whether an event of the cluster is older than what was sent of its object from SQL.
     fn is_late(&mut self, event: &EventType, head: &HeadMetadata) -> bool {
         let Ok(version) = head.resource_version.parse().map(ResourceVersion) else {
             return false;
@@ -190,7 +190,7 @@ impl Pump {
             filter,
             follower,
             version,
-            told: Told::default(),
+            watermarks: Watermarks::default(),
         }
     }
 
@@ -258,7 +258,7 @@ impl Pump {
             if let Some(event) = self.filter.event(moved)? {
                 outlet.send_own(event).await?;
                 let until = moved.until.unwrap_or(chunk.version);
-                self.told.add(&moved.row.object.metadata.uid, until);
+                self.watermarks.add(&moved.row.object.metadata.uid, until);
                 were_told = true;
             }
         }
@@ -271,7 +271,7 @@ impl Pump {
     async fn pass_on(&mut self, outlet: &Outlet, event: Event) -> Result<(), End> {
         let head = Head::read(&event.object).metadata;
         let is_wanted = event.r#type != EventType::Bookmark || self.stream.options.bookmarks;
-        let is_late = self.told.is_late(&event.r#type, &head);
+        let is_late = self.watermarks.is_late(&event.r#type, &head);
         if is_wanted
             && !is_late
             && let Some(event) = self.beside_sql(event, &head).await?
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_sql_told_is_forgotten_once_the_cluster_tells_nothing_older() {
+    fn watermarks_are_dropped_once_the_cluster_sends_nothing_older() {
         let head = |version: u64| HeadMetadata {
             uid: "u".to_owned(),
             resource_version: version.to_string(),
@@ -346,24 +346,24 @@ mod tests {
             ((EventType::Bookmark, 7), false),
             ((EventType::Modified, 8), false),
         ] {
-            let mut told = Told::default();
-            told.add(&Uid::from("u"), ResourceVersion(7));
-            told.is_late(&first.0, &head(first.1));
-            assert_eq!(told.is_late(&EventType::Modified, &head(7)), is_late, "{first:?}");
-            assert_eq!(told.until.is_empty(), !is_late, "{first:?}");
+            let mut watermarks = Watermarks::default();
+            watermarks.add(&Uid::from("u"), ResourceVersion(7));
+            watermarks.is_late(&first.0, &head(first.1));
+            assert_eq!(watermarks.is_late(&EventType::Modified, &head(7)), is_late, "{first:?}");
+            assert_eq!(watermarks.until.is_empty(), !is_late, "{first:?}");
         }
     }
     /// One has left the cluster by now, the other will be told of again.
     #[test]
-    fn each_object_has_a_version_up_to_which_it_is_told_of() {
+    fn each_object_has_a_watermark_of_its_own() {
         let head = |uid: &str, version: u64| HeadMetadata {
             uid: uid.to_owned(),
             resource_version: version.to_string(),
             ..HeadMetadata::default()
         };
-        let mut told = Told::default();
-        told.add(&Uid::from("gone"), ResourceVersion(9));
-        told.add(&Uid::from("there"), ResourceVersion(6));
+        let mut watermarks = Watermarks::default();
+        watermarks.add(&Uid::from("gone"), ResourceVersion(9));
+        watermarks.add(&Uid::from("there"), ResourceVersion(6));
         for (uid, version, is_late) in [
             ("there", 6, true),
             ("there", 7, false),
@@ -371,7 +371,7 @@ mod tests {
             ("other", 1, false),
         ] {
             assert_eq!(
-                told.is_late(&EventType::Deleted, &head(uid, version)),
+                watermarks.is_late(&EventType::Deleted, &head(uid, version)),
                 is_late,
                 "{uid} {version}"
             );
