@@ -78,6 +78,9 @@ fn draft<'s>(
         version = manifest.version.clone();
         names.plural.clone_from(&manifest.plural);
         names.singular.clone_from(&manifest.singular);
+        if names.short_names.is_empty() {
+            names.short_names.clone_from(&manifest.short_names);
+        }
     }
     let name = KindName::parse(&spec.name.value)
         .map_err(|error| found.push(mistakes::bad_name(&spec.name, error)))

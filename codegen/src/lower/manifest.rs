@@ -17,6 +17,7 @@ pub(super) struct Manifest {
     pub(super) version: ApiVersion,
     pub(super) plural: String,
     pub(super) singular: String,
+    pub(super) short_names: Vec<String>,
     pub(super) scope: Scope,
     spec: Value,
     status: Option<Value>,
@@ -41,6 +42,8 @@ struct DefinitionNames {
     kind: String,
     plural: String,
     singular: Option<String>,
+    #[serde(default, rename = "shortNames")]
+    short_names: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -90,6 +93,7 @@ pub(super) fn read(text: &str, path: &Text, kind: &Text, found: &mut Collector) 
         version,
         singular: names.singular.unwrap_or_else(|| kind.value.to_lowercase()),
         plural: names.plural,
+        short_names: names.short_names,
         scope: match definition.spec.scope.as_str() {
             "Cluster" => Scope::Cluster,
             _ => Scope::Namespaced,
