@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 
-use super::StoreError;
+use crate::error::StoreError;
 
 /// The database of a store.
 #[derive(Clone)]

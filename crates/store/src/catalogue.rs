@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::StoreError;
-use super::connections::{Connections, failure};
-use super::driver::{Cells, Driver};
-use super::sql::fixed;
+use crate::connections::{Connections, failure};
+use crate::driver::{Cells, Driver};
+use crate::error::StoreError;
+use crate::live::{LiveColumn, LiveKey, LiveTable};
+use crate::statements::fixed;
 
 /// What errors of reading the catalogue name as their kind.
 const CATALOGUE: &str = "the tables of the database";
@@ -19,53 +20,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Readings after which what was read last counts.
 const READINGS_MAX: u32 = 100;
 
-/// A table of the database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LiveTable {
-    /// Its name.
-    pub name: String,
-    /// The collation of columns that are added to it; `None` where the engine has no such thing.
-    pub collation: Option<String>,
-    /// Its columns in order.
-    pub columns: Vec<LiveColumn>,
-    /// The columns of its primary key in order; empty where it has none.
-    pub primary_key: Vec<String>,
-    /// Its other keys by name.
-    pub keys: Vec<LiveKey>,
-}
-
-/// A column of such a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LiveColumn {
-    /// Its name.
-    pub name: String,
-    /// Its type in the engine's words, in small letters, without display widths.
-    pub ty: String,
-    /// Whether it is NOT NULL.
-    pub required: bool,
-    /// Whether a row that does not name it gets a value all the same: a default, a number of the engine's.
-    pub has_default: bool,
-    /// How its texts compare; `None` where they are none.
-    pub collation: Option<String>,
-}
-
-/// A key beside the primary key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LiveKey {
-    /// Its name.
-    pub name: String,
-    /// Its columns in order.
-    pub columns: Vec<String>,
-    /// Whether no two rows may have the same values.
-    pub unique: bool,
-}
-
 /// All tables of the database by name, without views.
 pub(super) async fn tables<D: Driver>(connections: &Connections<D>) -> Result<Vec<LiveTable>, StoreError> {
     let failed = |error| failure::<D>(CATALOGUE, error);
-    let dialect = connections.driver.dialect();
-    let columns = connections.query(fixed(dialect.all_columns()), &[]).await;
-    let keys = connections.query(fixed(dialect.all_keys()), &[]).await;
+    let spelling = connections.driver.spelling();
+    let columns = connections.query(fixed(spelling.all_columns()), &[]).await;
+    let keys = connections.query(fixed(spelling.all_keys()), &[]).await;
     assemble(&columns.map_err(failed)?, &keys.map_err(failed)?).map_err(failed)
 }
 

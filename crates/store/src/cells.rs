@@ -1,17 +1,63 @@
-//! Rows of the main table, read from cells and laid out as parameters. Knows the
-//! order of columns that `sql` writes, and nothing about when to write.
+//! Rows of the main table, read from cells in the order that statements select.
 
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_model::projection::{ContentHash, Version, create_time};
+use kindex_model::projection::ContentHash;
 use kindex_model::value::Value;
 use kindex_query::{Life, Stored};
 
-use super::driver::{Cells, Param};
-use super::plan::{FoundRow, NewRow};
-use super::sql::Side;
-use super::{Arrival, StoreError};
+use crate::driver::{Cells, Param};
+use crate::error::StoreError;
+use crate::row::{Arrival, RowState, cluster_version};
+
+/// A row as it was found under its lock.
+#[derive(Clone, Debug)]
+pub(super) struct FoundRow {
+    pub(super) arrival: Arrival,
+    pub(super) uid: Uid,
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) res_version: ResourceVersion,
+    pub(super) hash: Option<ContentHash>,
+    pub(super) delete_time: Option<Timestamp>,
+    pub(super) evicted_time: Option<Timestamp>,
+}
+
+impl FoundRow {
+    pub(super) fn life(&self) -> Life {
+        match (self.delete_time, self.evicted_time) {
+            (Some(_), _) => Life::Deleted,
+            (None, Some(_)) => Life::Evicted,
+            (None, None) => Life::Live,
+        }
+    }
+}
+
+impl FoundRow {
+    /// Whether SQL gave the version: that of a live row is always one of the cluster.
+    pub(super) fn is_direct(&self) -> bool {
+        self.life() != Life::Live && self.res_version.is_direct()
+    }
+
+    pub(super) fn cluster_version(&self) -> ResourceVersion {
+        cluster_version(self.life(), self.res_version)
+    }
+}
+
+impl From<FoundRow> for RowState {
+    fn from(row: FoundRow) -> Self {
+        Self {
+            life: row.life(),
+            arrival: row.arrival,
+            uid: row.uid,
+            namespace: row.namespace,
+            name: row.name,
+            res_version: row.res_version,
+            hash: row.hash,
+        }
+    }
+}
 
 /// Reads what `KindSql::states` and `KindSql::scan` select.
 pub(super) fn found_row(row: &impl Cells) -> Result<FoundRow, sqlx::Error> {
@@ -59,55 +105,6 @@ pub(super) fn stored(kind: &Kind, row: &impl Cells) -> Result<Stored, StoreError
     })
 }
 
-/// A row of the main table with what its parameters borrow.
-pub(super) struct MainRow<'a> {
-    new: &'a NewRow<'a>,
-    group_ver: &'a str,
-    hash: [u8; 32],
-    now: Timestamp,
-}
-
-impl<'a> MainRow<'a> {
-    pub(super) fn new(new: &'a NewRow<'a>, kind_group_ver: &'a str, now: Timestamp) -> Self {
-        let said = new.version.object.metadata.api_version.as_str();
-        Self {
-            new,
-            // The items of a list do not repeat it.
-            group_ver: if said.is_empty() { kind_group_ver } else { said },
-            hash: new.version.hash.to_bytes(),
-            now,
-        }
-    }
-
-    /// In the order of `sql::main_columns`, after the place of the row that is replaced.
-    pub(super) fn params(&self) -> Vec<Param<'_>> {
-        let version = self.new.version;
-        let metadata = &version.object.metadata;
-        let mut params = Vec::with_capacity(version.columns.len() + 13);
-        params.extend(self.new.arrival.map(|arrival| Param::Int(arrival.0)));
-        params.extend([
-            Param::Text(&metadata.uid.0),
-            Param::Text(self.group_ver),
-            Param::Text(&metadata.namespace),
-            Param::Text(&metadata.name),
-            // Below 2^63 by construction.
-            Param::Int(metadata.resource_version.0.cast_signed()),
-            Param::Time(create_time(metadata)),
-            Param::Time(self.now),
-            time_or_null(self.new.delete_time),
-            version.proto.as_deref().map_or(Param::Null, Param::Bytes),
-            Param::Text(version.object.text()),
-        ]);
-        params.extend(version.columns.iter().map(param));
-        params.extend([time_or_null(self.new.evicted_time), Param::Bytes(&self.hash)]);
-        params
-    }
-}
-
-fn time_or_null(time: Option<Timestamp>) -> Param<'static> {
-    time.map_or(Param::Null, Param::Time)
-}
-
 pub(super) fn param(value: &Value) -> Param<'_> {
     match value {
         Value::Null => Param::Null,
@@ -117,15 +114,4 @@ pub(super) fn param(value: &Value) -> Param<'_> {
         Value::Text(text) => Param::Text(text),
         Value::Time(time) => Param::Time(*time),
     }
-}
-
-/// The rows of a side table for one version.
-pub(super) fn side_rows(side: Side, version: &Version) -> impl Iterator<Item = [Param<'_>; 3]> {
-    let metadata = &version.object.metadata;
-    let map = match side {
-        Side::Labels => &metadata.labels,
-        Side::Annotations => &metadata.annotations,
-    };
-    map.iter()
-        .map(|(key, value)| [Param::Text(&metadata.uid.0), Param::Text(key), Param::Text(value)])
 }

@@ -7,12 +7,11 @@ use std::time::Duration;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use super::calls::{Call, Calls, Reads, Step};
-use super::dialect::Dialect;
-use super::driver::{Driver, Fault, Param, Pooled, Purpose, Raw, Statement, begin};
-use super::outage::Outage;
-use super::write::{Batch, PACKET_RESERVE_BYTES, Work, too_long};
-use super::{PoolConfig, RowWrite, StoreError, Written};
+use crate::address::PoolConfig;
+use crate::calls::{Call, Calls, Step};
+use crate::driver::{Driver, Fault, Limits, Param, Pooled, Purpose, Raw, Statement, begin};
+use crate::error::StoreError;
+use crate::outage::Outage;
 
 /// How often a transaction is repeated that lost against another writer.
 pub(super) const CONFLICTS_MAX: u32 = 10;
@@ -24,16 +23,31 @@ pub(super) struct Connections<D> {
     pub(super) outage: Outage,
 }
 
+/// What is done in a transaction.
+pub(super) trait InTransaction<D: Driver>: Sync {
+    /// What comes of it.
+    type Done: Send;
+
+    /// The name of the kind whose tables are used.
+    fn kind(&self) -> &'static str;
+
+    /// Does it; an error rolls back.
+    fn run(
+        &self,
+        connection: &mut Raw<D>,
+        limits: Limits,
+    ) -> impl Future<Output = Result<Self::Done, sqlx::Error>> + Send;
+}
+
+/// What a packet holds besides parameters, at most.
+pub(super) const PACKET_RESERVE_BYTES: usize = 4_096;
+
 /// After so long without a connection it is asked why there is none.
 const SOON: Duration = Duration::from_millis(500);
 
 impl<D: Driver> Connections<D> {
     pub(super) fn new(driver: D) -> Self {
-        let reads = match driver.dialect() {
-            Dialect::MySql => Reads::Elsewhere,
-            Dialect::Sqlite => Reads::Here,
-        };
-        let calls = Calls::new(PoolConfig::patience(driver.call_timeout()), reads);
+        let calls = Calls::new(PoolConfig::patience(driver.call_timeout()), D::READS);
         let outage = Outage::new(driver.address());
         Self { driver, calls, outage }
     }
@@ -162,27 +176,27 @@ impl<D: Driver> Connections<D> {
         matches!(D::classify(error), Fault::Connection(_)) && found_stale <= self.driver.connections_max()
     }
 
-    /// Applies a batch in one transaction, repeated while it loses against other writers.
-    pub(super) async fn write(&self, work: &Work<'_>, writes: &[RowWrite]) -> Result<Vec<Written>, sqlx::Error> {
+    /// Does something in one transaction, repeated while it loses against other writers.
+    pub(super) async fn transact<T: InTransaction<D>>(&self, work: &T) -> Result<T::Done, sqlx::Error> {
         let mut conflicts = 0;
         loop {
-            match self.write_once(work, writes).await {
+            match self.transact_once(work).await {
                 Err(error) if matches!(D::classify(&error), Fault::Conflict(_)) && conflicts < CONFLICTS_MAX => {
                     conflicts += 1;
                     tokio::time::sleep(pause(conflicts)).await;
                 }
-                written => return written,
+                done => return done,
             }
         }
     }
 
-    async fn write_once(&self, work: &Work<'_>, writes: &[RowWrite]) -> Result<Vec<Written>, sqlx::Error> {
+    async fn transact_once<T: InTransaction<D>>(&self, work: &T) -> Result<T::Done, sqlx::Error> {
         let mut stale = 0;
         loop {
             let mut connection = self.acquire(Purpose::Write).await?;
             let mut begun = false;
-            let under_way = self.calls.begin(Step::Write, work.kind.name);
-            let call = self.write_on(&mut connection, &mut begun, &under_way, work, writes);
+            let under_way = self.calls.begin(Step::Write, work.kind());
+            let call = self.transact_on(&mut connection, &mut begun, &under_way, work);
             let answer = under_way.bound(self.driver.call_timeout(), call).await;
             match self.settle(connection, answer) {
                 // Later than at the beginning the outcome may be unknown: the caller decides anew.
@@ -192,27 +206,21 @@ impl<D: Driver> Connections<D> {
         }
     }
 
-    async fn write_on(
+    async fn transact_on<T: InTransaction<D>>(
         &self,
         connection: &mut Raw<D>,
         begun: &mut bool,
         under_way: &Call<'_>,
-        work: &Work<'_>,
-        writes: &[RowWrite],
-    ) -> Result<Vec<Written>, sqlx::Error> {
+        work: &T,
+    ) -> Result<T::Done, sqlx::Error> {
         let limits = self.driver.limits(connection).await?;
         let mut transaction = begin::<D>(connection).await?;
         *begun = true;
-        let mut batch = Batch::<D> {
-            connection: &mut transaction,
-            limits,
-            work,
-        };
-        match batch.apply(writes).await {
-            Ok(written) => {
+        match work.run(&mut transaction, limits).await {
+            Ok(done) => {
                 under_way.commits();
                 transaction.commit().await?;
-                Ok(written)
+                Ok(done)
             }
             Err(error) => {
                 // The first error is the one to report. The pool closes a connection that cannot roll back.
@@ -240,4 +248,10 @@ pub(super) fn failure<D: Driver>(kind: &str, source: sqlx::Error) -> StoreError 
 pub(super) fn pause(conflicts: u32) -> Duration {
     let longest_ms = 1_u64 << conflicts.min(6);
     Duration::from_micros(rand::random_range(0..=longest_ms * 1_000))
+}
+
+pub(super) fn too_long(row_bytes: usize, packet_bytes_max: usize) -> sqlx::Error {
+    sqlx::Error::Encode(
+        format!("a row of {row_bytes} bytes does not fit the server's max_allowed_packet of {packet_bytes_max}").into(),
+    )
 }

@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 
-use super::calls::Calls;
-use super::connections::failure;
-use super::dialect::Dialect;
-use super::driver::{Driver, PoolUse};
-use super::error::StoreError;
-use super::outage::Outage;
-use super::sql::fixed;
-use super::sql_store::{BOOKKEEPING, SqlStore};
+use crate::calls::Calls;
+use crate::connections::failure;
+use crate::dialect::Dialect;
+use crate::driver::{Driver, PoolUse};
+use crate::error::StoreError;
+use crate::outage::Outage;
+use crate::sql_store::{BOOKKEEPING, SqlStore};
+use crate::statements::fixed;
 
 /// The store as a database that can be away.
 #[async_trait]
@@ -36,7 +36,7 @@ pub trait Database: Send + Sync {
 #[async_trait]
 impl<D: Driver> Database for SqlStore<D> {
     fn dialect(&self) -> Dialect {
-        self.connections.driver.dialect()
+        self.connections.driver.spelling().dialect()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -1,6 +1,7 @@
 //! What the store needs of a database driver: typed parameters in, typed cells
 //! out, transactions, and errors sorted into classes. Knows no table.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::ops::Add;
 use std::time::Duration;
@@ -8,10 +9,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kindex_model::kind::ColumnType;
 use kindex_model::value::Value;
-use sqlx::{Connection, Database, Pool, SqlStr, Transaction};
+use sqlx::{AssertSqlSafe, Connection, Database, Pool, SqlSafeStr as _, SqlStr, Transaction};
 
-use super::dialect::Dialect;
-use super::explained::PlanStep;
+use crate::calls::Reads;
+use crate::dialect::Spelling;
+use crate::explained::PlanStep;
 
 /// One bound value.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +43,48 @@ impl Param<'_> {
 /// A statement's text, and whether its shape comes again often enough to keep it prepared.
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
-    pub(super) text: SqlStr,
+    text: Text,
     pub(super) keep: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Text {
+    /// In the notation of [`super::dialect`].
+    Ours(Cow<'static, str>),
+    /// In the engine's own spelling.
+    Engines(String),
+}
+
+impl Statement {
+    pub(super) fn new(text: impl Into<Cow<'static, str>>, keep: bool) -> Self {
+        Self {
+            text: Text::Ours(text.into()),
+            keep,
+        }
+    }
+
+    /// One whose like may never come again.
+    pub(super) fn once(text: String) -> Self {
+        Self::new(text, false)
+    }
+
+    /// A text that comes with the program in the spelling of one engine, and is run once.
+    pub(super) fn of_engine(text: &str) -> Self {
+        Self {
+            text: Text::Engines(text.to_owned()),
+            keep: false,
+        }
+    }
+
+    /// As the engine takes it. The one place where built text is declared safe: it is made of names from static tables,
+    /// the schema that the generator emitted, and parameters.
+    pub(super) fn text(self, spelling: &dyn Spelling) -> SqlStr {
+        let text = match self.text {
+            Text::Ours(text) => spelling.spell(&text),
+            Text::Engines(text) => text,
+        };
+        AssertSqlSafe(text).into_sql_str()
+    }
 }
 
 /// One row of a result, read by position.
@@ -52,7 +94,7 @@ pub(super) trait Cells: Send {
     fn int_or_null(&self, index: usize) -> Result<Option<i64>, sqlx::Error>;
     fn text_or_null(&self, index: usize) -> Result<Option<String>, sqlx::Error>;
     fn bytes(&self, index: usize) -> Result<Option<Vec<u8>>, sqlx::Error>;
-    /// A time that was selected through [`Dialect::time_text`].
+    /// A time that was selected through [`ReadSql::time`](super::dialect::ReadSql::time).
     fn time(&self, index: usize) -> Result<Option<Timestamp>, sqlx::Error>;
     /// Any cell, by the type of its column; a flag comes as the number that it is stored as.
     fn value(&self, index: usize, ty: ColumnType) -> Result<Value, sqlx::Error>;
@@ -137,8 +179,10 @@ pub(super) trait Driver: Send + Sync + 'static {
 
     /// The statement that opens a writing transaction.
     const BEGIN: &'static str;
+    /// Where reads are answered.
+    const READS: Reads;
 
-    fn dialect(&self) -> Dialect;
+    fn spelling(&self) -> &'static dyn Spelling;
 
     fn acquire(&self, purpose: Purpose) -> impl Future<Output = Result<Pooled<Self>, sqlx::Error>> + Send
     where
@@ -178,8 +222,11 @@ pub(super) trait Driver: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Reads a row of what [`Dialect::explain`] asks for.
+    /// Reads a row of what [`ReadSql::explain`](super::dialect::ReadSql::explain) asks for.
     fn plan_step(row: &Self::Row) -> Result<PlanStep, sqlx::Error>;
+
+    /// Reads a row of what [`ReadSql::entries`](super::dialect::ReadSql::entries) asks for.
+    fn entries(row: &Self::Row) -> Result<u64, sqlx::Error>;
 
     /// Creates the database that the address names, where it is absent and the engine has such a thing.
     fn create_database(&self) -> impl Future<Output = Result<(), sqlx::Error>> + Send;

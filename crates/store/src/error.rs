@@ -81,7 +81,8 @@ impl StoreError {
     }
 }
 
-/// The causes of [`StoreError::Retryable`] that are an [`Outage`], or a call that is [`Stalled`].
+/// The causes of [`StoreError::Retryable`] that are an [`Outage`](crate::Outage), or a call that is
+/// [`Stalled`](crate::Stalled).
 pub const OUTAGES: [&str; 2] = ["connection", "timeout"];
 
 impl From<MistypedColumn> for StoreError {

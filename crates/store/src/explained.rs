@@ -1,6 +1,6 @@
 //! How an engine reads a query, in one form for all engines. Knows no engine.
 
-use super::statement::Statement;
+use crate::statement::Statement;
 
 /// How an engine reads a query.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,47 +11,35 @@ mod error;
 
 mod address;
 
-mod dialect;
-
 mod statement;
 
 mod explained;
 
+mod live;
+
+mod schema;
+
 mod row;
-
-mod plan;
-
-mod driver;
-
-mod calls;
 
 mod outage;
 
-mod sql;
+mod calls;
 
-mod select_sql;
+mod dialect;
 
-mod condition_sql;
-
-mod from_sql;
-
-mod bookkeeping;
+mod driver;
 
 mod mysql;
 
 mod sqlite;
 
-mod schema;
+mod engines;
 
-mod history;
+mod statements;
 
-mod record;
+mod packed;
 
 mod cells;
-
-mod page;
-
-mod write;
 
 mod connections;
 
@@ -63,77 +51,47 @@ mod database;
 
 pub mod database_gauges;
 
-mod replaced;
+mod write;
+
+mod read;
+
+mod history;
 
 mod changes;
 
-mod migration;
-
-mod write_history;
-
-mod rows;
-
-mod rewind;
-
-mod checkpoints;
-
-mod quarantine;
-
-mod objects;
-
-mod past;
-
-mod past_list;
-
-mod lead;
-
-mod reader;
-
-mod queries;
-
-mod collection;
-
 mod direct;
 
+mod migration;
+
 mod maintenance;
-
-#[cfg(test)]
-mod query_bounds;
-
-#[cfg(test)]
-mod typed_queries;
 
 use std::sync::Arc;
 
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
 pub use calls::{Calls, Stalled};
-pub use catalogue::{LiveColumn, LiveKey, LiveTable};
-pub use changes::{CHANGES_KEPT, Change, Changes, Position};
-pub use checkpoints::{Checkpoints, MARKS_FROM, Saving};
-pub use collection::{Collected, DeleteCollection, Found};
+pub use changes::{Change, Changes};
 pub use database::Database;
 pub use dialect::Dialect;
-pub use direct::Direct;
+pub use direct::{Collected, DeleteCollection, Direct, Found};
 pub use driver::PoolUse;
 pub use error::{DirectError, OUTAGES, StoreError};
 pub use explained::{Access, Plan, PlanStep};
+pub use history::{AsOf, History, ListAt, Past};
+pub use live::{LiveColumn, LiveKey, LiveTable};
 pub use maintenance::{Gone, GoneRow, Purge, RowImage, SideRow, Verification, WorkState};
 pub use migration::{
     AdoptOptions, Adopted, AdoptedKind, Applied, BrokenRows, BrokenTable, MigrateError, MigrateOptions, Migrated,
     MigrationStanding, Migrations, PendingStep, Prepare, ScriptError, Unfit, Unfits,
 };
-pub use objects::{Counts, ListQuery, Objects, RowsOfName};
 pub use outage::Outage;
-pub use past::{AsOf, History, Past};
-pub use past_list::ListAt;
-pub use quarantine::{Quarantine, QuarantineRecord, QuarantineRecords, Quarantined};
-pub use queries::Queries;
-pub use record::is_cut;
-pub use rewind::Rewind;
+pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName};
 pub use row::{Arrival, RowState, RowWrite, Written};
-pub use rows::Rows;
-pub use select_sql::ToSql;
 pub use statement::Statement;
+pub use statements::select::ToSql;
+pub use write::{
+    CHANGES_KEPT, Checkpoints, MARKS_FROM, Position, Quarantine, QuarantineRecord, QuarantineRecords, Quarantined,
+    Rewind, Rows, Saving, is_cut,
+};
 
 use kindex_model::kind::Registry;
 use kindex_query::Reader;
@@ -187,13 +145,10 @@ pub fn connect(address: &str, registry: Registry, pool: &PoolConfig) -> Result<A
 /// [`StoreError::Address`] where the address names no database.
 pub fn open(address: &Address, registry: Registry, pool: &PoolConfig) -> Result<Arc<dyn MetadataStorage>, StoreError> {
     Ok(match address {
-        Address::Sqlite(place) => {
-            let driver = sqlite::SqliteDriver::new(place, pool);
-            Arc::new(SqlStore::new(driver, registry, registry.sqlite_schema))
-        }
+        Address::Sqlite(place) => Arc::new(SqlStore::new(sqlite::SqliteDriver::new(place, pool), registry)),
         Address::MySql(options) => {
             let driver = mysql::MySqlDriver::new((**options).clone(), pool)?;
-            Arc::new(SqlStore::new(driver, registry, registry.mysql_schema))
+            Arc::new(SqlStore::new(driver, registry))
         }
     })
 }

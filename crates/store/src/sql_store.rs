@@ -1,5 +1,5 @@
 //! The store over any driver: connections, transactions, retries and errors around
-//! the statements of `sql`. Knows no dialect.
+//! the statements. Knows no dialect.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use kindex_model::kind::{Kind, Registry};
 
-use super::connections::{Connections, failure};
-use super::driver::{Driver, Fault, Param, Statement};
-use super::error::StoreError;
-use super::history::sql::{self as history_sql, HistorySql};
-use super::sql::{self, KindSql};
-use super::{bookkeeping, schema};
+use crate::connections::{Connections, failure};
+use crate::driver::{Driver, Fault, Param, Statement};
+use crate::error::StoreError;
+use crate::statements::history::HistorySql;
+use crate::statements::{KindSql, bookkeeping, history as history_sql};
+use crate::{schema, statements};
 
 /// What errors of the bookkeeping tables name as their kind.
 pub(super) const BOOKKEEPING: &str = "kindex";
@@ -26,11 +26,11 @@ pub(super) struct SqlStore<D> {
 }
 
 impl<D: Driver> SqlStore<D> {
-    pub(super) fn new(driver: D, registry: Registry, schema: &'static str) -> Self {
+    pub(super) fn new(driver: D, registry: Registry) -> Self {
         Self {
+            schema: driver.spelling().schema(&registry),
             connections: Connections::new(driver),
             registry,
-            schema,
             texts: Mutex::default(),
         }
     }
@@ -43,7 +43,7 @@ impl<D: Driver> SqlStore<D> {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let found = texts
             .entry(kind.table)
-            .or_insert_with(|| Arc::new(KindSql::new(self.connections.driver.dialect(), kind)));
+            .or_insert_with(|| Arc::new(KindSql::new(self.connections.driver.spelling(), kind)));
         found.clone()
     }
 
@@ -60,7 +60,7 @@ impl<D: Driver> SqlStore<D> {
     pub(super) async fn probe_tables(&self) -> Result<(), StoreError> {
         for kind in self.registry.kinds {
             let history = kind.history.then(|| history_sql::table_and_columns(kind));
-            for (table, columns) in sql::tables(kind).into_iter().chain(history) {
+            for (table, columns) in statements::tables(kind).into_iter().chain(history) {
                 let probed = self.connections.query(bookkeeping::probe(&table, &columns), &[]).await;
                 probed.map_err(|error| match D::classify(&error) {
                     Fault::Schema => StoreError::Schema(format!(
@@ -84,21 +84,21 @@ impl<D: Driver> SqlStore<D> {
             Param::Text(&checksum),
             Param::Time(Timestamp::now()),
         ];
-        let statement = bookkeeping::record_schema(self.connections.driver.dialect());
+        let statement = bookkeeping::record_schema(self.connections.driver.spelling());
         let recorded = self.connections.execute(statement, &params).await;
         recorded.map(drop).map_err(|error| failure::<D>(BOOKKEEPING, error))
     }
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// See [`Work::restored_from`].
+    /// See [`Work::restored_from`](crate::write::Work::restored_from).
     pub(super) fn restored_from(&self) -> &'static str {
         self.registry.platform.restored_from
     }
 
     pub(super) fn history_sql(&self, kind: &Kind) -> HistorySql {
         HistorySql {
-            dialect: self.connections.driver.dialect(),
+            spelling: self.connections.driver.spelling(),
             main_table: kind.table,
         }
     }

@@ -71,7 +71,7 @@ fn every_planted_bug_fits_the_code() {
     assert!(
         mutations
             .iter()
-            .any(|mutation| mutation.file.ends_with("store/src/sql.rs")),
+            .any(|mutation| mutation.file.ends_with("store/src/statements/kind.rs")),
         "SQL text is code too"
     );
     let misfits = misfits(workspace, &mutations);

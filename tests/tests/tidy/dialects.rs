@@ -1,6 +1,8 @@
-//! A dialect of SQL is a folder, and nothing outside of the folders spells SQL or asks which dialect it has.
+//! A dialect of SQL is a folder, in the generator and in the store, and nothing outside of the folders spells what
+//! dialects differ in or asks which dialect it has.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -9,92 +11,201 @@ use super::files::{File, all};
 use super::rust::Rust;
 use super::sources::RUST_FILES;
 
-/// Where the generator's dialects lie, a folder each.
-const DIALECTS: &str = "codegen/src/dialect/";
-
-/// Who says to people what is wrong with a statement.
-const MESSAGES: &str = "codegen/src/diag/messages/";
-
-/// The folder of the dialect that a file belongs to, and the file's name in it.
-fn folder(path: &str) -> Option<(&str, &str)> {
-    path.strip_prefix(DIALECTS)?.split_once('/')
+/// A crate's sources, where each dialect has a folder.
+struct Tree {
+    source: &'static str,
+    /// Where the folders lie.
+    dialects: &'static str,
+    /// What texts may spell in the folders alone.
+    spelt: fn(&str) -> Option<String>,
+    /// What code may say in the folders alone.
+    asks: LazyLock<Regex>,
+    /// Files or folders of the source in which a text may have it nevertheless.
+    spelt_in: &'static [&'static str],
+    /// Files or folders of the source, and the beginning of what code may say there nevertheless.
+    asked_in: &'static [(&'static str, &'static str)],
 }
 
-fn sql() -> Regex {
-    let statements = "(CREATE|ALTER|DROP|ADD|MODIFY|RENAME) (TABLE|DATABASE|UNIQUE|INDEX|KEY|COLUMN)|INSERT INTO|\
-                      DELETE FROM|SELECT [^;]+ FROM|ORDER BY|PRIMARY KEY|NOT NULL|(ALGORITHM|LOCK|ENGINE|CHARSET)=|\
-                      COLLATE|AUTO_INCREMENT|IF (NOT )?EXISTS";
-    Regex::new(statements).expect("a pattern")
+/// The generator spells all SQL in the folders.
+static GENERATOR: Tree = Tree {
+    source: "codegen/src/",
+    dialects: "codegen/src/dialect/",
+    spelt: |text| Some(SQL.find(text)?.as_str().to_owned()),
+    asks: LazyLock::new(|| pattern(r"\b(MySql|Sqlite|mysql|sqlite)\b")),
+    // Who says to people what is wrong with a statement.
+    spelt_in: &["diag/messages/"],
+    asked_in: &[("dialect/mod.rs", "")],
+};
+
+/// The store has one SQL outside of the folders: names in brackets, and no words that only some engines know.
+static STORE: Tree = Tree {
+    source: "crates/store/src/",
+    dialects: "crates/store/src/",
+    spelt: |text| {
+        let quoted = || (text.contains('`') && STATEMENTS.is_match(text)).then(|| "`".to_owned());
+        let word = WORDS.find(text).map(|word| word.as_str().to_owned());
+        word.or_else(quoted)
+    },
+    asks: LazyLock::new(|| pattern(r"\b(Dialect|Self)::(MySql|Sqlite|\{|\*)|\b(mysql|sqlite)::")),
+    spelt_in: &[],
+    asked_in: &[
+        // The addresses of databases hold the options of an engine's driver.
+        ("address.rs", ""),
+        ("engines.rs", ""),
+        ("lib.rs", "mysql::"),
+        ("lib.rs", "sqlite::"),
+        // The tables of other programs can be taken over on MySQL alone.
+        ("migration/adopt/", "mysql::"),
+    ],
+};
+
+static SQL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        "(CREATE|ALTER|DROP|ADD|MODIFY|RENAME) (TABLE|DATABASE|UNIQUE|INDEX|KEY|COLUMN)|INSERT INTO|DELETE FROM|\
+         SELECT [^;]+ FROM|ORDER BY|PRIMARY KEY|NOT NULL|(ALGORITHM|LOCK|ENGINE|CHARSET)=|COLLATE|AUTO_INCREMENT|\
+         IF (NOT )?EXISTS",
+    )
+});
+
+/// By these a text is a piece of SQL, and not a message that names something.
+static STATEMENTS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"\b(SELECT|INSERT|UPDATE|DELETE|FROM|WHERE|SET|AND|OR|ORDER BY|IS NULL)\b|\bIN \(|[=<>] ?\?")
+});
+
+/// The words of one engine or of a few.
+static WORDS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        "(ON DUPLICATE|ON CONFLICT|INSERT IGNORE|RETURNING|FORCE INDEX|STRAIGHT_JOIN|FOR UPDATE|EXPLAIN|GLOB|REGEXP|\
+         CAST\\(|LPAD\\(|strftime|UTC_TIMESTAMP|GET_LOCK|JSON_|information_schema|sqlite_master|pragma_|PRAGMA)",
+    )
+});
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern")
 }
 
-/// Lines of a file of the generator that belong into a dialect's folder.
-fn findings(file: &File, rust: &Rust) -> Vec<String> {
-    let sql = sql();
-    let mut findings = Vec::new();
-    for (line, text) in rust.texts.iter().filter(|(line, _)| !rust.is_test(*line)) {
-        if let Some(found) = sql.find(text).filter(|_| !file.path.starts_with(MESSAGES)) {
-            findings.push(file.finding(
-                *line,
-                &format!("`{}` is spelt outside of a dialect's folder", found.as_str()),
-            ));
+/// The folders' names.
+fn words() -> [&'static str; 2] {
+    kindex_codegen::dialect::ALL.map(|dialect| dialect.word())
+}
+
+impl Tree {
+    /// The folder of the dialect that a file belongs to, and the file's name in it.
+    fn folder<'f>(&self, path: &'f str) -> Option<(&'f str, &'f str)> {
+        let (folder, name) = path.strip_prefix(self.dialects)?.split_once('/')?;
+        words().contains(&folder).then_some((folder, name))
+    }
+
+    /// Lines of a file that belong into a dialect's folder.
+    fn findings(&self, file: &File, rust: &Rust) -> Vec<String> {
+        let Some(inside) = file.path.strip_prefix(self.source) else {
+            return Vec::new();
+        };
+        if self.folder(&file.path).is_some() {
+            return Vec::new();
         }
+        let mut findings = Vec::new();
+        if !self.spelt_in.iter().any(|place| inside.starts_with(place)) {
+            for (line, text) in rust.texts.iter().filter(|(line, _)| !rust.is_test(*line)) {
+                if let Some(found) = (self.spelt)(text) {
+                    findings.push(file.finding(*line, &format!("{found:?} is spelt outside of a dialect's folder")));
+                }
+            }
+        }
+        for (line, text) in rust.code.lines().enumerate().filter(|(line, _)| !rust.is_test(*line)) {
+            let mut asked = self.asks.find_iter(text).map(|found| found.as_str());
+            let may = |word: &str| {
+                let mut places = self.asked_in.iter();
+                places.any(|(place, start)| inside.starts_with(place) && word.starts_with(start))
+            };
+            if let Some(word) = asked.find(|word| !may(word)) {
+                findings.push(file.finding(line, &format!("{word:?} asks for one dialect: ask the traits of all")));
+            }
+        }
+        findings
     }
-    let mut code = rust.code.lines().enumerate();
-    let names = |line: &str| {
-        let mut words = line.split(|c: char| c != '_' && !c.is_alphanumeric());
-        words.any(|word| ["MySql", "Sqlite", "mysql", "sqlite"].contains(&word))
+}
+
+/// Whether the file is compiled without tests too, as the list of its folder says.
+fn is_production(path: &str) -> bool {
+    let Some((module, folder)) = module_and_folder(path) else {
+        return true;
     };
-    if file.path != format!("{DIALECTS}mod.rs") {
-        let named = code.by_ref().filter(|(line, text)| !rust.is_test(*line) && names(text));
-        findings.extend(named.map(|(line, _)| file.finding(line, "asks for one dialect: ask the trait `Dialect`")));
-    }
-    findings
+    let lists = ["lib.rs", "main.rs", "mod.rs"].map(|list| format!("{folder}/{list}"));
+    let mut declares = RUST_FILES.iter().filter(|(file, _)| lists.contains(&file.path));
+    declares.any(|(_, rust)| rust.modules.iter().any(|declared| declared == module))
+}
+
+/// `None` for the file that a crate begins with.
+fn module_and_folder(path: &str) -> Option<(&str, &str)> {
+    let module = path.strip_suffix("/mod.rs").unwrap_or(path.strip_suffix(".rs")?);
+    let (folder, module) = module.rsplit_once('/')?;
+    (!["lib", "main"].contains(&module)).then_some((module, folder))
 }
 
 #[test]
-fn the_generator_spells_sql_in_the_folders_of_dialects_alone() {
-    let of_codegen = RUST_FILES
-        .iter()
-        .filter(|(file, _)| file.path.starts_with("codegen/src/") && folder(&file.path).is_none());
-    let mut found: Vec<String> = of_codegen.flat_map(|(file, rust)| findings(file, rust)).collect();
-    let sql = sql();
+fn sql_is_spelt_in_the_folders_of_dialects_alone() {
+    let mut found = Vec::new();
+    for tree in [&GENERATOR, &STORE] {
+        for (file, rust) in RUST_FILES.iter().filter(|(file, _)| file.path.starts_with(tree.source)) {
+            if is_production(&file.path) {
+                found.extend(tree.findings(file, rust));
+            }
+        }
+    }
     for template in all(&[".txt"]) {
         if template.path.starts_with("codegen/templates/") {
             let lines = template.text.lines().enumerate();
-            let spelt = lines.filter(|(_, line)| sql.is_match(line));
+            let spelt = lines.filter(|(_, line)| SQL.is_match(line));
             found.extend(spelt.map(|(line, _)| template.finding(line, "SQL in a template")));
         }
     }
     expect_none(found);
 }
 
-/// Who knows one dialect finds his way in every other one.
+/// Who knows one dialect finds his way in every other one, and who adds one copies a folder. A folder within a
+/// dialect's is for what it alone can do.
 #[test]
 fn the_folders_of_dialects_have_the_same_files() {
-    let mut folders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (file, _) in RUST_FILES.iter() {
-        if let Some((folder, name)) = folder(&file.path) {
-            folders.entry(folder).or_default().insert(name);
+    for tree in [&GENERATOR, &STORE] {
+        let mut folders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (file, _) in RUST_FILES.iter() {
+            if let Some((folder, name)) = tree.folder(&file.path)
+                && !name.contains('/')
+            {
+                folders.entry(folder).or_default().insert(name);
+            }
         }
+        assert_eq!(
+            folders.len(),
+            words().len(),
+            "a folder is called like its dialect's files"
+        );
+        let names: BTreeSet<&BTreeSet<&str>> = folders.values().collect();
+        assert_eq!(names.len(), 1, "{folders:#?}");
     }
-    assert_eq!(
-        folders.keys().copied().collect::<Vec<_>>(),
-        kindex_codegen::dialect::ALL.map(|dialect| dialect.word()),
-        "a folder is called like its dialect's files"
-    );
-    let names: BTreeSet<&BTreeSet<&str>> = folders.values().collect();
-    assert_eq!(names.len(), 1, "{folders:#?}");
+}
+
+#[test]
+fn the_generator_has_no_folder_but_those_of_dialects() {
+    let inside = RUST_FILES.iter().filter_map(|(file, _)| {
+        let (folder, _) = file.path.strip_prefix(GENERATOR.dialects)?.split_once('/')?;
+        Some(folder)
+    });
+    assert_eq!(inside.collect::<BTreeSet<_>>(), BTreeSet::from(words()));
+}
+
+fn found(tree: &Tree, path: &str, text: &str) -> usize {
+    let file = File {
+        path: format!("{}{path}", tree.source),
+        text: text.to_owned(),
+    };
+    tree.findings(&file, &Rust::parse(text).expect("Rust")).len()
 }
 
 #[test]
 fn a_statement_and_a_dialect_by_name_are_found() {
-    let found = |text: &str| {
-        let file = File {
-            path: "codegen/src/emit/x.rs".to_owned(),
-            text: text.to_owned(),
-        };
-        findings(&file, &Rust::parse(text).expect("Rust")).len()
-    };
+    let found = |text: &str| found(&GENERATOR, "emit/x.rs", text);
     assert_eq!(found("fn f() { let s = format!(\"DROP TABLE {t}\"); }"), 1);
     assert_eq!(found("fn f() -> bool { dialect == Dialect::MySql }"), 1);
     assert_eq!(found("use crate::dialect::{sqlite, Table};"), 1);
@@ -106,4 +217,39 @@ fn a_statement_and_a_dialect_by_name_are_found() {
         found("#[cfg(test)]\nmod tests { const A: &str = \"DROP TABLE t\"; }"),
         0
     );
+}
+
+#[test]
+fn an_engines_sql_outside_of_its_folder_is_found() {
+    let quoted = "fn f() -> Statement { fixed(\"SELECT `uid` FROM [thing]\") }";
+    let later = "fn f() -> Statement {\n    fixed(\n        \"SELECT 1 \\\n         FROM `thing`\",\n    )\n}";
+    let piece = "const WHOSE: &str = \"`uid` = ?\";";
+    let list = "const WHOSE: &str = \"`uid` IN ({})\";";
+    let decides = "fn f() -> bool { matches!(dialect, Dialect::MySql) }";
+    let upsert = "const TAIL: &str = \" ON CONFLICT DO NOTHING\";";
+    let driver = "use sqlx::{Executor, mysql::MySqlPool};";
+    for planted in [quoted, later, piece, list, decides, upsert, driver] {
+        assert_eq!(found(&STORE, "read/objects.rs", planted), 1, "{planted}");
+        assert_eq!(found(&STORE, "mysql/writes.rs", planted), 0, "an engine's own");
+        let test = format!("#[cfg(test)]\nmod tests {{\n{planted}\n}}\n");
+        assert_eq!(found(&STORE, "read/objects.rs", &test), 0, "a test");
+    }
+    let message = "// ON CONFLICT\nconst A: &str = \"table `{table}` was made by another program\";";
+    assert_eq!(found(&STORE, "read/objects.rs", message), 0);
+    assert_eq!(
+        found(&STORE, "migration/adopt/mod.rs", "use crate::mysql::adoption::alter;"),
+        0
+    );
+    assert_eq!(
+        found(&STORE, "migration/run.rs", "use crate::mysql::adoption::alter;"),
+        1
+    );
+}
+
+#[test]
+fn a_file_of_tests_alone_is_told_from_others() {
+    assert!(!is_production("crates/store/src/statements/typed_queries.rs"));
+    assert!(is_production("crates/store/src/statements/select.rs"));
+    assert!(is_production("crates/store/src/statements/mod.rs"));
+    assert!(is_production("crates/store/src/lib.rs"));
 }

@@ -8,13 +8,6 @@ use super::files::File;
 use super::rust::Rust;
 use super::sources::RUST_FILES;
 
-/// Imports against the order, which are to go. One that is gone fails the test until it leaves the list.
-const AGAINST_THE_ORDER: &[(&str, &str, &str)] = &[
-    ("crates/store/src/lib.rs", "past", "past_list"),
-    ("crates/store/src/lib.rs", "write", "changes"),
-    ("crates/store/src/lib.rs", "write", "replaced"),
-];
-
 #[test]
 fn a_module_imports_only_modules_above_it() {
     let is_listed = |file: &File| file.path.ends_with("src/lib.rs") || file.path.ends_with("/mod.rs");
@@ -33,23 +26,10 @@ fn a_module_imports_only_modules_above_it() {
             found.extend(folder.upward_imports(&file.path, rust));
         }
     }
-    let known = |(list, module, other): &(String, String, String)| {
-        AGAINST_THE_ORDER.contains(&(list.as_str(), module.as_str(), other.as_str()))
+    let told = |(list, module, other): &(String, String, String)| {
+        format!("{list}: `{module}` imports `{other}`, which is declared below it")
     };
-    let mut findings: Vec<String> = found
-        .iter()
-        .filter(|import| !known(import))
-        .map(|(list, module, other)| format!("{list}: `{module}` imports `{other}`, which is declared below it"))
-        .collect();
-    for (list, module, other) in AGAINST_THE_ORDER {
-        let gone = !found.contains(&((*list).to_owned(), (*module).to_owned(), (*other).to_owned()));
-        if gone {
-            findings.push(format!(
-                "{list}: `{module}` no longer imports `{other}`: take it off the list"
-            ));
-        }
-    }
-    expect_none(findings);
+    expect_none(found.iter().map(told).collect());
 }
 
 /// A folder of modules, as the file in it says that declares them.

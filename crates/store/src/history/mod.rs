@@ -1,127 +1,94 @@
-//! What a batch adds to the history of a kind that keeps one: each version once, by uid and
-//! resource version, packed before any row is locked. Executes nothing.
+//! Reading the past: the versions of an object, one of them by number, and what stood under
+//! a name at a moment.
 
-pub(super) mod packed;
-pub(super) mod sql;
+mod as_of;
 
+mod list;
+
+use as_of::Reader;
+pub use as_of::{AsOf, Past};
+use async_trait::async_trait;
 use jiff::Timestamp;
-use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_model::kind::Kind;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_query::Page;
+pub use list::ListAt;
 
-use self::packed::ENCODING;
-use self::sql::HistorySql;
-use super::RowWrite;
-use super::driver::Param;
+use crate::driver::Driver;
+use crate::error::StoreError;
+use crate::read::RowsOfName as _;
+use crate::sql_store::SqlStore;
 
-/// The branch that the cluster continues.
-pub(super) const PRESENT: i64 = 0;
+/// The SQL store as a memory of what was.
+#[async_trait]
+pub trait History: Send + Sync {
+    /// The newest versions of an object, or those before one of them; the newest first.
+    ///
+    /// # Errors
+    /// [`StoreError::NoHistory`], here and below.
+    async fn history(&self, kind: &Kind, uid: &Uid, before: Option<&Past>, limit: u32)
+    -> Result<Vec<Past>, StoreError>;
 
-/// The versions of a batch.
-pub(super) struct Keeping {
-    pub(super) sql: HistorySql,
-    pub(super) versions: Vec<Kept>,
+    /// A version of an object by its number. Of two, the one that the cluster did not lose.
+    async fn version(&self, kind: &Kind, uid: &Uid, version: ResourceVersion) -> Result<Option<Past>, StoreError>;
+
+    /// What stood under a name at a time: the last version that had been seen by then.
+    async fn version_at(&self, kind: &Kind, namespace: &str, name: &str, time: Timestamp) -> Result<AsOf, StoreError>;
+
+    /// A page of what stood under all names at a time and was not deleted, each object as it was then, in order
+    /// of namespace and name. What changes meanwhile does not show.
+    ///
+    /// # Errors
+    /// [`StoreError::Continue`] for a token of another list.
+    async fn list_at(
+        &self,
+        kind: &'static Kind,
+        wanted: &ListAt,
+        continue_token: Option<&str>,
+    ) -> Result<Page, StoreError>;
 }
 
-/// One version, as it is kept.
-pub(super) struct Kept {
-    pub(super) uid: Uid,
-    pub(super) version: ResourceVersion,
-    pub(super) seen: Timestamp,
-    pub(super) payload: Vec<u8>,
+#[async_trait]
+impl<D: Driver> History for SqlStore<D> {
+    async fn history(
+        &self,
+        kind: &Kind,
+        uid: &Uid,
+        before: Option<&Past>,
+        limit: u32,
+    ) -> Result<Vec<Past>, StoreError> {
+        self.reader(kind)?.page(uid, before, limit).await
+    }
+
+    async fn version(&self, kind: &Kind, uid: &Uid, version: ResourceVersion) -> Result<Option<Past>, StoreError> {
+        self.reader(kind)?.version(uid, version).await
+    }
+
+    async fn version_at(&self, kind: &Kind, namespace: &str, name: &str, time: Timestamp) -> Result<AsOf, StoreError> {
+        let reader = self.reader(kind)?;
+        let rows = self.incarnations(kind, namespace, name).await?;
+        reader.as_of(rows, time).await
+    }
+
+    async fn list_at(
+        &self,
+        kind: &'static Kind,
+        wanted: &ListAt,
+        continue_token: Option<&str>,
+    ) -> Result<Page, StoreError> {
+        list::list(self, &self.reader(kind)?, kind, wanted, continue_token).await
+    }
 }
 
-impl Keeping {
-    /// Takes in every version of a batch. One that is both recorded and stored was seen when it was
-    /// recorded. In order of the primary key: two writers never wait for each other.
-    pub(super) fn new(sql: HistorySql, batch: &[RowWrite], now: Timestamp) -> Self {
-        let mut seen: Vec<(&Object, Timestamp)> = batch
-            .iter()
-            .filter_map(|write| match write {
-                RowWrite::Record { object, seen } => Some((object, *seen)),
-                RowWrite::Store { version, .. } => Some((&version.object, now)),
-                RowWrite::SoftDelete { .. } => None,
-            })
-            .collect();
-        seen.sort_by_key(|&(object, seen)| (key(object), seen));
-        seen.dedup_by_key(|&mut (object, _)| key(object));
-        let kept = seen.into_iter().map(|(object, seen)| Kept {
-            uid: object.metadata.uid.clone(),
-            version: object.metadata.resource_version,
-            seen,
-            payload: packed::pack(object.text()),
-        });
-        Self {
-            sql,
-            versions: kept.collect(),
+impl<D: Driver> SqlStore<D> {
+    fn reader<'a>(&'a self, kind: &'a Kind) -> Result<Reader<'a, D>, StoreError> {
+        if !kind.history {
+            return Err(StoreError::NoHistory(kind.name.to_owned()));
         }
-    }
-}
-
-fn key(object: &Object) -> (&Uid, ResourceVersion) {
-    (&object.metadata.uid, object.metadata.resource_version)
-}
-
-impl Kept {
-    /// In the order of `sql::COLUMNS`.
-    pub(super) fn params(&self) -> [Param<'_>; 6] {
-        [
-            Param::Text(&self.uid.0),
-            Param::Int(PRESENT),
-            Param::Int(self.version.0.cast_signed()),
-            Param::Time(self.seen),
-            Param::Int(ENCODING),
-            Param::Bytes(&self.payload),
-        ]
-    }
-}
-
-/// The branch for versions that the cluster was found to have lost at this moment. Negative until
-/// the year 10000, and higher the later it is: a history sorted by branch is sorted by time.
-pub(super) fn lost_branch(found: Timestamp) -> i64 {
-    const YEAR_10000_US: i64 = 253_402_300_800_000_000;
-    found.as_microsecond() - YEAR_10000_US
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dialect::Dialect;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).expect("in range")
-    }
-
-    fn record(uid: &str, version: u64, second: i64) -> RowWrite {
-        let text = format!(r#"{{"metadata":{{"name":"a","uid":"{uid}","resourceVersion":"{version}"}}}}"#);
-        RowWrite::Record {
-            object: Object::parse_str(&text).expect("an object"),
-            seen: at(second),
-        }
-    }
-
-    #[test]
-    fn a_batch_keeps_each_version_once_at_its_first_time_in_order_of_the_key() {
-        let batch = [
-            record("b", 2, 5),
-            record("a", 9, 7),
-            record("b", 1, 6),
-            record("a", 9, 3),
-        ];
-        let sql = HistorySql {
-            dialect: Dialect::Sqlite,
-            main_table: "thing",
-        };
-        let kept = Keeping::new(sql, &batch, at(0));
-        let kept: Vec<(&str, u64, Timestamp)> = kept
-            .versions
-            .iter()
-            .map(|kept| (&*kept.uid.0, kept.version.0, kept.seen))
-            .collect();
-        assert_eq!(kept, [("a", 9, at(3)), ("b", 1, at(6)), ("b", 2, at(5))]);
-    }
-
-    #[test]
-    fn a_branch_that_was_lost_later_sorts_after_one_lost_before_and_below_the_present() {
-        let (early, late) = (lost_branch(at(1_700_000_000)), lost_branch(at(1_700_000_001)));
-        assert!(early < late && late < PRESENT);
+        Ok(Reader {
+            connections: &self.connections,
+            kind,
+            sql: self.history_sql(kind),
+        })
     }
 }

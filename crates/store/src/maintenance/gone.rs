@@ -5,20 +5,20 @@ use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 
-use super::super::calls::Step;
-use super::super::cells::res_version;
-use super::super::connections::{CONFLICTS_MAX, Connections, failure, pause};
-use super::super::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
-use super::super::replaced;
-use super::super::sql::LIST_MAX;
-use super::super::write::padded_list;
-use super::super::{Arrival, StoreError};
-use super::sql_gone::{self, GoneSql};
-use super::{Gone, GoneRow};
+use crate::calls::Step;
+use crate::cells::res_version;
+use crate::connections::{CONFLICTS_MAX, Connections, failure, pause};
+use crate::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
+use crate::error::StoreError;
+use crate::maintenance::sql_gone::GoneSql;
+use crate::maintenance::{Gone, GoneRow, sql_gone};
+use crate::row::Arrival;
+use crate::statements::{LIST_MAX, padded_list};
+use crate::write::forget;
 
 impl Gone {
     fn sql<D: Driver>(&self, connections: &Connections<D>, kind: &'static Kind) -> GoneSql {
-        GoneSql::new(connections.driver.dialect(), kind, self)
+        GoneSql::new(connections.driver.spelling(), kind, self)
     }
 
     /// In the order of the conditions.
@@ -61,7 +61,7 @@ pub(super) async fn nth_newest<D: Driver>(
 async fn read<D: Driver>(
     connections: &Connections<D>,
     kind: &Kind,
-    statement: super::super::driver::Statement,
+    statement: crate::driver::Statement,
     params: &[Param<'_>],
 ) -> Result<Vec<GoneRow>, StoreError> {
     let failed = |error| failure::<D>(kind.name, error);
@@ -152,10 +152,10 @@ async fn remove_on<D: Driver>(
         let mut names: Vec<&str> = found.iter().map(String::as_str).collect();
         names.sort_unstable();
         let list = padded_list(&names);
-        for statement in sql_gone::remove(sql.dialect(), kind, list.len()) {
+        for statement in sql_gone::remove(sql.spelling(), kind, list.len()) {
             D::execute(&mut transaction, statement, &list).await?;
         }
-        replaced::forget::<D>(&mut transaction, kind, &names).await?;
+        forget::<D>(&mut transaction, kind, &names).await?;
     }
     transaction.commit().await?;
     Ok(found.iter().map(|uid| Uid::from(uid.as_str())).collect())

@@ -7,13 +7,12 @@ use kindex_model::kind::{ColumnType, Kind};
 use kindex_model::object::Uid;
 use kindex_model::value::Value;
 
-use super::super::StoreError;
-use super::super::connections::{Connections, failure};
-use super::super::driver::{Cells, Driver, Param, Statement};
-use super::super::sql::{LIST_MAX, Side};
-use super::super::write::padded_list;
-use super::sql::{self, IMAGE_LEADING, IMAGE_TIMES};
-use super::{RowImage, SideRow};
+use crate::connections::{Connections, failure};
+use crate::driver::{Cells, Driver, Param, Statement};
+use crate::error::StoreError;
+use crate::maintenance::sql::{IMAGE_LEADING, IMAGE_TIMES};
+use crate::maintenance::{RowImage, SideRow, sql};
+use crate::statements::{LIST_MAX, Side, padded_list};
 
 pub(super) async fn read<D: Driver>(
     connections: &Connections<D>,
@@ -27,7 +26,7 @@ pub(super) async fn read<D: Driver>(
     let mut images = Vec::with_capacity(names.len());
     for chunk in names.chunks(LIST_MAX) {
         let params = padded_list(chunk);
-        let statement = sql::image(connections.driver.dialect(), kind, params.len());
+        let statement = sql::image(connections.driver.spelling(), kind, params.len());
         let rows = connections.query(statement, &params).await.map_err(failed)?;
         let mut labels = sides(connections, kind, Side::Labels, &params).await?;
         let mut annotations = sides(connections, kind, Side::Annotations, &params).await?;

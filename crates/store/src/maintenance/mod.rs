@@ -18,10 +18,11 @@ use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::value::Value;
 use kindex_query::Life;
 
-use super::driver::Driver;
-use super::sql::Side;
-use super::sql_store::SqlStore;
-use super::{Arrival, StoreError};
+use crate::driver::Driver;
+use crate::error::StoreError;
+use crate::row::Arrival;
+use crate::sql_store::SqlStore;
+use crate::statements::Side;
 
 /// Everything that SQL holds of one object, cell by cell.
 ///
@@ -213,9 +214,9 @@ impl<D: Driver> Verification for SqlStore<D> {
     }
 
     async fn namesakes(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {
-        let dialect = self.connections.driver.dialect();
+        let spelling = self.connections.driver.spelling();
         images::among(&self.connections, kind, uids, |kind, uids| {
-            sql::namesakes(dialect, kind, uids)
+            sql::namesakes(spelling, kind, uids)
         })
         .await
     }

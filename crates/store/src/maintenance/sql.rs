@@ -3,9 +3,9 @@
 
 use kindex_model::kind::{ColumnType, Kind};
 
-use super::super::dialect::{Dialect, marks};
-use super::super::driver::Statement;
-use super::super::sql::{Side, fixed, kept, quoted, uid_key};
+use crate::dialect::{Spelling, marks};
+use crate::driver::Statement;
+use crate::statements::{Side, kept, quoted, uid_key};
 
 /// The columns of [`image`] before the extracted ones.
 pub(super) const IMAGE_LEADING: [&str; 8] = [
@@ -22,12 +22,12 @@ pub(super) const IMAGE_LEADING: [&str; 8] = [
 pub(super) const IMAGE_TIMES: [&str; 4] = ["create_time", "update_time", "delete_time", "evicted_time"];
 
 /// Whole rows of the main table. Parameters: so many uids.
-pub(super) fn image(dialect: Dialect, kind: &Kind, uids: usize) -> Statement {
-    let times = IMAGE_TIMES.map(|column| dialect.time_text(column));
+pub(super) fn image(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -> Statement {
+    let times = IMAGE_TIMES.map(|column| spelling.time_text(column));
     let extracted = kind.columns.iter().map(|column| match column.ty {
-        ColumnType::Time => dialect.time_text(column.name),
+        ColumnType::Time => spelling.time_text(column.name),
         ColumnType::Text { .. } | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool | ColumnType::Double => {
-            format!("`{}`", column.name)
+            format!("[{}]", column.name)
         }
     });
     let selected: Vec<String> = std::iter::once(quoted(&IMAGE_LEADING))
@@ -35,10 +35,10 @@ pub(super) fn image(dialect: Dialect, kind: &Kind, uids: usize) -> Statement {
         .chain(extracted)
         .collect();
     kept(format!(
-        "SELECT {} FROM `{}`{} WHERE `uid` IN ({})",
+        "SELECT {} FROM [{}]{} WHERE [uid] IN ({})",
         selected.join(", "),
         kind.table,
-        dialect.walk(&uid_key(kind.table)),
+        spelling.walk(&uid_key(kind.table)),
         marks("?", uids),
     ))
 }
@@ -46,7 +46,7 @@ pub(super) fn image(dialect: Dialect, kind: &Kind, uids: usize) -> Statement {
 /// Rows of a side table. Parameters: so many uids.
 pub(super) fn sides(kind: &Kind, side: Side, uids: usize) -> Statement {
     kept(format!(
-        "SELECT `obj_uid`, `key`, `value` FROM `{}` WHERE `obj_uid` IN ({}) ORDER BY `obj_uid`, `key`",
+        "SELECT [obj_uid], [key], [value] FROM [{}] WHERE [obj_uid] IN ({}) ORDER BY [obj_uid], [key]",
         side.table(kind.table),
         marks("?", uids),
     ))
@@ -54,9 +54,9 @@ pub(super) fn sides(kind: &Kind, side: Side, uids: usize) -> Statement {
 
 /// Parameters: the uid after which to begin unless `first`, then the limit.
 pub(super) fn side_owners(kind: &Kind, side: Side, first: bool) -> Statement {
-    let after = if first { "" } else { " WHERE `obj_uid` > ?" };
+    let after = if first { "" } else { " WHERE [obj_uid] > ?" };
     kept(format!(
-        "SELECT DISTINCT `obj_uid` FROM `{}`{after} ORDER BY `obj_uid` LIMIT ?",
+        "SELECT DISTINCT [obj_uid] FROM [{}]{after} ORDER BY [obj_uid] LIMIT ?",
         side.table(kind.table),
     ))
 }
@@ -64,8 +64,8 @@ pub(super) fn side_owners(kind: &Kind, side: Side, first: bool) -> Statement {
 /// Uids with side rows and without a row. Parameters: so many uids.
 pub(super) fn strays(kind: &Kind, side: Side, uids: usize) -> Statement {
     kept(format!(
-        "SELECT DISTINCT `obj_uid` FROM `{}` WHERE `obj_uid` IN ({}) \
-         AND NOT EXISTS (SELECT 1 FROM `{}` WHERE `uid` = `obj_uid`)",
+        "SELECT DISTINCT [obj_uid] FROM [{}] WHERE [obj_uid] IN ({}) \
+         AND NOT EXISTS (SELECT 1 FROM [{}] WHERE [uid] = [obj_uid])",
         side.table(kind.table),
         marks("?", uids),
         kind.table,
@@ -73,21 +73,13 @@ pub(super) fn strays(kind: &Kind, side: Side, uids: usize) -> Statement {
 }
 
 /// Rows that share their name with another one, neither deleted. Parameters: so many uids.
-pub(super) fn namesakes(dialect: Dialect, kind: &Kind, uids: usize) -> Statement {
+pub(super) fn namesakes(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -> Statement {
     kept(format!(
-        "SELECT `uid` FROM `{0}` AS one WHERE `uid` IN ({1}) AND {2} AND EXISTS (\
-         SELECT 1 FROM `{0}` WHERE `namespace` = one.`namespace` AND `name` = one.`name` AND {2} \
-         AND `uid` <> one.`uid`)",
+        "SELECT [uid] FROM [{0}] AS one WHERE [uid] IN ({1}) AND {2} AND EXISTS (\
+         SELECT 1 FROM [{0}] WHERE [namespace] = one.[namespace] AND [name] = one.[name] AND {2} \
+         AND [uid] <> one.[uid])",
         kind.table,
         marks("?", uids),
-        dialect.is_null("delete_time"),
+        spelling.is_null("delete_time"),
     ))
-}
-
-/// What time it is where the rows are.
-pub(super) fn clock(dialect: Dialect) -> Statement {
-    match dialect {
-        Dialect::MySql => fixed("SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)"),
-        Dialect::Sqlite => fixed("SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now')"),
-    }
 }

@@ -3,15 +3,14 @@
 
 use kindex_model::kind::Kind;
 
-use super::super::dialect::{Dialect, marks};
-use super::super::driver::Statement;
-use super::super::history;
-use super::super::sql::{SEQ, Side, kept, uid_key};
-use super::Gone;
+use crate::dialect::{Spelling, marks};
+use crate::driver::Statement;
+use crate::maintenance::Gone;
+use crate::statements::{SEQ, Side, history, kept, uid_key};
 
 /// The statements of one filter.
 pub(super) struct GoneSql {
-    dialect: Dialect,
+    spelling: &'static dyn Spelling,
     table: &'static str,
     /// When a row's object went.
     time: &'static str,
@@ -21,48 +20,48 @@ pub(super) struct GoneSql {
 impl GoneSql {
     /// Parameters of every statement begin with: namespace, name, since, before, states, as far as
     /// the filter has them.
-    pub(super) fn new(dialect: Dialect, kind: &Kind, gone: &Gone) -> Self {
+    pub(super) fn new(spelling: &'static dyn Spelling, kind: &Kind, gone: &Gone) -> Self {
         let (time, life) = match (gone.deleted, gone.evicted) {
-            (true, false) => ("`delete_time`", "`delete_time` IS NOT NULL"),
-            (false, true) => ("`evicted_time`", "`evicted_time` IS NOT NULL AND `delete_time` IS NULL"),
+            (true, false) => ("[delete_time]", "[delete_time] IS NOT NULL"),
+            (false, true) => ("[evicted_time]", "[evicted_time] IS NOT NULL AND [delete_time] IS NULL"),
             (true, true) => (
-                "COALESCE(`delete_time`, `evicted_time`)",
-                "(`delete_time` IS NOT NULL OR `evicted_time` IS NOT NULL)",
+                "COALESCE([delete_time], [evicted_time])",
+                "([delete_time] IS NOT NULL OR [evicted_time] IS NOT NULL)",
             ),
-            (false, false) => ("`delete_time`", "1 = 0"),
+            (false, false) => ("[delete_time]", "1 = 0"),
         };
         let mut conditions = vec![life.to_owned()];
         let more = [
-            (gone.namespace.is_some(), "`namespace` = ?".to_owned()),
-            (gone.name.is_some(), "`name` = ?".to_owned()),
+            (gone.namespace.is_some(), "[namespace] = ?".to_owned()),
+            (gone.name.is_some(), "[name] = ?".to_owned()),
             (gone.since.is_some(), format!("{time} >= ?")),
             (gone.before.is_some(), format!("{time} < ?")),
         ];
         conditions.extend(more.into_iter().filter(|(wanted, _)| *wanted).map(|(_, text)| text));
         if let Some((column, values)) = gone.states {
-            conditions.push(format!("`{column}` IN ({})", marks("?", values.len())));
+            conditions.push(format!("[{column}] IN ({})", marks("?", values.len())));
         }
         Self {
-            dialect,
+            spelling,
             table: kind.table,
             time,
             conditions: conditions.join(" AND "),
         }
     }
 
-    pub(super) fn dialect(&self) -> Dialect {
-        self.dialect
+    pub(super) fn spelling(&self) -> &'static dyn Spelling {
+        self.spelling
     }
 
     fn columns(&self) -> String {
-        let [deleted, evicted] = ["delete_time", "evicted_time"].map(|column| self.dialect.time_text(column));
-        format!("`{SEQ}`, `uid`, `namespace`, `name`, `res_version`, {deleted}, {evicted}")
+        let [deleted, evicted] = ["delete_time", "evicted_time"].map(|column| self.spelling.time_text(column));
+        format!("[{SEQ}], [uid], [namespace], [name], [res_version], {deleted}, {evicted}")
     }
 
     /// Parameters after those: the place after which to begin, the limit.
     pub(super) fn page(&self) -> Statement {
         kept(format!(
-            "SELECT {} FROM `{}` WHERE {} AND `{SEQ}` > ? ORDER BY `{SEQ}` LIMIT ?",
+            "SELECT {} FROM [{}] WHERE {} AND [{SEQ}] > ? ORDER BY [{SEQ}] LIMIT ?",
             self.columns(),
             self.table,
             self.conditions,
@@ -72,9 +71,9 @@ impl GoneSql {
     /// Parameter after those: the place, counted from 1 for the row that went last.
     pub(super) fn nth_newest(&self) -> Statement {
         kept(format!(
-            "SELECT {} FROM (SELECT `{SEQ}`, `uid`, `namespace`, `name`, `res_version`, `delete_time`, `evicted_time`, \
-             ROW_NUMBER() OVER (PARTITION BY `namespace` ORDER BY {} DESC, `uid` DESC) AS `place` \
-             FROM `{}` WHERE {}) AS `ranked` WHERE `place` = ?",
+            "SELECT {} FROM (SELECT [{SEQ}], [uid], [namespace], [name], [res_version], [delete_time], [evicted_time], \
+             ROW_NUMBER() OVER (PARTITION BY [namespace] ORDER BY {} DESC, [uid] DESC) AS [place] \
+             FROM [{}] WHERE {}) AS [ranked] WHERE [place] = ?",
             self.columns(),
             self.time,
             self.table,
@@ -85,28 +84,28 @@ impl GoneSql {
     /// Finds the rows among so many uids, and keeps them as they are until the transaction ends.
     pub(super) fn lock(&self, uids: usize) -> Statement {
         kept(format!(
-            "SELECT `uid` FROM `{}`{} WHERE {} AND `uid` IN ({}){}",
+            "SELECT [uid] FROM [{}]{} WHERE {} AND [uid] IN ({}){}",
             self.table,
-            self.dialect.walk(&uid_key(self.table)),
+            self.spelling.walk(&uid_key(self.table)),
             self.conditions,
             marks("?", uids),
-            self.dialect.lock(),
+            self.spelling.lock(),
         ))
     }
 }
 
 /// Deletes all parts of rows, the row itself last. Parameters of each: so many uids.
-pub(super) fn remove(dialect: Dialect, kind: &Kind, uids: usize) -> Vec<Statement> {
+pub(super) fn remove(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -> Vec<Statement> {
     let delete = |table: &str, key: &str, column: &str| {
-        let from = dialect.delete_from(table, key);
-        kept(format!("{from} WHERE `{column}` IN ({})", marks("?", uids)))
+        let from = spelling.delete_from(table, key);
+        kept(format!("{from} WHERE [{column}] IN ({})", marks("?", uids)))
     };
     let sides = [Side::Labels, Side::Annotations].map(|side| {
         let table = side.table(kind.table);
         delete(&table, &format!("{table}_uid"), "obj_uid")
     });
     let history = kind.history.then(|| {
-        let (table, _) = history::sql::table_and_columns(kind);
+        let (table, _) = history::table_and_columns(kind);
         delete(&table, "PRIMARY", "obj_uid")
     });
     let main = delete(kind.table, &uid_key(kind.table), "uid");

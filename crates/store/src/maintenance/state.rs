@@ -5,12 +5,11 @@ use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
 
-use super::super::StoreError;
-use super::super::bookkeeping::{checkpoint_if_absent, replacing};
-use super::super::connections::{Connections, failure};
-use super::super::driver::{Cells, Driver, Param, Statement};
-use super::super::sql::fixed;
-use super::sql;
+use crate::connections::{Connections, failure};
+use crate::driver::{Cells, Driver, Param, Statement};
+use crate::error::StoreError;
+use crate::statements::bookkeeping::{checkpoint_if_absent, replacing};
+use crate::statements::fixed;
 
 pub(super) async fn state<D: Driver>(
     connections: &Connections<D>,
@@ -18,7 +17,7 @@ pub(super) async fn state<D: Driver>(
     name: &str,
 ) -> Result<Option<String>, StoreError> {
     let failed = |error| failure::<D>(kind.name, error);
-    let statement = fixed("SELECT `value` FROM `kindex_state` WHERE `kind` = ? AND `name` = ?");
+    let statement = fixed("SELECT [value] FROM [kindex_state] WHERE [kind] = ? AND [name] = ?");
     let params = [Param::Text(kind.name), Param::Text(name)];
     let rows = connections.query(statement, &params).await.map_err(failed)?;
     rows.first().map(|row| row.text(0)).transpose().map_err(failed)
@@ -32,10 +31,10 @@ pub(super) async fn save_state<D: Driver>(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let statement = replacing(
-        connections.driver.dialect(),
+        connections.driver.spelling(),
         "kindex_state",
         &["kind", "name", "value", "update_time"],
-        "`kind`, `name`",
+        "[kind], [name]",
         &["value", "update_time"],
         "",
     );
@@ -53,7 +52,7 @@ pub(super) async fn forget_state<D: Driver>(
     kind: &Kind,
     name: &str,
 ) -> Result<(), StoreError> {
-    let statement = fixed("DELETE FROM `kindex_state` WHERE `kind` = ? AND `name` = ?");
+    let statement = fixed("DELETE FROM [kindex_state] WHERE [kind] = ? AND [name] = ?");
     change(
         connections,
         kind,
@@ -69,7 +68,7 @@ pub(super) async fn save_first_checkpoint<D: Driver>(
     version: ResourceVersion,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let statement = checkpoint_if_absent(connections.driver.dialect());
+    let statement = checkpoint_if_absent(connections.driver.spelling());
     let params = [
         Param::Text(kind.name),
         Param::Int(version.0.cast_signed()),
@@ -90,7 +89,7 @@ async fn change<D: Driver>(
 
 pub(super) async fn clock<D: Driver>(connections: &Connections<D>) -> Result<Timestamp, StoreError> {
     let failed = |error| failure::<D>("kindex", error);
-    let statement = sql::clock(connections.driver.dialect());
+    let statement = fixed(connections.driver.spelling().clock());
     let rows = connections.query(statement, &[]).await.map_err(failed)?;
     let row = rows.first().expect("a select without tables has one row");
     let time = row.time(0).map_err(failed)?;

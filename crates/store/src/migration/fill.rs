@@ -10,15 +10,15 @@ use kindex_model::projection::extract;
 use kindex_model::value::Value;
 use tokio::time::sleep;
 
-use super::super::StoreError;
-use super::super::cells::param;
-use super::super::connections::failure;
-use super::super::driver::{Cells, Driver, Param};
-use super::super::sql_store::SqlStore;
-use super::memory::note;
-use super::{MigrateOptions, sql};
+use crate::cells::param;
+use crate::connections::failure;
+use crate::driver::{Cells, Driver, Param};
+use crate::error::StoreError;
+use crate::migration::memory::note;
+use crate::migration::{MigrateOptions, sql};
 use crate::pace::Pace;
 use crate::progress::Progress;
+use crate::sql_store::SqlStore;
 
 /// Rows a page: few enough that a writer who waits for one of them hardly notices.
 const PAGE_ROWS: u32 = 200;
@@ -73,13 +73,13 @@ impl Fill<'_> {
         progress: &dyn Progress,
     ) -> Result<u64, StoreError> {
         let failed = |error| failure::<D>(kind.name, error);
-        let dialect = store.connections.driver.dialect();
+        let spelling = store.connections.driver.spelling();
         let (began, mut pace) = (Instant::now(), Pace::new(options.rows_per_second));
         let page_rows = options.page_rows.unwrap_or(PAGE_ROWS).max(1);
         let mut after = after.unwrap_or(i64::MIN);
         let mut changed = 0;
         loop {
-            let statement = sql::fill_page(dialect, kind, columns);
+            let statement = sql::fill_page(spelling, kind, columns);
             let params = [Param::Int(after), Param::Int(page_rows.into())];
             let rows = store.connections.query(statement, &params).await.map_err(failed)?;
             let Some(last) = rows.last() else {
@@ -91,7 +91,7 @@ impl Fill<'_> {
                 stale.extend(stale_row(row, columns).map_err(failed)?);
             }
             if !stale.is_empty() {
-                let statement = sql::fill(dialect, kind, columns, stale.len());
+                let statement = sql::fill(spelling, kind, columns, stale.len());
                 let params: Vec<Param<'_>> = stale.iter().flat_map(Stale::params).collect();
                 changed += store.connections.execute(statement, &params).await.map_err(failed)?;
             }

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use kindex_model::kind::Migration;
 
-use super::super::connections::failure;
-use super::super::dialect::Dialect;
-use super::super::driver::{Cells, Driver, Fault, Param, Statement};
-use super::super::error::StoreError;
-use super::super::sql_store::SqlStore;
-use super::script::{Step, parse};
-use super::window::Applied;
-use super::{MigrateError, sql};
+use crate::connections::failure;
+use crate::dialect::Spelling;
+use crate::driver::{Cells, Driver, Fault, Param, Statement};
+use crate::error::StoreError;
+use crate::migration::script::{Step, parse};
+use crate::migration::window::Applied;
+use crate::migration::{MigrateError, sql};
+use crate::sql_store::SqlStore;
 
 /// What errors of the migrations' table name as their kind.
 pub(super) const BOOKKEEPING: &str = "kindex_migrations";
@@ -31,7 +31,7 @@ impl<D: Driver> SqlStore<D> {
     pub(in super::super) async fn record_all_migrations(&self) -> Result<(), StoreError> {
         let now = Timestamp::now();
         for migration in self.registry.migrations {
-            let steps = steps(migration, self.connections.driver.dialect());
+            let steps = steps(migration, self.connections.driver.spelling());
             let steps = steps.map_err(|error| StoreError::Schema(error.to_string()))?.len();
             self.begin(migration, steps, Some(now)).await?;
         }
@@ -45,7 +45,7 @@ impl<D: Driver> SqlStore<D> {
         steps: usize,
         finish: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        let statement = sql::begin(self.connections.driver.dialect());
+        let statement = sql::begin(self.connections.driver.spelling());
         let params = [
             Param::Int(migration.number.into()),
             Param::Text(migration.name),
@@ -77,11 +77,11 @@ pub(super) fn title(migration: &Migration) -> String {
     format!("{:04}_{}", migration.number, migration.name)
 }
 
-pub(super) fn steps(migration: &Migration, dialect: Dialect) -> Result<Vec<Step<'static>>, MigrateError> {
-    let text = match dialect {
-        Dialect::MySql => migration.mysql,
-        Dialect::Sqlite => migration.sqlite,
-    };
+pub(super) fn steps(
+    migration: &Migration,
+    spelling: &'static dyn Spelling,
+) -> Result<Vec<Step<'static>>, MigrateError> {
+    let text = spelling.migration(migration);
     parse(text).map_err(|source| MigrateError::Script {
         migration: title(migration),
         source,

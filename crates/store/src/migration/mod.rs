@@ -25,12 +25,13 @@ mod prepare;
 use async_trait::async_trait;
 use serde::Serialize;
 
-use super::catalogue::{self, LiveTable};
-use super::connections::failure;
-use super::driver::Driver;
-use super::error::StoreError;
-use super::sql_store::SqlStore;
+use crate::catalogue;
+use crate::connections::failure;
+use crate::driver::Driver;
+use crate::error::StoreError;
+use crate::live::LiveTable;
 use crate::progress::Progress;
+use crate::sql_store::SqlStore;
 
 pub use adopt::{AdoptOptions, Adopted, AdoptedKind, BrokenRows, BrokenTable, Unfit, Unfits};
 use memory::{BOOKKEEPING, steps, title};
@@ -175,11 +176,11 @@ impl<D: Driver> Migrations for SqlStore<D> {
                     .map_or(Ok(Vec::new()), |why| Err(MigrateError::Refused(why)));
             }
         };
-        let dialect = self.connections.driver.dialect();
+        let spelling = self.connections.driver.spelling();
         let mut pending = Vec::new();
         for migration in &self.registry.migrations[first..] {
             let done = applied.iter().find(|it| it.number == migration.number);
-            let steps = steps(migration, dialect)?;
+            let steps = steps(migration, spelling)?;
             pending.extend(
                 steps
                     .iter()

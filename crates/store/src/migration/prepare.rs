@@ -2,13 +2,14 @@
 
 use async_trait::async_trait;
 
-use super::super::connections::failure;
-use super::super::driver::{Cells, Driver, Fault};
-use super::super::error::StoreError;
-use super::super::sql_store::{BOOKKEEPING, SqlStore};
-use super::super::{bookkeeping, schema};
-use super::Migrations as _;
-use super::window::MigrationStanding;
+use crate::connections::failure;
+use crate::driver::{Cells, Driver, Fault};
+use crate::error::StoreError;
+use crate::migration::Migrations as _;
+use crate::migration::window::MigrationStanding;
+use crate::schema;
+use crate::sql_store::{BOOKKEEPING, SqlStore};
+use crate::statements::bookkeeping;
 
 /// The tables that all other roles need.
 #[async_trait]

@@ -6,15 +6,16 @@ use jiff::Timestamp;
 use kindex_model::kind::Migration;
 use tokio::time::sleep;
 
-use super::super::connections::failure;
-use super::super::driver::{Cells, Driver, Fault, Param, Pooled, Purpose, Raw, begin};
-use super::super::sql::fixed;
-use super::super::sql_store::SqlStore;
-use super::super::{Dialect, StoreError};
-use super::memory::{BOOKKEEPING, note, steps, title};
-use super::script::{Effect, Step};
-use super::{MigrateError, MigrateOptions, Migrated, fill, sql};
+use crate::connections::failure;
+use crate::dialect::Spelling;
+use crate::driver::{Cells, Driver, Fault, Param, Pooled, Purpose, Raw, begin};
+use crate::error::StoreError;
+use crate::migration::memory::{BOOKKEEPING, note, steps, title};
+use crate::migration::script::{Effect, Step};
+use crate::migration::{MigrateError, MigrateOptions, Migrated, fill, sql};
 use crate::progress::Progress;
+use crate::sql_store::SqlStore;
+use crate::statements::fixed;
 
 /// How long one question for the lock waits.
 const LOCK_SECONDS: i64 = 2;
@@ -34,7 +35,7 @@ impl<D: Driver> Lock<D> {
     pub(super) async fn take(store: &SqlStore<D>, progress: &dyn Progress) -> Result<Self, MigrateError> {
         let failed = |error| failure::<D>(BOOKKEEPING, error);
         let driver = &store.connections.driver;
-        let Some(take) = driver.dialect().take_migration_lock() else {
+        let Some(take) = driver.spelling().take_lock() else {
             return Ok(Self { connection: None });
         };
         let mut connection = store.connections.acquire(Purpose::Write).await.map_err(failed)?;
@@ -55,7 +56,7 @@ impl<D: Driver> Lock<D> {
         let Some(connection) = &mut self.connection else {
             return Ok(());
         };
-        let question = fixed(store.connections.driver.dialect().holds_migration_lock());
+        let question = fixed(store.connections.driver.spelling().holds_lock());
         match D::query(connection, question, &[]).await {
             Ok(rows) if is_one::<D>(&rows).unwrap_or(false) => Ok(()),
             Ok(_) | Err(_) => Err(MigrateError::LockLost),
@@ -107,7 +108,7 @@ async fn one<D: Driver>(
     let applied = store.applied().await?;
     let begun = applied.into_iter().find(|it| it.number == migration.number);
     let (done, mut fill_after) = begun.map_or((0, None), |it| (it.steps_done, it.fill_after));
-    let steps = steps(migration, store.connections.driver.dialect())?;
+    let steps = steps(migration, store.connections.driver.spelling())?;
     let mut migrated = Migrated {
         number: migration.number,
         name: migration.name.to_owned(),
@@ -163,7 +164,7 @@ pub(super) async fn refill<D: Driver>(
             steps: 0,
             rows_filled: 0,
         };
-        for step in steps(migration, store.connections.driver.dialect())? {
+        for step in steps(migration, store.connections.driver.spelling())? {
             let Step::Fill { table, columns } = step else { continue };
             let fill = fill::Fill {
                 number: migration.number,
@@ -222,9 +223,9 @@ async fn change_once<D: Driver>(
     noted: Option<(Place, &Effect<'_>)>,
     text: &str,
 ) -> Result<(), sqlx::Error> {
-    let dialect = store.connections.driver.dialect();
+    let spelling = store.connections.driver.spelling();
     let mut connection = store.connections.acquire(Purpose::Write).await?;
-    let done = change_on::<D>(dialect, &mut connection, noted, text).await;
+    let done = change_on::<D>(spelling, &mut connection, noted, text).await;
     D::discard(connection);
     done
 }
@@ -232,12 +233,12 @@ async fn change_once<D: Driver>(
 /// A step that is noted as done has run, whatever the schema looks like since. One that is not may
 /// have run all the same on MySQL, whose statements on tables end the transaction that they are in.
 async fn change_on<D: Driver>(
-    dialect: Dialect,
+    spelling: &'static dyn Spelling,
     connection: &mut Raw<D>,
     noted: Option<(Place, &Effect<'_>)>,
     text: &str,
 ) -> Result<(), sqlx::Error> {
-    if let Some(brief) = dialect.be_brief() {
+    if let Some(brief) = spelling.be_brief() {
         D::execute(connection, fixed(brief), &[]).await?;
     }
     let Some((place, effect)) = noted else {
@@ -246,7 +247,7 @@ async fn change_on<D: Driver>(
     let mut transaction = begin::<D>(connection).await?;
     let done = D::query(&mut transaction, sql::is_step_done(), &place.params()[1..]).await?;
     if done.is_empty() {
-        if !is_done::<D>(dialect, &mut transaction, effect).await? {
+        if !is_done::<D>(spelling, &mut transaction, effect).await? {
             D::execute(&mut transaction, sql::step(text), &[]).await?;
         }
         D::execute(&mut transaction, sql::step_done(), &place.params()).await?;
@@ -262,11 +263,11 @@ fn passes<D: Driver>(error: &sqlx::Error) -> bool {
 }
 
 async fn is_done<D: Driver>(
-    dialect: Dialect,
+    spelling: &'static dyn Spelling,
     connection: &mut Raw<D>,
     effect: &Effect<'_>,
 ) -> Result<bool, sqlx::Error> {
-    let Some((statement, names)) = sql::presence(dialect, effect) else {
+    let Some((statement, names)) = sql::presence(spelling, effect) else {
         return Ok(false);
     };
     let params: Vec<Param<'_>> = names.into_iter().map(Param::Text).collect();

@@ -1,7 +1,7 @@
 //! A migration's text as steps. Pure: what a step does is said by its directive, and never read
 //! out of its SQL.
 
-use super::super::schema::statements;
+use crate::schema::statements;
 
 const DIRECTIVE: &str = "-- step: ";
 

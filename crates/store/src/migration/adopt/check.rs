@@ -3,13 +3,13 @@
 
 use kindex_model::object::Object;
 
-use super::super::super::StoreError;
-use super::super::super::catalogue::{LiveColumn, LiveTable};
-use super::super::super::connections::{Connections, failure};
-use super::super::super::driver::{Cells, Driver, Param, Purpose, Statement};
-use super::definition::{ColumnDefinition, Definition};
-use super::sql;
-use super::unfit::{Example, Unfit};
+use crate::connections::{Connections, failure};
+use crate::driver::{Cells, Driver, Param, Purpose, Statement};
+use crate::error::StoreError;
+use crate::live::{LiveColumn, LiveTable};
+use crate::mysql::adoption::definition::{ColumnDefinition, Definition};
+use crate::mysql::adoption::questions;
+use crate::mysql::adoption::unfit::{Example, Unfit};
 
 /// What tells the rows of a table apart, for people.
 fn shown(table: &LiveTable) -> &str {
@@ -52,7 +52,7 @@ async fn check_column<D: Driver>(
     let mut unfit = Vec::new();
     let length = told.strip_prefix("varchar(").and_then(|rest| rest.strip_suffix(')'));
     if let Some(characters) = length.filter(|_| live.ty != told) {
-        let question = sql::too_long(name, wanted.name, characters);
+        let question = questions::too_long(name, wanted.name, characters);
         if let Some((rows, first)) = ask(connections, question).await? {
             let example = Example { rows, first: &first };
             unfit.push(Unfit::too_long(name, wanted.name, characters, &example));
@@ -60,13 +60,13 @@ async fn check_column<D: Driver>(
     }
     // A text that is NULL is no object either, and is told as such.
     if wanted.required && !live.required && wanted.name != "json" {
-        let question = sql::nulls(name, wanted.name, shown(table));
+        let question = questions::nulls(name, wanted.name, shown(table));
         if let Some((rows, first)) = ask(connections, question).await? {
             unfit.push(Unfit::null(name, wanted.name, &Example { rows, first: &first }));
         }
     }
     if told.starts_with("datetime") && live.ty != told {
-        let question = sql::zero_dates(name, wanted.name, shown(table));
+        let question = questions::zero_dates(name, wanted.name, shown(table));
         if let Some((rows, first)) = ask(connections, question).await? {
             unfit.push(Unfit::zero_date(name, wanted.name, &Example { rows, first: &first }));
         }
@@ -103,7 +103,9 @@ pub(super) async fn unhurried<D: Driver>(
 
 async fn keys<D: Driver>(connections: &Connections<D>, table: &str) -> Result<Option<Unfit>, StoreError> {
     let failed = |error| failure::<D>(super::SUBJECT, error);
-    let rows = unhurried(connections, sql::twice(table), &[]).await.map_err(failed)?;
+    let rows = unhurried(connections, questions::twice(table), &[])
+        .await
+        .map_err(failed)?;
     let unfit = rows.first().map(|row| {
         let (uid, key) = (row.text(0)?, row.text(1)?);
         Ok(Unfit::twice(table, &uid, &key, row.int(2)?, row.int(3)?))
@@ -118,7 +120,7 @@ async fn objects<D: Driver>(connections: &Connections<D>, table: &str) -> Result
     let (mut first, mut count, mut after) = (None, 0, None::<String>);
     loop {
         let params: Vec<Param<'_>> = after.iter().map(|uid| Param::Text(uid)).collect();
-        let question = sql::doubtful(table, after.is_some());
+        let question = questions::doubtful(table, after.is_some());
         let rows = unhurried(connections, question, &params).await.map_err(failed)?;
         let Some(last) = rows.last() else { break };
         for row in &rows {

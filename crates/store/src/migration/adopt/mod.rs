@@ -5,13 +5,7 @@
 //! `definition` reads what is wanted, `alter` compares, both pure; `check` asks whether all values
 //! fit before anything is changed; `rows` takes up the rows. `renew` is for the tables of an older program of ours.
 
-mod definition;
-
 mod sql;
-
-mod unfit;
-
-mod alter;
 
 mod check;
 
@@ -25,24 +19,26 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use alter::Change;
-use definition::{Definition, definitions};
 use kindex_model::kind::Kind;
-pub use unfit::Unfit;
 
-use super::super::catalogue::{self, LiveTable};
-use super::super::connections::failure;
-use super::super::driver::{Driver, Param};
-use super::super::history::sql::table_and_columns;
-use super::super::sql::tables;
-use super::super::sql_store::SqlStore;
-use super::super::{Dialect, StoreError, bookkeeping, schema};
-use super::memory::{BOOKKEEPING, note};
-use super::run::{self, Lock};
-use super::window::{MigrationStanding, adoption};
-use super::{MigrateError, PendingStep, sql as migration_sql};
+use crate::connections::failure;
+use crate::driver::{Driver, Param};
+use crate::error::StoreError;
+use crate::live::LiveTable;
+use crate::migration::memory::{BOOKKEEPING, note};
+use crate::migration::run::Lock;
+use crate::migration::window::{MigrationStanding, adoption};
+use crate::migration::{MigrateError, PendingStep, run, sql as migration_sql};
+use crate::mysql::adoption::alter;
+use crate::mysql::adoption::alter::Change;
+pub use crate::mysql::adoption::checks::{BrokenRows, BrokenTable};
+use crate::mysql::adoption::definition::{Definition, definitions, is_of_kindex};
+pub use crate::mysql::adoption::unfit::Unfit;
 use crate::progress::Progress;
-pub use renew::{BrokenRows, BrokenTable};
+use crate::sql_store::SqlStore;
+use crate::statements::history::table_and_columns;
+use crate::statements::{bookkeeping, tables};
+use crate::{catalogue, schema};
 
 /// The number under which the table of migrations remembers an adoption.
 const NUMBER: i64 = 0;
@@ -172,9 +168,9 @@ impl<D: Driver> SqlStore<D> {
                 };
                 let lacks = |column: &&&str| table.columns.iter().all(|it| it.name != **column);
                 if let Some(lacking) = columns.iter().find(lacks) {
-                    let way = match self.connections.driver.dialect() {
-                        Dialect::MySql => "`kindex migrate --adopt --dry-run` tells what would make it ours",
-                        Dialect::Sqlite => "use an empty database",
+                    let way = match self.connections.driver.spelling().can_adopt() {
+                        true => "`kindex migrate --adopt --dry-run` tells what would make it ours",
+                        false => "use an empty database",
                     };
                     return Err(StoreError::Schema(format!(
                         "table `{name}` was made by another program: it has no column `{lacking}`; {way}"
@@ -186,7 +182,7 @@ impl<D: Driver> SqlStore<D> {
     }
 
     async fn may_adopt(&self) -> Result<MigrationStanding, MigrateError> {
-        if self.connections.driver.dialect() == Dialect::Sqlite {
+        if !self.connections.driver.spelling().can_adopt() {
             let why = "a SQLite database is Kindex's own: nothing is there to be taken up";
             return Err(MigrateError::Refused(why.to_owned()));
         }
@@ -204,7 +200,7 @@ impl<D: Driver> SqlStore<D> {
     /// Everything that is lacking, once all of it is known to be possible.
     async fn changes(&self) -> Result<Vec<Change>, MigrateError> {
         let live = catalogue::settled_tables(&self.connections).await?;
-        let wanted = definitions(self.registry.mysql_schema).map_err(|line| {
+        let wanted = definitions(self.schema).map_err(|line| {
             MigrateError::Refused(format!(
                 "the schema of this program has a line that it cannot read: {line}"
             ))
@@ -250,8 +246,10 @@ impl<D: Driver> SqlStore<D> {
     /// From here on no program writes before the adoption has ended.
     async fn begin_adoption(&self) -> Result<(), StoreError> {
         let failed = |error| failure::<D>(BOOKKEEPING, error);
-        let own = |text: &&str| text.contains("CREATE TABLE IF NOT EXISTS `kindex_");
-        for text in schema::statements(self.registry.mysql_schema).into_iter().filter(own) {
+        for text in schema::statements(self.schema)
+            .into_iter()
+            .filter(|text| is_of_kindex(text))
+        {
             let done = self.connections.execute(bookkeeping::schema_statement(text), &[]).await;
             done.map_err(failed)?;
         }
@@ -265,7 +263,7 @@ impl<D: Driver> SqlStore<D> {
             Param::Time(Timestamp::now()),
             Param::Null,
         ];
-        note(self, migration_sql::begin(Dialect::MySql), &params).await
+        note(self, migration_sql::begin(self.connections.driver.spelling()), &params).await
     }
 
     async fn take_up_rows(

@@ -6,85 +6,24 @@
 //! rows are looked at before, and a table in which some break the check keeps its old one, with their names in the
 //! report.
 
-use std::fmt;
-
-use super::super::super::connections::failure;
-use super::super::super::driver::{Cells, Driver, Statement};
-use super::super::super::sql::once;
-use super::super::super::sql_store::SqlStore;
-use super::super::super::{Dialect, StoreError, catalogue};
-use super::super::run::{self, Lock};
-use super::super::{MigrateError, PendingStep};
-use super::check::unhurried;
-use super::definition::{Definition, definitions};
+use crate::catalogue;
+use crate::connections::failure;
+use crate::driver::{Cells, Driver};
+use crate::error::StoreError;
+use crate::migration::adopt::check::unhurried;
+use crate::migration::run::Lock;
+use crate::migration::{MigrateError, PendingStep, run};
+use crate::mysql::adoption::checks::{BrokenRows, BrokenTable, Renewal, breaking, renewal, show};
+use crate::mysql::adoption::definition::definitions;
 use crate::progress::Progress;
+use crate::sql_store::SqlStore;
 
 /// What a dry run calls the migration.
 const NAME: &str = "checks";
 /// What errors name as their kind.
 const SUBJECT: &str = "the checks of the tables";
-/// Checks that earlier programs put on a text, as [`plain`] has them.
-const FORMER: [&str; 2] = ["json_validjson", "jsonlike'{\"%}'orjson_validjson"];
 /// Rows of a table that are named one by one.
 const NAMED_MAX: usize = 10;
-
-/// Rows that keep tables from getting their checks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokenRows(pub Vec<BrokenTable>);
-
-/// A table with rows that break its check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokenTable {
-    /// The table.
-    pub table: String,
-    /// How many rows there are.
-    pub rows: usize,
-    /// Uid, namespace and name of the first of them.
-    pub first: Vec<(String, String)>,
-}
-
-impl fmt::Display for BrokenRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "everything else is done, but tables keep their old check because rows hold texts that are no JSON, which \
-             somebody wrote past Kindex",
-        )?;
-        for BrokenTable { table, rows, first } in &self.0 {
-            write!(
-                f,
-                "\n  {table}.json: {rows} {}",
-                if *rows == 1 { "row" } else { "rows" }
-            )?;
-            for (uid, name) in first {
-                write!(f, "\n      uid `{uid}`, {name}")?;
-            }
-            if first.len() < *rows {
-                f.write_str("\n      …")?;
-            }
-            write!(
-                f,
-                "\n      mend the text, or remove the row with its labels and annotations, and let `kindex backfill` \
-                 store what the cluster has: SELECT * FROM `{table}` WHERE uid = '…'"
-            )?;
-        }
-        Ok(())
-    }
-}
-
-/// What gives a table its check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Renewal {
-    table: String,
-    sql: String,
-    /// The condition of the new check.
-    condition: String,
-}
-
-impl Renewal {
-    fn title(&self) -> String {
-        format!("renew the check of {}", self.table)
-    }
-}
 
 impl<D: Driver> SqlStore<D> {
     /// What [`renew_checks`](Self::renew_checks) would do.
@@ -135,10 +74,10 @@ impl<D: Driver> SqlStore<D> {
 
     async fn renewals(&self) -> Result<Vec<Renewal>, MigrateError> {
         // SQLite's tables have had one check all along.
-        if self.connections.driver.dialect() == Dialect::Sqlite {
+        if !self.connections.driver.spelling().can_adopt() {
             return Ok(Vec::new());
         }
-        let wanted = definitions(self.registry.mysql_schema).map_err(|line| {
+        let wanted = definitions(self.schema).map_err(|line| {
             MigrateError::Refused(format!(
                 "the schema of this program has a line that it cannot read: {line}"
             ))
@@ -177,135 +116,5 @@ impl<D: Driver> SqlStore<D> {
             rows: rows.len(),
             first: first.map_err(failed)?,
         }))
-    }
-}
-
-fn show(table: &str) -> Statement {
-    once(format!("SHOW CREATE TABLE `{table}`"))
-}
-
-/// A check that is unknown for a row lets it pass.
-fn breaking(renewal: &Renewal) -> Statement {
-    let Renewal { table, condition, .. } = renewal;
-    once(format!(
-        "SELECT `uid`, `namespace`, `name` FROM `{table}` WHERE ({condition}) IS FALSE ORDER BY `seq`"
-    ))
-}
-
-/// A check as a server tells it.
-#[derive(Debug, PartialEq, Eq)]
-struct LiveCheck<'a> {
-    /// `None` for that of a column, which MariaDB keeps with the column.
-    name: Option<&'a str>,
-    plain: String,
-}
-
-/// Decides what a table needs; `None` where nothing is lacking. Checks of others stay.
-fn renewal(live: &str, wanted: &Definition<'_>) -> Option<Renewal> {
-    let (constraint, name, condition) = wanted.constraints.iter().find_map(|text| {
-        let LiveCheck { name, .. } = check_of(text)?;
-        Some((*text, name?, condition_of(text)?))
-    })?;
-    let live: Vec<LiveCheck<'_>> = live.lines().filter_map(check_of).collect();
-    let is_wanted = |check: &&LiveCheck<'_>| check.name == Some(name) && check.plain == plain(condition);
-    if live.iter().any(|check| is_wanted(&check)) && !live.iter().any(is_former) {
-        return None;
-    }
-    let mut clauses = Vec::new();
-    for check in &live {
-        match check.name {
-            Some(found) if found == name || is_former(check) => clauses.push(format!("DROP CONSTRAINT `{found}`")),
-            None if is_former(check) => {
-                let column = wanted.columns.iter().find(|column| column.name == "json")?;
-                clauses.push(format!("MODIFY COLUMN {}", column.text));
-            }
-            Some(_) | None => {}
-        }
-    }
-    clauses.push(format!("ADD {constraint}"));
-    Some(Renewal {
-        table: wanted.table.to_owned(),
-        sql: format!("ALTER TABLE `{}`\n    {}", wanted.table, clauses.join(",\n    ")),
-        condition: condition.to_owned(),
-    })
-}
-
-fn is_former(check: &LiveCheck<'_>) -> bool {
-    FORMER.contains(&check.plain.as_str())
-}
-
-/// The check in a line of a statement that creates a table.
-fn check_of(line: &str) -> Option<LiveCheck<'_>> {
-    let line = line.trim();
-    let plain = plain(condition_of(line)?);
-    match line.strip_prefix("CONSTRAINT `") {
-        Some(rest) => Some(LiveCheck {
-            name: Some(rest.split_once('`')?.0),
-            plain,
-        }),
-        None => line.starts_with("`json` ").then_some(LiveCheck { name: None, plain }),
-    }
-}
-
-/// What stands between the brackets of a check.
-fn condition_of(line: &str) -> Option<&str> {
-    let (_, rest) = line.split_once(" CHECK (")?;
-    let (condition, _) = rest.rsplit_once(')')?;
-    Some(condition)
-}
-
-/// A condition without what servers spell differently: brackets, spaces, quotes of names, the character sets of texts,
-/// and MySQL's comparison of a flag with 0.
-fn plain(condition: &str) -> String {
-    let spelt: String = condition
-        .chars()
-        .filter(|c| !matches!(c, '(' | ')' | '`' | '\\') && !c.is_whitespace())
-        .collect();
-    spelt.to_lowercase().replace("_utf8mb4'", "'").replace("0<>", "")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OURS: &str = "CREATE TABLE IF NOT EXISTS `model` (\n    `json` LONGTEXT NOT NULL,\n    \
-        `content_hash` BINARY(32),\n    PRIMARY KEY (`seq`),\n    \
-        CONSTRAINT `model_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR \
-        JSON_VALID(`json`))\n) ENGINE=InnoDB;\n";
-
-    fn needed(live: &str) -> Option<String> {
-        let wanted = definitions(OURS).expect("readable");
-        renewal(live, &wanted[0]).map(|renewal| renewal.sql)
-    }
-
-    #[test]
-    fn the_check_of_a_new_table_is_known_in_the_words_of_both_servers() {
-        let mariadb = "  `json` longtext NOT NULL,\n  CONSTRAINT `model_json` CHECK (left(`content_hash`,16) <=> \
-            unhex(left(sha2(`json`,256),32)) or json_valid(`json`))\n) ENGINE=InnoDB";
-        let mysql = "  `json` longtext COLLATE utf8mb4_bin NOT NULL,\n  CONSTRAINT `model_json` CHECK \
-            (((left(`content_hash`,16) <=> unhex(left(sha2(`json`,256),32))) or (0 <> json_valid(`json`))))\n)";
-        assert_eq!(needed(mariadb), None);
-        assert_eq!(needed(mysql), None);
-    }
-
-    #[test]
-    fn a_former_check_gives_way_and_that_of_others_stays() {
-        let new = "ADD CONSTRAINT `model_json` CHECK (LEFT(`content_hash`, 16) <=> \
-            UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))";
-        let mariadb = "  `json` longtext NOT NULL CHECK (`json` like '{\"%}' or json_valid(`json`)),\n  \
-            CONSTRAINT `short` CHECK (`name` <> 'x')";
-        let expected = format!("ALTER TABLE `model`\n    MODIFY COLUMN `json` LONGTEXT NOT NULL,\n    {new}");
-        assert_eq!(needed(mariadb), Some(expected));
-        let mysql = "  CONSTRAINT `model_chk_1` CHECK (((`json` like _utf8mb4'{\\\"%}') or \
-            (0 <> json_valid(`json`)))),\n  CONSTRAINT `short` CHECK ((`name` <> _utf8mb4'x'))";
-        let expected = format!("ALTER TABLE `model`\n    DROP CONSTRAINT `model_chk_1`,\n    {new}");
-        assert_eq!(needed(mysql), Some(expected));
-        let edited = "  CONSTRAINT `model_json` CHECK (json_valid(`json`) or `name` = 'x')";
-        let expected = format!("ALTER TABLE `model`\n    DROP CONSTRAINT `model_json`,\n    {new}");
-        assert_eq!(needed(edited), Some(expected));
-        assert_eq!(
-            needed("  `json` longtext NOT NULL"),
-            Some(format!("ALTER TABLE `model`\n    {new}"))
-        );
     }
 }

@@ -11,16 +11,16 @@ use kindex_model::projection::Version;
 use kindex_model::value::Value;
 use tokio::time::sleep;
 
-use super::super::super::StoreError;
-use super::super::super::cells::param;
-use super::super::super::connections::failure;
-use super::super::super::driver::{Cells, Driver, Param, Purpose, begin};
-use super::super::super::sql_store::SqlStore;
-use super::super::sql::filled_up_to;
-use super::check::unhurried;
-use super::{AdoptOptions, AdoptedKind, NUMBER, sql};
+use crate::cells::param;
+use crate::connections::failure;
+use crate::driver::{Cells, Driver, Param, Purpose, begin};
+use crate::error::StoreError;
+use crate::migration::adopt::check::unhurried;
+use crate::migration::adopt::{AdoptOptions, AdoptedKind, NUMBER, sql};
+use crate::migration::sql::filled_up_to;
 use crate::pace::Pace;
 use crate::progress::Progress;
+use crate::sql_store::SqlStore;
 
 /// Rows of one transaction.
 const PAGE_ROWS: u32 = 200;
@@ -69,7 +69,7 @@ pub(super) async fn take_up<D: Driver>(
     let mut after = after.unwrap_or(i64::MIN);
     let mut adopted = AdoptedKind::of(kind);
     loop {
-        let page = sql::page(store.connections.driver.dialect(), kind);
+        let page = sql::page(store.connections.driver.spelling(), kind);
         let params = [Param::Int(after), Param::Int(page_rows.into())];
         let rows = store.connections.query(page, &params).await.map_err(failed)?;
         let Some(last) = rows.last() else { break };

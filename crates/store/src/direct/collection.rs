@@ -1,0 +1,201 @@
+//! Deleting what a query finds, one bounded batch at a time. Only rows that live in SQL alone are
+//! touched, and the query is asked once more under their locks. Knows no dialect.
+
+use jiff::Timestamp;
+use kindex_model::kind::ColumnType;
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::value::Value;
+use kindex_query::select::Select;
+
+use crate::calls::Step;
+use crate::cells::{param, res_version};
+use crate::connections::{CONFLICTS_MAX, failure, pause};
+use crate::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
+use crate::error::StoreError;
+use crate::read::page;
+use crate::sql_store::SqlStore;
+use crate::statements::select::{Lead, page_of};
+use crate::statements::{LIST_MAX, once};
+use crate::write::{Batch, Told, Work};
+
+/// What is read of a row.
+const NAMES: [(&str, ColumnType); 5] = [
+    ("uid", ColumnType::Text { chars: 64 }),
+    ("namespace", ColumnType::Text { chars: 255 }),
+    ("name", ColumnType::Text { chars: 255 }),
+    ("res_version", ColumnType::Int64),
+    ("evicted_time", ColumnType::Time),
+];
+
+/// Which objects are to be deleted, and how many at once.
+#[derive(Clone, Debug)]
+pub struct DeleteCollection {
+    /// Finds them. Its order and limit do not matter, and rows that are deleted already are passed over.
+    pub select: Select,
+    /// Whether a query without a namespace, a label or any other condition is meant so.
+    pub everything: bool,
+    /// At most this many rows a batch: 1 to 500.
+    pub rows: u32,
+}
+
+/// What became of one batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// These lived in SQL alone, and are deleted now.
+    pub deleted: Vec<Found>,
+    /// These live in the cluster, and are as they were.
+    pub live: Vec<Found>,
+    /// Goes on with the next batch; `None` where this was the last.
+    pub continue_token: Option<String>,
+}
+
+/// An object that a query found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its uid.
+    pub uid: Uid,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Version of the stored text.
+    pub res_version: ResourceVersion,
+}
+
+/// What a query of [`NAMES`] found, by whether it lives in SQL alone.
+#[derive(Default)]
+struct Names {
+    evicted: Vec<Found>,
+    live: Vec<Found>,
+}
+
+pub(crate) async fn delete<D: Driver>(
+    store: &SqlStore<D>,
+    request: &DeleteCollection,
+    continue_token: Option<&str>,
+    now: Timestamp,
+) -> Result<Collected, StoreError> {
+    let kind = request.select.kind();
+    if request.select.is_everything() && !request.everything {
+        return Err(StoreError::Everything(kind.name.to_owned()));
+    }
+    let failed = |error| failure::<D>(kind.name, error);
+    let select = request.select.undeleted_by_uid();
+    let after = continue_token.map(|token| page::read(token, &select)).transpose()?;
+    let rows = request.rows.clamp(1, LIST_MAX as u32);
+
+    let query = page_of(
+        &select,
+        &NAMES,
+        store.connections.driver.spelling(),
+        Lead::Engine,
+        after.as_deref(),
+        i64::from(rows) + 1,
+    );
+    let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
+    let mut found = store
+        .connections
+        .query(once(query.sql), &params)
+        .await
+        .map_err(failed)?;
+    let more = found.len() > rows as usize;
+    found.truncate(rows as usize);
+    let last = found.last().filter(|_| more).map(|row| row.text(0));
+    let last = last.transpose().map_err(failed)?;
+    let names = names::<D>(&found).map_err(failed)?;
+
+    let sql = store.texts(kind);
+    let work = Work {
+        sql: &sql,
+        kind,
+        now,
+        restored_from: store.restored_from(),
+        keeping: None,
+    };
+    let locked = delete_evicted(store, &work, &select, &names.evicted).await?;
+    Ok(Collected {
+        deleted: locked.evicted,
+        live: names.live.into_iter().chain(locked.live).collect(),
+        continue_token: last.map(|uid| page::token_after(&select, vec![Value::Text(uid)])),
+    })
+}
+
+fn names<D: Driver>(rows: &[D::Row]) -> Result<Names, sqlx::Error> {
+    let mut names = Names::default();
+    for row in rows {
+        let found = Found {
+            uid: Uid::from(row.text(0)?.as_str()),
+            namespace: row.text(1)?,
+            name: row.text(2)?,
+            res_version: res_version(row, 3)?,
+        };
+        let list = match row.time(4)? {
+            Some(_) => &mut names.evicted,
+            None => &mut names.live,
+        };
+        list.push(found);
+    }
+    Ok(names)
+}
+
+/// In one transaction, repeated while it loses against other writers. Gives back what the query found
+/// once the rows were locked: of these the evicted ones are deleted.
+async fn delete_evicted<D: Driver>(
+    store: &SqlStore<D>,
+    work: &Work<'_>,
+    select: &Select,
+    evicted: &[Found],
+) -> Result<Names, StoreError> {
+    if evicted.is_empty() {
+        return Ok(Names::default());
+    }
+    let driver = &store.connections.driver;
+    let uids: Vec<&str> = evicted.iter().map(|found| &*found.uid.0).collect();
+    let mut conflicts = 0;
+    loop {
+        let attempt = async {
+            let mut connection = store.connections.acquire(Purpose::Write).await?;
+            let under_way = store.connections.calls.begin(Step::Write, work.kind.name);
+            let call = delete_evicted_on::<D>(store, &mut connection, work, select, &uids);
+            let answer = under_way.bound(driver.call_timeout(), call).await;
+            store.connections.settle(connection, answer)
+        };
+        match attempt.await {
+            Err(error) if matches!(D::classify(&error), Fault::Conflict(_)) && conflicts < CONFLICTS_MAX => {
+                conflicts += 1;
+                tokio::time::sleep(pause(conflicts)).await;
+            }
+            answer => return answer.map_err(|error| failure::<D>(work.kind.name, error)),
+        }
+    }
+}
+
+async fn delete_evicted_on<D: Driver>(
+    store: &SqlStore<D>,
+    connection: &mut Raw<D>,
+    work: &Work<'_>,
+    select: &Select,
+    uids: &[&str],
+) -> Result<Names, sqlx::Error> {
+    let driver = &store.connections.driver;
+    let limits = driver.limits(connection).await?;
+    let mut transaction = begin::<D>(connection).await?;
+    let mut batch = Batch::<D> {
+        connection: &mut transaction,
+        limits,
+        work,
+    };
+    // Every writer locks the row before its labels: what is read after that stays as it is.
+    batch.lock_rows(uids).await?;
+    let among = select.among(uids);
+    let query = page_of(&among, &NAMES, driver.spelling(), Lead::Engine, None, LIST_MAX as i64);
+    let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
+    let rows = D::query(batch.connection, once(query.sql), &params).await?;
+    let names = names::<D>(&rows)?;
+    let found: Vec<&str> = names.evicted.iter().map(|found| &*found.uid.0).collect();
+    batch.soft_delete(&found).await?;
+    let told: Vec<Told<'_>> = found.into_iter().map(Told::deletion).collect();
+    batch.tell(&told).await?;
+    transaction.commit().await?;
+    Ok(names)
+}

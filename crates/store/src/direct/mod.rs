@@ -1,0 +1,316 @@
+//! Changes to objects that live in SQL alone, where no API server guards them: a row is changed only
+//! while it still has the version that the caller read, and gets one that no cluster gives. What may be
+//! changed is decided by pure functions, under the row's lock. Knows no dialect.
+
+mod collection;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kindex_model::kind::Kind;
+use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_model::projection::Version;
+use kindex_query::Life;
+use serde::Deserialize;
+
+use crate::calls::Step;
+use crate::cells::{FoundRow, stored};
+use crate::connections::{CONFLICTS_MAX, failure, pause};
+use crate::driver::{Driver, Fault, Param, Purpose, Raw, begin};
+use crate::error::{DirectError, StoreError};
+use crate::row::RowWrite;
+use crate::sql_store::SqlStore;
+use crate::write::{Batch, Keeping, Told, Work, replacement};
+
+pub use collection::{Collected, DeleteCollection, Found};
+
+/// The SQL store as the only place in which objects live that were evicted from the cluster.
+///
+/// # Guarantees
+/// Each change is one transaction, decided under the row's lock: of two callers that read the same
+/// version one wins, and the other gets [`DirectError::Conflict`]. A row whose object lives in the
+/// cluster is never changed.
+#[async_trait]
+pub trait Direct: Send + Sync {
+    /// Stores an object as the caller wants it to be, where its row has the version that the caller
+    /// read: that of the object's `metadata.resourceVersion`. Columns, labels, annotations and history
+    /// follow. Gives back the object with its new version, or as it is where nothing changes.
+    /// Michelangelo's interface calls this an upsert with `direct = true`.
+    ///
+    /// # Errors
+    /// [`StoreError::Direct`]; the versions are those of [`ResourceVersion::next_direct`].
+    async fn update_direct(&self, kind: &Kind, object: &Object, now: Timestamp) -> Result<Object, StoreError>;
+
+    /// Marks an object deleted, where its row has the version that the caller read, if one is given.
+    ///
+    /// # Errors
+    /// [`StoreError::Direct`].
+    async fn delete_direct(
+        &self,
+        kind: &Kind,
+        uid: &Uid,
+        read: Option<ResourceVersion>,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Marks the objects deleted that a query finds, as far as they live in SQL alone: one batch of them.
+    /// Those that the cluster has are named and left alone: who deletes them there sees them deleted here.
+    ///
+    /// # Errors
+    /// [`StoreError::Everything`] for a query that asks for nothing, unless that is wanted;
+    /// [`StoreError::Continue`] for a token of another query.
+    async fn delete_collection(
+        &self,
+        request: &DeleteCollection,
+        continue_token: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Collected, StoreError>;
+}
+
+#[async_trait]
+impl<D: Driver> Direct for SqlStore<D> {
+    async fn update_direct(&self, kind: &Kind, object: &Object, now: Timestamp) -> Result<Object, StoreError> {
+        let metadata = &object.metadata;
+        let Some(next) = metadata.resource_version.next_direct() else {
+            let exhausted = DirectError::Exhausted(metadata.resource_version);
+            return Err(refused(kind, &metadata.uid, exhausted));
+        };
+        // Projected and packed before any row is locked.
+        let version = Version::project(kind, object.with_version(next));
+        let write = RowWrite::Store {
+            version: version.clone(),
+            life: Life::Evicted,
+            revive: false,
+        };
+        let work = Work {
+            sql: &self.texts(kind),
+            kind,
+            now,
+            restored_from: self.restored_from(),
+            keeping: kind
+                .history
+                .then(|| Keeping::new(self.history_sql(kind), &[write], now)),
+        };
+        let change = Change::Update {
+            wanted: object,
+            version: &version,
+        };
+        let changed = self.change_row(&work, &change).await?;
+        Ok(if changed {
+            version.object.clone()
+        } else {
+            object.clone()
+        })
+    }
+
+    async fn delete_direct(
+        &self,
+        kind: &Kind,
+        uid: &Uid,
+        read: Option<ResourceVersion>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let work = Work {
+            sql: &self.texts(kind),
+            kind,
+            now,
+            restored_from: self.restored_from(),
+            keeping: None,
+        };
+        self.change_row(&work, &Change::Delete { uid, read }).await?;
+        Ok(())
+    }
+
+    async fn delete_collection(
+        &self,
+        request: &DeleteCollection,
+        continue_token: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Collected, StoreError> {
+        collection::delete(self, request, continue_token, now).await
+    }
+}
+
+/// What is to become of one row.
+enum Change<'a> {
+    Update {
+        wanted: &'a Object,
+        version: &'a Version,
+    },
+    Delete {
+        uid: &'a Uid,
+        read: Option<ResourceVersion>,
+    },
+}
+
+impl Change<'_> {
+    fn uid(&self) -> &Uid {
+        match self {
+            Self::Update { wanted, .. } => &wanted.metadata.uid,
+            Self::Delete { uid, .. } => uid,
+        }
+    }
+
+    fn read(&self) -> Option<ResourceVersion> {
+        match self {
+            Self::Update { wanted, .. } => Some(wanted.metadata.resource_version),
+            Self::Delete { read, .. } => *read,
+        }
+    }
+}
+
+impl<D: Driver> SqlStore<D> {
+    /// Repeated while it loses against other writers. Says whether there was anything to change.
+    async fn change_row(&self, work: &Work<'_>, change: &Change<'_>) -> Result<bool, StoreError> {
+        let mut conflicts = 0;
+        loop {
+            match self.change_row_once(work, change).await {
+                Err(error) if matches!(D::classify(&error), Fault::Conflict(_)) && conflicts < CONFLICTS_MAX => {
+                    conflicts += 1;
+                    tokio::time::sleep(pause(conflicts)).await;
+                }
+                changed => return changed.map_err(|error| failure::<D>(work.kind.name, error))?,
+            }
+        }
+    }
+
+    async fn change_row_once(
+        &self,
+        work: &Work<'_>,
+        change: &Change<'_>,
+    ) -> Result<Result<bool, StoreError>, sqlx::Error> {
+        let driver = &self.connections.driver;
+        let mut connection = self.connections.acquire(Purpose::Write).await?;
+        let under_way = self.connections.calls.begin(Step::Write, work.kind.name);
+        let call = self.change_row_on(&mut connection, work, change);
+        let answer = under_way.bound(driver.call_timeout(), call).await;
+        self.connections.settle(connection, answer)
+    }
+
+    async fn change_row_on(
+        &self,
+        connection: &mut Raw<D>,
+        work: &Work<'_>,
+        change: &Change<'_>,
+    ) -> Result<Result<bool, StoreError>, sqlx::Error> {
+        let limits = self.connections.driver.limits(connection).await?;
+        let mut transaction = begin::<D>(connection).await?;
+        let mut batch = Batch::<D> {
+            connection: &mut transaction,
+            limits,
+            work,
+        };
+        let answer = batch.change(change).await;
+        match &answer {
+            Ok(Ok(_)) => transaction.commit().await?,
+            // The first error is the one to report. The pool closes a connection that cannot roll back.
+            Ok(Err(_)) | Err(_) => drop(transaction.rollback().await),
+        }
+        answer
+    }
+}
+
+impl<D: Driver> Batch<'_, D> {
+    async fn change(&mut self, change: &Change<'_>) -> Result<Result<bool, StoreError>, sqlx::Error> {
+        let (kind, uid) = (self.work.kind, change.uid());
+        let refused = |error| Ok(Err(refused(kind, uid, error)));
+        let Some(row) = self.lock_rows(&[&uid.0]).await?.remove(uid) else {
+            return refused(DirectError::Missing);
+        };
+        // The row is locked: this reads what was committed last, and nobody changes it before we do.
+        let text = D::query(self.connection, self.work.sql.by_id(), &[Param::Text(&uid.0)]).await?;
+        let held = match text.first().map(|row| stored(kind, row)) {
+            Some(Ok(held)) => held.object,
+            Some(Err(error)) => return Ok(Err(error)),
+            None => return refused(DirectError::Missing),
+        };
+        if let Err(error) = guard(&row, &held, change.read()) {
+            return refused(error);
+        }
+        let told = match change {
+            Change::Delete { uid, .. } => {
+                self.soft_delete(&[&uid.0]).await?;
+                Told::deletion(&uid.0)
+            }
+            Change::Update { wanted, .. } if wanted.text() == held.text() => return Ok(Ok(false)),
+            Change::Update { wanted, version } => {
+                if let Err(error) = keeps_identity(kind, &held, wanted) {
+                    return refused(error);
+                }
+                self.replace(replacement(version, &row)).await?;
+                Told::update(&uid.0, &held.metadata.labels)
+            }
+        };
+        self.tell(&[told]).await?;
+        Ok(Ok(true))
+    }
+}
+
+fn refused(kind: &Kind, uid: &Uid, source: DirectError) -> StoreError {
+    StoreError::Direct {
+        kind: kind.name.to_owned(),
+        uid: uid.to_string(),
+        source,
+    }
+}
+
+/// Whether a row may be changed by somebody who read this version of it.
+fn guard(row: &FoundRow, held: &Object, read: Option<ResourceVersion>) -> Result<(), DirectError> {
+    match (row.delete_time, row.evicted_time) {
+        (Some(time), _) => return Err(DirectError::Deleted(time)),
+        (None, None) => return Err(DirectError::Live),
+        (None, Some(_)) => {}
+    }
+    // A row that was rewound, because the cluster came back from a backup, has the version of its text.
+    let stored = match row.res_version {
+        ResourceVersion(0) => held.metadata.resource_version,
+        version => version,
+    };
+    match read {
+        Some(given) if given != stored => Err(DirectError::Conflict { given, stored }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether nothing changes that an API server would not let change.
+fn keeps_identity(kind: &Kind, held: &Object, wanted: &Object) -> Result<(), DirectError> {
+    let (old, new) = (&held.metadata, &wanted.metadata);
+    let time = |time: Option<Timestamp>| time.map_or_else(|| "absent".to_owned(), |time| time.to_string());
+    let said = |said: &str, own: String| if said.is_empty() { own } else { said.to_owned() };
+    let own = kind.api_version();
+    let fields = [
+        ("apiVersion", own.clone(), said(&new.api_version, own)),
+        (
+            "kind",
+            kind.name.to_owned(),
+            said(&named_kind(wanted), kind.name.to_owned()),
+        ),
+        ("metadata.namespace", old.namespace.clone(), new.namespace.clone()),
+        ("metadata.name", old.name.clone(), new.name.clone()),
+        (
+            "metadata.creationTimestamp",
+            time(old.creation_timestamp),
+            time(new.creation_timestamp),
+        ),
+        (
+            "metadata.deletionTimestamp",
+            time(old.deletion_timestamp),
+            // An object may have left the cluster by a deletion, which is over and need not be said again.
+            time(new.deletion_timestamp.or(old.deletion_timestamp)),
+        ),
+    ];
+    match fields.into_iter().find(|(_, stored, given)| stored != given) {
+        Some((field, stored, given)) => Err(DirectError::Unchangeable { field, stored, given }),
+        None => Ok(()),
+    }
+}
+
+/// What the text says it is one of; empty where it says nothing, as in a list.
+fn named_kind(object: &Object) -> String {
+    #[derive(Default, Deserialize)]
+    struct TypeMeta {
+        #[serde(default)]
+        kind: String,
+    }
+    let said: TypeMeta = serde_json::from_str(object.text()).unwrap_or_default();
+    said.kind
+}

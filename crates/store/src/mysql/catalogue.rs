@@ -1,0 +1,35 @@
+//! What a database of MySQL has, as it tells it itself.
+
+use crate::dialect::CatalogueSql;
+use crate::mysql::notation::MySqlSpelling;
+
+impl CatalogueSql for MySqlSpelling {
+    fn has_table(&self) -> &'static str {
+        "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?"
+    }
+
+    fn has_column(&self) -> &'static str {
+        "SELECT 1 FROM information_schema.columns \
+         WHERE table_schema = DATABASE() AND table_name = ? AND column_name = ?"
+    }
+
+    fn has_key(&self) -> &'static str {
+        "SELECT 1 FROM information_schema.statistics \
+         WHERE table_schema = DATABASE() AND table_name = ? AND index_name = ? LIMIT 1"
+    }
+
+    fn all_columns(&self) -> &'static str {
+        "SELECT t.table_name, t.table_collation, c.column_name, CAST(c.column_type AS CHAR), \
+         c.is_nullable = 'NO', c.column_default IS NOT NULL OR c.extra <> '', c.collation_name \
+         FROM information_schema.tables AS t JOIN information_schema.columns AS c \
+         ON c.table_schema = t.table_schema AND c.table_name = t.table_name \
+         WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' \
+         ORDER BY t.table_name, c.ordinal_position"
+    }
+
+    fn all_keys(&self) -> &'static str {
+        "SELECT table_name, index_name, column_name, non_unique = 0 FROM information_schema.statistics \
+         WHERE table_schema = DATABASE() AND column_name IS NOT NULL \
+         ORDER BY table_name, index_name, seq_in_index"
+    }
+}

@@ -1,0 +1,197 @@
+//! MySQL and MariaDB as a driver. Same order of methods as in `sqlite`. Knows no table and no statement.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlPool, MySqlRow};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, MySql};
+
+use crate::address::{Address, PoolConfig};
+use crate::calls::Reads;
+use crate::dialect::Spelling;
+use crate::driver::{Cells, Driver, Fault, Limits, Param, PoolUse, Pooled, Purpose, Statement, classify_common};
+use crate::error::StoreError;
+use crate::explained::PlanStep;
+use crate::mysql::cells::bind;
+use crate::mysql::notation::MySqlSpelling;
+use crate::mysql::{faults, plan, pool};
+
+pub(crate) struct MySqlDriver {
+    pool: Arc<MySqlPool>,
+    options: MySqlConnectOptions,
+    config: PoolConfig,
+    limits: OnceLock<Limits>,
+}
+
+impl MySqlDriver {
+    /// Opens no connection yet.
+    pub(crate) fn new(options: MySqlConnectOptions, config: &PoolConfig) -> Result<Self, StoreError> {
+        if options.get_database().is_none() {
+            return Err(StoreError::Address(
+                "no database is named; write mysql://user@host:3306/database".to_owned(),
+            ));
+        }
+        let options = pool::options(options);
+        let pool = Arc::new_cyclic(|itself| pool::lazy_pool(&options, config, itself.clone()));
+        Ok(Self {
+            pool,
+            options,
+            config: config.clone(),
+            limits: OnceLock::new(),
+        })
+    }
+}
+
+impl MySqlDriver {
+    /// Why no connection can be opened, as one more attempt says it.
+    async fn connect_failure(&self) -> sqlx::Error {
+        match self.connect_once(&self.options).await {
+            Ok(_) => sqlx::Error::PoolTimedOut,
+            Err(error) => error,
+        }
+    }
+
+    async fn connect_once(&self, options: &MySqlConnectOptions) -> Result<MySqlConnection, sqlx::Error> {
+        let limit = self.config.acquire_timeout;
+        let connect = tokio::time::timeout(limit, options.connect());
+        connect.await.unwrap_or_else(|_| {
+            let late = format!("no connection within {limit:?}");
+            Err(std::io::Error::new(std::io::ErrorKind::TimedOut, late).into())
+        })
+    }
+}
+
+impl Driver for MySqlDriver {
+    type Db = MySql;
+    type Row = MySqlRow;
+
+    const BEGIN: &'static str = "START TRANSACTION";
+    const READS: Reads = Reads::Elsewhere;
+
+    fn spelling(&self) -> &'static dyn Spelling {
+        &MySqlSpelling
+    }
+
+    async fn acquire(&self, _purpose: Purpose) -> Result<Pooled<Self>, sqlx::Error> {
+        match self.pool.acquire().await {
+            // The pool repeats refused connects until its time is over, and then forgets why.
+            Err(sqlx::Error::PoolTimedOut) if self.pool.size() < self.config.max_open.max(1) => {
+                Err(self.connect_failure().await)
+            }
+            acquired => acquired,
+        }
+    }
+
+    fn address(&self) -> String {
+        Address::MySql(Box::new(self.options.clone())).to_string()
+    }
+
+    async fn connect(&self) -> Result<(), sqlx::Error> {
+        self.connect_once(&self.options).await?.close().await
+    }
+
+    /// Dropping the socket is all that can be done about a server that hangs.
+    fn discard(connection: Pooled<Self>) {
+        drop(connection.detach());
+    }
+
+    fn discard_idle(&self) {
+        while let Some(connection) = self.pool.try_acquire() {
+            Self::discard(connection);
+        }
+    }
+
+    async fn limits(&self, connection: &mut MySqlConnection) -> Result<Limits, sqlx::Error> {
+        if let Some(limits) = self.limits.get() {
+            return Ok(*limits);
+        }
+        let row = connection
+            .fetch_one("SELECT CAST(@@max_allowed_packet AS SIGNED)")
+            .await?;
+        let bytes = usize::try_from(row.int(0)?).unwrap_or(usize::MAX);
+        Ok(*self.limits.get_or_init(|| Limits {
+            packet_bytes_max: bytes,
+            params_max: 65_535,
+        }))
+    }
+
+    async fn execute(
+        connection: &mut MySqlConnection,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<u64, sqlx::Error> {
+        let keep = statement.keep;
+        sqlx::query_with(statement.text(&MySqlSpelling), bind(params)?)
+            .persistent(keep)
+            .execute(connection)
+            .await
+            .map(|done| done.rows_affected())
+    }
+
+    async fn query(
+        connection: &mut MySqlConnection,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<Vec<MySqlRow>, sqlx::Error> {
+        let keep = statement.keep;
+        sqlx::query_with(statement.text(&MySqlSpelling), bind(params)?)
+            .persistent(keep)
+            .fetch_all(connection)
+            .await
+    }
+
+    fn plan_step(row: &MySqlRow) -> Result<PlanStep, sqlx::Error> {
+        plan::step(row)
+    }
+
+    fn entries(row: &MySqlRow) -> Result<u64, sqlx::Error> {
+        plan::entries(row)
+    }
+
+    async fn create_database(&self) -> Result<(), sqlx::Error> {
+        match self.connect_once(&self.options).await {
+            Ok(connection) => return connection.close().await,
+            Err(error) if Self::classify(&error) == Fault::Schema => {}
+            Err(error) => return Err(error),
+        }
+        let name = self.options.get_database().unwrap_or_default();
+        // The option cannot be unset; this schema is on every server.
+        let elsewhere = self.options.clone().database("information_schema");
+        let mut connection = self.connect_once(&elsewhere).await?;
+        connection.execute(AssertSqlSafe(create_database(name))).await?;
+        connection.close().await
+    }
+
+    fn classify(error: &sqlx::Error) -> Fault {
+        let sqlx::Error::Database(error) = error else {
+            return classify_common(error);
+        };
+        error
+            .try_downcast_ref::<MySqlDatabaseError>()
+            .map_or(Fault::Refused, |error| faults::classify(error.number()))
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    fn call_timeout(&self) -> Duration {
+        self.config.call_timeout
+    }
+
+    fn connections_max(&self) -> u32 {
+        self.config.max_open
+    }
+
+    fn pool(&self) -> PoolUse {
+        PoolUse::of(&self.pool)
+    }
+}
+
+/// The name is the operator's own, from the address.
+fn create_database(name: &str) -> String {
+    format!(
+        "CREATE DATABASE IF NOT EXISTS `{}` DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        name.replace('`', "``")
+    )
+}

@@ -1,0 +1,29 @@
+//! MySQL and MariaDB: the only folder that knows them. The files have the names, and their methods the order, of those
+//! in `sqlite`.
+
+mod pool;
+
+mod faults;
+
+mod cells;
+
+mod plan;
+
+mod notation;
+
+mod reads;
+
+mod conditions;
+
+mod writes;
+
+mod catalogue;
+
+mod schema_changes;
+
+mod driver;
+
+pub(crate) mod adoption;
+
+pub(crate) use driver::MySqlDriver;
+pub(crate) use notation::MySqlSpelling;

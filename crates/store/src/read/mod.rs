@@ -1,0 +1,19 @@
+//! Reading objects: by name and by uid, and by queries in pages.
+
+pub(crate) mod page;
+
+mod replaced;
+
+mod objects;
+
+mod lead;
+
+mod reader;
+
+mod queries;
+
+#[cfg(test)]
+mod query_bounds;
+
+pub use objects::{Counts, ListQuery, Objects, RowsOfName};
+pub use queries::Queries;

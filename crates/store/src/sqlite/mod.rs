@@ -1,0 +1,27 @@
+//! SQLite: the only folder that knows it. The files have the names, and their methods the order, of those
+//! in `mysql`.
+
+mod pool;
+
+mod faults;
+
+mod cells;
+
+mod plan;
+
+mod notation;
+
+mod reads;
+
+mod conditions;
+
+mod writes;
+
+mod catalogue;
+
+mod schema_changes;
+
+mod driver;
+
+pub(crate) use driver::SqliteDriver;
+pub(crate) use notation::SqliteSpelling;

@@ -1,0 +1,23 @@
+//! Changing tables of SQLite.
+
+use crate::dialect::SchemaChangeSql;
+use crate::sqlite::notation::SqliteSpelling;
+
+impl SchemaChangeSql for SqliteSpelling {
+    fn take_lock(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn holds_lock(&self) -> &'static str {
+        "SELECT 1"
+    }
+
+    fn be_brief(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// A SQLite database is Kindex's own.
+    fn can_adopt(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,127 @@
+//! The SQL text of the history tables. Executes nothing; values are parameters.
+
+use kindex_model::kind::Kind;
+
+use crate::dialect::{Spelling, marks};
+use crate::driver::Statement;
+use crate::statements::{kept, quoted, uid_key};
+
+/// Columns of a history table, in order.
+pub(crate) const COLUMNS: [&str; 6] = ["obj_uid", "branch", "res_version", "seen_time", "encoding", "payload"];
+
+/// Versions of a time, up to one of the cluster's; from 2^62 on they are SQL's own.
+const AT: &str =
+    "AND [seen_time] <= ? AND ([branch] < 0 OR [res_version] <= ? OR [res_version] >= 4611686018427387904)";
+
+/// The history table of a kind with its columns.
+pub(crate) fn table_and_columns(kind: &Kind) -> (String, Vec<&'static str>) {
+    (table(kind.table), COLUMNS.into())
+}
+
+fn table(main_table: &str) -> String {
+    format!("{main_table}_history")
+}
+
+/// The texts for one kind in one dialect.
+#[derive(Clone, Copy)]
+pub(crate) struct HistorySql {
+    pub(crate) spelling: &'static dyn Spelling,
+    pub(crate) main_table: &'static str,
+}
+
+impl HistorySql {
+    /// Keeps versions that are not kept yet. Parameters: the six columns, a row after the other.
+    pub(crate) fn insert(self, rows: usize) -> Statement {
+        kept(format!(
+            "INSERT INTO [{}] ({}) VALUES {}{}",
+            self.table(),
+            quoted(&COLUMNS),
+            marks("(?,?,?,?,?,?)", rows),
+            self.spelling.or_leave("obj_uid", "[obj_uid], [branch], [res_version]"),
+        ))
+    }
+
+    /// Uid, version, time and text of those rows of the main table whose version is not kept.
+    /// Parameters: uids, padded.
+    pub(crate) fn unkept(self, uids: usize) -> Statement {
+        kept(format!(
+            "SELECT [uid], [res_version], {}, [json] FROM [{main}]{} WHERE [uid] IN ({}) AND [res_version] > 0 \
+             AND NOT EXISTS (SELECT 1 FROM [{}] AS h WHERE h.[obj_uid] = [{main}].[uid] AND h.[branch] = 0 \
+             AND h.[res_version] = [{main}].[res_version])",
+            self.spelling.time_text("update_time"),
+            self.spelling.walk(&uid_key(self.main_table)),
+            marks("?", uids),
+            self.table(),
+            main = self.main_table,
+        ))
+    }
+
+    /// Moves the versions of these uids to a branch of their own. Parameters: the branch, uids, padded.
+    pub(crate) fn branch_off(self, uids: usize) -> Statement {
+        kept(format!(
+            "UPDATE [{}]{} SET [branch] = ? WHERE [obj_uid] IN ({}) AND [branch] = 0",
+            self.table(),
+            self.spelling.walk("PRIMARY"),
+            marks("?", uids),
+        ))
+    }
+
+    /// Moves all versions of the cluster beyond one to a branch of their own. Parameters: the branch, the version.
+    pub(crate) fn branch_off_beyond(self) -> Statement {
+        kept(format!(
+            // From 2^62 on they are SQL's own.
+            "UPDATE [{}] SET [branch] = ? WHERE [branch] = 0 AND [res_version] > ? AND [res_version] < 4611686018427387904",
+            self.table(),
+        ))
+    }
+
+    /// The version that an object had at a time, up to one of the cluster's in the present branch. Parameters:
+    /// uid, time, version.
+    pub(crate) fn at(self) -> Statement {
+        self.select(AT, "DESC", "1")
+    }
+
+    /// The same for so many objects. Parameters: uid, time, version, an object after the other.
+    pub(crate) fn at_each(self, objects: usize) -> Statement {
+        let one = format!("SELECT * FROM ({}) AS [one]", self.selected(AT, "DESC", "1"));
+        kept(vec![one; objects].join(" UNION ALL "))
+    }
+
+    /// A version by its number. Parameters: uid, version.
+    pub(crate) fn version(self) -> Statement {
+        self.select("AND [res_version] = ?", "DESC", "1")
+    }
+
+    /// The oldest version. Parameter: uid.
+    pub(crate) fn first(self) -> Statement {
+        self.select("", "ASC", "1")
+    }
+
+    /// The newest versions. Parameters: uid, limit.
+    pub(crate) fn newest(self) -> Statement {
+        self.select("", "DESC", "?")
+    }
+
+    /// The versions before one. Parameters: uid, its branch, its branch, its version, limit.
+    pub(crate) fn before(self) -> Statement {
+        self.select("AND [branch] <= ? AND ([branch] < ? OR [res_version] < ?)", "DESC", "?")
+    }
+
+    fn select(self, condition: &str, direction: &str, limit: &str) -> Statement {
+        kept(self.selected(condition, direction, limit))
+    }
+
+    fn selected(self, condition: &str, direction: &str, limit: &str) -> String {
+        format!(
+            "SELECT [obj_uid], [branch], [res_version], {}, [encoding], [payload] FROM [{}]{} \
+             WHERE [obj_uid] = ? {condition} ORDER BY [branch] {direction}, [res_version] {direction} LIMIT {limit}",
+            self.spelling.time_text("seen_time"),
+            self.table(),
+            self.spelling.walk("PRIMARY"),
+        )
+    }
+
+    fn table(self) -> String {
+        table(self.main_table)
+    }
+}

@@ -1,0 +1,268 @@
+//! The statements on the tables of one kind. Names come from the static tables of kinds and are always quoted; values
+//! are always parameters. Executes nothing.
+
+use kindex_model::kind::Kind;
+use kindex_query::Life;
+
+use crate::dialect::{Spelling, marks};
+use crate::driver::Statement;
+use crate::statements::names::{SEQ, Side, main_columns, uid_key};
+use crate::statements::text::{exactly, kept, quoted, row_marks};
+
+/// By the cluster's versions: those that SQL gave begin at 2^62, and say modulo 2^44 which they followed.
+const NEWEST_FIRST: &str = "CASE WHEN [res_version] < 4611686018427387904 THEN [res_version] \
+                            ELSE [res_version] % 17592186044416 END DESC";
+
+/// The texts of one kind in one dialect.
+pub(crate) struct KindSql {
+    spelling: &'static dyn Spelling,
+    table: &'static str,
+    uid_key: String,
+    names_key: Option<&'static str>,
+    columns: usize,
+    insert_head: String,
+    update_head: String,
+    update_tail: String,
+    state_columns: String,
+    stored_columns: String,
+}
+
+impl KindSql {
+    pub(crate) fn new(spelling: &'static dyn Spelling, kind: &Kind) -> Self {
+        let columns = main_columns(kind);
+        let assignments: Vec<String> = columns
+            .iter()
+            .filter(|column| **column != "uid")
+            .map(|column| format!("[{column}] = {}", spelling.inserted(column)))
+            .collect();
+        let time = |column| spelling.time_text(column);
+        Self {
+            spelling,
+            table: kind.table,
+            names_key: kind
+                .keys
+                .iter()
+                .find(|key| key.columns.starts_with(&["namespace", "name"]))
+                .map(|key| key.name),
+            uid_key: uid_key(kind.table),
+            columns: columns.len(),
+            insert_head: format!("INSERT INTO [{}] ({}) VALUES ", kind.table, quoted(&columns)),
+            update_head: format!("INSERT INTO [{}] ([{SEQ}], {}) VALUES ", kind.table, quoted(&columns)),
+            update_tail: spelling.on_any_conflict().to_owned() + &assignments.join(", "),
+            state_columns: format!(
+                "[{SEQ}], [uid], [namespace], [name], [res_version], [content_hash], {}, {}",
+                time("delete_time"),
+                time("evicted_time")
+            ),
+            stored_columns: format!(
+                "[uid], [json], {}, {}, {}",
+                time("update_time"),
+                time("delete_time"),
+                time("evicted_time")
+            ),
+        }
+    }
+
+    pub(crate) fn spelling(&self) -> &'static dyn Spelling {
+        self.spelling
+    }
+
+    /// Parameters: `padded` uids.
+    pub(crate) fn states(&self, uids: usize, lock: bool) -> Statement {
+        let lock = if lock { self.spelling.lock() } else { "" };
+        kept(format!(
+            "SELECT {} FROM [{}]{} WHERE [uid] IN ({}){lock}",
+            self.state_columns,
+            self.table,
+            self.spelling.walk(&self.uid_key),
+            marks("?", uids),
+        ))
+    }
+
+    /// Parameters: `update_time`, `delete_time`, `evicted_time` and so on, a row after the other.
+    pub(crate) fn insert(&self, rows: usize) -> Statement {
+        kept(self.insert_head.clone() + &row_marks(self.columns, rows))
+    }
+
+    /// As [`insert`](Self::insert), of rows that exist: each is replaced as a whole. A row's first parameter is its
+    /// place, by which the engine finds it without the key of uids.
+    pub(crate) fn update(&self, rows: usize) -> Statement {
+        kept(self.update_head.clone() + &row_marks(self.columns + 1, rows) + &self.update_tail)
+    }
+
+    /// Parameters: now, once or for `delete_time` and `evicted_time` twice, then `padded` uids.
+    pub(crate) fn relocate(&self, to: Life, uids: usize) -> Statement {
+        let set = match to {
+            Life::Live => "[update_time] = ?, [delete_time] = NULL, [evicted_time] = NULL",
+            Life::Evicted => "[update_time] = ?, [delete_time] = NULL, [evicted_time] = ?",
+            Life::Deleted => "[update_time] = ?, [delete_time] = ?",
+        };
+        kept(format!(
+            "UPDATE [{}]{} SET {set} WHERE [uid] IN ({})",
+            self.table,
+            self.spelling.walk(&self.uid_key),
+            marks("?", uids),
+        ))
+    }
+
+    /// Parameters: `padded` uids.
+    pub(crate) fn rewind(&self, uids: usize) -> Statement {
+        kept(format!(
+            "UPDATE [{}]{} SET [res_version] = 0 WHERE [uid] IN ({})",
+            self.table,
+            self.spelling.walk(&self.uid_key),
+            marks("?", uids),
+        ))
+    }
+
+    /// All rows of these names that are not deleted. Parameters: `padded` pairs of namespace and name.
+    pub(crate) fn namesakes(&self, names: usize) -> Statement {
+        let walk = self.names_key.map(|key| self.spelling.walk(key));
+        kept(format!(
+            "SELECT [uid], [namespace], [name], [res_version], {} FROM [{}]{} WHERE {} AND {}{}",
+            self.spelling.time_text("evicted_time"),
+            self.table,
+            walk.unwrap_or_default(),
+            self.spelling.pair_in("namespace", "name", names),
+            self.spelling.is_null("delete_time"),
+            self.spelling.lock(),
+        ))
+    }
+
+    /// Parameters: `padded` uids.
+    pub(crate) fn delete_side(&self, side: Side, uids: usize) -> Statement {
+        let table = format!("{}_{}", self.table, side.suffix());
+        kept(format!(
+            "{} WHERE [obj_uid] IN ({})",
+            self.spelling.delete_from(&table, &format!("{table}_uid")),
+            marks("?", uids),
+        ))
+    }
+
+    /// Parameters: uid, key, value, a row after the other.
+    pub(crate) fn insert_side(&self, side: Side, rows: usize) -> Statement {
+        let text = format!(
+            "INSERT INTO [{}_{}] ([obj_uid], [key], [value]) VALUES {}",
+            self.table,
+            side.suffix(),
+            marks("(?,?,?)", rows),
+        );
+        kept(text)
+    }
+
+    /// Parameters: the place after which to begin unless `first`, then the limit.
+    pub(crate) fn scan(&self, first: bool) -> Statement {
+        let after = if first { "" } else { " WHERE [seq] > ?" };
+        kept(format!(
+            "SELECT {} FROM [{}]{after} ORDER BY [{SEQ}] LIMIT ?",
+            self.state_columns, self.table,
+        ))
+    }
+
+    /// Parameters: `exact` parameters of a namespace and of a name.
+    pub(crate) fn by_name(&self) -> Statement {
+        kept(format!(
+            "SELECT {} FROM [{}] WHERE {} AND {} AND {} ORDER BY {NEWEST_FIRST} LIMIT 1",
+            self.stored_columns,
+            self.table,
+            exactly("namespace"),
+            exactly("name"),
+            self.spelling.is_null("delete_time"),
+        ))
+    }
+
+    /// All rows of a name. Parameters: `exact` parameters of a namespace and of a name.
+    pub(crate) fn incarnations(&self) -> Statement {
+        kept(format!(
+            "SELECT {} FROM [{}] WHERE {} AND {} ORDER BY [delete_time] IS NOT NULL, {NEWEST_FIRST}",
+            self.stored_columns,
+            self.table,
+            exactly("namespace"),
+            exactly("name"),
+        ))
+    }
+
+    /// For each name the row that is not deleted, else the one that was deleted last. Parameters:
+    /// `padded` pairs of namespace and name.
+    pub(crate) fn newest(&self, names: usize) -> Statement {
+        kept(format!(
+            "SELECT {} FROM (SELECT [uid] AS newest_uid, ROW_NUMBER() OVER (PARTITION BY [namespace], [name] \
+             ORDER BY [delete_time] IS NOT NULL, [delete_time] DESC, [res_version] DESC) AS place FROM [{1}]{2} \
+             WHERE {3}) AS newest {4} [{1}] WHERE [uid] = newest_uid AND place = 1",
+            self.stored_columns,
+            self.table,
+            self.names_key.map(|key| self.spelling.walk(key)).unwrap_or_default(),
+            self.spelling.pair_in("namespace", "name", names),
+            self.spelling.join_in_order(),
+        ))
+    }
+
+    /// Parameter: uid.
+    pub(crate) fn by_id(&self) -> Statement {
+        kept(format!(
+            "SELECT {} FROM [{}] WHERE [uid] = ?",
+            self.stored_columns, self.table,
+        ))
+    }
+
+    /// As [`by_id`](Self::by_id), of `padded` uids.
+    pub(crate) fn by_ids(&self, uids: usize) -> Statement {
+        kept(format!(
+            "SELECT {} FROM [{}]{} WHERE [uid] IN ({})",
+            self.stored_columns,
+            self.table,
+            self.spelling.walk(&self.uid_key),
+            marks("?", uids),
+        ))
+    }
+
+    /// Parameters: `exact` parameters of a namespace and the uid after which to begin where asked
+    /// for, then `exact` parameters of a key and of a value for each label, then the limit.
+    pub(crate) fn list(&self, filter: ListFilter) -> Statement {
+        let mut conditions = Vec::new();
+        if filter.namespace {
+            conditions.push(exactly("namespace"));
+        }
+        if filter.after {
+            conditions.push("[uid] > ?".to_owned());
+        }
+        if !filter.include_deleted {
+            conditions.push(self.spelling.is_null("delete_time"));
+        }
+        let exists = format!(
+            "EXISTS (SELECT 1 FROM [{0}_labels] WHERE [obj_uid] = [{0}].[uid] AND {1} AND {2})",
+            self.table,
+            exactly("key"),
+            exactly("value"),
+        );
+        conditions.extend(std::iter::repeat_n(exists, filter.labels));
+        let filters = if conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" WHERE {}", conditions.join(" AND "))
+        };
+        kept(format!(
+            "SELECT {} FROM [{}]{filters} ORDER BY [uid] LIMIT ?",
+            self.stored_columns, self.table,
+        ))
+    }
+
+    /// One row: live, evicted, deleted.
+    pub(crate) fn count(&self) -> Statement {
+        kept(format!(
+            "SELECT COUNT(CASE WHEN [delete_time] IS NULL AND [evicted_time] IS NULL THEN 1 END), \
+             COUNT(CASE WHEN [delete_time] IS NULL AND [evicted_time] IS NOT NULL THEN 1 END), \
+             COUNT([delete_time]) FROM [{}]",
+            self.table,
+        ))
+    }
+}
+
+/// Which conditions a list has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListFilter {
+    pub(crate) namespace: bool,
+    pub(crate) after: bool,
+    pub(crate) include_deleted: bool,
+    pub(crate) labels: usize,
+}

@@ -1,0 +1,27 @@
+//! The text of all statements, in the notation of `dialect`, but those of migrations and of repair. Executes nothing.
+
+mod names;
+
+mod text;
+
+mod kind;
+
+pub(crate) mod bookkeeping;
+
+pub(crate) mod history;
+
+pub(crate) mod select;
+
+mod from;
+
+mod condition;
+
+#[cfg(test)]
+mod sqlite_plans;
+
+#[cfg(test)]
+pub(crate) mod typed_queries;
+
+pub(crate) use kind::{KindSql, ListFilter};
+pub(crate) use names::{SEQ, Side, tables, uid_key};
+pub(crate) use text::{LIST_MAX, exact, fixed, kept, once, padded, padded_list, padded_pairs, quoted};

@@ -1,0 +1,291 @@
+//! One batch in one transaction: lock and read the rows, decide each write, then apply all decisions of one sort
+//! together. The number of statements depends on what sorts of change a batch holds, and on its size only where a
+//! statement would be longer than the server takes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::projection::Version;
+use kindex_query::Life;
+
+use crate::cells::{res_version, stored};
+use crate::connections::InTransaction;
+use crate::driver::{Cells, Driver, Limits, Param, Raw, Statement};
+use crate::row::{RowWrite, Written};
+use crate::statements::{KindSql, LIST_MAX, Side, padded_list, padded_pairs};
+use crate::write::batch::{Batch, Work};
+use crate::write::feed::{Told, becomes_another};
+use crate::write::main_row::{MainRow, side_rows};
+use crate::write::plan::{NewRow, Plan, plan};
+use crate::write::replaced::Replaced;
+
+/// Writes of a batch, in one transaction.
+pub(crate) struct Writes<'a> {
+    pub(crate) work: &'a Work<'a>,
+    pub(crate) writes: &'a [RowWrite],
+}
+
+impl<D: Driver> InTransaction<D> for Writes<'_> {
+    type Done = Vec<Written>;
+
+    fn kind(&self) -> &'static str {
+        self.work.kind.name
+    }
+
+    async fn run(&self, connection: &mut Raw<D>, limits: Limits) -> Result<Vec<Written>, sqlx::Error> {
+        let mut batch = Batch::<D> {
+            connection,
+            limits,
+            work: self.work,
+        };
+        batch.apply(self.writes).await
+    }
+}
+
+/// The decisions of a batch by sort, each in order of uid.
+#[derive(Default)]
+struct Sorted<'a> {
+    inserts: Vec<NewRow<'a>>,
+    updates: Vec<NewRow<'a>>,
+    to_live: Vec<&'a str>,
+    to_evicted: Vec<&'a str>,
+    to_deleted: Vec<&'a str>,
+    /// Versions whose rows are new or back from deletion: their names may be taken.
+    arrived: Vec<&'a Version>,
+}
+
+/// One of the rows of a name; the younger ones are the larger ones.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Incarnation {
+    version: ResourceVersion,
+    uid: Uid,
+    is_evicted: bool,
+}
+
+impl<D: Driver> Batch<'_, D> {
+    /// Applies all writes and says what became of each.
+    pub(crate) async fn apply(&mut self, writes: &[RowWrite]) -> Result<Vec<Written>, sqlx::Error> {
+        let mut order: Vec<usize> = (0..writes.len()).filter(|&i| writes[i].is_of_a_row()).collect();
+        // One order for all writers: two of them never wait for each other.
+        order.sort_unstable_by_key(|&index| writes[index].uid());
+        let uids: Vec<&str> = order.iter().map(|&i| &*writes[i].uid().0).collect();
+        debug_assert!(
+            uids.windows(2).all(|pair| pair[0] != pair[1]),
+            "a batch holds at most one write per uid"
+        );
+        let found = self.lock_rows(&uids).await?;
+
+        let mut written = vec![Written::Unchanged; writes.len()];
+        let mut sorted = Sorted::default();
+        let mut changed = Vec::new();
+        for index in order {
+            let write = &writes[index];
+            let row = found.get(write.uid());
+            let decision = plan(write, row, self.work.now);
+            changed.extend(decision.of_evicted(row));
+            written[index] = sorted.add(decision);
+        }
+        // No cluster tells what becomes of an object there once SQL keeps it.
+        let before = self.labels_before(&changed).await?;
+        let replaced = self.carry_out(&sorted).await?;
+        self.record_replaced(&replaced, writes, &mut written).await?;
+        let updates = before.iter().map(|(uid, labels)| Told::update(uid, labels));
+        let deletions = replaced.iter().map(|one| Told::deletion(&one.uid.0));
+        let told: Vec<Told<'_>> = updates.chain(deletions).collect();
+        self.tell(&told).await?;
+        Ok(written)
+    }
+
+    /// Of rows whose objects become others by these versions, and not only go their way: the labels that they have.
+    async fn labels_before<'v>(
+        &mut self,
+        versions: &[&'v Version],
+    ) -> Result<Vec<(&'v str, BTreeMap<String, String>)>, sqlx::Error> {
+        let mut before = Vec::new();
+        for chunk in versions.chunks(LIST_MAX) {
+            let uids: Vec<&str> = chunk.iter().map(|version| &*version.object.metadata.uid.0).collect();
+            let params = padded_list(&uids);
+            let mut held = HashMap::with_capacity(chunk.len());
+            for row in D::query(self.connection, self.work.sql.by_ids(params.len()), &params).await? {
+                // What cannot be read is not what comes.
+                if let Ok(row) = stored(self.work.kind, &row) {
+                    held.insert(row.object.metadata.uid.clone(), row.object);
+                }
+            }
+            for version in chunk {
+                let metadata = &version.object.metadata;
+                let held = held.remove(&metadata.uid);
+                if held
+                    .as_ref()
+                    .is_none_or(|held| becomes_another(held.text(), version.object.text()))
+                {
+                    before.push((
+                        &*metadata.uid.0,
+                        held.map(|held| held.metadata.labels.clone()).unwrap_or_default(),
+                    ));
+                }
+            }
+        }
+        Ok(before)
+    }
+
+    /// Gives one row that is locked another content.
+    pub(crate) async fn replace(&mut self, row: NewRow<'_>) -> Result<(), sqlx::Error> {
+        let sorted = Sorted {
+            updates: vec![row],
+            ..Sorted::default()
+        };
+        self.carry_out(&sorted).await.map(drop)
+    }
+
+    /// Gives back those that lived in SQL alone until others took their names: no cluster tells of their end.
+    async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Replaced>, sqlx::Error> {
+        if let Some(keeping) = &self.work.keeping {
+            let mut replaced = Vec::with_capacity(sorted.updates.len());
+            let mut anew = Vec::new();
+            for row in &sorted.updates {
+                let uid = &*row.version.object.metadata.uid.0;
+                replaced.push(uid);
+                anew.extend(row.begins_anew.then_some(uid));
+            }
+            self.keep_replaced(keeping.sql, &replaced).await?;
+            self.branch_off(keeping.sql, &anew).await?;
+            self.write_history(keeping).await?;
+        }
+        let replaced = self.write_main(sorted).await?;
+        self.write_side(Side::Labels, sorted).await?;
+        self.write_side(Side::Annotations, sorted).await?;
+        Ok(replaced)
+    }
+
+    async fn write_main(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Replaced>, sqlx::Error> {
+        self.write_rows(&sorted.inserts, KindSql::insert).await?;
+        self.write_rows(&sorted.updates, KindSql::update).await?;
+        self.relocate(Life::Live, &sorted.to_live).await?;
+        self.relocate(Life::Evicted, &sorted.to_evicted).await?;
+        let outlived = self.outlived(&sorted.arrived, &sorted.to_deleted).await?;
+        let mut deleted = sorted.to_deleted.clone();
+        deleted.extend(outlived.iter().map(|(row, _)| &*row.uid.0));
+        deleted.sort_unstable();
+        self.relocate(Life::Deleted, &deleted).await?;
+        let evicted = outlived.into_iter().filter(|(row, _)| row.is_evicted);
+        Ok(evicted.map(|(row, by)| Replaced { uid: row.uid, by }).collect())
+    }
+
+    async fn write_rows(
+        &mut self,
+        rows: &[NewRow<'_>],
+        statement: fn(&KindSql, usize) -> Statement,
+    ) -> Result<(), sqlx::Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let group_ver = self.work.kind.api_version();
+        let rows: Vec<MainRow<'_>> = rows
+            .iter()
+            .map(|row| MainRow::new(row, &group_ver, self.work.now))
+            .collect();
+        let rows: Vec<Vec<Param<'_>>> = rows.iter().map(MainRow::params).collect();
+        self.execute_rows(&rows, statement).await
+    }
+
+    /// Rows whose name a younger incarnation has, with its uid; besides those that this batch deletes anyway: those
+    /// outlive nobody. The read locks what it finds: of two writers that store two incarnations at once, one sees
+    /// the other's.
+    async fn outlived(
+        &mut self,
+        arrived: &[&Version],
+        deleted: &[&str],
+    ) -> Result<Vec<(Incarnation, Uid)>, sqlx::Error> {
+        let mut names: Vec<(&str, &str)> = arrived
+            .iter()
+            .map(|version| {
+                let metadata = &version.object.metadata;
+                (metadata.namespace.as_str(), metadata.name.as_str())
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut incarnations: BTreeMap<(String, String), Vec<Incarnation>> = BTreeMap::new();
+        for chunk in names.chunks(LIST_MAX) {
+            let params = padded_pairs(chunk);
+            let statement = self.work.sql.namesakes(params.len() / 2);
+            for row in D::query(self.connection, statement, &params).await? {
+                let incarnation = Incarnation {
+                    // A version of SQL's own is no younger than the cluster's that it followed.
+                    version: res_version(&row, 3)?.of_cluster(),
+                    uid: Uid::from(row.text(0)?.as_str()),
+                    is_evicted: row.time(4)?.is_some(),
+                };
+                if deleted.binary_search(&&*incarnation.uid.0).is_ok() {
+                    continue;
+                }
+                let name = (row.text(1)?, row.text(2)?);
+                incarnations.entry(name).or_default().push(incarnation);
+            }
+        }
+        let outlived = incarnations.into_values().flat_map(|mut rows| {
+            rows.sort_unstable();
+            let youngest = rows.pop().map(|row| row.uid);
+            rows.into_iter().zip(std::iter::repeat(youngest))
+        });
+        let outlived = outlived.filter_map(|(row, by)| by.map(|by| (row, by)));
+        Ok(outlived.collect())
+    }
+
+    /// Rows of the side table follow their object: gone where they changed, then written anew.
+    async fn write_side(&mut self, side: Side, sorted: &Sorted<'_>) -> Result<(), sqlx::Error> {
+        let changed: Vec<&Version> = sorted
+            .updates
+            .iter()
+            .filter(|row| match side {
+                Side::Labels => row.labels,
+                Side::Annotations => row.annotations,
+            })
+            .map(|row| row.version)
+            .collect();
+        let uids: Vec<&str> = changed.iter().map(|version| &*version.object.metadata.uid.0).collect();
+        for chunk in uids.chunks(LIST_MAX) {
+            let params = padded_list(chunk);
+            let statement = self.work.sql.delete_side(side, params.len());
+            D::execute(self.connection, statement, &params).await?;
+        }
+        let inserted = sorted.inserts.iter().map(|row| row.version);
+        let rows: Vec<[Param<'_>; 3]> = inserted
+            .chain(changed)
+            .flat_map(|version| side_rows(side, version))
+            .collect();
+        self.execute_rows(&rows, |sql, rows| sql.insert_side(side, rows)).await
+    }
+}
+
+impl<'a> Sorted<'a> {
+    fn add(&mut self, decision: Plan<'a>) -> Written {
+        match decision {
+            Plan::Nothing(why) => return why,
+            Plan::Insert(row) => {
+                if row.delete_time.is_none() {
+                    self.arrived.push(row.version);
+                }
+                self.inserts.push(row);
+                return Written::Inserted;
+            }
+            Plan::Update(row) => {
+                if row.revived {
+                    self.arrived.push(row.version);
+                }
+                self.updates.push(row);
+            }
+            Plan::Move { uid, life, revived } => {
+                self.arrived.extend(revived);
+                let list = match life {
+                    Life::Live => &mut self.to_live,
+                    Life::Evicted => &mut self.to_evicted,
+                    Life::Deleted => &mut self.to_deleted,
+                };
+                list.push(&uid.0);
+            }
+        }
+        Written::Updated
+    }
+}

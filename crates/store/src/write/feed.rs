@@ -1,0 +1,145 @@
+//! What a batch tells those who follow the changes in SQL alone. Knows no engine.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::dialect::{Spelling, marks};
+use crate::driver::{Cells, Driver, Param, Statement};
+use crate::statements::{LIST_MAX, fixed, kept, once};
+use crate::write::batch::Batch;
+
+/// How many changes of a kind are kept, at least.
+pub const CHANGES_KEPT: u64 = 100_000;
+/// Dropped at once.
+const CHANGES_DROPPED: u64 = 1_000;
+
+/// How many changes of a kind there were up to a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position(pub u64);
+
+/// What an object goes through on its way out of a cluster, without becoming another one.
+const ON_THE_WAY: [&str; 6] = [
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+];
+
+/// Whether two texts of an object differ in more than that.
+pub(crate) fn becomes_another(before: &str, after: &str) -> bool {
+    let substance = |text: &str| {
+        let mut object: Value = serde_json::from_str(text).unwrap_or_default();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.retain(|field, _| !ON_THE_WAY.contains(&field.as_str()));
+        }
+        object
+    };
+    substance(before) != substance(after)
+}
+
+/// A change that is about to be committed.
+pub(crate) struct Told<'a> {
+    uid: &'a str,
+    /// JSON text of those that an update replaces.
+    labels: Option<String>,
+}
+
+impl<'a> Told<'a> {
+    pub(crate) fn deletion(uid: &'a str) -> Self {
+        Self { uid, labels: None }
+    }
+
+    pub(crate) fn update(uid: &'a str, before: &BTreeMap<String, String>) -> Self {
+        let labels = serde_json::to_string(before).expect("texts are JSON");
+        Self {
+            uid,
+            labels: Some(labels),
+        }
+    }
+}
+
+impl<D: Driver> Batch<'_, D> {
+    /// Numbers these changes, as the last thing before the commit: others wait for the numbers.
+    pub(crate) async fn tell(&mut self, changes: &[Told<'_>]) -> Result<(), sqlx::Error> {
+        let Some(count) = u64::try_from(changes.len()).ok().filter(|count| *count > 0) else {
+            return Ok(());
+        };
+        let (kind, spelling) = (Param::Text(self.work.kind.name), self.work.sql.spelling());
+        D::execute(self.connection, advance(spelling), &[kind, number(count)]).await?;
+        let read = fixed("SELECT [position] FROM [kindex_feed] WHERE [kind] = ?");
+        let rows = D::query(self.connection, read, &[kind]).await?;
+        let last = rows.first().map(|row| position(row, 0)).transpose()?;
+        let last = last.ok_or(sqlx::Error::RowNotFound)?.0;
+        let first = last - count;
+        for (chunk, after) in changes.chunks(LIST_MAX).zip((first..).step_by(LIST_MAX)) {
+            let mut params = Vec::with_capacity(chunk.len() * 5);
+            for (change, place) in chunk.iter().zip(after + 1..) {
+                let labels = change.labels.as_deref().map_or(Param::Null, Param::Text);
+                params.extend([
+                    kind,
+                    number(place),
+                    Param::Text(change.uid),
+                    labels,
+                    Param::Time(self.work.now),
+                ]);
+            }
+            D::execute(self.connection, insert(chunk.len()), &params).await?;
+        }
+        if first / CHANGES_DROPPED != last / CHANGES_DROPPED
+            && let Some(old) = last.checked_sub(CHANGES_KEPT)
+        {
+            let drop = fixed("DELETE FROM [kindex_changes] WHERE [kind] = ? AND [position] <= ?");
+            D::execute(self.connection, drop, &[kind, number(old)]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Parameters: kind, how many.
+fn advance(spelling: &'static dyn Spelling) -> Statement {
+    let sum = format!("[kindex_feed].[position] + {}", spelling.inserted("position"));
+    kept(format!(
+        "INSERT INTO [kindex_feed] ([kind], [position]) VALUES (?, ?){}[position] = {sum}",
+        spelling.on_conflict("[kind]"),
+    ))
+}
+
+/// Parameters of each: kind, position, uid, labels, now.
+fn insert(rows: usize) -> Statement {
+    let values = marks("(?,?,?,?,?)", rows);
+    let head = "INSERT INTO [kindex_changes] ([kind], [position], [uid], [labels], [change_time]) VALUES";
+    once(format!("{head} {values}"))
+}
+
+pub(crate) fn number<'a>(number: u64) -> Param<'a> {
+    Param::Int(number.cast_signed())
+}
+
+pub(crate) fn position<R: Cells>(row: &R, index: usize) -> Result<Position, sqlx::Error> {
+    Ok(Position(row.int(index)?.cast_unsigned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_that_is_released_stays_what_it_is() {
+        let kept = r#"{"metadata":{"name":"a","labels":{"n":"1"},"resourceVersion":"7","finalizers":["f"]},"spec":{}}"#;
+        let released = r#"{"spec":{},"metadata":{"name":"a","labels":{"n":"1"},"resourceVersion":"9",
+            "deletionTimestamp":"2026-11-01T12:00:00Z","deletionGracePeriodSeconds":0,"generation":2}}"#;
+        assert!(!becomes_another(kept, released));
+        for (of, by) in [
+            (r#""n":"1""#, r#""n":"2""#),
+            (r#""name":"a""#, r#""name":"a","annotations":{"n":"1"}"#),
+            (r#""name":"a""#, r#""name":"a","ownerReferences":[]"#),
+            (r#""spec":{}"#, r#""spec":{"a":1}"#),
+            ("}}", r#"},"status":{}}"#),
+        ] {
+            assert!(becomes_another(kept, &released.replace(of, by)), "{by}");
+        }
+    }
+}

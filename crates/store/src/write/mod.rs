@@ -1,0 +1,40 @@
+//! Writing rows: what an ingester does, and how a batch of it becomes one transaction.
+
+mod plan;
+
+mod versions;
+
+mod main_row;
+
+mod batch;
+
+mod keep;
+
+mod replaced;
+
+mod feed;
+
+mod apply;
+
+mod rows;
+
+mod rewind;
+
+mod checkpoints;
+
+mod record;
+
+mod quarantine;
+
+pub(crate) use batch::{Batch, Work};
+pub use checkpoints::{Checkpoints, MARKS_FROM, Saving};
+pub(crate) use feed::Told;
+pub use feed::{CHANGES_KEPT, Position};
+pub(crate) use feed::{number, position};
+pub(crate) use plan::replacement;
+pub use quarantine::{Quarantine, QuarantineRecord, QuarantineRecords, Quarantined};
+pub use record::is_cut;
+pub(crate) use replaced::{forget, list, state_name};
+pub use rewind::Rewind;
+pub use rows::Rows;
+pub(crate) use versions::Keeping;
