@@ -184,9 +184,8 @@ fn judge(released: &[Released]) -> CommandResult {
     if unstored + contended == 0 {
         return Ok(());
     }
-    let message = format!(
-        "{unstored} objects keep the finalizer because the database refuses them, {contended} because they keep changing"
-    );
+    let message =
+        format!("the finalizer stays on {unstored} that the database refuses, and on {contended} that keep changing");
     Err(CommandError::failure(message).hint(
         "`kindex quarantine list` says why they are refused; --force releases them all the same; run the command again \
          for the others",

@@ -17,7 +17,7 @@ const LARGE_BYTES: usize = 3 * MIB - 64 * 1024;
 const AT_ONCE: usize = 4;
 /// What harm may take beyond what as many harmless requests took, with what the allocator keeps of it. The most take
 /// hundreds of thousands of fields in one body, which are compared, owned and written one by one.
-const GROWTH_MAX_KIB: u64 = 288 * 1024;
+const GROWTH_MAX_KIB: u64 = 384 * 1024;
 
 const JSON: &str = "application/json";
 const JSON_PATCH: &str = "application/json-patch+json";

@@ -85,18 +85,8 @@ fn walk(stage: &Stage) {
     // The ingester's own change may otherwise come between those that are looked at.
     wait_for("the finalizer", || stage.shown()["metadata"]["finalizers"].is_array());
     let status = r#"{"status":{"message":"rolled out"}}"#;
-    run.kubectl(
-        &[
-            "patch",
-            KIND,
-            "fraud",
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            status,
-        ],
-        "",
-    );
+    let patch = ["patch", KIND, "fraud", "--subresource=status", "--type=merge"];
+    run.kubectl(&[&patch[..], &["-p", status]].concat(), "");
     let first = stage.shown();
     assert_eq!(first["status"], json!({"message": "rolled out"}));
     // The history has the versions that were stored, and this one is asked for below.

@@ -152,7 +152,10 @@ async fn bodies_under_way_share_a_budget_of_which_one_caller_has_half() {
     let client = Client::plain(address).await.with_token("root-token");
     let refused = client.call(&model::KIND, "Create*", large).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
-    assert!(refused.message().contains("as much memory as they may"), "{refused:?}");
+    assert!(
+        refused.message().contains("the memory for request bodies is used up"),
+        "{refused:?}"
+    );
     drop(held);
     stage.end().await;
 }

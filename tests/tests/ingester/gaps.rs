@@ -95,7 +95,11 @@ fn a_list_that_lacks_too_much_closes_nothing_and_says_what_to_do() {
     let held = status.held_orphans.map(|held| (held.rows, held.live));
     assert_eq!((held, bench.metrics.orphans.get()), (Some((10, 10)), 10));
     let reason = status.not_ready().expect("held rows are a reason");
-    for part in ["10 of 10 live rows", "the 2 and 50 %", "--allow-orphans Thing=10"] {
+    for part in [
+        "10 of 10 live rows",
+        "maxOrphans (2) and maxOrphanPercent (50 %)",
+        "--allow-orphans Thing=10",
+    ] {
         assert!(reason.contains(part), "{part}: {reason}");
     }
 }

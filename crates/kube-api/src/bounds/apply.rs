@@ -105,9 +105,9 @@ fn many_managers_cost_no_more_each_than_few() {
     }
 }
 
-/// Bodies of the shapes that cost most, and what each may hold for each of its bytes: as it is read, and in all. A map of
-/// one field takes 640 bytes however it is held, so that shapes of many small maps cost what they cost to read, and once
-/// more to merge and to say whose they are.
+/// Bodies of the shapes that cost most, and what each may hold for each of its bytes: as it is read, and in all. A map
+/// of one field takes 640 bytes in any form, so shapes of many small maps cost what they cost to read, and as much
+/// again to merge and to record their managers.
 #[test]
 fn large_configurations_hold_no_more_than_they_take_to_read_and_to_own() {
     const COUNT: usize = 20_000;

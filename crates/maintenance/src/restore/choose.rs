@@ -16,7 +16,7 @@ pub enum Choice<'a> {
 }
 
 /// Chooses among all rows of a name, which come as
-/// [`incarnations`](kindex_store::History::incarnations) gives them: the row of this uid; without
+/// [`incarnations`](kindex_store::RowsOfName::incarnations) gives them: the row of this uid; without
 /// one, the row that is evicted, else the one that was deleted last.
 ///
 /// # Guarantees

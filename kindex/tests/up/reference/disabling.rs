@@ -92,7 +92,7 @@ fn nothing_is_released_beside_a_running_ingester(site: &Site) {
     let (code, _, stderr) = stage.command(&["release", "--settle", "240"]);
     assert_eq!(code, Some(1), "{stderr}");
     assert!(
-        stderr.contains("an ingester is at work") && stderr.contains("default/test-model"),
+        stderr.contains("an ingester is running") && stderr.contains("default/test-model"),
         "{stderr}"
     );
     assert!(stderr.contains("hint: nothing is released"), "{stderr}");
@@ -121,7 +121,10 @@ fn an_object_that_sql_refuses_stays_guarded_until_it_is_forced(site: &Site) {
     stage.run.kubectl(&["apply", "-f", "-"], GUARDED);
     let (code, stdout, stderr) = stage.command(&["release", "--output", "json"]);
     assert_eq!(code, Some(1), "{stdout}");
-    assert!(stderr.contains("1 objects keep the finalizer"), "{stderr}");
+    assert!(
+        stderr.contains("the finalizer stays on 1 that the database refuses"),
+        "{stderr}"
+    );
     let report: Vec<Value> = serde_json::from_str(&stdout).expect("a list");
     assert_eq!((sum(&report, "unstored"), sum(&report, "released")), (1, 0));
     assert!(
