@@ -1,37 +1,9 @@
-//! What the integration tests and the load programs share: the real servers that they
-//! start, and the rule for servers that are absent.
-
-pub mod require;
-
-pub mod patience;
-
-pub mod ports;
-
-pub mod sql_server;
-
-pub mod mariadb;
-
-pub mod mysql;
-
-pub mod galera;
-
-pub mod controlplane;
+//! What the tests share beyond the harness: an embedded cluster in this process, databases on shared servers, and the
+//! emitted fixture.
 
 pub mod embedded;
 
-pub mod helm;
-
-pub mod grpcurl;
-
-pub mod grpc_call;
-
-pub mod witness;
-
-pub mod reference;
-
-pub mod scrape;
-
-pub mod proxy;
+pub mod databases;
 
 // The fixture `fixtures/traps`: what is generated from it, compiled like any platform's crate.
 #[rustfmt::skip]

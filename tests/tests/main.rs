@@ -1,13 +1,11 @@
-//! All integration tests, one binary: each area is a module, and `harness` is what they
-//! share. Name an area to run it alone: `cargo test -p kindex-tests store::`.
+//! All integration tests, one binary: each area is a module. Name an area to run it alone:
+//! `cargo test -p kindex-tests store::`.
 
 #![expect(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![expect(
     unreachable_pub,
     reason = "a test binary exports nothing: `pub` says what its areas share"
 )]
-
-mod harness;
 
 mod adopt;
 mod api;

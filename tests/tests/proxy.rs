@@ -5,9 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kindex_tests::patience::PATIENCE;
-use kindex_tests::ports::Closed;
-use kindex_tests::proxy::{Mode, Proxy};
+use kindex_harness::patience::PATIENCE;
+use kindex_harness::ports::Closed;
+use kindex_harness::proxy::{Mode, Proxy};
 
 /// How long to listen for something that must not come.
 const SILENCE: Duration = Duration::from_millis(100);

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kindex_harness::mariadb::MariaDb;
+use kindex_harness::require::require;
 use kindex_model::kind::Registry;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, open};
-use kindex_tests::mariadb::MariaDb;
-use kindex_tests::require::require;
 
 /// The database's name on a server.
 const NAME: &str = "kindex";

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use kindex_tests::galera::Galera;
-use kindex_tests::patience::wait_until;
-use kindex_tests::proxy::Proxy;
-use kindex_tests::require::require;
+use kindex_harness::galera::Galera;
+use kindex_harness::patience::wait_until;
+use kindex_harness::proxy::Proxy;
+use kindex_harness::require::require;
 
 use super::database::Database;
 use super::judge::{judge, verify_on};

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use kindex_tests::ports;
-use kindex_tests::scrape::{self, Scrape};
+use kindex_harness::ports;
+use kindex_harness::scrape::{self, Scrape};
 
 pub(crate) const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
 

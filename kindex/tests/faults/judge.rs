@@ -5,9 +5,9 @@ use std::fmt;
 use std::process::{Command, Output};
 use std::time::Instant;
 
+use kindex_harness::patience::PATIENCE;
 use kindex_model::object::ResourceVersion;
 use kindex_query::{Life, Stored};
-use kindex_tests::patience::PATIENCE;
 use serde_json::Value;
 
 use super::database::Database;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kindex_tests::sql_server::SqlServer;
+use kindex_harness::sql_server::SqlServer;
 use sqlx::ConnectOptions;
 use sqlx::mysql::MySqlConnectOptions;
 

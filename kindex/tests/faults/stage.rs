@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kindex_cluster::ClusterOptions;
+use kindex_harness::patience::PATIENCE;
+use kindex_harness::proxy::Proxy;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::Uid;
 use kindex_store::MetadataStorage;
 use kindex_tests::embedded::Embedded;
-use kindex_tests::patience::PATIENCE;
-use kindex_tests::proxy::Proxy;
 use kube::api::{DynamicObject, PostParams};
 use kube::{Api, Client};
 use tempfile::TempDir;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use kindex_tests::proxy::{Mode, Proxy};
+use kindex_harness::proxy::{Mode, Proxy};
 
 use super::database::{Database, mariadb};
 use super::judge::judge;

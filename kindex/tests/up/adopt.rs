@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::process::Output;
 
-use kindex_tests::mariadb::MariaDb;
-use kindex_tests::mysql::MySql;
-use kindex_tests::reference::{self, Row};
-use kindex_tests::require::require;
+use kindex_harness::mariadb::MariaDb;
+use kindex_harness::mysql::MySql;
+use kindex_harness::reference::{self, Row};
+use kindex_harness::require::require;
 use serde_json::{Value, json};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::sqlite::SqliteConnectOptions;

@@ -6,9 +6,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use kindex_tests::mariadb::MariaDb;
-use kindex_tests::require::require;
-use kindex_tests::scrape::{self, Scrape};
+use kindex_harness::mariadb::MariaDb;
+use kindex_harness::require::require;
+use kindex_harness::scrape::{self, Scrape};
 use sqlx::Connection as _;
 use sqlx::mysql::MySqlConnection;
 

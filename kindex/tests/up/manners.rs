@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
-use kindex_tests::ports::Closed;
+use kindex_harness::ports::Closed;
 
 use super::process::{KINDEX, Running};
 use super::text_of;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use kindex_tests::require::{program, require};
-use kindex_tests::scrape::{self, Scrape};
+use kindex_harness::require::{program, require};
+use kindex_harness::scrape::{self, Scrape};
 use regex::Regex;
 
 use super::process::{Running, wait_for};

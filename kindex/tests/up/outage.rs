@@ -1,7 +1,7 @@
 //! A database that goes away and comes back is told by one line each, for all kinds together.
 
-use kindex_tests::mariadb::MariaDb;
-use kindex_tests::require::require;
+use kindex_harness::mariadb::MariaDb;
+use kindex_harness::require::require;
 
 use super::process::{Running, kubectl_is_there, wait_for};
 use super::text_of;

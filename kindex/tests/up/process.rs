@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kindex_tests::patience::{PATIENCE, wait_until};
-use kindex_tests::scrape;
+use kindex_harness::patience::{PATIENCE, wait_until};
+use kindex_harness::scrape;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
@@ -19,7 +19,7 @@ pub(crate) const KINDEX: &str = env!("CARGO_BIN_EXE_kindex");
 /// Whether kubectl is installed; its absence fails the test where it is required.
 pub(crate) fn kubectl_is_there() -> bool {
     let found = Command::new("kubectl").args(["version", "--client"]).output().is_ok();
-    kindex_tests::require::require("kubectl", found)
+    kindex_harness::require::require("kubectl", found)
 }
 
 /// Polls until the condition holds; the condition's last words are in the panic.

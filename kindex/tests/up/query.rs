@@ -5,14 +5,14 @@ use std::process::{Command, Output};
 
 use jiff::Timestamp;
 use kindex_generated::kinds::{model, pipeline_run};
+use kindex_harness::mariadb::MariaDb;
+use kindex_harness::mysql::MySql;
+use kindex_harness::require::require;
 use kindex_model::kind::Kind;
 use kindex_model::object::Object;
 use kindex_model::projection::Version;
 use kindex_query::Life;
 use kindex_store::{MetadataStorage, PoolConfig, RowWrite};
-use kindex_tests::mariadb::MariaDb;
-use kindex_tests::mysql::MySql;
-use kindex_tests::require::require;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use kindex_tests::ports::Closed;
-use kindex_tests::scrape;
+use kindex_harness::ports::Closed;
+use kindex_harness::scrape;
 use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 

@@ -1,8 +1,8 @@
 //! `kindex restore` as it is typed, beside a running ingester: objects that were evicted or
 //! deleted are there again, and stay.
 
-use kindex_tests::mariadb::MariaDb;
-use kindex_tests::require::require;
+use kindex_harness::mariadb::MariaDb;
+use kindex_harness::require::require;
 use serde_json::{Value, json};
 
 use super::process::{Running, kubectl_is_there, wait_for};

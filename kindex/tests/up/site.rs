@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use kindex_tests::controlplane::ControlPlane;
-use kindex_tests::require::require;
+use kindex_harness::controlplane::ControlPlane;
+use kindex_harness::require::require;
 
 /// A cluster for one test.
 pub(crate) enum Site {

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use kindex_generated::registry;
+use kindex_harness::reference::{self, Row};
 use kindex_model::kind::{ColumnType, Kind};
 use kindex_store::MetadataStorage;
-use kindex_tests::reference::{self, Row};
+use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mysql;
+use kindex_tests::databases::{Database, patient};
 use serde_json::{Map, Value, json};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
 
-use crate::harness::database::{Database, patient};
-use crate::harness::mariadb::{self, Flavour};
-use crate::harness::mysql;
 use crate::schema::server::Product;
 
 /// The states that a row may be in.

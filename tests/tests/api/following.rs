@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
+use kindex_harness::patience::PATIENCE;
 use kindex_model::object::ResourceVersion;
-use kindex_tests::patience::PATIENCE;
 use kube::Client;
 use serde_json::{Value, json};
 

@@ -13,7 +13,7 @@ use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use kindex_api::figures::Figures;
 use kindex_api::server::{self, Limits};
-use kindex_tests::patience::PATIENCE;
+use kindex_harness::patience::PATIENCE;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};

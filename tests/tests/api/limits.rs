@@ -16,7 +16,7 @@ use http::request::Parts;
 use kindex_api::figures::Figures;
 use kindex_api::operations::Refusal;
 use kindex_api::server::{self, Guard, Limits, Who};
-use kindex_tests::patience::PATIENCE;
+use kindex_harness::patience::PATIENCE;
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -2,12 +2,12 @@
 
 use std::process::Stdio;
 
+use kindex_harness::require::require;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use super::stage::{FINAL, Stage, manifest};
-use crate::harness::require::require;
 
 pub(super) fn kubectl_is_there() -> bool {
     let found = std::process::Command::new("kubectl")

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use kindex_api::server::Limits;
 use kindex_generated::kinds::model;
+use kindex_harness::patience::PATIENCE;
 use kindex_serve::BodyPace;
 use kindex_serve::watches::WatchLimits;
-use kindex_tests::patience::PATIENCE;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

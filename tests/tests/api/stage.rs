@@ -13,15 +13,18 @@ use kindex_api::rest::Rest;
 use kindex_api::server::{self, FrontProxy, Limits, Tls};
 use kindex_cluster::ClusterOptions;
 use kindex_generated::kinds::{model, project};
+use kindex_harness::controlplane::ControlPlane;
+use kindex_harness::patience::PATIENCE;
+use kindex_harness::require::require;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_model::kind::{Kind, Registry};
 use kindex_query::Life;
 use kindex_runtime::{Division, Ingester, settings::Settings};
 use kindex_serve::watches::WatchLimits;
 use kindex_store::{Address, MetadataStorage};
-use kindex_tests::controlplane::ControlPlane;
+use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::{Database, patient};
 use kindex_tests::embedded::Embedded;
-use kindex_tests::patience::PATIENCE;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -31,9 +34,6 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::Guard;
-use crate::harness::database::patient;
-use crate::harness::mariadb::{self, Flavour};
-use crate::harness::require::require;
 
 /// Changes in SQL count as seen by everybody before a test is at its end.
 const PACE: Pace = Pace {
@@ -149,7 +149,7 @@ pub(super) struct Stage {
     pub(super) ground: Ground,
     rights: RightsOf,
     ingester: Ingester,
-    _database: Option<mariadb::Database>,
+    _database: Option<Database>,
 }
 
 impl Stage {
@@ -197,7 +197,7 @@ impl Stage {
         Some(Self::on(ground, &address, None, rights).await)
     }
 
-    async fn on(ground: Ground, address: &Address, database: Option<mariadb::Database>, rights: RightsOf) -> Self {
+    async fn on(ground: Ground, address: &Address, database: Option<Database>, rights: RightsOf) -> Self {
         let registry = ground.registry();
         let store = kindex_store::open(address, registry, &patient()).unwrap();
         store.prepare().await.unwrap();

@@ -14,14 +14,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use kindex_cluster::ClusterOptions;
-use kindex_tests::controlplane::ControlPlane;
+use kindex_harness::controlplane::ControlPlane;
+use kindex_harness::require::require;
 use kindex_tests::embedded::Embedded;
 use tokio::sync::oneshot;
 
 use script::{Request, parse};
 use server::{Answer, Server};
-
-use crate::harness::require::require;
 
 /// How many requests the scripts have at least.
 const REQUESTS_MIN: usize = 300;

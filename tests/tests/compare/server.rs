@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
-use kindex_tests::patience::PATIENCE;
+use kindex_harness::patience::PATIENCE;
 use kube::client::Body;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};

@@ -2,9 +2,9 @@
 //! values that cannot work are refused in words.
 
 use kindex::config::{Config, MetadataStorageChoice};
+use kindex_harness::helm;
+use kindex_harness::require::require;
 use kindex_store::TlsMode;
-use kindex_tests::helm;
-use kindex_tests::require::require;
 use serde_json::{Value, json};
 
 use super::manifest::documents;

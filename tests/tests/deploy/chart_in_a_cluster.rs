@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use kindex_tests::controlplane::ControlPlane;
-use kindex_tests::helm;
-use kindex_tests::patience::wait_until;
-use kindex_tests::require::{program, require};
+use kindex_harness::controlplane::ControlPlane;
+use kindex_harness::helm;
+use kindex_harness::patience::wait_until;
+use kindex_harness::require::{program, require};
 use serde_json::{Value, json};
 
 use super::chart::{AGGREGATED, EVERYTHING, helm_is_there, rendered};

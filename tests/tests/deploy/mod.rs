@@ -14,14 +14,14 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::{Mutex, Weak};
 
-use kindex_tests::mysql::MySql;
-use kindex_tests::require::{program, require};
+use kindex_harness::mysql::MySql;
+use kindex_harness::require::{program, require};
+use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mysql;
+use kindex_tests::databases::{Database, Shared};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
 
-use crate::harness::database::{Database, Shared};
-use crate::harness::mariadb::{self, Flavour};
-use crate::harness::mysql;
 use crate::schema::server::Product;
 
 /// A file of the checkout.

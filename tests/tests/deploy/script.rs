@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
-use kindex_tests::ports::Closed;
+use kindex_harness::ports::Closed;
 use sqlx::{AssertSqlSafe, Executor as _};
 use tempfile::TempDir;
 
@@ -109,7 +109,7 @@ async fn tables_of_another_program_are_left_alone(product: Product) {
         return;
     };
     let name = server.database.name.clone();
-    kindex_tests::reference::create_database(&mut server.connection, &name).await;
+    kindex_harness::reference::create_database(&mut server.connection, &name).await;
     let dropped = AssertSqlSafe("DROP TABLE project_labels".to_owned());
     server
         .connection

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use kindex_harness::patience::PATIENCE;
 use kindex_model::kind::{Column, ColumnType, Encoded, Kind, Registry, Scope};
 use kindex_model::object::Uid;
 use kindex_query::Life;
@@ -14,7 +15,6 @@ use kindex_runtime::{Division, Ingester, Storage};
 use kindex_sim::database::SimRow;
 use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{DELETING, PLATFORM, THING};
-use kindex_tests::patience::PATIENCE;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::bench::{Bench, Thing, away, thing, write_of};

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kindex_generated::kinds::model;
+use kindex_harness::mariadb::MariaDb;
+use kindex_harness::patience::PATIENCE;
 use kindex_model::kind::{Kind, Registry};
 use kindex_runtime::settings::Settings;
 use kindex_runtime::{Division, Ingester};
 use kindex_store::Address;
-use kindex_tests::mariadb::MariaDb;
-use kindex_tests::patience::PATIENCE;
+use kindex_tests::databases::mariadb::available;
+use kindex_tests::databases::patient;
 
 use super::fakes::FakeCluster;
-use crate::harness::database::patient;
-use crate::harness::mariadb::available;
 
 async fn eventually(what: &str, mut happened: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;

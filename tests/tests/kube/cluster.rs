@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use kindex_cluster::{ClusterOptions, Limits};
+use kindex_harness::patience::PATIENCE;
 use kindex_tests::embedded::Embedded;
-use kindex_tests::patience::PATIENCE;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};

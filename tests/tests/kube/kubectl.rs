@@ -2,11 +2,11 @@
 
 use std::process::Stdio;
 
+use kindex_harness::require::require;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::cluster::TestCluster;
-use crate::harness::require::require;
 
 /// A transcript of kubectl commands, with everything masked that differs from run to run.
 pub(super) struct Transcript<'a> {

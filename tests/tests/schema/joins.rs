@@ -6,12 +6,12 @@ use kindex_generated::kinds::{pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_query::{Life, Narrowed, Stored};
 use kindex_store::{Address, MetadataStorage, SqlitePlace, StoreError};
+use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mysql;
+use kindex_tests::databases::patient;
 use serde_json::json;
 
 use super::rows::{delete, put};
-use crate::harness::database::patient;
-use crate::harness::mariadb::{self, Flavour};
-use crate::harness::mysql;
 
 #[tokio::test]
 async fn sqlite_follows_references() {

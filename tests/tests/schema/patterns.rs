@@ -5,13 +5,13 @@ use kindex_generated::kinds::{model, pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, SqlitePlace};
+use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mysql;
+use kindex_tests::databases::patient;
 use serde_json::json;
 
 use super::root;
 use super::rows::{delete, put, put_as};
-use crate::harness::database::patient;
-use crate::harness::mariadb::{self, Flavour};
-use crate::harness::mysql;
 use crate::store::backend::rows;
 
 #[tokio::test]

@@ -9,13 +9,13 @@ use kindex_model::kind::{Column, ColumnType, Kind};
 use kindex_model::value::Value;
 use kindex_query::{LabelSelector, Reach, Select};
 use kindex_store::{Access, Address, Dialect, MetadataStorage, Plan, SqlitePlace};
+use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mysql;
+use kindex_tests::databases::patient;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
 use super::work;
-use crate::harness::database::patient;
-use crate::harness::mariadb::{self, Flavour};
-use crate::harness::mysql;
 
 /// The kind with many rows.
 pub(super) const MANY: &str = "PipelineRun";

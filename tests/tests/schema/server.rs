@@ -4,14 +4,14 @@ use kindex_codegen::dialect::StorageType;
 use kindex_codegen::model::SqlType;
 use kindex_model::object::Object;
 use kindex_model::projection::content_hash;
+use kindex_tests::databases::Database;
+use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mysql;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, Row};
 
 use super::catalogue::{Described, assert_same, wanted};
 use super::{shipped, shipped_model, text};
-use crate::harness::database::Database;
-use crate::harness::mariadb::{self, Flavour};
-use crate::harness::mysql;
 
 /// What a test of the scripts runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

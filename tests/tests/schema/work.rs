@@ -11,12 +11,12 @@ use kindex_model::object::Uid;
 use kindex_model::value::Value;
 use kindex_query::{LabelSelector, Select};
 use kindex_store::{Address, Dialect, MetadataStorage, RowWrite, SqlitePlace, Statement};
+use kindex_tests::databases::patient;
 use sqlx::mysql::MySqlConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 
 use super::plans::{MANY, MANY_ROWS};
-use crate::harness::database::patient;
 
 const PAGE_ROWS: u32 = 50;
 

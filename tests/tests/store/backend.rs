@@ -4,19 +4,20 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kindex_harness::require::passed_over;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, RowState, RowWrite, SqlitePlace, Written};
+use kindex_tests::databases::Database;
+use kindex_tests::databases::mariadb::{self, Flavour};
+use kindex_tests::databases::mysql;
+use kindex_tests::databases::patient;
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Row as _};
 use tempfile::TempDir;
 
 use super::widget::{REGISTRY, WIDGET};
-use crate::harness::database::patient;
-use crate::harness::mariadb::{self, Database, Flavour};
-use crate::harness::mysql;
-use crate::harness::require::passed_over;
 
 pub(crate) struct Backend {
     pub(crate) store: Arc<dyn MetadataStorage>,

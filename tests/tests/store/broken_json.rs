@@ -1,6 +1,7 @@
 //! What the column of texts takes: every object as deep as clusters have them, and from others nothing that is no
 //! JSON. What the store itself is given was read as JSON before.
 
+use kindex_harness::require::passed_over;
 use kindex_maintenance::sides::Sides;
 use kindex_maintenance::verify::{Class, Difference, Finding, Options, verify};
 use kindex_model::object::{Object, Uid};
@@ -17,7 +18,6 @@ use serde_json::{Value, json};
 use super::backend::Backend;
 use super::shelf::Shelf;
 use super::widget::{REGISTRY, WIDGET, Widget, at, widget};
-use crate::harness::require::passed_over;
 
 scenarios!(
     objects_of_any_depth_are_stored,

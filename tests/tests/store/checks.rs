@@ -1,12 +1,12 @@
 //! Tables that an older program made have its check on the text: `kindex migrate` gives them that of new tables, and
 //! names the rows that keep it from that.
 
+use kindex_harness::require::passed_over;
 use kindex_store::progress::Untold;
 use kindex_store::{Address, MigrateError, MigrateOptions, Migrated};
 
 use super::backend::Backend;
 use super::widget::{at, widget};
-use crate::harness::require::passed_over;
 
 scenarios!(
     a_new_table_has_the_check_that_is_wanted,

@@ -4,13 +4,13 @@
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use kindex_harness::mariadb::MariaDb;
 use kindex_model::object::Uid;
 use kindex_store::{Address, MySqlFields, PoolConfig, RowWrite};
-use kindex_tests::mariadb::MariaDb;
+use kindex_tests::databases::mariadb::available;
 
 use super::backend::{Backend, mysql_rows};
 use super::widget::{REGISTRY, WIDGET, Widget, at, widget};
-use crate::harness::mariadb::available;
 
 scenarios!(
     sixteen_writers_of_new_objects_meet_no_error,

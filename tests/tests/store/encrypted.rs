@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use kindex_harness::mariadb::MariaDb;
 use kindex_store::{Address, MySqlFields, PoolConfig, StoreError, Tls, TlsMode};
-use kindex_tests::mariadb::MariaDb;
+use kindex_tests::databases::mariadb::available;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::widget::REGISTRY;
-use crate::harness::mariadb::available;
 
 const FIRST: [&str; 2] = [
     include_str!("../api/tls/first.crt"),

@@ -1,6 +1,7 @@
 //! Values at and beyond what columns hold: each is stored to the byte, is NULL with a problem
 //! that says so, or is refused. Nothing is cut in silence.
 
+use kindex_harness::require::passed_over;
 use kindex_model::object::{Object, ObjectError, ResourceVersion, Uid};
 use kindex_query::Life;
 use kindex_store::{RowWrite, StoreError, Written};
@@ -8,7 +9,6 @@ use serde_json::json;
 
 use super::backend::Backend;
 use super::widget::{WIDGET, Widget, at, project, widget};
-use crate::harness::require::passed_over;
 
 scenarios!(
     annotations_and_labels_hold_every_character,

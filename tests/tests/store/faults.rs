@@ -3,10 +3,13 @@
 
 use std::time::{Duration, Instant};
 
+use kindex_harness::mariadb::MariaDb;
+use kindex_harness::patience::PATIENCE;
+use kindex_harness::proxy::Proxy;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, StoreError, Written};
-use kindex_tests::mariadb::MariaDb;
-use kindex_tests::patience::PATIENCE;
-use kindex_tests::proxy::Proxy;
+use kindex_tests::databases::Database;
+use kindex_tests::databases::mariadb::{Flavour, available, database};
+use kindex_tests::databases::patient;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
@@ -14,8 +17,6 @@ use std::sync::Arc;
 
 use super::backend::Backend;
 use super::widget::{REGISTRY, WIDGET, at, widget};
-use crate::harness::database::patient;
-use crate::harness::mariadb::{Database, Flavour, available, database};
 
 /// Short limits, for what must not succeed: a lock is waited for a quarter of the call's time. Long enough for a row
 /// that must be written, on a machine with much to do; tables are made by [`patient`] stores.

@@ -2,6 +2,7 @@
 //! the past as it was at any moment.
 
 use jiff::Timestamp;
+use kindex_harness::require::passed_over;
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::{Life, Stored};
@@ -10,7 +11,6 @@ use serde_json::json;
 
 use super::backend::Backend;
 use super::widget::{KEEPSAKE, PARTS, WIDGET, Widget, at, project, soft_delete, widget};
-use crate::harness::require::passed_over;
 
 scenarios!(
     every_version_is_kept_once_with_its_text_and_time,

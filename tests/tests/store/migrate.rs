@@ -4,17 +4,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kindex_harness::patience::PATIENCE;
 use kindex_model::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
 use kindex_query::Life;
 use kindex_store::progress::Untold;
 use kindex_store::{MetadataStorage, MigrateError, MigrateOptions, MigrationStanding as Standing, StoreError};
-use kindex_tests::patience::PATIENCE;
+use kindex_tests::databases::patient;
 use serde_json::json;
 use sqlx::{ConnectOptions as _, Executor as _};
 
 use super::backend::Backend;
 use super::widget::{PARTS, REGISTRY, at, widget};
-use crate::harness::database::patient;
 
 scenarios!(
     a_new_column_is_filled_in_every_row,

@@ -19,7 +19,7 @@ macro_rules! scenarios {
             })*
         }
         mod mariadb {
-            use crate::harness::mariadb::Flavour;
+            use kindex_tests::databases::mariadb::Flavour;
             $(#[tokio::test] async fn $name() {
                 if let Some(backend) = crate::store::backend::Backend::mariadb(Flavour::Plain).await {
                     super::$name(backend).await;
@@ -27,7 +27,7 @@ macro_rules! scenarios {
             })*
         }
         mod mariadb_snapshot_isolation {
-            use crate::harness::mariadb::Flavour;
+            use kindex_tests::databases::mariadb::Flavour;
             $(#[tokio::test] async fn $name() {
                 let flavour = Flavour::SnapshotIsolation;
                 if let Some(backend) = crate::store::backend::Backend::mariadb(flavour).await {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use kindex_harness::ports::Closed;
 use kindex_model::kind::{Column, ColumnType, Kind, Registry};
 use kindex_store::progress::Untold;
 use kindex_store::{Address, MetadataStorage, MigrateOptions, PoolConfig, Position, StoreError};
-use kindex_tests::ports::Closed;
+use kindex_tests::databases::patient;
 
 use super::backend::Backend;
 use super::widget::{PARTS, REGISTRY, WIDGET, at, widget};
-use crate::harness::database::patient;
 
 scenarios!(
     preparing_twice_changes_nothing,

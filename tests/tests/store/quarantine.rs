@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kindex_harness::mariadb::MariaDb;
 use kindex_maintenance::quarantine::{Retried, RetryError, retry};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::Sides;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, MySqlFields, StoreError};
-use kindex_tests::mariadb::MariaDb;
+use kindex_tests::databases::mariadb::available;
+use kindex_tests::databases::patient;
 
 use super::backend::Backend;
 use super::shelf::Shelf;
 use super::widget::{REGISTRY, WIDGET, Widget, at, widget};
-use crate::harness::database::patient;
-use crate::harness::mariadb::available;
 
 scenarios!(
     a_retry_stores_what_the_cluster_has_now_and_removes_the_record,

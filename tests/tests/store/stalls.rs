@@ -3,13 +3,13 @@
 
 use std::time::{Duration, Instant};
 
+use kindex_harness::mariadb::MariaDb;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig};
-use kindex_tests::mariadb::MariaDb;
+use kindex_tests::databases::mariadb::available;
 use sqlx::mysql::MySqlConnection;
 use sqlx::{ConnectOptions as _, Executor as _};
 
 use super::widget::{REGISTRY, WIDGET, at, widget};
-use crate::harness::mariadb::available;
 
 /// Calls count as stalled after two seconds, and waits for locks end after three.
 const POOL: PoolConfig = PoolConfig {

@@ -4,17 +4,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kindex_harness::mariadb::MariaDb;
 use kindex_model::kind::Kind;
 use kindex_query::Life;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, RowWrite};
-use kindex_tests::mariadb::MariaDb;
+use kindex_tests::databases::mariadb::available;
+use kindex_tests::databases::patient;
 use serde_json::json;
 use sqlx::mysql::MySqlConnectOptions;
 
 use super::backend::mysql_rows;
 use super::widget::{KEEPSAKE, REGISTRY, WIDGET, Widget, at, soft_delete, widget};
-use crate::harness::database::patient;
-use crate::harness::mariadb::available;
 
 /// The account of the store: what others ask the server is not counted.
 const ACCOUNT: &str = "counted";

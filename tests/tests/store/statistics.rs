@@ -2,10 +2,10 @@
 //! writes, and once it is closed.
 
 use kindex_store::MetadataStorage;
+use kindex_tests::databases::patient;
 
 use super::backend::{Backend, rows};
 use super::widget::{REGISTRY, WIDGET, at, widget};
-use crate::harness::database::patient;
 
 async fn write(store: &dyn MetadataStorage, times: u64) {
     for version in 1..=times {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use kindex_tests::{ports, scrape};
+use kindex_harness::{ports, scrape};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kindex_tests::witness::Permission;
+use kindex_harness::witness::Permission;
 use serde_json::Value;
 
 use super::root;

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use kindex_tests::mariadb::MariaDb;
-use kindex_tests::patience::wait_until;
-use kindex_tests::require::require;
-use kindex_tests::scrape::Scrape;
+use kindex_harness::mariadb::MariaDb;
+use kindex_harness::patience::wait_until;
+use kindex_harness::require::require;
+use kindex_harness::scrape::Scrape;
 use serde_json::Value;
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes};
+use kindex_harness::patience::PATIENCE;
 use kindex_model::kind::Kind;
-use kindex_tests::patience::PATIENCE;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MethodDescriptor, SerializeOptions};
 use serde_json::Value;

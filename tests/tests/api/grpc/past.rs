@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kindex_generated::kinds::{model, project};
+use kindex_harness::require::require;
+use kindex_harness::{grpcurl, tools};
 use kindex_query::Life;
-use kindex_tests::grpcurl;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::super::stage::{Stage, ask, eventually};
 use super::client::Client;
-use crate::harness::require::require;
 
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/how-to/grpc.md"));
 
@@ -157,7 +157,7 @@ fn commands(heading: &str) -> Vec<String> {
 /// What each command under a heading prints; each must succeed.
 async fn run(stage: &Stage, heading: &str, then: &str) -> Vec<String> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{path}", grpcurl::directory().display());
+    let path = format!("{}:{path}", tools::tools().display());
     let mut printed = Vec::new();
     for command in commands(heading) {
         let mut shell = Command::new("bash");

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::thread;
 
 use crate::require::require;
+use crate::tools::tools;
 
 /// A running control plane. It ends when its standard input closes: with this value, or with the
 /// process that holds it, however that ends.
@@ -80,7 +81,5 @@ impl Drop for ControlPlane {
 }
 
 fn program() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let workspace = package.parent().expect("a member of the workspace");
-    workspace.join("target/tools/controlplane")
+    tools().join("controlplane")
 }

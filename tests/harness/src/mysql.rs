@@ -7,6 +7,7 @@ use std::process::Command;
 
 use crate::require::program;
 use crate::sql_server::{SqlServer, own};
+use crate::tools::tools;
 
 /// A running server. Root may connect over TCP without a password.
 pub struct MySql(SqlServer);
@@ -35,9 +36,7 @@ impl MySql {
 }
 
 fn folder() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let workspace = package.parent().expect("a member of the workspace");
-    workspace.join("target/tools/mysql")
+    tools().join("mysql")
 }
 
 /// The server with its own loader and libraries, which are newer than the machine's.

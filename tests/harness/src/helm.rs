@@ -1,9 +1,11 @@
 //! The chart as helm renders it, with the program that `tests/helm/build` makes. Knows nothing of what is in it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+
+use crate::tools::{tools, workspace};
 
 /// The release of the tests, and its namespace.
 pub const RELEASE: &str = "kindex";
@@ -53,11 +55,6 @@ pub fn template(values: &[&str]) -> Result<Vec<Value>, String> {
     Ok(documents.filter(is_some).map(read).collect())
 }
 
-fn workspace() -> &'static Path {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().expect("a member of the workspace")
-}
-
 fn program() -> PathBuf {
-    workspace().join("target/tools/helm")
+    tools().join("helm")
 }

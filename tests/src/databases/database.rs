@@ -4,13 +4,13 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use kindex_harness::patience::PATIENCE;
+use kindex_harness::sql_server::SqlServer;
 use kindex_store::{Address, MySqlFields, PoolConfig};
-use kindex_tests::patience::PATIENCE;
-use kindex_tests::sql_server::SqlServer;
 
 /// Limits for tests that expect to be served: a machine that runs many tests at a time may need long for a connect,
 /// and for a statement.
-pub(crate) fn patient() -> PoolConfig {
+pub fn patient() -> PoolConfig {
     PoolConfig {
         acquire_timeout: PATIENCE,
         call_timeout: PATIENCE,
@@ -19,18 +19,19 @@ pub(crate) fn patient() -> PoolConfig {
 }
 
 /// One test's database.
-pub(crate) struct Database {
+pub struct Database {
     /// Keeps the server running.
-    pub(crate) server: Arc<SqlServer>,
+    pub server: Arc<SqlServer>,
     /// Unique on the server; created by whoever prepares it.
-    pub(crate) name: String,
+    pub name: String,
 }
 
 /// Where a server is found while any test uses it.
-pub(crate) type Shared = Mutex<Weak<SqlServer>>;
+pub type Shared = Mutex<Weak<SqlServer>>;
 
 impl Database {
-    pub(crate) fn on(shared: &Shared, start: impl FnOnce() -> SqlServer) -> Self {
+    /// A database of a new name on the server that tests share, which `start` starts where none runs.
+    pub fn on(shared: &Shared, start: impl FnOnce() -> SqlServer) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let server = shared.upgrade().unwrap_or_else(|| {
@@ -44,8 +45,8 @@ impl Database {
         }
     }
 
-    /// The address in the words of the configuration.
-    pub(crate) fn fields(&self) -> MySqlFields {
+    /// The address, field by field.
+    pub fn fields(&self) -> MySqlFields {
         MySqlFields {
             host: "127.0.0.1".to_owned(),
             port: self.server.port,
@@ -56,7 +57,7 @@ impl Database {
     }
 
     /// The address of the database.
-    pub(crate) fn address(&self) -> Address {
+    pub fn address(&self) -> Address {
         Address::mysql(&self.fields())
     }
 }

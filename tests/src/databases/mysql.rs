@@ -2,18 +2,18 @@
 
 use std::sync::{Mutex, Weak};
 
-use kindex_tests::mysql::MySql;
+use kindex_harness::mysql::MySql;
+use kindex_harness::require::require;
 
 use super::database::{Database, Shared};
-use super::require::require;
 
 /// Whether tests with MySQL run at all.
-pub(crate) fn available() -> bool {
+pub fn available() -> bool {
     require("mysql", MySql::installed())
 }
 
 /// A database on the shared server; `None` where MySQL is absent and not required.
-pub(crate) fn database() -> Option<Database> {
+pub fn database() -> Option<Database> {
     static SHARED: Shared = Mutex::new(Weak::new());
     // No test crashes this server: nothing has to reach the disk.
     let options = [

@@ -2,15 +2,14 @@
 
 use std::sync::{Mutex, Weak};
 
-use kindex_tests::mariadb::MariaDb;
+use kindex_harness::mariadb::MariaDb;
+use kindex_harness::require::require;
 
-pub(crate) use super::database::Database;
-use super::database::Shared;
-use super::require::require;
+use super::database::{Database, Shared};
 
 /// How a shared server is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flavour {
+pub enum Flavour {
     /// As Debian ships it.
     Plain,
     /// With `innodb_snapshot_isolation=ON`, the default of newer versions.
@@ -18,12 +17,12 @@ pub(crate) enum Flavour {
 }
 
 /// Whether tests with MariaDB run at all.
-pub(crate) fn available() -> bool {
+pub fn available() -> bool {
     require("mariadb", MariaDb::installed())
 }
 
 /// A database on the shared server of that flavour; `None` where MariaDB is absent and not required.
-pub(crate) fn database(flavour: Flavour) -> Option<Database> {
+pub fn database(flavour: Flavour) -> Option<Database> {
     static PLAIN: Shared = Mutex::new(Weak::new());
     static SNAPSHOT: Shared = Mutex::new(Weak::new());
     let (shared, more) = match flavour {
