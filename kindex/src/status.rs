@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use kindex_maintenance::verify::{Held, HeldObjects};
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::{Kind, Platform, Registry};
 use kindex_model::object::Uid;
 use kindex_query::Life;
-use kindex_runtime::saved::SavedPosition;
 use kindex_store::progress::Progress as _;
 use kindex_store::{Counts, MetadataStorage};
 use kube::Client;
@@ -51,7 +51,7 @@ pub(crate) struct KindStatus {
     pub(crate) departing: u64,
     /// Objects that are being deleted and that others hold.
     pub(crate) held: HeldObjects,
-    /// Versions of the whole cluster that came after the position that was saved last; `None` where none
+    /// Versions of the whole cluster that came after the checkpoint that was saved last; `None` where none
     /// is saved. Versions of other kinds count, so that it is a bound and seldom 0.
     pub(crate) lag_versions: Option<u64>,
 }
@@ -77,14 +77,14 @@ pub(crate) enum State {
 }
 
 impl State {
-    fn new(position: Option<SavedPosition>, objects: u64, live: u64, quarantined: u64) -> Self {
-        match position {
+    fn new(checkpoint: Option<Checkpoint>, objects: u64, live: u64, quarantined: u64) -> Self {
+        match checkpoint {
             None => Self::NotSynced,
-            Some(SavedPosition::Restoring(_)) => Self::Restoring,
-            Some(SavedPosition::Held(_)) => Self::HoldsOrphans,
-            Some(SavedPosition::Settled(_)) if quarantined > 0 => Self::Quarantine,
-            Some(SavedPosition::Settled(_)) if objects != live => Self::Behind,
-            Some(SavedPosition::Settled(_)) => Self::Settled,
+            Some(Checkpoint::Restoring(_)) => Self::Restoring,
+            Some(Checkpoint::Held(_)) => Self::HoldsOrphans,
+            Some(Checkpoint::Settled(_)) if quarantined > 0 => Self::Quarantine,
+            Some(Checkpoint::Settled(_)) if objects != live => Self::Behind,
+            Some(Checkpoint::Settled(_)) => Self::Settled,
         }
     }
 
@@ -240,9 +240,8 @@ async fn of_kind(
     let uids: Vec<Uid> = held.iter().map(|held| Uid::from(held.uid.as_str())).collect();
     let rows = store.row_states(kind, &uids).await.map_err(|error| failed(&error))?;
     let departing = rows.iter().filter(|row| row.life != Life::Live).count() as u64;
-    let position = saved.map(SavedPosition::decode);
     let state = if is_served {
-        State::new(position, objects, live + departing, quarantined)
+        State::new(saved, objects, live + departing, quarantined)
     } else {
         State::Unserved
     };
@@ -267,7 +266,7 @@ async fn of_kind(
             | State::Unserved
             | State::NotSynced => 0,
         },
-        lag_versions: position.map(|position| version.saturating_sub(position.version().0)),
+        lag_versions: saved.map(|saved| version.saturating_sub(saved.version().0)),
     })
 }
 

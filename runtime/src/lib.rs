@@ -9,7 +9,7 @@ pub mod metrics;
 
 pub mod message;
 
-pub mod saved;
+mod marks;
 
 pub mod settings;
 

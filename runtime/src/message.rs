@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterError, Notice, ObjectName, Page, Target, WatchEvent};
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Problem;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Life;
@@ -156,7 +157,7 @@ impl Effect {
 #[derive(Clone, Debug, Default)]
 pub struct Saved {
     /// Up to where everything is settled; `None` before the first list.
-    pub position: Option<ResourceVersion>,
+    pub checkpoint: Option<Checkpoint>,
     /// Objects that the database refused.
     pub quarantined: Vec<QuarantineRecord>,
 }
@@ -277,10 +278,10 @@ pub enum Output {
     Write(Ticket, Vec<PlannedWrite>),
     /// Do something for one object.
     Effect(Uid, Effect),
-    /// Save the position, but over no mark other than the known one.
+    /// Save how far events are stored, but over no mark other than the known one.
     SaveCheckpoint {
-        /// The position, or a mark.
-        position: ResourceVersion,
+        /// How far, or a mark.
+        checkpoint: Checkpoint,
         /// See [`Checkpoints::save_checkpoint`](kindex_store::Checkpoints::save_checkpoint).
         known_mark: Option<ResourceVersion>,
     },

@@ -104,16 +104,16 @@ pub fn is_settled_life(head: &Head, life: Life) -> bool {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use kindex_model::row_version::RowVersion;
 
     use super::super::row::RowText;
     use super::*;
 
     fn row(version: u64, life: Life, text: RowText) -> Row {
         Row {
-            version: ResourceVersion(version),
+            version: RowVersion::Cluster(ResourceVersion(version)),
             life,
             text,
-            direct: false,
         }
     }
 
@@ -211,9 +211,10 @@ mod tests {
 
     #[test]
     fn what_was_edited_in_sql_is_no_text_of_the_cluster() {
+        let evicted = row(5, Life::Evicted, RowText::Trusted);
         let edited = Row {
-            direct: true,
-            ..row(5, Life::Evicted, RowText::Trusted)
+            version: evicted.version.next_direct().expect("the first"),
+            ..evicted
         };
         assert_eq!(release(&head(5), Some(&edited)), Release::AfterStoring);
         let live = Row {

@@ -4,20 +4,19 @@ use std::cmp::Ordering;
 
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_model::projection::content_hash;
+use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use kindex_store::RowState;
 
 /// What SQL says about the uid, as far as decisions need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Version of the stored text; where it was changed in SQL alone, the cluster's version that it followed.
-    pub version: ResourceVersion,
+    /// Version of the stored text.
+    pub version: RowVersion,
     /// Live, evicted or deleted.
     pub life: Life,
     /// Whether that text is the one that the row should hold.
     pub text: RowText,
-    /// Whether it was changed in SQL alone since the cluster said it.
-    pub direct: bool,
 }
 
 /// What is known of the text of a row.
@@ -53,26 +52,30 @@ impl Row {
     /// The row as it stands beside what was observed of its object. Texts are compared only where
     /// versions do not tell.
     pub fn beside(state: &RowState, observed: Option<&Object>) -> Self {
-        let same_version = |object: &&Object| object.metadata.resource_version == state.res_version;
+        let same_version = |object: &&Object| object.metadata.resource_version == state.res_version.pack();
         let text = match (state.hash, observed.filter(same_version)) {
             (None, _) => RowText::Foreign,
             (Some(stored), Some(object)) if stored != content_hash(object) => RowText::Different,
             (Some(_), _) => RowText::Trusted,
         };
         Self {
-            version: state.cluster_version(),
+            version: state.res_version,
             life: state.life,
             text,
-            direct: state.res_version.is_direct(),
         }
+    }
+
+    /// The version of the cluster that the text has, or followed when it was changed in SQL alone.
+    pub fn cluster_version(&self) -> ResourceVersion {
+        self.version.of_cluster()
     }
 
     /// How the text stands to this version.
     pub fn standing(&self, version: ResourceVersion) -> Standing {
-        match (self.version.cmp(&version), self.text) {
+        match (self.cluster_version().cmp(&version), self.text) {
             (Ordering::Less, _) => Standing::Behind,
             (Ordering::Greater, _) => Standing::Ahead,
-            (Ordering::Equal, RowText::Trusted) if self.direct => Standing::Edited,
+            (Ordering::Equal, RowText::Trusted) if self.version.is_direct() => Standing::Edited,
             (Ordering::Equal, RowText::Trusted) => Standing::Current,
             (Ordering::Equal, RowText::Foreign) => Standing::Unproven,
             (Ordering::Equal, RowText::Different) => Standing::Contradicting,
@@ -105,7 +108,7 @@ mod tests {
             uid: Uid::from("u"),
             namespace: String::new(),
             name: "a".to_owned(),
-            res_version: stored.metadata.resource_version,
+            res_version: RowVersion::unpack(stored.metadata.resource_version),
             hash: Some(content_hash(stored)),
             life: Life::Evicted,
         };
@@ -123,8 +126,8 @@ mod tests {
 
     #[test]
     fn what_sql_made_of_a_version_stands_beside_that_version() {
-        let followed = ResourceVersion(5);
-        let edited = object(followed.next_direct().expect("the first").0, "b");
+        let followed = RowVersion::Cluster(ResourceVersion(5));
+        let edited = object(followed.next_direct().expect("the first").pack().0, "b");
         assert_eq!(standing(&edited, &object(4, "a")), Standing::Ahead);
         assert_eq!(standing(&edited, &object(5, "a")), Standing::Edited);
         assert_eq!(standing(&edited, &object(6, "a")), Standing::Behind);

@@ -16,6 +16,10 @@ pub mod typed;
 
 pub mod object;
 
+pub mod row_version;
+
+pub mod checkpoint;
+
 pub mod head;
 
 pub mod projection;

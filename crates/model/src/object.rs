@@ -27,50 +27,14 @@ impl From<&str> for Uid {
 
 /// `metadata.resourceVersion` as a number: etcd's revision, which only grows.
 /// Kubernetes has guaranteed the order of versions of one resource type since 1.35.
+/// In the text of an object that lives in SQL alone it may be SQL's: [`RowVersion`](crate::row_version::RowVersion)
+/// tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceVersion(pub u64);
 
 impl fmt::Display for ResourceVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-/// Marks a version that SQL gave to an object which lives in SQL alone. No cluster comes so far, and
-/// the column holds it: it is below 2^63.
-const DIRECT: u64 = 1 << 62;
-/// Where the number of such versions begins, above the cluster's version that the first of them followed.
-const DIRECT_COUNT: u64 = 1 << 44;
-
-/// Versions of SQL's own. An object that left the cluster at version 4711 has, changed in SQL, the versions
-/// `2^62 + 1 * 2^44 + 4711`, `2^62 + 2 * 2^44 + 4711` and so on: each is larger than all before, none is one of
-/// the cluster, and each says which of the cluster's it followed.
-impl ResourceVersion {
-    /// Whether SQL gave this version, and not the cluster.
-    pub fn is_direct(self) -> bool {
-        self.0 >> 62 == 1
-    }
-
-    /// The version of the cluster that this one is, or followed: what the cluster's later versions are
-    /// compared with.
-    #[must_use]
-    pub fn of_cluster(self) -> Self {
-        if self.is_direct() {
-            Self(self.0 % DIRECT_COUNT)
-        } else {
-            self
-        }
-    }
-
-    /// The next version that SQL gives. `None` after 262,143 of them, and for a cluster that has come to
-    /// 2^44, which takes centuries at a thousand writes a second.
-    pub fn next_direct(self) -> Option<Self> {
-        let next = match self.is_direct() {
-            true => self.0 + DIRECT_COUNT,
-            false if self.0 < DIRECT_COUNT => DIRECT + DIRECT_COUNT + self.0,
-            false => return None,
-        };
-        Some(Self(next)).filter(|next| next.is_direct())
     }
 }
 
@@ -292,37 +256,6 @@ impl Head {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_version_of_sql_is_larger_than_all_before_and_none_of_the_clusters() {
-        let evicted = ResourceVersion(4711);
-        let mut last = evicted;
-        for _ in 0..1_000 {
-            let next = last.next_direct().expect("there are more");
-            assert!(next > last && next.is_direct() && next.0 < 1 << 63);
-            assert_eq!(next.of_cluster(), evicted);
-            last = next;
-        }
-        for cluster in [0, 4712, (1 << 44) - 1, 1 << 44, (1 << 61) + 5] {
-            let cluster = ResourceVersion(cluster);
-            assert!(!cluster.is_direct() && cluster < last, "{cluster}");
-            assert_eq!(cluster.of_cluster(), cluster);
-        }
-        let of_another_program = ResourceVersion(u64::MAX);
-        assert!(!of_another_program.is_direct());
-        assert_eq!(of_another_program.next_direct(), None);
-    }
-
-    #[test]
-    fn versions_of_sql_come_to_an_end_and_never_turn_into_others() {
-        let mut last = ResourceVersion((1 << 44) - 1);
-        let mut count = 0;
-        while let Some(next) = last.next_direct() {
-            (last, count) = (next, count + 1);
-        }
-        assert_eq!(count, 262_143);
-        assert_eq!(ResourceVersion(1 << 44).next_direct(), None);
-    }
 
     #[test]
     fn another_version_changes_nothing_else_of_the_text() {

@@ -4,12 +4,13 @@ use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::ContentHash;
+use kindex_model::row_version::RowVersion;
 use kindex_model::value::Value;
 use kindex_query::{Life, Stored};
 
 use crate::driver::{Cells, Param};
 use crate::error::StoreError;
-use crate::row::{Arrival, RowState, cluster_version};
+use crate::row::{Arrival, RowState, row_version};
 
 /// A row as it was found under its lock.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub(super) struct FoundRow {
     pub(super) uid: Uid,
     pub(super) namespace: String,
     pub(super) name: String,
-    pub(super) res_version: ResourceVersion,
+    pub(super) res_version: RowVersion,
     pub(super) hash: Option<ContentHash>,
     pub(super) delete_time: Option<Timestamp>,
     pub(super) evicted_time: Option<Timestamp>,
@@ -26,22 +27,7 @@ pub(super) struct FoundRow {
 
 impl FoundRow {
     pub(super) fn life(&self) -> Life {
-        match (self.delete_time, self.evicted_time) {
-            (Some(_), _) => Life::Deleted,
-            (None, Some(_)) => Life::Evicted,
-            (None, None) => Life::Live,
-        }
-    }
-}
-
-impl FoundRow {
-    /// Whether SQL gave the version: that of a live row is always one of the cluster.
-    pub(super) fn is_direct(&self) -> bool {
-        self.life() != Life::Live && self.res_version.is_direct()
-    }
-
-    pub(super) fn cluster_version(&self) -> ResourceVersion {
-        cluster_version(self.life(), self.res_version)
+        life(self.delete_time, self.evicted_time)
     }
 }
 
@@ -61,19 +47,28 @@ impl From<FoundRow> for RowState {
 
 /// Reads what `KindSql::states` and `KindSql::scan` select.
 pub(super) fn found_row(row: &impl Cells) -> Result<FoundRow, sqlx::Error> {
+    let (delete_time, evicted_time) = (row.time(6)?, row.time(7)?);
     Ok(FoundRow {
         arrival: Arrival(row.int(0)?),
         uid: Uid::from(row.text(1)?.as_str()),
         namespace: row.text(2)?,
         name: row.text(3)?,
-        res_version: res_version(row, 4)?,
+        res_version: row_version(life(delete_time, evicted_time), res_version(row, 4)?),
         hash: row.bytes(5)?.as_deref().and_then(ContentHash::from_bytes),
-        delete_time: row.time(6)?,
-        evicted_time: row.time(7)?,
+        delete_time,
+        evicted_time,
     })
 }
 
-/// Reads a version. Other programs may have written larger ones than ours, up to the 64 bits of the
+pub(super) fn life(delete_time: Option<Timestamp>, evicted_time: Option<Timestamp>) -> Life {
+    match (delete_time, evicted_time) {
+        (Some(_), _) => Life::Deleted,
+        (None, Some(_)) => Life::Evicted,
+        (None, None) => Life::Live,
+    }
+}
+
+/// Reads the number of a version. Other programs may have written larger ones than ours, up to the 64 bits of the
 /// column's type: they come as negative numbers.
 pub(super) fn res_version(row: &impl Cells, index: usize) -> Result<ResourceVersion, sqlx::Error> {
     Ok(ResourceVersion(row.int(index)?.cast_unsigned()))
@@ -93,11 +88,7 @@ pub(super) fn stored(kind: &Kind, row: &impl Cells) -> Result<Stored, StoreError
     let text = row.text(1).map_err(unreadable)?;
     Ok(Stored {
         object: Object::parse_str(&text).map_err(|error| corrupt(&uid, error.to_string()))?,
-        life: match (delete_time, evicted_time) {
-            (Some(_), _) => Life::Deleted,
-            (None, Some(_)) => Life::Evicted,
-            (None, None) => Life::Live,
-        },
+        life: life(delete_time, evicted_time),
         update_time: row.time(2).map_err(unreadable)?,
         delete_time,
         evicted_time,

@@ -89,8 +89,8 @@ pub use row::{Arrival, RowState, RowWrite, Written};
 pub use statement::Statement;
 pub use statements::select::ToSql;
 pub use write::{
-    CHANGES_KEPT, Checkpoints, MARKS_FROM, Position, Quarantine, QuarantineRecord, QuarantineRecords, Quarantined,
-    Rewind, Rows, Saving, is_cut,
+    CHANGES_KEPT, Checkpoints, Position, Quarantine, QuarantineRecord, QuarantineRecords, Quarantined, Rewind, Rows,
+    Saving, is_cut,
 };
 
 use kindex_model::kind::Registry;

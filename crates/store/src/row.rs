@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::{ContentHash, Version};
+use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 
 /// The place of a row in the order in which rows came: rows that follow each other lie side by side on disk. Nothing
@@ -24,7 +25,7 @@ pub struct RowState {
     /// See `namespace`.
     pub name: String,
     /// Version of the stored text.
-    pub res_version: ResourceVersion,
+    pub res_version: RowVersion,
     /// `None` in rows that another program wrote.
     pub hash: Option<ContentHash>,
     /// From `delete_time` and `evicted_time`; a deleted row is deleted whether or not it was evicted.
@@ -35,15 +36,15 @@ impl RowState {
     /// The version of the cluster that the row has, or followed when it was changed in SQL alone: what the
     /// cluster's versions are compared with.
     pub fn cluster_version(&self) -> ResourceVersion {
-        cluster_version(self.life, self.res_version)
+        self.res_version.of_cluster()
     }
 }
 
-/// See [`RowState::cluster_version`].
-pub(super) fn cluster_version(life: Life, version: ResourceVersion) -> ResourceVersion {
+/// The version of a row with this number: that of a live row is always one of the cluster.
+pub(super) fn row_version(life: Life, number: ResourceVersion) -> RowVersion {
     match life {
-        Life::Live => version,
-        Life::Evicted | Life::Deleted => version.of_cluster(),
+        Life::Live => RowVersion::Cluster(number),
+        Life::Evicted | Life::Deleted => RowVersion::unpack(number),
     }
 }
 

@@ -77,13 +77,13 @@ fn waiting_ends_where_no_kind_that_is_served_is_unsettled() {
 #[test]
 fn a_kind_is_settled_only_where_nothing_is_in_the_way() {
     let version = ResourceVersion(9);
-    let settled = Some(SavedPosition::Settled(version));
-    let held = Some(SavedPosition::Held(version));
+    let settled = Some(Checkpoint::Settled(version));
+    let held = Some(Checkpoint::Held(version));
     assert_eq!(State::new(settled, 3, 3, 0), State::Settled);
     assert_eq!(State::new(settled, 3, 2, 0), State::Behind);
     assert_eq!(State::new(settled, 3, 2, 1), State::Quarantine);
     assert_eq!(State::new(held, 0, 600, 0), State::HoldsOrphans);
-    let restoring = Some(SavedPosition::Restoring(version));
+    let restoring = Some(Checkpoint::Restoring(version));
     assert_eq!(State::new(restoring, 3, 3, 0), State::Restoring);
     assert_eq!(State::new(None, 0, 0, 0), State::NotSynced);
 }

@@ -1,16 +1,16 @@
-//! The position as the database holds it, and when it is saved anew. Knows nothing of what is settled.
+//! The checkpoint as the database holds it, and when it is saved anew. Knows nothing of what is settled.
 
 use std::time::Duration;
 
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 
 use super::super::message::Output;
-use super::super::saved::{SavedPosition, marked};
 
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
-    saved: Option<ResourceVersion>,
-    in_flight: Option<ResourceVersion>,
+    saved: Option<Checkpoint>,
+    in_flight: Option<Checkpoint>,
     /// Nothing below is saved: the list that ended a restoration is not settled yet.
     least: ResourceVersion,
     due: Duration,
@@ -18,18 +18,22 @@ pub(super) struct Checkpoints {
 
 impl Checkpoints {
     /// What the database holds, as far as is known.
-    pub(super) fn saved(&self) -> Option<ResourceVersion> {
+    pub(super) fn saved(&self) -> Option<Checkpoint> {
         self.saved
     }
 
     /// The database holds this, as it says.
-    pub(super) fn learn(&mut self, saved: ResourceVersion) {
+    pub(super) fn learn(&mut self, saved: Checkpoint) {
         self.saved = Some(saved);
     }
 
     /// A restoration was found and is not known to be settled.
     pub(super) fn is_marked(&self) -> bool {
-        self.saved.is_some_and(|position| marked(position).is_some())
+        self.known_mark().is_some()
+    }
+
+    fn known_mark(&self) -> Option<ResourceVersion> {
+        self.saved.and_then(Checkpoint::mark)
     }
 
     /// A list has ended at this version. Orphans of a restored cluster are in no watch: the
@@ -43,32 +47,31 @@ impl Checkpoints {
     }
 
     /// Asks for this to be saved in place of what is known.
-    pub(super) fn save(&mut self, position: ResourceVersion) -> Output {
-        self.in_flight = Some(position);
+    pub(super) fn save(&mut self, checkpoint: Checkpoint) -> Output {
+        self.in_flight = Some(checkpoint);
         Output::SaveCheckpoint {
-            position,
-            known_mark: self.saved.filter(|_| self.is_marked()),
+            checkpoint,
+            known_mark: self.known_mark(),
         }
     }
 
     /// What was being saved.
-    pub(super) fn end_saving(&mut self) -> Option<ResourceVersion> {
+    pub(super) fn end_saving(&mut self) -> Option<Checkpoint> {
         self.in_flight.take()
     }
 
-    /// The position to save for this watermark, where it is worth saving. `held` says that live rows without an
+    /// The checkpoint to save for this watermark, where it is worth saving. `held` says that live rows without an
     /// object are held back.
-    pub(super) fn unsaved(&self, watermark: ResourceVersion, held: bool) -> Option<ResourceVersion> {
-        let position = match held {
-            false => SavedPosition::Settled(watermark),
-            true => SavedPosition::Held(watermark),
+    pub(super) fn unsaved(&self, watermark: ResourceVersion, held: bool) -> Option<Checkpoint> {
+        let checkpoint = match held {
+            false => Checkpoint::Settled(watermark),
+            true => Checkpoint::Held(watermark),
         };
-        let position = position.encode();
-        let worth = !self.is_saving() && self.saved != Some(position) && watermark >= self.least;
-        worth.then_some(position)
+        let worth = !self.is_saving() && self.saved != Some(checkpoint) && watermark >= self.least;
+        worth.then_some(checkpoint)
     }
 
-    /// When the next position is saved.
+    /// When the next checkpoint is saved.
     pub(super) fn due(&self) -> Duration {
         self.due
     }
@@ -86,28 +89,32 @@ mod tests {
     #[test]
     fn what_is_saved_or_being_saved_is_not_saved_again() {
         let mut checkpoints = Checkpoints::default();
-        let position = ResourceVersion(7);
-        assert_eq!(checkpoints.unsaved(position, false), Some(position));
-        let _output = checkpoints.save(position);
+        let watermark = ResourceVersion(7);
+        let settled = Checkpoint::Settled(watermark);
+        assert_eq!(checkpoints.unsaved(watermark, false), Some(settled));
+        let _output = checkpoints.save(settled);
         assert_eq!(checkpoints.unsaved(ResourceVersion(8), false), None, "one at a time");
-        assert_eq!(checkpoints.end_saving(), Some(position));
-        checkpoints.learn(position);
-        assert_eq!(checkpoints.unsaved(position, false), None);
-        let held = checkpoints.unsaved(position, true);
-        assert_eq!(held.map(SavedPosition::decode), Some(SavedPosition::Held(position)));
+        assert_eq!(checkpoints.end_saving(), Some(settled));
+        checkpoints.learn(settled);
+        assert_eq!(checkpoints.unsaved(watermark, false), None);
+        assert_eq!(checkpoints.unsaved(watermark, true), Some(Checkpoint::Held(watermark)));
     }
 
     #[test]
     fn the_mark_of_a_restoration_stays_until_its_list_is_settled() {
         let mut checkpoints = Checkpoints::default();
-        checkpoints.learn(SavedPosition::Restoring(ResourceVersion(3)).encode());
+        checkpoints.learn(Checkpoint::Restoring(ResourceVersion(3)));
         checkpoints.on_listed(ResourceVersion(9));
         assert_eq!(checkpoints.unsaved(ResourceVersion(8), false), None);
-        let settled = ResourceVersion(9);
-        assert_eq!(checkpoints.unsaved(settled, false), Some(settled));
+        let settled = Checkpoint::Settled(ResourceVersion(9));
+        assert_eq!(checkpoints.unsaved(ResourceVersion(9), false), Some(settled));
         let Output::SaveCheckpoint { known_mark, .. } = checkpoints.save(settled) else {
-            panic!("a position is saved");
+            panic!("a checkpoint is saved");
         };
-        assert!(known_mark.is_some(), "the known mark is replaced, and no other");
+        assert_eq!(
+            known_mark,
+            Some(ResourceVersion(3)),
+            "the known mark is replaced, and no other"
+        );
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use kindex_decide::ingest::{Action, Write};
 use kindex_decide::row::{Row, RowText};
 use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 
 use super::super::message::{Output, PlannedWrite, StoreFailure, Ticket};
@@ -232,10 +233,9 @@ pub(super) fn planned(env: &Environment, uid: &Uid, entry: &Entry, write: Write)
     match write {
         Write::SoftDelete => {
             let after = Row {
-                version: row.map_or(ResourceVersion(0), |row| row.version),
+                version: row.map_or(RowVersion::Cluster(ResourceVersion(0)), |row| row.version),
                 life: Life::Deleted,
                 text: row.map_or(RowText::Foreign, |row| row.text),
-                direct: row.is_some_and(|row| row.direct),
             };
             (PlannedWrite::SoftDelete(uid.clone()), after)
         }
@@ -243,10 +243,9 @@ pub(super) fn planned(env: &Environment, uid: &Uid, entry: &Entry, write: Write)
             log_deletion(env, entry, life);
             let object = entry.newest().object().expect("only texts are stored").clone();
             let after = Row {
-                version: object.metadata.resource_version,
+                version: RowVersion::Cluster(object.metadata.resource_version),
                 life,
                 text: RowText::Trusted,
-                direct: false,
             };
             (PlannedWrite::Store { object, life, revive }, after)
         }

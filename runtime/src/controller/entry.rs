@@ -276,6 +276,7 @@ mod tests {
     use kindex_query::Life;
 
     use kindex_decide::row::RowText;
+    use kindex_model::row_version::RowVersion;
 
     fn object(version: u64) -> Object {
         let text = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
@@ -294,10 +295,9 @@ mod tests {
     }
 
     const ROW: Row = Row {
-        version: ResourceVersion(9),
+        version: RowVersion::Cluster(ResourceVersion(9)),
         life: Life::Deleted,
         text: RowText::Trusted,
-        direct: false,
     };
 
     #[test]

@@ -107,11 +107,11 @@ impl Controller {
                 env.emit(Output::StopWatch);
             }
             Input::Loaded(answer) => {
-                let position = answer.map(|saved| {
+                let checkpoint = answer.map(|saved| {
                     objects.quarantine.load(saved.quarantined);
-                    saved.position
+                    saved.checkpoint
                 });
-                return intake.on_loaded(env, position);
+                return intake.on_loaded(env, checkpoint);
             }
             Input::Probed(answer) => return intake.on_probed(env, answer),
             Input::Page(answer) => intake.on_page(env, answer),

@@ -119,7 +119,7 @@ impl Pending {
         self.cached_row(uid).is_some_and(|row| {
             !self.contains(uid)
                 && row.is_current()
-                && row.version >= object.metadata.resource_version
+                && row.cluster_version() >= object.metadata.resource_version
                 && is_plain(env, &env.head(object))
         })
     }

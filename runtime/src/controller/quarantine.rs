@@ -91,11 +91,11 @@ impl Quarantine {
         let (Observation::Present(object), Some(row)) = (entry.newest(), entry.row.flatten()) else {
             return;
         };
-        let current = row.version >= object.metadata.resource_version;
+        let current = row.cluster_version() >= object.metadata.resource_version;
         let stored = if current && self.restored {
             VERSION_MAX
         } else {
-            row.version
+            row.cluster_version()
         };
         let over = self.records.get(uid).is_some_and(|record| record.version <= stored);
         if over {

@@ -2,11 +2,11 @@
 //! database, and rows of the time that never was lose their version, so that they stand in
 //! nobody's way; a history puts that time aside. Then everything is listed, which is the business of `listing`.
 
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_store::{Arrival, RowState};
 
 use super::super::message::Output;
-use super::super::saved::SavedPosition;
 use super::super::settings::Settings;
 use super::checkpoints::Checkpoints;
 
@@ -58,9 +58,9 @@ impl Restoration {
         self.version
     }
 
-    /// The position that says so in the database.
-    pub(super) fn mark(&self) -> ResourceVersion {
-        SavedPosition::Restoring(self.version).encode()
+    /// The checkpoint that says so in the database.
+    pub(super) fn mark(&self) -> Checkpoint {
+        Checkpoint::Restoring(self.version)
     }
 
     pub(super) fn is_marking(&self) -> bool {
@@ -129,6 +129,7 @@ impl Restoration {
 
 #[cfg(test)]
 mod tests {
+    use kindex_model::row_version::RowVersion;
     use kindex_query::Life;
 
     use super::*;
@@ -139,7 +140,7 @@ mod tests {
             uid: Uid::from(format!("u{arrival}").as_str()),
             namespace: String::new(),
             name: "a".to_owned(),
-            res_version: ResourceVersion(version),
+            res_version: RowVersion::Cluster(ResourceVersion(version)),
             hash: None,
             life: Life::Live,
         }

@@ -83,6 +83,7 @@ impl Sweep {
         for row in rows.into_iter().filter(|row| row.life == Life::Live) {
             self.live += 1;
             if !self.seen.contains(&row.uid) {
+                let version = row.cluster_version();
                 self.orphans.push(Orphan {
                     name: ObjectName {
                         namespace: row.namespace,
@@ -90,7 +91,7 @@ impl Sweep {
                     },
                     // The row may be beyond the list: of a cluster that was restored, or by
                     // somebody who saw more. Asking tells.
-                    version: row.res_version.min(self.version),
+                    version: version.min(self.version),
                     uid: row.uid,
                 });
             }
@@ -124,6 +125,7 @@ impl Sweep {
 
 #[cfg(test)]
 mod tests {
+    use kindex_model::row_version::RowVersion;
     use kindex_model::seen::SeenBuilder;
 
     use super::*;
@@ -134,7 +136,7 @@ mod tests {
             uid: Uid::from(uid),
             namespace: String::new(),
             name: uid.to_owned(),
-            res_version: ResourceVersion(9),
+            res_version: RowVersion::Cluster(ResourceVersion(9)),
             hash: None,
             life,
         }

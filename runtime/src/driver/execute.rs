@@ -115,8 +115,8 @@ impl Place {
                 }
                 Input::Effect(uid, done)
             }
-            Output::SaveCheckpoint { position, known_mark } => {
-                let saved = storage.save_checkpoint(kind, position, known_mark, now).await;
+            Output::SaveCheckpoint { checkpoint, known_mark } => {
+                let saved = storage.save_checkpoint(kind, checkpoint, known_mark, now).await;
                 Input::CheckpointSaved(saved.map_err(Into::into))
             }
             Output::ReleaseQuarantine(uid, stored) => {
@@ -133,7 +133,7 @@ impl Place {
 
     async fn load(&self) -> Result<Saved, StoreError> {
         Ok(Saved {
-            position: self.storage.checkpoint(self.kind).await?,
+            checkpoint: self.storage.checkpoint(self.kind).await?,
             quarantined: self.storage.quarantined(self.kind).await?,
         })
     }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use kindex_model::checkpoint::Checkpoint;
 use kindex_runtime::message::Input;
 
 use super::api::{Trouble, failure};
@@ -62,11 +63,7 @@ impl World<'_> {
             return true;
         };
         let version = self.api.cluster().version;
-        let saved = self
-            .storage
-            .database()
-            .checkpoint
-            .map_or(version, |position| position.0);
+        let saved = self.storage.database().checkpoint.map_or(version, Checkpoint::pack);
         noticed[who] || (self.processes.len() == 1 && saved > version)
     }
 
@@ -153,7 +150,7 @@ impl World<'_> {
         let Some((backup, objects)) = self.api.cluster().backup_size() else {
             return false;
         };
-        let saved = self.storage.database().checkpoint.map(|position| position.0);
+        let saved = self.storage.database().checkpoint.map(Checkpoint::pack);
         let told = saved.is_some_and(|saved| saved > backup + objects);
         let ahead = |process: &Process| match process.newest {
             // What it has read already may be of before.
@@ -223,11 +220,7 @@ impl World<'_> {
     /// A process reads a position that another one saved since, and has nothing to notice.
     pub(crate) fn note_load(&mut self, who: usize) {
         let version = self.api.cluster().version;
-        let saved = self
-            .storage
-            .database()
-            .checkpoint
-            .map_or(version, |position| position.0);
+        let saved = self.storage.database().checkpoint.map_or(version, Checkpoint::pack);
         if saved <= version {
             self.notice(who);
             self.checks.position_is_old &= !self.all_noticed();

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
 use kindex_runtime::settings::Settings;
 
 use super::cluster::{Departure, SimCluster};
-use super::database::{MARK, SimDatabase, SimRow, Transition};
+use super::database::{SimDatabase, SimRow, Transition};
 use super::memory::{UnsavedEvents, has_the_row};
 use super::object::Revision;
 use super::stored::{holds_lost_version, stored_revision};
@@ -46,7 +47,7 @@ pub struct Checks {
     closed_in: BTreeMap<Uid, u64>,
     /// Rows that were marked deleted and came back.
     reopened: BTreeSet<Uid>,
-    checkpoint: Option<ResourceVersion>,
+    checkpoint: Option<Checkpoint>,
 }
 
 impl Checks {
@@ -251,12 +252,12 @@ impl Checks {
     /// an ingester does not know yet that the cluster is another one, it has a mark of its own to save. The marks of
     /// two restorations from one backup are equal: of two ingesters one may take that of the second for its own.
     fn a_mark_goes_last(&self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
-        let mark = |position: Option<ResourceVersion>| position.and_then(|position| position.0.checked_sub(MARK));
+        let mark = |checkpoint: Option<Checkpoint>| checkpoint.and_then(Checkpoint::mark);
         let excused = self.unaware || (self.restored_again && !self.alone);
         let (Some(version), None, false) = (mark(self.checkpoint), mark(database.checkpoint), excused) else {
             return Ok(());
         };
-        let beyond = |row: &&SimRow| row.version.0 > version && holds_lost_version(row, cluster);
+        let beyond = |row: &&SimRow| row.version > version && holds_lost_version(row, cluster);
         match database.rows.values().find(beyond) {
             Some(row) => Err(format!(
                 "the mark of a cluster that was restored at {version} went, and a row holds what it has lost: {}",
@@ -266,10 +267,16 @@ impl Checks {
         }
     }
 
+    /// The saved position, where it is none of a restored cluster.
+    fn position(&self) -> Option<ResourceVersion> {
+        let saved = self.checkpoint.filter(|saved| saved.mark().is_none());
+        saved.map(Checkpoint::version)
+    }
+
     /// What a start from the saved position would not see again is settled.
     fn the_position_is_settled(&self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
         let trusted = self.alone && !self.position_is_old;
-        let Some(position) = self.checkpoint.filter(|position| position.0 < MARK && trusted) else {
+        let Some(position) = self.position().filter(|_| trusted) else {
             return Ok(());
         };
         for object in cluster.objects.values().filter(|object| object.version <= position.0) {
@@ -296,7 +303,7 @@ impl Checks {
     /// ingesters, one may have seen less than the other.
     fn the_past_is_kept(&mut self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
         let trusted = self.alone && !self.position_is_old;
-        match self.checkpoint.filter(|position| position.0 < MARK && trusted) {
+        match self.position().filter(|_| trusted) {
             Some(position) => self.unsaved_events.is_kept(position, cluster, database),
             None => Ok(()),
         }

@@ -6,16 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
+use kindex_model::row_version::RowVersion;
 use kindex_query::{Life, Stored};
 use kindex_store::{Arrival, RowState, RowWrite, Saving, Written};
 
 use super::past::SimHistory;
 use super::thing::is_poison;
-
-/// A saved position from here on is the mark of a restored cluster that has not been listed.
-pub const MARK: u64 = 1 << 62;
 
 /// One row of the main table with its side rows.
 #[derive(Clone, Debug)]
@@ -75,7 +74,7 @@ impl SimRow {
             uid: uid.clone(),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            res_version: self.version,
+            res_version: RowVersion::Cluster(self.version),
             hash: Some(self.content.hash),
             life: self.life(),
         }
@@ -108,7 +107,7 @@ pub struct SimDatabase {
     /// The rows.
     pub rows: BTreeMap<Uid, SimRow>,
     /// The saved position.
-    pub checkpoint: Option<ResourceVersion>,
+    pub checkpoint: Option<Checkpoint>,
     /// Recorded objects with their reasons.
     pub quarantine: BTreeMap<Uid, (Object, String)>,
     /// Since the last look.
@@ -306,11 +305,11 @@ impl SimDatabase {
     }
 
     /// Saves a position, but not over a mark that is not the known one.
-    pub fn save_checkpoint(&mut self, position: ResourceVersion, known_mark: Option<ResourceVersion>) -> Saving {
+    pub fn save_checkpoint(&mut self, checkpoint: Checkpoint, known_mark: Option<ResourceVersion>) -> Saving {
         match self.checkpoint {
-            Some(saved) if saved.0 >= MARK && known_mark != Some(saved) => Saving::Refused(saved),
+            Some(saved @ Checkpoint::Restoring(mark)) if known_mark != Some(mark) => Saving::Refused(saved),
             Some(_) | None => {
-                self.checkpoint = Some(position);
+                self.checkpoint = Some(checkpoint);
                 Saving::Done
             }
         }

@@ -1,13 +1,13 @@
 //! Chance: which turn comes next. Every seed aims at one pair of a fault and a step, so
 //! that no pair is left to luck; everything else is drawn as it comes.
 
+use kindex_model::checkpoint::Checkpoint;
 use kindex_runtime::message::{Output, PlannedWrite};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::coverage::aim;
-use super::database::MARK;
 use super::fault::Fault;
 use super::process::Watch;
 use super::step::{Class, Step};
@@ -53,8 +53,8 @@ impl Draw {
         if !self.latecomer || latecomer == 0 || !self.rng.random_bool(0.9) {
             return who;
         }
-        let position = world.storage.database().checkpoint;
-        let marked = position.is_some_and(|position| position.0 >= MARK);
+        let checkpoint = world.storage.database().checkpoint;
+        let marked = checkpoint.and_then(Checkpoint::mark).is_some();
         match (world.restorations, marked) {
             (0, _) if world.processes[latecomer].is_blank => 0,
             (0, _) | (_, false) => who,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterApi, WatchStream};
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_runtime::controller::Controller;
@@ -14,7 +15,6 @@ use kindex_runtime::message::{Effect, Input, Now, Output, PlannedWrite};
 use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::settings::Settings;
 
-use super::database::MARK;
 use super::http::Wire;
 use super::step::Step;
 use super::storage::SimStorage;
@@ -193,7 +193,13 @@ impl Process {
 
 /// Whether a request marks that the cluster was restored.
 pub(crate) fn is_mark(output: &Output) -> bool {
-    matches!(output, Output::SaveCheckpoint { position, .. } if position.0 >= MARK)
+    matches!(
+        output,
+        Output::SaveCheckpoint {
+            checkpoint: Checkpoint::Restoring(_),
+            ..
+        }
+    )
 }
 
 /// The object that a request is for, where only one may be under way.

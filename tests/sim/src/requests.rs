@@ -2,13 +2,13 @@
 //! answered at once or later. Knows nothing of watches.
 
 use kindex_kube_client::Target;
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::Object;
 use kindex_runtime::message::{Effect, Input, Output};
 use kindex_store::Saving;
 
 use super::api::Trouble as ClusterTrouble;
 use super::cluster::version_of;
-use super::database::MARK;
 use super::fault::Fault;
 use super::process::{effect_of, is_mark, summary};
 use super::step::{Class, Step};
@@ -216,10 +216,10 @@ impl World<'_> {
     pub(crate) fn note_newest(&mut self, who: usize, input: &Input) {
         let of = |object: &Object| object.metadata.resource_version.0;
         let version = match input {
-            Input::Loaded(Ok(saved)) => {
-                let position = saved.position.map_or(0, |position| position.0);
-                if position < MARK { position } else { 0 }
-            }
+            Input::Loaded(Ok(saved)) => match saved.checkpoint {
+                Some(Checkpoint::Settled(version) | Checkpoint::Held(version)) => version.0,
+                Some(Checkpoint::Restoring(_)) | None => 0,
+            },
             Input::Probed(Ok(version)) => version.0,
             Input::Page(Ok(page)) => page.resource_version.0,
             Input::Watch(Ok(event)) => version_of(event),
@@ -229,7 +229,7 @@ impl World<'_> {
         let process = &mut self.processes[who];
         process.newest = version.max(process.newest);
         match input {
-            Input::Loaded(Ok(saved)) => process.is_blank = saved.position.is_none(),
+            Input::Loaded(Ok(saved)) => process.is_blank = saved.checkpoint.is_none(),
             _ => process.is_blank &= version == 0,
         }
     }

@@ -188,7 +188,9 @@ fn pairs(map: &BTreeMap<String, String>) -> String {
 }
 
 fn rest_of(model: &SimDatabase) -> String {
-    let checkpoint = model.checkpoint.map_or("-".to_owned(), |version| version.to_string());
+    let checkpoint = model
+        .checkpoint
+        .map_or("-".to_owned(), |saved| saved.pack().to_string());
     let records: Vec<String> = model
         .quarantine
         .iter()

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::Stored;
@@ -243,7 +244,7 @@ impl Rewind for SimStorage {
 
 #[async_trait]
 impl Checkpoints for SimStorage {
-    async fn checkpoint(&self, kind: &Kind) -> Result<Option<ResourceVersion>, StoreError> {
+    async fn checkpoint(&self, kind: &Kind) -> Result<Option<Checkpoint>, StoreError> {
         let failure = self.begin(kind.name)?;
         let expected = self.database().checkpoint;
         if let Some(real) = &self.real {
@@ -255,14 +256,14 @@ impl Checkpoints for SimStorage {
     async fn save_checkpoint(
         &self,
         kind: &Kind,
-        version: ResourceVersion,
+        checkpoint: Checkpoint,
         known_mark: Option<ResourceVersion>,
         now: Timestamp,
     ) -> Result<Saving, StoreError> {
         let failure = self.begin(kind.name)?;
-        let mut saving = self.database().save_checkpoint(version, known_mark);
+        let mut saving = self.database().save_checkpoint(checkpoint, known_mark);
         if let Some(real) = &self.real {
-            let found = real.store.save_checkpoint(kind, version, known_mark, now).await?;
+            let found = real.store.save_checkpoint(kind, checkpoint, known_mark, now).await?;
             self.compare("saving", &found, &saving);
             saving = found;
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use kindex_model::checkpoint::Checkpoint;
 use kindex_runtime::message::{Input, Output};
 use kindex_runtime::settings::Settings;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -15,7 +16,6 @@ use rand::{RngExt, SeedableRng};
 use super::api::SimApi;
 use super::checks::Checks;
 use super::coverage::{Coverage, aim};
-use super::database::MARK;
 use super::fault::Fault;
 use super::ground::{Ground, Parts};
 use super::http::Wire;
@@ -293,8 +293,8 @@ impl<'a> World<'a> {
         if self.all_noticed() && self.open_transactions.is_empty() {
             self.noticed = None;
         }
-        let position = self.storage.database().checkpoint;
-        let marked = position.is_some_and(|position| position.0 >= MARK);
+        let checkpoint = self.storage.database().checkpoint;
+        let marked = checkpoint.and_then(Checkpoint::mark).is_some();
         self.checks.position_is_old &= !self.all_noticed() || !marked;
         let checked = self
             .checks

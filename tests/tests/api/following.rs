@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
 use kindex_harness::patience::PATIENCE;
+use kindex_harness::patience::PATIENCE;
 use kindex_model::object::ResourceVersion;
+use kindex_model::row_version::RowVersion;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -125,7 +127,7 @@ pub(super) fn version(object: &Value) -> &str {
 }
 
 pub(super) fn is_direct(version: &str) -> bool {
-    ResourceVersion(version.parse().unwrap()).is_direct()
+    RowVersion::unpack(ResourceVersion(version.parse().unwrap())).is_direct()
 }
 
 pub(super) async fn list_version(client: &Client) -> String {

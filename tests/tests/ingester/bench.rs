@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kindex_kube_client::{Page, WatchEvent};
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
+use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use kindex_runtime::controller::Controller;
 use kindex_runtime::message::{Effect, Input, Now, Outcome, Output, PlannedWrite, Saved, StoreFailure, Ticket};
@@ -23,11 +25,21 @@ pub struct Bench {
     pub controller: Controller,
     pub metrics: Arc<KindMetrics>,
     pub elapsed: Duration,
-    pub checkpoints: Vec<u64>,
+    pub checkpoints: Vec<Checkpoint>,
     /// The marks that were known when they were saved.
-    pub known_marks: Vec<Option<u64>>,
+    pub known_marks: Vec<Option<ResourceVersion>>,
     /// How the next position is answered that is to be saved, if not as usual.
     pub saving: Option<Saving>,
+}
+
+/// Everything up to this version is settled.
+pub fn settled(version: u64) -> Checkpoint {
+    Checkpoint::Settled(ResourceVersion(version))
+}
+
+/// The mark of a cluster that was found restored at this version.
+pub fn restoring(version: u64) -> Checkpoint {
+    Checkpoint::Restoring(ResourceVersion(version))
 }
 
 /// What an object on the bench says.
@@ -111,7 +123,7 @@ impl Bench {
         let mut bench = Self::of(kind, settings);
         bench.step(Input::Start);
         let saved = Saved {
-            position: Some(ResourceVersion(1)),
+            checkpoint: Some(settled(1)),
             quarantined: Vec::new(),
         };
         bench.step(Input::Loaded(Ok(saved)));
@@ -128,9 +140,9 @@ impl Bench {
         };
         let mut outputs = Vec::new();
         for output in self.controller.step(now, input) {
-            if let Output::SaveCheckpoint { position, known_mark } = output {
-                self.checkpoints.push(position.0);
-                self.known_marks.push(known_mark.map(|mark| mark.0));
+            if let Output::SaveCheckpoint { checkpoint, known_mark } = output {
+                self.checkpoints.push(checkpoint);
+                self.known_marks.push(known_mark);
                 let saving = self.saving.take().unwrap_or(Saving::Done);
                 outputs.extend(self.step(Input::CheckpointSaved(Ok(saving))));
             } else {
@@ -195,7 +207,7 @@ pub fn live(uid: &str, version: u64) -> RowState {
         uid: object.metadata.uid.clone(),
         namespace: object.metadata.namespace.clone(),
         name: object.metadata.name.clone(),
-        res_version: ResourceVersion(version),
+        res_version: RowVersion::Cluster(ResourceVersion(version)),
         hash: Some(Version::project(&THING, object).hash),
         life: Life::Live,
     }

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kindex_harness::patience::PATIENCE;
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::{Column, ColumnType, Encoded, Kind, Registry, Scope};
-use kindex_model::object::Uid;
+use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
 use kindex_runtime::message::{Input, StoreFailure};
 use kindex_runtime::settings::Settings;
@@ -262,7 +263,7 @@ async fn a_restart_goes_on_where_the_shutdown_left_off() {
     eventually("caught up", || ingester.status().is_caught_up()).await;
     ingester.shutdown().await;
     let saved = stage.storage.database().checkpoint;
-    assert_eq!(saved.map(|version| version.0), Some(2));
+    assert_eq!(saved, Some(Checkpoint::Settled(ResourceVersion(2))));
 
     stage.cluster.with(&THING, |cluster| {
         cluster.delete("a", Timestamp::now(), false);

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use kindex_kube_client::{ClusterError, ObjectName, Page, Unreadable, WatchEvent};
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
 use kindex_runtime::message::{Effect, EffectDone, Input, Output, Saved};
 use kindex_runtime::settings::{OrphanGuard, Settings};
 use kindex_store::RowState;
 
-use super::bench::{Bench, effects_of, live, thing, write_of};
+use super::bench::{Bench, effects_of, live, settled, thing, write_of};
 
 /// A first start up to the point where the list is asked for.
 pub fn listing(settings: Settings) -> Bench {
@@ -109,14 +110,11 @@ fn held_rows_are_known_after_a_restart_and_may_be_closed_once() {
     let mut bench = listing(guarded(0));
     ten_orphans(&mut bench);
     bench.step(Input::Probed(Ok(ResourceVersion(20))));
-    let position = bench.checkpoints.pop().map(ResourceVersion);
-    assert!(
-        position > Some(ResourceVersion(20)),
-        "it says that rows are held: {position:?}"
-    );
+    let checkpoint = bench.checkpoints.pop();
+    assert_eq!(checkpoint, Some(Checkpoint::Held(ResourceVersion(20))));
 
     let saved = || Saved {
-        position,
+        checkpoint,
         quarantined: Vec::new(),
     };
     for (allowed, closed) in [(0, false), (9, false), (10, true)] {
@@ -139,7 +137,7 @@ fn what_is_allowed_is_allowed_to_the_first_comparison_alone() {
     let mut bench = Bench::new(guarded(10));
     bench.step(Input::Start);
     let saved = Saved {
-        position: Some(ResourceVersion(7)),
+        checkpoint: Some(settled(7)),
         quarantined: Vec::new(),
     };
     bench.step(Input::Loaded(Ok(saved)));
@@ -152,7 +150,7 @@ fn what_is_allowed_is_allowed_to_the_first_comparison_alone() {
     bench.step(Input::Scanned(Ok(Vec::new())));
     let outputs = bench.step(Input::Probed(Ok(ResourceVersion(20))));
     assert!(matches!(outputs[0], Output::Watch(ResourceVersion(20))), "{outputs:?}");
-    assert_eq!(bench.checkpoints.last(), Some(&20));
+    assert_eq!(bench.checkpoints.last(), Some(&settled(20)));
 
     let expired = ClusterError::Expired("too old".to_owned());
     bench.step(Input::Watch(Err(expired)));
@@ -249,7 +247,7 @@ fn a_start_resumes_from_the_saved_position() {
     let mut bench = Bench::new(Settings::default());
     bench.step(Input::Start);
     let saved = Saved {
-        position: Some(ResourceVersion(7)),
+        checkpoint: Some(settled(7)),
         quarantined: Vec::new(),
     };
     assert!(matches!(bench.step(Input::Loaded(Ok(saved)))[..], [Output::Probe]));
@@ -278,7 +276,7 @@ fn the_position_is_saved_every_second_while_it_moves() {
         let (ticket, _) = write_of(&bench.no_rows(&read)).expect("a write");
         bench.written(ticket, 1);
     }
-    assert_eq!(bench.checkpoints, [2, 3, 4, 5]);
+    assert_eq!(bench.checkpoints, [2, 3, 4, 5].map(settled));
 }
 
 /// Lets the watch end so long after it began, and says whether a list follows.
@@ -299,7 +297,7 @@ fn resumed(settings: Settings) -> Bench {
     let mut bench = Bench::new(settings);
     bench.step(Input::Start);
     let saved = Saved {
-        position: Some(ResourceVersion(20)),
+        checkpoint: Some(settled(20)),
         quarantined: Vec::new(),
     };
     bench.step(Input::Loaded(Ok(saved)));

@@ -11,7 +11,7 @@ use kindex_runtime::settings::Settings;
 use kindex_sim::thing::{DELETING, FINALIZER, IMMUTABLE};
 use kindex_store::RowState;
 
-use super::bench::{Bench, Thing, away, effects_of, live, thing, write_of};
+use super::bench::{Bench, Thing, away, effects_of, live, settled, thing, write_of};
 
 fn leaving(annotation: &'static str) -> Thing {
     Thing {
@@ -225,6 +225,6 @@ fn stopping_begins_nothing_new_and_waits_for_what_is_under_way() {
     let (ticket, _) = write_of(&bench.no_rows(&read)).expect("what was begun is ended");
     assert!(bench.written(ticket, 1).is_empty());
     let last = bench.checkpoints.last();
-    assert_eq!(last, Some(&5), "up to what is settled, and no further");
+    assert_eq!(last, Some(&settled(5)), "up to what is settled, and no further");
     assert!(bench.controller.is_drained());
 }

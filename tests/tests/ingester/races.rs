@@ -11,7 +11,7 @@ use kindex_runtime::settings::Settings;
 use kindex_sim::thing::IMMUTABLE;
 use kindex_store::{QuarantineRecord, RowState, Written};
 
-use super::bench::{Bench, Thing, away, effects_of, live, refused, thing, write_of};
+use super::bench::{Bench, Thing, away, effects_of, live, refused, settled, thing, write_of};
 
 fn deleted(bench: &mut Bench, thing: &Thing) -> Vec<Output> {
     bench.step(Input::Watch(Ok(WatchEvent::Deleted(thing.object()))))
@@ -95,7 +95,7 @@ fn with_record(version: u64) -> Bench {
         reason: "too long".to_owned(),
     };
     let saved = Saved {
-        position: Some(ResourceVersion(1)),
+        checkpoint: Some(settled(1)),
         quarantined: vec![record],
     };
     bench.step(Input::Loaded(Ok(saved)));

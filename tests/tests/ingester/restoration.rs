@@ -2,6 +2,7 @@
 //! they are listed.
 
 use kindex_kube_client::{ClusterError, WatchEvent};
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::projection::content_hash;
 use kindex_query::Life;
@@ -10,17 +11,14 @@ use kindex_runtime::settings::Settings;
 use kindex_sim::thing::KEPT_THING;
 use kindex_store::{RowState, Saving};
 
-use super::bench::{Bench, Thing, away, effects_of, live, thing, write_of};
+use super::bench::{Bench, Thing, away, effects_of, live, restoring, settled, thing, write_of};
 use super::gaps::listing;
 
-/// What is saved from the moment a restored cluster is found, beside its version.
-const MARK: u64 = 1 << 62;
-
-fn loaded(position: u64) -> Bench {
+fn loaded(checkpoint: Checkpoint) -> Bench {
     let mut bench = Bench::new(Settings::default());
     bench.step(Input::Start);
     let saved = Saved {
-        position: Some(ResourceVersion(position)),
+        checkpoint: Some(checkpoint),
         quarantined: Vec::new(),
     };
     assert!(matches!(bench.step(Input::Loaded(Ok(saved)))[..], [Output::Probe]));
@@ -29,9 +27,9 @@ fn loaded(position: u64) -> Bench {
 
 #[test]
 fn a_cluster_older_than_sql_is_marked_and_rows_beyond_it_lose_their_version() {
-    let mut bench = loaded(70);
+    let mut bench = loaded(settled(70));
     let outputs = bench.step(Input::Probed(Ok(ResourceVersion(50))));
-    assert_eq!(bench.checkpoints, [MARK + 50], "marked, for a crash in between");
+    assert_eq!(bench.checkpoints, [restoring(50)], "marked, for a crash in between");
     assert!(matches!(outputs[..], [Output::Scan { after: None, .. }]), "{outputs:?}");
     let outputs = bench.step(Input::Scanned(Ok(vec![live("a", 50), live("b", 51)])));
     let [Output::Rewind(uids)] = &outputs[..] else {
@@ -44,7 +42,7 @@ fn a_cluster_older_than_sql_is_marked_and_rows_beyond_it_lose_their_version() {
 
 #[test]
 fn a_row_newer_than_its_object_in_a_restored_cluster_is_asked_for_and_the_cluster_wins() {
-    let mut bench = loaded(70);
+    let mut bench = loaded(settled(70));
     bench.step(Input::Probed(Ok(ResourceVersion(50))));
     bench.step(Input::Scanned(Ok(Vec::new())));
     bench.page(&[thing("a", 40)], 50);
@@ -58,15 +56,15 @@ fn a_row_newer_than_its_object_in_a_restored_cluster_is_asked_for_and_the_cluste
 
 #[test]
 fn a_mark_found_at_the_start_says_when_time_split() {
-    let mut bench = loaded(MARK + 50);
+    let mut bench = loaded(restoring(50));
     bench.step(Input::Probed(Ok(ResourceVersion(80))));
-    assert_eq!(bench.checkpoints, [MARK + 50], "the cluster has gone on since");
+    assert_eq!(bench.checkpoints, [restoring(50)], "the cluster has gone on since");
     let outputs = bench.step(Input::Scanned(Ok(vec![live("a", 60)])));
     assert!(matches!(outputs[..], [Output::Rewind(_)]), "{outputs:?}");
 }
 
 fn refused(mark: u64) -> Option<Saving> {
-    Some(Saving::Refused(ResourceVersion(MARK + mark)))
+    Some(Saving::Refused(restoring(mark)))
 }
 
 /// It began without a position and has never seen the cluster as it was before.
@@ -80,15 +78,15 @@ fn an_ingester_that_is_refused_to_save_over_a_mark_marks_by_itself_and_corrects_
     assert!(matches!(outputs[..], [Output::Watch(_), Output::Probe]), "{outputs:?}");
     assert_eq!(
         (&bench.checkpoints[..], &bench.known_marks[..]),
-        (&[60][..], &[None][..])
+        (&[settled(60)][..], &[None][..])
     );
     let outputs = bench.step(Input::Probed(Ok(ResourceVersion(61))));
     assert_eq!(
         bench.checkpoints,
-        [60, MARK + 49],
+        [settled(60), restoring(49)],
         "the other one learns that there are two"
     );
-    assert_eq!(bench.known_marks[1], Some(MARK + 50));
+    assert_eq!(bench.known_marks[1], Some(ResourceVersion(50)));
     assert!(matches!(outputs[..], [Output::Scan { .. }]), "{outputs:?}");
     let outputs = bench.step(Input::Scanned(Ok(vec![live("a", 49), live("b", 70)])));
     assert!(
@@ -101,17 +99,17 @@ fn an_ingester_that_is_refused_to_save_over_a_mark_marks_by_itself_and_corrects_
 
 #[test]
 fn of_two_ingesters_that_find_one_restoration_the_second_marks_below_the_first() {
-    let mut bench = loaded(70);
+    let mut bench = loaded(settled(70));
     bench.saving = refused(50);
     let outputs = bench.step(Input::Probed(Ok(ResourceVersion(50))));
-    assert_eq!(bench.checkpoints, [MARK + 50, MARK + 49]);
-    assert_eq!(bench.known_marks, [None, Some(MARK + 50)]);
+    assert_eq!(bench.checkpoints, [restoring(50), restoring(49)]);
+    assert_eq!(bench.known_marks, [None, Some(ResourceVersion(50))]);
     assert!(matches!(outputs[..], [Output::Scan { .. }]), "{outputs:?}");
 }
 
 #[test]
 fn an_ingester_that_corrects_rows_goes_by_the_mark_of_another_one_and_makes_none() {
-    let mut bench = loaded(70);
+    let mut bench = loaded(settled(70));
     bench.step(Input::Probed(Ok(ResourceVersion(50))));
     bench.step(Input::Scanned(Ok(Vec::new())));
     bench.page(&[], 60);
@@ -119,8 +117,11 @@ fn an_ingester_that_corrects_rows_goes_by_the_mark_of_another_one_and_makes_none
     bench.saving = refused(49);
     bench.step(Input::Probed(Ok(ResourceVersion(60))));
     bench.step(Input::Probed(Ok(ResourceVersion(60))));
-    assert_eq!(bench.checkpoints, [MARK + 50, 60, MARK + 49]);
-    assert_eq!(bench.known_marks, [None, Some(MARK + 50), Some(MARK + 49)]);
+    assert_eq!(bench.checkpoints, [restoring(50), settled(60), restoring(49)]);
+    assert_eq!(
+        bench.known_marks,
+        [None, Some(ResourceVersion(50)), Some(ResourceVersion(49))]
+    );
     let outputs = bench.step(Input::Scanned(Ok(vec![live("a", 50)])));
     assert!(matches!(outputs[..], [Output::Rewind(_)]), "{outputs:?}");
 }
@@ -133,7 +134,7 @@ fn an_ingester_that_stops_leaves_a_mark_alone_that_it_did_not_know() {
     }
     bench.saving = refused(50);
     bench.step(Input::Stop);
-    assert_eq!(bench.checkpoints, [9, 10], "nothing follows the refusal");
+    assert_eq!(bench.checkpoints, [9, 10].map(settled), "nothing follows the refusal");
     assert!(bench.controller.is_drained());
 }
 
@@ -144,7 +145,7 @@ fn no_watch_is_opened_from_a_version_that_the_cluster_may_not_have() {
     let outputs = bench.step(Input::WatchEnded);
     assert!(matches!(outputs[..], [Output::Probe]), "{outputs:?}");
     bench.step(Input::Probed(Ok(ResourceVersion(8))));
-    assert_eq!(bench.checkpoints.last(), Some(&(MARK + 8)), "it was restored");
+    assert_eq!(bench.checkpoints.last(), Some(&restoring(8)), "it was restored");
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn a_list_older_than_anything_that_was_told_is_one_of_a_restored_cluster() {
     let expired = ClusterError::Expired("too old".to_owned());
     bench.step(Input::Watch(Err(expired)));
     bench.page(&[thing("a", 5)], 8);
-    assert_eq!(bench.checkpoints.last(), Some(&(MARK + 8)));
+    assert_eq!(bench.checkpoints.last(), Some(&restoring(8)));
 }
 
 #[test]
@@ -199,7 +200,7 @@ fn a_write_that_makes_an_old_version_shows_a_restoration_that_nothing_else_shows
     let outputs = released(&mut bench, 8);
     assert!(matches!(outputs[..], [Output::Probe]), "{outputs:?}");
     bench.step(Input::Probed(Ok(ResourceVersion(30))));
-    let before_the_write = MARK + 7;
+    let before_the_write = restoring(7);
     assert_eq!(bench.checkpoints.last(), Some(&before_the_write));
 }
 

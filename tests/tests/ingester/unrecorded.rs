@@ -4,7 +4,7 @@ use kindex_model::object::Uid;
 use kindex_runtime::message::{Effect, EffectDone, Input, Output};
 use kindex_runtime::settings::Settings;
 
-use super::bench::{Bench, Thing, live, refused, thing, write_of};
+use super::bench::{Bench, Thing, live, refused, settled, thing, write_of};
 use super::driver::Log;
 
 /// A database that refuses this object, and its records while `records` is not set.
@@ -95,7 +95,7 @@ fn an_object_that_is_not_even_recorded_is_told_once_and_stands_in_nobodys_way() 
     );
     let status = bench.controller.status();
     assert_eq!((status.pending, status.unrecorded, status.quarantined.len()), (1, 1, 1));
-    assert_eq!(bench.checkpoints.last(), Some(&4), "a restart sees it again");
+    assert_eq!(bench.checkpoints.last(), Some(&settled(4)), "a restart sees it again");
 
     database.takes_records = true;
     let pending = bench.wait();
@@ -103,7 +103,7 @@ fn an_object_that_is_not_even_recorded_is_told_once_and_stands_in_nobodys_way() 
     let status = bench.controller.status();
     assert_eq!((status.pending, status.unrecorded, status.quarantined.len()), (0, 0, 1));
     assert_eq!(told("The database has taken the object, or its record"), 1);
-    assert_eq!(bench.checkpoints.last(), Some(&49));
+    assert_eq!(bench.checkpoints.last(), Some(&settled(49)));
 }
 
 #[test]

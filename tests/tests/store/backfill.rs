@@ -7,6 +7,7 @@ use std::time::Duration;
 use kindex_maintenance::backfill::{Filled, Options, backfill};
 use kindex_maintenance::retries::RetryBudget;
 use kindex_maintenance::sides::{RepairError, Sides};
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 use kindex_query::Life;
 use kindex_store::progress::Untold;
@@ -66,7 +67,11 @@ async fn an_empty_database_is_filled_once_and_an_ingester_goes_on_from_there(bac
     assert_eq!((first.objects, first.inserted, first.unchanged), (95, 95, 0));
     assert_eq!(live_rows(&backend).await, 95);
     let checkpoint = backend.store.checkpoint(&WIDGET).await.expect("read");
-    assert_eq!(checkpoint, Some(ResourceVersion(1_000)), "the list's version");
+    assert_eq!(
+        checkpoint,
+        Some(Checkpoint::Settled(ResourceVersion(1_000))),
+        "the list's version"
+    );
 
     let second = fill(&backend, &shelf).await.expect("filled");
     assert_eq!((second.objects, second.unchanged), (95, 95));
@@ -156,7 +161,11 @@ async fn an_interrupted_backfill_goes_on_where_it_was(backend: Backend) {
     assert!(rest.inserted <= 95 - before, "{rest:?}: {before} rows were there");
     assert_eq!(live_rows(&backend).await, 95);
     let checkpoint = backend.store.checkpoint(&WIDGET).await.expect("read");
-    assert_eq!(checkpoint, Some(ResourceVersion(1_000)), "nobody else wrote");
+    assert_eq!(
+        checkpoint,
+        Some(Checkpoint::Settled(ResourceVersion(1_000))),
+        "nobody else wrote"
+    );
     assert_eq!(backend.store.state(&WIDGET, "backfill").await.expect("read"), None);
 }
 
@@ -193,7 +202,7 @@ async fn an_object_that_goes_while_it_is_stored_is_closed(backend: Backend) {
     things(0..3).iter().for_each(|thing| shelf.put(thing));
     let checkpoint = backend
         .store
-        .save_checkpoint(&WIDGET, ResourceVersion(5), None, at(0))
+        .save_checkpoint(&WIDGET, Checkpoint::Settled(ResourceVersion(5)), None, at(0))
         .await;
     checkpoint.expect("an ingester is at work");
     shelf.before_get(|shelf| shelf.take("u0001"));
@@ -201,5 +210,9 @@ async fn an_object_that_goes_while_it_is_stored_is_closed(backend: Backend) {
     assert_eq!((filled.inserted, filled.closed), (3, 1));
     assert_eq!(backend.life("u0001").await, Some(Life::Deleted));
     let checkpoint = backend.store.checkpoint(&WIDGET).await.expect("read");
-    assert_eq!(checkpoint, Some(ResourceVersion(5)), "the ingester's own");
+    assert_eq!(
+        checkpoint,
+        Some(Checkpoint::Settled(ResourceVersion(5))),
+        "the ingester's own"
+    );
 }

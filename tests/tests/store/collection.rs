@@ -103,7 +103,7 @@ async fn what_the_cluster_has_is_named_and_left_alone(backend: Backend) {
     assert_eq!(names(&gone.live), ["a4", "b4"]);
     let live = &gone.live[0];
     assert_eq!(
-        (&*live.uid.0, live.namespace.as_str(), live.res_version.0),
+        (&*live.uid.0, live.namespace.as_str(), live.res_version.pack().0),
         ("a4", "shop", 10)
     );
     assert_eq!(left(&backend).await, ["a4", "b4"]);

@@ -3,6 +3,7 @@
 
 use kindex_harness::require::passed_over;
 use kindex_model::object::{Object, ObjectError, ResourceVersion, Uid};
+use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use kindex_store::{RowWrite, StoreError, Written};
 use serde_json::json;
@@ -142,7 +143,7 @@ async fn the_largest_version_is_stored_and_guarded(backend: Backend) {
     let newest = widget("u1", "a", LARGEST);
     assert_eq!(backend.write(newest.live(), at(0)).await, Written::Inserted);
     let state = backend.state("u1").await.expect("stored");
-    assert_eq!(state.res_version, ResourceVersion(LARGEST));
+    assert_eq!(state.res_version, RowVersion::Cluster(ResourceVersion(LARGEST)));
     let older = widget("u1", "a", LARGEST - 1);
     assert_eq!(backend.write(older.live(), at(1)).await, Written::Superseded);
     for beyond in ["9223372036854775808", "18446744073709551616", "-1", "1e3", ""] {
@@ -163,7 +164,7 @@ async fn a_row_with_a_version_beyond_64_signed_bits_is_never_overwritten(backend
                    VALUES ('u1', 'test.kindex/v1', 'shop', 'a', 18446744073709551615, '2024-01-01', '{}')";
     backend.rows(foreign).await;
     let state = backend.state("u1").await.expect("stored");
-    assert_eq!(state.res_version, ResourceVersion(u64::MAX));
+    assert_eq!(state.res_version, RowVersion::Cluster(ResourceVersion(u64::MAX)));
     let write = widget("u1", "a", 5).live();
     assert_eq!(backend.write(write, at(0)).await, Written::Superseded);
 }

@@ -1,7 +1,9 @@
 //! Rows of objects that are no longer in the cluster: which are found, and that nothing
 //! else is ever removed. And what the database remembers for commands.
 
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use kindex_store::Gone;
 use serde_json::json;
@@ -102,7 +104,7 @@ async fn gone_rows_are_found_by_life_name_time_and_state(backend: Backend) {
     let row = &backend.store.gone_rows(&WIDGET, &named, None, 2).await.expect("read")[0];
     assert_eq!(
         (row.life, row.gone_time, row.res_version),
-        (Life::Deleted, at(5), ResourceVersion(6))
+        (Life::Deleted, at(5), RowVersion::Cluster(ResourceVersion(6)))
     );
 }
 
@@ -172,7 +174,7 @@ async fn a_first_checkpoint_replaces_none(backend: Backend) {
             .await;
         saved.expect("saved");
         let found = backend.store.checkpoint(&WIDGET).await.expect("read");
-        assert_eq!(found, Some(ResourceVersion(expected)));
+        assert_eq!(found, Some(Checkpoint::Settled(ResourceVersion(expected))));
     }
 }
 

@@ -52,7 +52,7 @@ async fn expect_row(backend: &Backend, expected: &Widget, life: Life) {
     assert_eq!(stored.object.text(), expected.text());
     assert_eq!(stored.life, life);
     let state = backend.state(&expected.uid).await.expect("there is a row");
-    assert_eq!(state.res_version, ResourceVersion(expected.version));
+    assert_eq!(state.res_version.pack(), ResourceVersion(expected.version));
     assert_eq!(state.hash, Some(expected.project().hash));
     for (side, map) in [("labels", &expected.labels), ("annotations", &expected.annotations)] {
         let sql = format!(

@@ -81,7 +81,11 @@ async fn writes_are_about_all_the_rows_that_are_named(backend: Backend) {
 
     backend.store.rewind(&WIDGET, &uids(), at(2)).await.expect("rewound");
     let states = backend.store.row_states(&WIDGET, &uids()).await.expect("read");
-    assert!(states.iter().all(|state| state.res_version == ResourceVersion(0)));
+    assert!(
+        states
+            .iter()
+            .all(|state| state.res_version.pack() == ResourceVersion(0))
+    );
     let closed: Vec<RowWrite> = uids().iter().map(|uid| soft_delete(&uid.0)).collect();
     backend.write_all(&closed, at(3)).await;
     assert_eq!(rows(&backend).await, (MANY, MANY));

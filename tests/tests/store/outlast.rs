@@ -45,10 +45,10 @@ async fn nothing_that_leaves_the_cluster_undoes_a_change(backend: Backend) {
     }
     // What the ingester decides by is the cluster's version alone.
     let state = backend.state("u1").await.expect("a row");
-    assert_eq!(state.res_version, changed.metadata.resource_version);
+    assert_eq!(state.res_version.pack(), changed.metadata.resource_version);
     let row = Row::beside(&state, None);
     assert_eq!(
-        (row.version, row.life, row.text),
+        (row.cluster_version(), row.life, row.text),
         (ResourceVersion(10), Life::Evicted, RowText::Trusted)
     );
     expect_whole(&backend, "u1").await;
@@ -128,7 +128,7 @@ async fn a_rewound_row_is_changed_by_the_version_of_its_text(backend: Backend) {
     let second = update(&backend, &read(&object, ResourceVersion(10)), at(2)).await;
     assert!(matches!(second, Err(DirectError::Conflict { .. })), "{second:?}");
     let state = backend.state("u1").await.expect("a row");
-    assert_eq!(state.res_version, changed.metadata.resource_version);
+    assert_eq!(state.res_version.pack(), changed.metadata.resource_version);
 }
 
 async fn the_past_shows_every_change_at_its_time(backend: Backend) {

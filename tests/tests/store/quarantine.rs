@@ -51,7 +51,7 @@ async fn attempt(backend: &Backend, shelf: &Arc<Shelf>) -> Result<Retried, Retry
 
 async fn stored(backend: &Backend, uid: &str) -> (u64, Life) {
     let state = backend.state(uid).await.expect("a row");
-    (state.res_version.0, state.life)
+    (state.cluster_version().0, state.life)
 }
 
 async fn records(backend: &Backend) -> usize {

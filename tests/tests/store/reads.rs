@@ -1,9 +1,10 @@
 //! Reading back: pages, filters, counts, checkpoints and the quarantine.
 
 use futures::future::join_all;
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
-use kindex_store::{ListQuery, MARKS_FROM, Saving};
+use kindex_store::{ListQuery, Saving};
 
 use super::backend::Backend;
 use super::widget::{WIDGET, at, soft_delete, widget};
@@ -106,61 +107,65 @@ async fn a_name_finds_the_row_that_is_not_deleted(backend: Backend) {
 async fn a_checkpoint_is_the_last_one_saved(backend: Backend) {
     let read = || async { backend.store.checkpoint(&WIDGET).await.expect("read") };
     assert_eq!(read().await, None);
-    for version in [5, MARKS_FROM.0 - 1, 7] {
-        let version = ResourceVersion(version);
+    let largest = Checkpoint::Held(ResourceVersion((1 << 61) - 1));
+    for checkpoint in [settled(5), largest, settled(7)] {
         for _again in 0..2 {
-            let saved = backend.store.save_checkpoint(&WIDGET, version, None, at(0)).await;
+            let saved = backend.store.save_checkpoint(&WIDGET, checkpoint, None, at(0)).await;
             assert_eq!(saved.expect("saved"), Saving::Done);
         }
-        assert_eq!(read().await, Some(version));
+        assert_eq!(read().await, Some(checkpoint));
     }
 }
 
+fn settled(version: u64) -> Checkpoint {
+    Checkpoint::Settled(ResourceVersion(version))
+}
+
 async fn a_mark_is_replaced_by_who_knows_it_alone(backend: Backend) {
-    let mark = |number: u64| ResourceVersion(MARKS_FROM.0 + number);
-    let position = ResourceVersion(7);
-    for (version, known, refused_by) in [
+    let mark = |version: u64| Checkpoint::Restoring(ResourceVersion(version));
+    let largest = (1 << 62) - 1;
+    for (checkpoint, known, refused_by) in [
         (mark(50), None, None),
-        (position, None, Some(mark(50))),
+        (settled(7), None, Some(mark(50))),
         (mark(50), None, Some(mark(50))),
         (mark(60), None, Some(mark(50))),
-        (mark(49), Some(mark(51)), Some(mark(50))),
-        (mark(49), Some(mark(50)), None),
-        (position, Some(mark(50)), Some(mark(49))),
-        (mark(49), Some(mark(49)), None),
-        (position, Some(mark(49)), None),
-        (position, Some(mark(49)), None),
-        (ResourceVersion(9_223_372_036_854_775_807), None, None),
-        (position, None, Some(ResourceVersion(9_223_372_036_854_775_807))),
+        (mark(49), Some(51), Some(mark(50))),
+        (mark(49), Some(50), None),
+        (settled(7), Some(50), Some(mark(49))),
+        (mark(49), Some(49), None),
+        (settled(7), Some(49), None),
+        (settled(7), Some(49), None),
+        (mark(largest), None, None),
+        (settled(7), None, Some(mark(largest))),
     ] {
         let before = backend.store.checkpoint(&WIDGET).await.expect("read");
-        let saving = backend.store.save_checkpoint(&WIDGET, version, known, at(0)).await;
+        let known = known.map(ResourceVersion);
+        let saving = backend.store.save_checkpoint(&WIDGET, checkpoint, known, at(0)).await;
         let expected = refused_by.map_or(Saving::Done, Saving::Refused);
-        assert_eq!(
-            saving.expect("answered"),
-            expected,
-            "{version} where {known:?} is known"
-        );
+        let case = format!("{checkpoint:?} where {known:?} is known");
+        assert_eq!(saving.expect("answered"), expected, "{case}");
         let after = backend.store.checkpoint(&WIDGET).await.expect("read");
-        let expected = if refused_by.is_some() { before } else { Some(version) };
-        assert_eq!(after, expected, "{version} where {known:?} is known");
+        let expected = if refused_by.is_some() { before } else { Some(checkpoint) };
+        assert_eq!(after, expected, "{case}");
     }
 }
 
 /// Where there was no position before, and where there was one.
 async fn of_many_that_save_one_mark_at_once_one_is_not_refused(backend: Backend) {
-    for before in [None, Some(ResourceVersion(5))] {
+    let mark = Checkpoint::Restoring(ResourceVersion(0));
+    for before in [None, Some(settled(5))] {
         if let Some(position) = before {
-            let mark = backend.store.checkpoint(&WIDGET).await.expect("read");
-            let saved = backend.store.save_checkpoint(&WIDGET, position, mark, at(0)).await;
+            let known = backend.store.checkpoint(&WIDGET).await.expect("read");
+            let known = known.and_then(Checkpoint::mark);
+            let saved = backend.store.save_checkpoint(&WIDGET, position, known, at(0)).await;
             assert_eq!(saved.expect("saved"), Saving::Done);
         }
-        let save = || backend.store.save_checkpoint(&WIDGET, MARKS_FROM, None, at(0));
+        let save = || backend.store.save_checkpoint(&WIDGET, mark, None, at(0));
         let answers = join_all((0..8).map(|_| save())).await;
         let answers: Vec<Saving> = answers.into_iter().map(|answer| answer.expect("answered")).collect();
         let done = answers.iter().filter(|answer| **answer == Saving::Done).count();
         assert_eq!(done, 1, "after {before:?}: {answers:?}");
-        let refused = answers.iter().filter(|answer| **answer == Saving::Refused(MARKS_FROM));
+        let refused = answers.iter().filter(|answer| **answer == Saving::Refused(mark));
         assert_eq!(refused.count(), 7, "after {before:?}: {answers:?}");
     }
 }

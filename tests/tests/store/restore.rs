@@ -66,7 +66,7 @@ fn new_uid() -> String {
 
 async fn state(backend: &Backend, uid: &str) -> Option<(u64, Life)> {
     let state = backend.state(uid).await?;
-    Some((state.res_version.0, state.life))
+    Some((state.cluster_version().0, state.life))
 }
 
 async fn a_restored_object_is_live_and_its_old_row_is_closed_though_its_version_is_lower(backend: Backend) {

@@ -1,6 +1,8 @@
 //! All combinations of what can be observed, stored and known, against the rules that
 //! no cell of the table may break.
 
+use kindex_model::row_version::RowVersion;
+
 use super::super::row::RowText;
 use super::tests::{at, context, row};
 use super::*;
@@ -73,10 +75,9 @@ fn after(head: &Head, row: Option<Row>, action: Action) -> Option<Row> {
     match action.write {
         None => row,
         Some(Write::Store { life, .. }) => Some(Row {
-            version: head.version,
+            version: RowVersion::Cluster(head.version),
             life,
             text: RowText::Trusted,
-            direct: false,
         }),
         Some(Write::SoftDelete) => row.map(|row| Row {
             life: Life::Deleted,
@@ -94,7 +95,7 @@ fn nothing_leaves_before_sql_holds_its_final_version() {
         let held = after(head, row, action).expect("a row before the object leaves");
         let own_delete = context.asked == Asked::Accepted(head.version);
         assert!(
-            held.version >= head.version || own_delete,
+            held.cluster_version() >= head.version || own_delete,
             "{head:?} {row:?} {context:?} {action:?}"
         );
         // Others still hold what we release after our wait: it stays, and what follows is followed.
@@ -126,7 +127,7 @@ fn an_object_that_is_there_has_its_text_in_sql() {
         let held = after(head, row, action).expect("every object that is there has a row");
         let own_delete = context.asked == Asked::Accepted(head.version) && !head.held;
         assert!(
-            held.version >= head.version || own_delete,
+            held.cluster_version() >= head.version || own_delete,
             "{head:?} {row:?} {context:?} {action:?}"
         );
     });
@@ -136,7 +137,10 @@ fn an_object_that_is_there_has_its_text_in_sql() {
 fn a_row_never_goes_backwards() {
     for_all(|head, row, _, action| {
         if let (Some(row), Some(Write::Store { .. })) = (row, action.write) {
-            assert!(head.version >= row.version, "{head:?} over {row:?}: {action:?}");
+            assert!(
+                head.version >= row.cluster_version(),
+                "{head:?} over {row:?}: {action:?}"
+            );
         }
     });
 }

@@ -174,9 +174,10 @@ fn decide_gone(last: Option<&Head>, seen: Option<ResourceVersion>, row: Option<&
             .unsure
             .then(|| last.map_or(Write::SoftDelete, |_| store(Life::Deleted))),
         Some(row) => {
-            let newer = last.filter(|last| last.version > row.version);
-            let unstored = newer.filter(|_| seen.is_some_and(|seen| seen > row.version));
-            let told_last = newer.filter(|_| seen.is_none() && !row.direct);
+            let stored = row.cluster_version();
+            let newer = last.filter(|last| last.version > stored);
+            let unstored = newer.filter(|_| seen.is_some_and(|seen| seen > stored));
+            let told_last = newer.filter(|_| seen.is_none() && !row.version.is_direct());
             match row.life {
                 Life::Live if newer.is_some() => Some(store(Life::Deleted)),
                 Life::Live => Some(Write::SoftDelete),

@@ -1,5 +1,7 @@
 //! Every cell of the table for objects that stay or are gone, by name.
 
+use kindex_model::row_version::RowVersion;
+
 use super::super::row::RowText;
 use super::leaving::{immutable, marked};
 use super::*;
@@ -43,10 +45,9 @@ pub(super) fn terminating(version: u64) -> Head {
 
 pub(super) fn row(version: u64, life: Life) -> Row {
     Row {
-        version: at(version),
+        version: RowVersion::Cluster(at(version)),
         life,
         text: RowText::Trusted,
-        direct: false,
     }
 }
 
@@ -134,7 +135,10 @@ fn gone_with_evicted_or_deleted_row_stores_the_last_text_of_an_object_that_was_n
         assert_eq!(told(9, found), stored(life), "it went while nobody watched");
         assert_eq!(told(5, found), None);
         assert_eq!(gone(None, Some(found)), Action::NOTHING);
-        let direct = Row { direct: true, ..found };
+        let direct = Row {
+            version: found.version.next_direct().expect("the first"),
+            ..found
+        };
         assert_eq!(told(9, direct), None, "what SQL made of it stays");
     }
 }

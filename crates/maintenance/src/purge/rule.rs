@@ -106,6 +106,7 @@ impl LastKept {
 mod tests {
     use super::*;
     use kindex_model::object::ResourceVersion;
+    use kindex_model::row_version::RowVersion;
     use kindex_query::Life;
     use kindex_store::Arrival;
 
@@ -161,7 +162,7 @@ mod tests {
             uid: Uid::from(uid),
             namespace: "n".to_owned(),
             name: uid.to_owned(),
-            res_version: ResourceVersion(1),
+            res_version: RowVersion::Cluster(ResourceVersion(1)),
             life: Life::Deleted,
             gone_time: Timestamp::from_second(second).expect("in range"),
         };

@@ -3,16 +3,19 @@
 
 use jiff::Timestamp;
 use kindex_model::kind::ColumnType;
-use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::object::Uid;
+use kindex_model::row_version::RowVersion;
 use kindex_model::value::Value;
+use kindex_query::Life;
 use kindex_query::select::Select;
 
 use crate::calls::Step;
-use crate::cells::{param, res_version};
+use crate::cells::{life, param, res_version};
 use crate::connections::{CONFLICTS_MAX, failure, pause};
 use crate::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use crate::error::StoreError;
 use crate::read::page;
+use crate::row::row_version;
 use crate::sql_store::SqlStore;
 use crate::statements::select::{Lead, page_of};
 use crate::statements::{LIST_MAX, once};
@@ -59,7 +62,7 @@ pub struct Found {
     /// Its name.
     pub name: String,
     /// Version of the stored text.
-    pub res_version: ResourceVersion,
+    pub res_version: RowVersion,
 }
 
 /// What a query of [`NAMES`] found, by whether it lives in SQL alone.
@@ -123,17 +126,17 @@ pub(crate) async fn delete<D: Driver>(
 fn names<D: Driver>(rows: &[D::Row]) -> Result<Names, sqlx::Error> {
     let mut names = Names::default();
     for row in rows {
+        let life = life(None, row.time(4)?);
         let found = Found {
             uid: Uid::from(row.text(0)?.as_str()),
             namespace: row.text(1)?,
             name: row.text(2)?,
-            res_version: res_version(row, 3)?,
+            res_version: row_version(life, res_version(row, 3)?),
         };
-        let list = match row.time(4)? {
-            Some(_) => &mut names.evicted,
-            None => &mut names.live,
-        };
-        list.push(found);
+        match life {
+            Life::Evicted | Life::Deleted => names.evicted.push(found),
+            Life::Live => names.live.push(found),
+        }
     }
     Ok(names)
 }

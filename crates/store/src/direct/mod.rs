@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
+use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use serde::Deserialize;
 
@@ -37,7 +38,7 @@ pub trait Direct: Send + Sync {
     /// Michelangelo's interface calls this an upsert with `direct = true`.
     ///
     /// # Errors
-    /// [`StoreError::Direct`]; the versions are those of [`ResourceVersion::next_direct`].
+    /// [`StoreError::Direct`]; the versions are those of [`RowVersion::next_direct`].
     async fn update_direct(&self, kind: &Kind, object: &Object, now: Timestamp) -> Result<Object, StoreError>;
 
     /// Marks an object deleted, where its row has the version that the caller read, if one is given.
@@ -70,12 +71,12 @@ pub trait Direct: Send + Sync {
 impl<D: Driver> Direct for SqlStore<D> {
     async fn update_direct(&self, kind: &Kind, object: &Object, now: Timestamp) -> Result<Object, StoreError> {
         let metadata = &object.metadata;
-        let Some(next) = metadata.resource_version.next_direct() else {
+        let Some(next) = RowVersion::unpack(metadata.resource_version).next_direct() else {
             let exhausted = DirectError::Exhausted(metadata.resource_version);
             return Err(refused(kind, &metadata.uid, exhausted));
         };
         // Projected and packed before any row is locked.
-        let version = Version::project(kind, object.with_version(next));
+        let version = Version::project(kind, object.with_version(next.pack()));
         let write = RowWrite::Store {
             version: version.clone(),
             life: Life::Evicted,
@@ -262,8 +263,8 @@ fn guard(row: &FoundRow, held: &Object, read: Option<ResourceVersion>) -> Result
     }
     // A row that was rewound, because the cluster came back from a backup, has the version of its text.
     let stored = match row.res_version {
-        ResourceVersion(0) => held.metadata.resource_version,
-        version => version,
+        RowVersion::Cluster(ResourceVersion(0)) => held.metadata.resource_version,
+        version => version.pack(),
     };
     match read {
         Some(given) if given != stored => Err(DirectError::Conflict { given, stored }),

@@ -4,8 +4,10 @@
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_query::{Life, Stored};
+use kindex_model::row_version::RowVersion;
+use kindex_query::Stored;
 
+use crate::cells::life;
 use crate::connections::{Connections, failure};
 use crate::driver::{Cells, Driver, Param, Statement};
 use crate::error::StoreError;
@@ -123,7 +125,10 @@ impl<D: Driver> Reader<'_, D> {
 /// holds, and not for what its way out of the cluster made of it.
 pub(crate) fn newest_at(row: &Stored, time: Timestamp) -> i64 {
     match row.evicted_time {
-        Some(evicted) if evicted <= time => row.object.metadata.resource_version.of_cluster().0.cast_signed(),
+        Some(evicted) if evicted <= time => {
+            let version = RowVersion::unpack(row.object.metadata.resource_version);
+            version.of_cluster().0.cast_signed()
+        }
         Some(_) | None => i64::MAX,
     }
 }
@@ -140,11 +145,7 @@ pub(crate) fn stood(row: &Stored, past: Option<Past>, time: Timestamp) -> Option
     let (delete_time, evicted_time) = (reached(row.delete_time), reached(row.evicted_time));
     Some(Stored {
         object,
-        life: match (delete_time, evicted_time) {
-            (Some(_), _) => Life::Deleted,
-            (None, Some(_)) => Life::Evicted,
-            (None, None) => Life::Live,
-        },
+        life: life(delete_time, evicted_time),
         update_time: Some(since),
         delete_time,
         evicted_time,

@@ -12,7 +12,7 @@ use crate::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use crate::error::StoreError;
 use crate::maintenance::sql_gone::GoneSql;
 use crate::maintenance::{Gone, GoneRow, sql_gone};
-use crate::row::Arrival;
+use crate::row::{Arrival, row_version};
 use crate::statements::{LIST_MAX, padded_list};
 use crate::write::forget;
 
@@ -84,7 +84,7 @@ fn gone_row(row: &impl Cells) -> Result<GoneRow, sqlx::Error> {
         uid: Uid::from(row.text(1)?.as_str()),
         namespace: row.text(2)?,
         name: row.text(3)?,
-        res_version: res_version(row, 4)?,
+        res_version: row_version(life, res_version(row, 4)?),
         life,
         gone_time: gone_time.ok_or_else(|| sqlx::Error::Decode("a row that is not gone".into()))?,
     })

@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::row_version::RowVersion;
 use kindex_model::value::Value;
 use kindex_query::Life;
 
@@ -181,7 +182,7 @@ pub struct GoneRow {
     /// Its name.
     pub name: String,
     /// Version of the stored text.
-    pub res_version: ResourceVersion,
+    pub res_version: RowVersion,
     /// Evicted or deleted.
     pub life: Life,
     /// When it was deleted, or else evicted.

@@ -2,6 +2,7 @@
 //! refused objects with all that is recorded, the first checkpoint, the database's clock.
 
 use jiff::Timestamp;
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
 
@@ -10,6 +11,7 @@ use crate::driver::{Cells, Driver, Param, Statement};
 use crate::error::StoreError;
 use crate::statements::bookkeeping::{checkpoint_if_absent, replacing};
 use crate::statements::fixed;
+use crate::write::number;
 
 pub(super) async fn state<D: Driver>(
     connections: &Connections<D>,
@@ -71,7 +73,7 @@ pub(super) async fn save_first_checkpoint<D: Driver>(
     let statement = checkpoint_if_absent(connections.driver.spelling());
     let params = [
         Param::Text(kind.name),
-        Param::Int(version.0.cast_signed()),
+        number(Checkpoint::Settled(version).pack()),
         Param::Time(now),
     ];
     change(connections, kind, statement, &params).await

@@ -4,14 +4,11 @@ use kindex_model::kind::Kind;
 
 use crate::dialect::{Spelling, marks};
 use crate::driver::Statement;
+use crate::statements::versions::{is_direct, is_of_cluster};
 use crate::statements::{kept, quoted, uid_key};
 
 /// Columns of a history table, in order.
 pub(crate) const COLUMNS: [&str; 6] = ["obj_uid", "branch", "res_version", "seen_time", "encoding", "payload"];
-
-/// Versions of a time, up to one of the cluster's; from 2^62 on they are SQL's own.
-const AT: &str =
-    "AND [seen_time] <= ? AND ([branch] < 0 OR [res_version] <= ? OR [res_version] >= 4611686018427387904)";
 
 /// The history table of a kind with its columns.
 pub(crate) fn table_and_columns(kind: &Kind) -> (String, Vec<&'static str>) {
@@ -69,21 +66,21 @@ impl HistorySql {
     /// Moves all versions of the cluster beyond one to a branch of their own. Parameters: the branch, the version.
     pub(crate) fn branch_off_beyond(self) -> Statement {
         kept(format!(
-            // From 2^62 on they are SQL's own.
-            "UPDATE [{}] SET [branch] = ? WHERE [branch] = 0 AND [res_version] > ? AND [res_version] < 4611686018427387904",
+            "UPDATE [{}] SET [branch] = ? WHERE [branch] = 0 AND [res_version] > ? AND {}",
             self.table(),
+            is_of_cluster("[res_version]"),
         ))
     }
 
     /// The version that an object had at a time, up to one of the cluster's in the present branch. Parameters:
     /// uid, time, version.
     pub(crate) fn at(self) -> Statement {
-        self.select(AT, "DESC", "1")
+        self.select(&at(), "DESC", "1")
     }
 
     /// The same for so many objects. Parameters: uid, time, version, an object after the other.
     pub(crate) fn at_each(self, objects: usize) -> Statement {
-        let one = format!("SELECT * FROM ({}) AS [one]", self.selected(AT, "DESC", "1"));
+        let one = format!("SELECT * FROM ({}) AS [one]", self.selected(&at(), "DESC", "1"));
         kept(vec![one; objects].join(" UNION ALL "))
     }
 
@@ -124,4 +121,12 @@ impl HistorySql {
     fn table(self) -> String {
         table(self.main_table)
     }
+}
+
+/// Versions of a time, up to one of the cluster's, and those of SQL.
+fn at() -> String {
+    format!(
+        "AND [seen_time] <= ? AND ([branch] < 0 OR [res_version] <= ? OR {})",
+        is_direct("[res_version]")
+    )
 }

@@ -8,10 +8,7 @@ use crate::dialect::{Spelling, marks};
 use crate::driver::Statement;
 use crate::statements::names::{SEQ, Side, main_columns, uid_key};
 use crate::statements::text::{exactly, kept, quoted, row_marks};
-
-/// By the cluster's versions: those that SQL gave begin at 2^62, and say modulo 2^44 which they followed.
-const NEWEST_FIRST: &str = "CASE WHEN [res_version] < 4611686018427387904 THEN [res_version] \
-                            ELSE [res_version] % 17592186044416 END DESC";
+use crate::statements::versions::of_cluster;
 
 /// The texts of one kind in one dialect.
 pub(crate) struct KindSql {
@@ -162,23 +159,25 @@ impl KindSql {
     /// Parameters: `exact` parameters of a namespace and of a name.
     pub(crate) fn by_name(&self) -> Statement {
         kept(format!(
-            "SELECT {} FROM [{}] WHERE {} AND {} AND {} ORDER BY {NEWEST_FIRST} LIMIT 1",
+            "SELECT {} FROM [{}] WHERE {} AND {} AND {} ORDER BY {} DESC LIMIT 1",
             self.stored_columns,
             self.table,
             exactly("namespace"),
             exactly("name"),
             self.spelling.is_null("delete_time"),
+            of_cluster("[res_version]"),
         ))
     }
 
     /// All rows of a name. Parameters: `exact` parameters of a namespace and of a name.
     pub(crate) fn incarnations(&self) -> Statement {
         kept(format!(
-            "SELECT {} FROM [{}] WHERE {} AND {} ORDER BY [delete_time] IS NOT NULL, {NEWEST_FIRST}",
+            "SELECT {} FROM [{}] WHERE {} AND {} ORDER BY [delete_time] IS NOT NULL, {} DESC",
             self.stored_columns,
             self.table,
             exactly("namespace"),
             exactly("name"),
+            of_cluster("[res_version]"),
         ))
     }
 

@@ -4,6 +4,8 @@ mod names;
 
 mod text;
 
+mod versions;
+
 mod kind;
 
 pub(crate) mod bookkeeping;

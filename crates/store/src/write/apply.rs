@@ -8,10 +8,10 @@ use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_query::Life;
 
-use crate::cells::{res_version, stored};
+use crate::cells::{life, res_version, stored};
 use crate::connections::InTransaction;
 use crate::driver::{Cells, Driver, Limits, Param, Raw, Statement};
-use crate::row::{RowWrite, Written};
+use crate::row::{RowWrite, Written, row_version};
 use crate::statements::{KindSql, LIST_MAX, Side, padded_list, padded_pairs};
 use crate::write::batch::{Batch, Work};
 use crate::write::feed::{Told, becomes_another};
@@ -211,11 +211,12 @@ impl<D: Driver> Batch<'_, D> {
             let params = padded_pairs(chunk);
             let statement = self.work.sql.namesakes(params.len() / 2);
             for row in D::query(self.connection, statement, &params).await? {
+                let life = life(None, row.time(4)?);
                 let incarnation = Incarnation {
                     // A version of SQL's own is no younger than the cluster's that it followed.
-                    version: res_version(&row, 3)?.of_cluster(),
+                    version: row_version(life, res_version(&row, 3)?).of_cluster(),
                     uid: Uid::from(row.text(0)?.as_str()),
-                    is_evicted: row.time(4)?.is_some(),
+                    is_evicted: life == Life::Evicted,
                 };
                 if deleted.binary_search(&&*incarnation.uid.0).is_ok() {
                     continue;

@@ -27,7 +27,7 @@ mod record;
 mod quarantine;
 
 pub(crate) use batch::{Batch, Work};
-pub use checkpoints::{Checkpoints, MARKS_FROM, Saving};
+pub use checkpoints::{Checkpoints, Saving};
 pub(crate) use feed::Told;
 pub use feed::{CHANGES_KEPT, Position};
 pub(crate) use feed::{number, position};

@@ -87,11 +87,12 @@ pub(crate) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, now: Timesta
 fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow, now: Timestamp) -> Plan<'a> {
     let revived = row.life() == Life::Deleted && life != Life::Deleted;
     let offered = version.object.metadata.resource_version;
-    let stale = offered < row.cluster_version();
+    let stale = offered < row.res_version.of_cluster();
     if stale || (revived && !revive) {
         return Plan::Nothing(Written::Superseded);
     }
-    let same = row.hash == Some(version.hash) && row.res_version == offered;
+    let numbered = row.res_version.pack() == offered;
+    let same = row.hash == Some(version.hash) && numbered;
     if same || outlasts(row, version, life) {
         return if row.life() == life {
             Plan::Nothing(Written::Unchanged)
@@ -118,7 +119,7 @@ fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow
         labels: row.hash.map(|hash| hash.labels) != Some(version.hash.labels),
         annotations: row.hash.map(|hash| hash.annotations) != Some(version.hash.annotations),
         revived,
-        begins_anew: row.is_direct() || (row.hash.is_some() && row.res_version == offered),
+        begins_anew: row.res_version.is_direct() || (row.hash.is_some() && numbered),
     })
 }
 
@@ -127,8 +128,8 @@ fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow
 /// asked to leave, is newer.
 fn outlasts(row: &FoundRow, version: &Version, life: Life) -> bool {
     let metadata = &version.object.metadata;
-    let evicted = metadata.resource_version == row.cluster_version();
-    row.is_direct() && life != Life::Live && (evicted || metadata.deletion_timestamp.is_some())
+    let evicted = metadata.resource_version == row.res_version.of_cluster();
+    row.res_version.is_direct() && life != Life::Live && (evicted || metadata.deletion_timestamp.is_some())
 }
 
 /// The row of a direct change.
@@ -149,6 +150,7 @@ pub(crate) fn replacement<'a>(version: &'a Version, row: &FoundRow) -> NewRow<'a
 mod tests {
     use kindex_model::object::ResourceVersion;
     use kindex_model::projection::ContentHash;
+    use kindex_model::row_version::RowVersion;
 
     use super::*;
     use kindex_model::object::Object;
@@ -178,7 +180,7 @@ mod tests {
             uid: Uid::from("u"),
             namespace: String::new(),
             name: "a".to_owned(),
-            res_version: ResourceVersion(number),
+            res_version: RowVersion::Cluster(ResourceVersion(number)),
             hash: Some(version(number).hash),
             delete_time: (life == Life::Deleted).then_some(then),
             evicted_time: (life == Life::Evicted).then_some(then),
@@ -237,7 +239,7 @@ mod tests {
     #[test]
     fn what_was_changed_in_sql_alone_yields_to_a_living_object_and_to_nothing_that_leaves() {
         let now = Timestamp::from_second(1_000).expect("in range");
-        let direct = ResourceVersion(10).next_direct().expect("small");
+        let direct = RowVersion::Cluster(ResourceVersion(10)).next_direct().expect("small");
         for (found, stored) in [Life::Evicted, Life::Deleted]
             .into_iter()
             .flat_map(|found| LIVES.map(|stored| (found, stored)))

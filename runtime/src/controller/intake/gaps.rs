@@ -6,8 +6,8 @@ use kindex_model::object::ResourceVersion;
 use kindex_model::seen::Seen;
 use kindex_store::{RowState, Saving};
 
+use super::super::super::marks::found_beside;
 use super::super::super::message::StoreFailure;
-use super::super::super::saved::found_beside;
 use super::super::environment::Environment;
 use super::super::listing::Listing;
 use super::super::restoration::Restoration;

@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use kindex_kube_client::{ClusterError, Unreadable, WatchEvent};
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 
 use super::super::message::{Output, StoreFailure};
-use super::super::saved::SavedPosition;
 use super::super::status::HeldOrphans;
 use super::checkpoints::Checkpoints;
 use super::entry::Sighting;
@@ -271,7 +271,7 @@ impl Intake {
     pub(super) fn on_loaded(
         &mut self,
         env: &mut Environment,
-        answer: Result<Option<ResourceVersion>, StoreFailure>,
+        answer: Result<Option<Checkpoint>, StoreFailure>,
     ) -> Event {
         let saved = match answer {
             Ok(saved) => saved,
@@ -285,10 +285,10 @@ impl Intake {
             return self.begin_list(env, false);
         };
         self.checkpoints.learn(saved);
-        match SavedPosition::decode(saved) {
-            SavedPosition::Restoring(version) => self.restoring = Some(version),
-            position @ (SavedPosition::Held(version) | SavedPosition::Settled(version)) => {
-                self.compare_first |= matches!(position, SavedPosition::Held(_));
+        match saved {
+            Checkpoint::Restoring(version) => self.restoring = Some(version),
+            Checkpoint::Held(version) | Checkpoint::Settled(version) => {
+                self.compare_first |= matches!(saved, Checkpoint::Held(_));
                 self.received = version;
                 self.note_version(version);
             }

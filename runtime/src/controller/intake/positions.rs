@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 use kindex_store::Saving;
 
+use super::super::super::marks::{found_beside, joined};
 use super::super::super::message::StoreFailure;
-use super::super::super::saved::{found_beside, joined};
 use super::super::super::status::HeldOrphans;
 use super::super::environment::Environment;
 use super::super::watermark::{Oldest, watermark};
@@ -43,7 +44,7 @@ impl Intake {
     }
 
     /// Another ingester found the cluster restored, and this one learns it by being refused to save its position.
-    pub(super) fn join_restoration(&mut self, env: &Environment, shown: ResourceVersion) {
+    pub(super) fn join_restoration(&mut self, env: &Environment, shown: Checkpoint) {
         let Some(version) = joined(self.checkpoints.saved(), shown) else {
             return;
         };
@@ -60,8 +61,8 @@ impl Intake {
         self.restoring = Some(self.restoring.map_or(version, |known| known.min(version)));
     }
 
-    /// A position worth saving that is not the saved one.
-    pub(super) fn unsaved(&self, oldest: Oldest) -> Option<ResourceVersion> {
+    /// A checkpoint worth saving that is not the saved one.
+    pub(super) fn unsaved(&self, oldest: Oldest) -> Option<Checkpoint> {
         let watching = matches!(self.phase, Phase::Watching { .. }) && self.restoring.is_none();
         let watermark = watermark(self.received, oldest).filter(|_| watching)?;
         self.checkpoints.unsaved(watermark, self.held_orphans.is_some())
@@ -71,12 +72,12 @@ impl Intake {
     pub(in super::super) fn save_checkpoint(&mut self, env: &mut Environment, backlog: Backlog) -> bool {
         let last_call = env.stopping && !backlog.in_flight;
         let due = last_call || self.checkpoints.due() <= env.now.elapsed;
-        let Some(position) = self.unsaved(backlog.oldest).filter(|_| due) else {
+        let Some(checkpoint) = self.unsaved(backlog.oldest).filter(|_| due) else {
             return false;
         };
         self.checkpoints
             .put_off(env.now.elapsed + env.settings.checkpoint_period);
-        env.emit(self.checkpoints.save(position));
+        env.emit(self.checkpoints.save(checkpoint));
         true
     }
 

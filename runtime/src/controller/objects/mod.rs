@@ -98,7 +98,7 @@ impl Objects {
         if let Some(row) = row {
             self.pending.remember_row(&uid, row);
         }
-        let current = row.is_some_and(|row| row.is_current() && row.version == version);
+        let current = row.is_some_and(|row| row.is_current() && row.cluster_version() == version);
         if self.pending.contains(&uid) {
             return self.observe(env, Sighting::present(object));
         }
@@ -114,7 +114,7 @@ impl Objects {
         // A list is the cluster's answer as well; but a row may have been closed since.
         entry.confirmed = row.filter(|row| row.text == RowText::Different && row.life == Life::Live);
         self.pending.insert(&uid, entry);
-        if row.is_some_and(|row| row.version > version && row.version <= horizon) {
+        if row.is_some_and(|row| row.cluster_version() > version && row.cluster_version() <= horizon) {
             self.ask(&uid, row);
         } else {
             self.enqueue(env, &uid);
@@ -284,7 +284,7 @@ impl Objects {
             env.metrics.evicted.inc();
         }
         if matches!(entry.newest(), Observation::Present(_)) {
-            let stored = row.map_or(VERSION_MAX, |row| row.version);
+            let stored = row.map_or(VERSION_MAX, |row| row.cluster_version());
             self.departure.remember_removed(uid, stored);
         }
         self.settle(uid);

@@ -48,6 +48,7 @@ use jiff::Timestamp;
 use kindex_kube_api::request::Collection;
 use kindex_model::kind::{Kind, Registry, Scope};
 use kindex_model::object::ResourceVersion;
+use kindex_model::row_version::RowVersion;
 use kindex_serve::watches::{Seat, WatchLimits, Watches};
 use kindex_store::MetadataStorage;
 
@@ -324,10 +325,13 @@ impl Operations {
 
 /// A version as the cluster takes it. One that SQL gave is none of the cluster's, whose newest state is not older.
 fn version_of_cluster(version: &str) -> &str {
-    match version.parse().map(ResourceVersion) {
-        Ok(version) if version.is_direct() => "",
-        _ => version,
-    }
+    if is_direct(version) { "" } else { version }
+}
+
+/// Whether SQL gave this version.
+fn is_direct(version: &str) -> bool {
+    let number = version.parse().map(ResourceVersion);
+    number.is_ok_and(|number| RowVersion::unpack(number).is_direct())
 }
 
 /// The path of a kind's objects, in one namespace or in all.

@@ -24,7 +24,7 @@ use moved::Filter;
 use pump::Pump;
 
 use super::rights::Wanted;
-use super::{Caller, ListOptions, Operations, Reason, Refusal};
+use super::{Caller, ListOptions, Operations, Reason, Refusal, is_direct};
 
 pub(super) use feed::Feed;
 pub use feed::Pace;
@@ -150,7 +150,7 @@ impl Operations {
         }
         let events = match beginning {
             Beginning::After(version) => {
-                if version.parse().is_ok_and(|number| ResourceVersion(number).is_direct()) {
+                if is_direct(&version) {
                     return Err(Refusal::too_old(&version));
                 }
                 let events = stream.open(&version).await?;

@@ -10,6 +10,7 @@ use futures::{StreamExt, TryStreamExt};
 use kindex_kube_api::watch::EventType;
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use kindex_serve::pages::PageSize;
 use serde_json::json;
@@ -250,8 +251,8 @@ impl Pump {
         let mut were_told = false;
         let reached = self.version.parse().map(ResourceVersion).unwrap_or_default();
         for moved in &chunk.moves {
-            let version = moved.row.object.metadata.resource_version;
-            if !version.is_direct() && version > reached {
+            let version = RowVersion::unpack(moved.row.object.metadata.resource_version);
+            if matches!(version, RowVersion::Cluster(version) if version > reached) {
                 // The cluster is about to tell of it. Who saw this version would not ask for what comes before.
                 continue;
             }
@@ -306,7 +307,7 @@ impl Pump {
         match rows.iter().find(|row| row.life == Life::Evicted) {
             None => return Ok(Some(told)),
             Some(_) if is_deletion && which.labels.is_empty() => return Ok(None),
-            Some(row) if !is_deletion && !is_this(row.res_version) => return Ok(None),
+            Some(row) if !is_deletion && !is_this(row.res_version.pack()) => return Ok(None),
             Some(_) => {}
         }
         let row = store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
