@@ -132,11 +132,11 @@ pub struct Kind {
     pub short_names: &'static [&'static str],
     /// Namespaced or cluster-wide.
     pub scope: Scope,
-    /// Main table; side tables are `<table>_labels` and `<table>_annotations`.
+    /// Main table; [`tables`](Self::tables) names the others.
     pub table: &'static str,
     /// Every object is final at birth and is evicted once stored.
     pub immutable: bool,
-    /// Every version is kept, in the table `<table>_history`.
+    /// Every version is kept, in a table of its own.
     pub history: bool,
     /// Extracted columns in table order.
     pub columns: &'static [Column],

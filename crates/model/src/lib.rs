@@ -4,6 +4,8 @@
 
 pub mod kind;
 
+pub mod tables;
+
 pub mod spelling;
 
 pub mod value;

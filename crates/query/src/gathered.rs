@@ -1,6 +1,7 @@
 //! What the methods of a query add to what it has gathered. Knows no state.
 
 use kindex_model::kind::ColumnType;
+use kindex_model::tables::Side;
 
 use crate::Select;
 use crate::select::{Condition, Direction, Label, Order};
@@ -17,17 +18,17 @@ impl Select {
     /// Only objects that carry a label of this key, or only those that do not: with one of these
     /// values, or with any where none is given.
     pub fn side_label(&mut self, key: &str, values: &[&str], present: bool) {
-        self.side("labels", key, values, present);
+        self.side(Side::Labels, key, values, present);
     }
 
     /// Only objects that carry this annotation.
     pub fn annotation(&mut self, key: &str, value: &str) {
-        self.side("annotations", key, &[value], true);
+        self.side(Side::Annotations, key, &[value], true);
     }
 
-    fn side(&mut self, suffix: &'static str, key: &str, values: &[&str], present: bool) {
+    fn side(&mut self, side: Side, key: &str, values: &[&str], present: bool) {
         self.conditions.push(Condition::Side {
-            suffix,
+            side,
             key: key.to_owned(),
             values: owned(values),
             present,

@@ -2,6 +2,7 @@
 //! are typed at run time as `state` has for those that are compiled. Knows no engine.
 
 use kindex_model::kind::Kind;
+use kindex_model::tables::Side;
 
 use crate::Select;
 use crate::select::{Condition, Order};
@@ -112,8 +113,8 @@ fn filtered(condition: &Condition) -> Option<&'static str> {
         | Condition::Exactly { column, .. }
         | Condition::Ordered { column, .. }
         | Condition::Like { column, .. } => Some(column),
-        Condition::Side { suffix, .. } => Some(suffix),
-        Condition::LabelWithin { .. } => Some("labels"),
+        Condition::Side { side, .. } => Some(side.word()),
+        Condition::LabelWithin { .. } => Some(Side::Labels.word()),
         Condition::All(_) | Condition::Any(_) | Condition::Not(_) => None,
     }
 }

@@ -3,6 +3,7 @@
 //! tables: no text of a caller ever becomes SQL. How it is spelt is known to the store's `statements` alone.
 
 use kindex_model::kind::{ColumnType, Kind};
+use kindex_model::tables::Side;
 use kindex_model::value::Value;
 
 use super::pattern::Pattern;
@@ -145,8 +146,8 @@ pub enum Condition {
     },
     /// Whether the side table has a row with this key and, where some are given, one of these values.
     Side {
-        /// Of the side table's name.
-        suffix: &'static str,
+        /// Which table.
+        side: Side,
         /// The key.
         key: String,
         /// The values.

@@ -99,7 +99,7 @@ impl<D: Driver> SqlStore<D> {
     pub(super) fn history_sql(&self, kind: &Kind) -> HistorySql {
         HistorySql {
             spelling: self.connections.driver.spelling(),
-            main_table: kind.table,
+            tables: kind.tables(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kindex_model::kind::{ColumnType, Kind};
 use kindex_model::object::Uid;
+use kindex_model::tables::Side;
 use kindex_model::value::Value;
 
 use crate::connections::{Connections, failure};
@@ -12,7 +13,7 @@ use crate::driver::{Cells, Driver, Param, Statement};
 use crate::error::StoreError;
 use crate::maintenance::sql::{IMAGE_LEADING, IMAGE_TIMES};
 use crate::maintenance::{RowImage, SideRow, sql};
-use crate::statements::{LIST_MAX, Side, padded_list};
+use crate::statements::{LIST_MAX, padded_list};
 
 pub(super) async fn read<D: Driver>(
     connections: &Connections<D>,

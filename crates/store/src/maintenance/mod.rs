@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
+use kindex_model::tables::Side;
 use kindex_model::value::Value;
 use kindex_query::Life;
 
@@ -23,7 +24,6 @@ use crate::driver::Driver;
 use crate::error::StoreError;
 use crate::row::Arrival;
 use crate::sql_store::SqlStore;
-use crate::statements::Side;
 
 /// Everything that SQL holds of one object, cell by cell.
 ///

@@ -2,10 +2,11 @@
 //! and are always quoted; values are always parameters. Executes nothing.
 
 use kindex_model::kind::{ColumnType, Kind};
+use kindex_model::tables::Side;
 
 use crate::dialect::{Spelling, marks};
 use crate::driver::Statement;
-use crate::statements::{Side, kept, quoted, uid_key};
+use crate::statements::{kept, quoted};
 
 /// The columns of [`image`] before the extracted ones.
 pub(super) const IMAGE_LEADING: [&str; 8] = [
@@ -38,7 +39,7 @@ pub(super) fn image(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -
         "SELECT {} FROM [{}]{} WHERE [uid] IN ({})",
         selected.join(", "),
         kind.table,
-        spelling.walk(&uid_key(kind.table)),
+        spelling.walk(&kind.tables().uid_key()),
         marks("?", uids),
     ))
 }
@@ -47,7 +48,7 @@ pub(super) fn image(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -
 pub(super) fn sides(kind: &Kind, side: Side, uids: usize) -> Statement {
     kept(format!(
         "SELECT [obj_uid], [key], [value] FROM [{}] WHERE [obj_uid] IN ({}) ORDER BY [obj_uid], [key]",
-        side.table(kind.table),
+        kind.tables().side(side),
         marks("?", uids),
     ))
 }
@@ -57,7 +58,7 @@ pub(super) fn side_owners(kind: &Kind, side: Side, first: bool) -> Statement {
     let after = if first { "" } else { " WHERE [obj_uid] > ?" };
     kept(format!(
         "SELECT DISTINCT [obj_uid] FROM [{}]{after} ORDER BY [obj_uid] LIMIT ?",
-        side.table(kind.table),
+        kind.tables().side(side),
     ))
 }
 
@@ -66,7 +67,7 @@ pub(super) fn strays(kind: &Kind, side: Side, uids: usize) -> Statement {
     kept(format!(
         "SELECT DISTINCT [obj_uid] FROM [{}] WHERE [obj_uid] IN ({}) \
          AND NOT EXISTS (SELECT 1 FROM [{}] WHERE [uid] = [obj_uid])",
-        side.table(kind.table),
+        kind.tables().side(side),
         marks("?", uids),
         kind.table,
     ))

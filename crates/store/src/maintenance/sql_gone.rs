@@ -2,16 +2,17 @@
 //! cluster. Every statement that finds has the condition that the row is not live.
 
 use kindex_model::kind::Kind;
+use kindex_model::tables::{Side, Tables};
 
 use crate::dialect::{Spelling, marks};
 use crate::driver::Statement;
 use crate::maintenance::Gone;
-use crate::statements::{SEQ, Side, history, kept, uid_key};
+use crate::statements::{SEQ, kept};
 
 /// The statements of one filter.
 pub(super) struct GoneSql {
     spelling: &'static dyn Spelling,
-    table: &'static str,
+    tables: Tables,
     /// When a row's object went.
     time: &'static str,
     conditions: String,
@@ -43,7 +44,7 @@ impl GoneSql {
         }
         Self {
             spelling,
-            table: kind.table,
+            tables: kind.tables(),
             time,
             conditions: conditions.join(" AND "),
         }
@@ -63,7 +64,7 @@ impl GoneSql {
         kept(format!(
             "SELECT {} FROM [{}] WHERE {} AND [{SEQ}] > ? ORDER BY [{SEQ}] LIMIT ?",
             self.columns(),
-            self.table,
+            self.tables.main,
             self.conditions,
         ))
     }
@@ -76,7 +77,7 @@ impl GoneSql {
              FROM [{}] WHERE {}) AS [ranked] WHERE [place] = ?",
             self.columns(),
             self.time,
-            self.table,
+            self.tables.main,
             self.conditions,
         ))
     }
@@ -85,8 +86,8 @@ impl GoneSql {
     pub(super) fn lock(&self, uids: usize) -> Statement {
         kept(format!(
             "SELECT [uid] FROM [{}]{} WHERE {} AND [uid] IN ({}){}",
-            self.table,
-            self.spelling.walk(&uid_key(self.table)),
+            self.tables.main,
+            self.spelling.walk(&self.tables.uid_key()),
             self.conditions,
             marks("?", uids),
             self.spelling.lock(),
@@ -100,14 +101,10 @@ pub(super) fn remove(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) 
         let from = spelling.delete_from(table, key);
         kept(format!("{from} WHERE [{column}] IN ({})", marks("?", uids)))
     };
-    let sides = [Side::Labels, Side::Annotations].map(|side| {
-        let table = side.table(kind.table);
-        delete(&table, &format!("{table}_uid"), "obj_uid")
-    });
-    let history = kind.history.then(|| {
-        let (table, _) = history::table_and_columns(kind);
-        delete(&table, "PRIMARY", "obj_uid")
-    });
-    let main = delete(kind.table, &uid_key(kind.table), "uid");
+    let tables = kind.tables();
+    let sides = [Side::Labels, Side::Annotations];
+    let sides = sides.map(|side| delete(&tables.side(side), &tables.side_uid_key(side), "obj_uid"));
+    let history = kind.history.then(|| delete(&tables.history(), "PRIMARY", "obj_uid"));
+    let main = delete(tables.main, &tables.uid_key(), "uid");
     sides.into_iter().chain(history).chain([main]).collect()
 }

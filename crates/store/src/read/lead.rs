@@ -4,6 +4,7 @@
 //! that end: they collect everything that one key finds, and sort it. So the rarest is asked for, and leads.
 
 use kindex_model::kind::{Key, Kind};
+use kindex_model::tables::Side;
 use kindex_model::value::Value;
 use kindex_query::Select;
 
@@ -35,11 +36,10 @@ fn candidates(select: &Select) -> Vec<Candidate> {
     let through = kind.keys.iter().find(|key| reach(key, &fixed) == key.columns.len());
     let labels = select.labels.iter().enumerate().filter_map(|(number, label)| {
         let [value] = label.values.as_slice() else { return None };
-        let table = format!("{}_labels", kind.table);
         Some(Candidate {
             lead: Lead::Label { number, through },
-            key: format!("{table}_key_value"),
-            table,
+            table: kind.tables().side(Side::Labels),
+            key: kind.tables().label_key(),
             fixed: vec![
                 ("key", Value::Text(label.key.clone())),
                 ("value", Value::Text(value.clone())),

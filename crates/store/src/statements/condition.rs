@@ -1,10 +1,10 @@
 //! The SQL of conditions that mean the same on all engines, whatever their collations do, and of
 //! groups of conditions. Knows no query around them.
 
+use kindex_model::tables::Side;
 use kindex_query::pattern::Pattern;
 use kindex_query::select::Condition;
 
-use crate::statements::Side;
 use crate::statements::select::{Writer, column_of};
 
 /// The longest value of a label.
@@ -34,10 +34,10 @@ impl Writer {
     }
 
     /// Whether the side table has such a row.
-    pub(crate) fn side(&mut self, suffix: &str, key: &str, values: &[String], present: bool) {
+    pub(crate) fn side(&mut self, side: Side, key: &str, values: &[String], present: bool) {
         // One value is found by the key of values at once, all else among the few rows of an object.
-        let by_value = suffix == Side::Labels.suffix() && values.len() == 1;
-        self.side_row(suffix, key, by_value, present, |writer| {
+        let by_value = side == Side::Labels && values.len() == 1;
+        self.side_row(side, key, by_value, present, |writer| {
             if !values.is_empty() {
                 writer.push(" AND ");
                 writer.exactly_one_of("s", "value", values);
@@ -47,7 +47,7 @@ impl Writer {
 
     /// A label whose value is a decimal integer within these bounds.
     pub(crate) fn label_within(&mut self, key: &str, least: u64, most: u64) {
-        self.side_row(Side::Labels.suffix(), key, false, true, |writer| {
+        self.side_row(Side::Labels, key, false, true, |writer| {
             let value = column_of("s", "value");
             let within = writer.spelling().digits_within(&value, LABEL_CHARS_MAX, least..=most);
             writer.push(" AND ");
@@ -57,10 +57,12 @@ impl Writer {
 
     /// Whether the side table has a row of this object with this key for which `more` holds of `s`. Asked once for each
     /// row that the others find: an engine that may choose collects all rows of the key first, however many there are.
-    fn side_row(&mut self, suffix: &str, key: &str, by_value: bool, present: bool, more: impl FnOnce(&mut Self)) {
-        let side = format!("{}_{suffix}", self.table);
-        let walk = format!("{side}_{}", if by_value { "key_value" } else { "uid" });
-        let walk = self.spelling().walk(&walk);
+    fn side_row(&mut self, side: Side, key: &str, by_value: bool, present: bool, more: impl FnOnce(&mut Self)) {
+        let walk = match by_value {
+            true => self.tables.label_key(),
+            false => self.tables.side_uid_key(side),
+        };
+        let (table, walk) = (self.tables.side(side), self.spelling().walk(&walk));
         let (open, close) = self.spelling().exists(present);
         let column = column_of("s", "key");
         let column = match by_value {
@@ -71,7 +73,7 @@ impl Writer {
         let key = self.spelling().equals(&column, key);
         self.push(open);
         self.push(&format!(
-            "SELECT 1 FROM [{side}] AS s{walk} WHERE s.[obj_uid] = t.[uid] AND "
+            "SELECT 1 FROM [{table}] AS s{walk} WHERE s.[obj_uid] = t.[uid] AND "
         ));
         self.put(key);
         more(self);

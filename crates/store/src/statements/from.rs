@@ -1,10 +1,10 @@
 //! The tables that a select reads, in the order that its lead says.
 
 use kindex_model::kind::Key;
+use kindex_model::tables::Side;
 use kindex_query::select::{Label, Select};
 
 use crate::statements::select::{Lead, Writer};
-use crate::statements::uid_key;
 
 /// Labels that are joined at most: MariaDB joins 61 tables, and the engines try out orders long before. The others are
 /// looked up for each row.
@@ -21,7 +21,7 @@ impl Writer {
 
     /// Joins and no subqueries: both engines then may start from a label's key.
     fn by_engine(&mut self, labels: &[Label]) {
-        let table = self.table;
+        let table = self.tables.main;
         self.push(&format!("FROM [{table}] AS t"));
         for (number, label) in labels.iter().enumerate().take(JOINED_MAX) {
             self.join_label("JOIN", number, label, "t.[uid]");
@@ -30,9 +30,9 @@ impl Writer {
 
     /// One label first, then the others of its object, then the object.
     fn by_label(&mut self, labels: &[Label], first: usize, through: Option<&Key>) {
-        let (table, uid) = (self.table, format!("l{first}.[obj_uid]"));
-        let walk = self.spelling().walk(&format!("{table}_labels_key_value"));
-        self.push(&format!("FROM [{table}_labels] AS l{first}{walk}"));
+        let (table, uid) = (self.tables.side(Side::Labels), format!("l{first}.[obj_uid]"));
+        let walk = self.spelling().walk(&self.tables.label_key());
+        self.push(&format!("FROM [{table}] AS l{first}{walk}"));
         let others = labels.iter().enumerate().take(JOINED_MAX);
         for (number, label) in others.filter(|(number, _)| *number != first) {
             self.join_label(self.spelling().join_in_order(), number, label, &uid);
@@ -45,7 +45,7 @@ impl Writer {
     /// The entries of a key first, then the labels of their objects, then the objects. The conditions that the key
     /// serves are written for its entries and once more for the objects, which is what they are about.
     fn by_key(&mut self, select: &Select, key: &Key) {
-        let (table, walk) = (self.table, self.spelling().walk(key.name));
+        let (table, walk) = (self.tables.main, self.spelling().walk(key.name));
         self.push(&format!("FROM [{table}] AS k{walk}"));
         for (number, label) in select.labels.iter().enumerate().take(JOINED_MAX) {
             self.join_label(self.spelling().join_in_order(), number, label, "k.[uid]");
@@ -72,16 +72,16 @@ impl Writer {
 
     /// The object of a uid that was found before, by a key that is named.
     fn join_object(&mut self, key: Option<&str>, uid: &str) {
-        let table = self.table;
-        let walk = self.spelling().walk(key.unwrap_or(&uid_key(table)));
+        let table = self.tables.main;
+        let walk = self.spelling().walk(key.unwrap_or(&self.tables.uid_key()));
         let join = self.spelling().join_in_order();
         self.push(&format!(" {join} [{table}] AS t{walk} ON t.[uid] = {uid}"));
     }
 
     fn join_label(&mut self, join: &str, number: usize, label: &Label, uid: &str) {
-        let (table, alias) = (self.table, format!("l{number}"));
+        let (table, alias) = (self.tables.side(Side::Labels), format!("l{number}"));
         self.push(&format!(
-            " {join} [{table}_labels] AS {alias} ON {alias}.[obj_uid] = {uid} AND "
+            " {join} [{table}] AS {alias} ON {alias}.[obj_uid] = {uid} AND "
         ));
         self.label(&alias, label);
     }

@@ -1,29 +1,26 @@
 //! The SQL text of the history tables. Executes nothing; values are parameters.
 
 use kindex_model::kind::Kind;
+use kindex_model::tables::Tables;
 
 use crate::dialect::{Spelling, marks};
 use crate::driver::Statement;
 use crate::statements::versions::{is_direct, is_of_cluster};
-use crate::statements::{kept, quoted, uid_key};
+use crate::statements::{kept, quoted};
 
 /// Columns of a history table, in order.
 pub(crate) const COLUMNS: [&str; 6] = ["obj_uid", "branch", "res_version", "seen_time", "encoding", "payload"];
 
 /// The history table of a kind with its columns.
 pub(crate) fn table_and_columns(kind: &Kind) -> (String, Vec<&'static str>) {
-    (table(kind.table), COLUMNS.into())
-}
-
-fn table(main_table: &str) -> String {
-    format!("{main_table}_history")
+    (kind.tables().history(), COLUMNS.into())
 }
 
 /// The texts for one kind in one dialect.
 #[derive(Clone, Copy)]
 pub(crate) struct HistorySql {
     pub(crate) spelling: &'static dyn Spelling,
-    pub(crate) main_table: &'static str,
+    pub(crate) tables: Tables,
 }
 
 impl HistorySql {
@@ -46,10 +43,10 @@ impl HistorySql {
              AND NOT EXISTS (SELECT 1 FROM [{}] AS h WHERE h.[obj_uid] = [{main}].[uid] AND h.[branch] = 0 \
              AND h.[res_version] = [{main}].[res_version])",
             self.spelling.time_text("update_time"),
-            self.spelling.walk(&uid_key(self.main_table)),
+            self.spelling.walk(&self.tables.uid_key()),
             marks("?", uids),
             self.table(),
-            main = self.main_table,
+            main = self.tables.main,
         ))
     }
 
@@ -119,7 +116,7 @@ impl HistorySql {
     }
 
     fn table(self) -> String {
-        table(self.main_table)
+        self.tables.history()
     }
 }
 

@@ -2,18 +2,19 @@
 //! are always parameters. Executes nothing.
 
 use kindex_model::kind::Kind;
+use kindex_model::tables::{Side, Tables};
 use kindex_query::Life;
 
 use crate::dialect::{Spelling, marks};
 use crate::driver::Statement;
-use crate::statements::names::{SEQ, Side, main_columns, uid_key};
+use crate::statements::names::{SEQ, main_columns};
 use crate::statements::text::{exactly, kept, quoted, row_marks};
 use crate::statements::versions::of_cluster;
 
 /// The texts of one kind in one dialect.
 pub(crate) struct KindSql {
     spelling: &'static dyn Spelling,
-    table: &'static str,
+    tables: Tables,
     uid_key: String,
     names_key: Option<&'static str>,
     columns: usize,
@@ -35,13 +36,13 @@ impl KindSql {
         let time = |column| spelling.time_text(column);
         Self {
             spelling,
-            table: kind.table,
+            tables: kind.tables(),
             names_key: kind
                 .keys
                 .iter()
                 .find(|key| key.columns.starts_with(&["namespace", "name"]))
                 .map(|key| key.name),
-            uid_key: uid_key(kind.table),
+            uid_key: kind.tables().uid_key(),
             columns: columns.len(),
             insert_head: format!("INSERT INTO [{}] ({}) VALUES ", kind.table, quoted(&columns)),
             update_head: format!("INSERT INTO [{}] ([{SEQ}], {}) VALUES ", kind.table, quoted(&columns)),
@@ -70,7 +71,7 @@ impl KindSql {
         kept(format!(
             "SELECT {} FROM [{}]{} WHERE [uid] IN ({}){lock}",
             self.state_columns,
-            self.table,
+            self.tables.main,
             self.spelling.walk(&self.uid_key),
             marks("?", uids),
         ))
@@ -96,7 +97,7 @@ impl KindSql {
         };
         kept(format!(
             "UPDATE [{}]{} SET {set} WHERE [uid] IN ({})",
-            self.table,
+            self.tables.main,
             self.spelling.walk(&self.uid_key),
             marks("?", uids),
         ))
@@ -106,7 +107,7 @@ impl KindSql {
     pub(crate) fn rewind(&self, uids: usize) -> Statement {
         kept(format!(
             "UPDATE [{}]{} SET [res_version] = 0 WHERE [uid] IN ({})",
-            self.table,
+            self.tables.main,
             self.spelling.walk(&self.uid_key),
             marks("?", uids),
         ))
@@ -118,7 +119,7 @@ impl KindSql {
         kept(format!(
             "SELECT [uid], [namespace], [name], [res_version], {} FROM [{}]{} WHERE {} AND {}{}",
             self.spelling.time_text("evicted_time"),
-            self.table,
+            self.tables.main,
             walk.unwrap_or_default(),
             self.spelling.pair_in("namespace", "name", names),
             self.spelling.is_null("delete_time"),
@@ -128,10 +129,10 @@ impl KindSql {
 
     /// Parameters: `padded` uids.
     pub(crate) fn delete_side(&self, side: Side, uids: usize) -> Statement {
-        let table = format!("{}_{}", self.table, side.suffix());
+        let (table, key) = (self.tables.side(side), self.tables.side_uid_key(side));
         kept(format!(
             "{} WHERE [obj_uid] IN ({})",
-            self.spelling.delete_from(&table, &format!("{table}_uid")),
+            self.spelling.delete_from(&table, &key),
             marks("?", uids),
         ))
     }
@@ -139,9 +140,8 @@ impl KindSql {
     /// Parameters: uid, key, value, a row after the other.
     pub(crate) fn insert_side(&self, side: Side, rows: usize) -> Statement {
         let text = format!(
-            "INSERT INTO [{}_{}] ([obj_uid], [key], [value]) VALUES {}",
-            self.table,
-            side.suffix(),
+            "INSERT INTO [{}] ([obj_uid], [key], [value]) VALUES {}",
+            self.tables.side(side),
             marks("(?,?,?)", rows),
         );
         kept(text)
@@ -152,7 +152,7 @@ impl KindSql {
         let after = if first { "" } else { " WHERE [seq] > ?" };
         kept(format!(
             "SELECT {} FROM [{}]{after} ORDER BY [{SEQ}] LIMIT ?",
-            self.state_columns, self.table,
+            self.state_columns, self.tables.main,
         ))
     }
 
@@ -161,7 +161,7 @@ impl KindSql {
         kept(format!(
             "SELECT {} FROM [{}] WHERE {} AND {} AND {} ORDER BY {} DESC LIMIT 1",
             self.stored_columns,
-            self.table,
+            self.tables.main,
             exactly("namespace"),
             exactly("name"),
             self.spelling.is_null("delete_time"),
@@ -174,7 +174,7 @@ impl KindSql {
         kept(format!(
             "SELECT {} FROM [{}] WHERE {} AND {} ORDER BY [delete_time] IS NOT NULL, {} DESC",
             self.stored_columns,
-            self.table,
+            self.tables.main,
             exactly("namespace"),
             exactly("name"),
             of_cluster("[res_version]"),
@@ -189,7 +189,7 @@ impl KindSql {
              ORDER BY [delete_time] IS NOT NULL, [delete_time] DESC, [res_version] DESC) AS place FROM [{1}]{2} \
              WHERE {3}) AS newest {4} [{1}] WHERE [uid] = newest_uid AND place = 1",
             self.stored_columns,
-            self.table,
+            self.tables.main,
             self.names_key.map(|key| self.spelling.walk(key)).unwrap_or_default(),
             self.spelling.pair_in("namespace", "name", names),
             self.spelling.join_in_order(),
@@ -200,7 +200,7 @@ impl KindSql {
     pub(crate) fn by_id(&self) -> Statement {
         kept(format!(
             "SELECT {} FROM [{}] WHERE [uid] = ?",
-            self.stored_columns, self.table,
+            self.stored_columns, self.tables.main,
         ))
     }
 
@@ -209,7 +209,7 @@ impl KindSql {
         kept(format!(
             "SELECT {} FROM [{}]{} WHERE [uid] IN ({})",
             self.stored_columns,
-            self.table,
+            self.tables.main,
             self.spelling.walk(&self.uid_key),
             marks("?", uids),
         ))
@@ -229,8 +229,9 @@ impl KindSql {
             conditions.push(self.spelling.is_null("delete_time"));
         }
         let exists = format!(
-            "EXISTS (SELECT 1 FROM [{0}_labels] WHERE [obj_uid] = [{0}].[uid] AND {1} AND {2})",
-            self.table,
+            "EXISTS (SELECT 1 FROM [{}] WHERE [obj_uid] = [{}].[uid] AND {} AND {})",
+            self.tables.side(Side::Labels),
+            self.tables.main,
             exactly("key"),
             exactly("value"),
         );
@@ -242,7 +243,7 @@ impl KindSql {
         };
         kept(format!(
             "SELECT {} FROM [{}]{filters} ORDER BY [uid] LIMIT ?",
-            self.stored_columns, self.table,
+            self.stored_columns, self.tables.main,
         ))
     }
 
@@ -252,7 +253,7 @@ impl KindSql {
             "SELECT COUNT(CASE WHEN [delete_time] IS NULL AND [evicted_time] IS NULL THEN 1 END), \
              COUNT(CASE WHEN [delete_time] IS NULL AND [evicted_time] IS NOT NULL THEN 1 END), \
              COUNT([delete_time]) FROM [{}]",
-            self.table,
+            self.tables.main,
         ))
     }
 }

@@ -25,5 +25,5 @@ mod sqlite_plans;
 pub(crate) mod typed_queries;
 
 pub(crate) use kind::{KindSql, ListFilter};
-pub(crate) use names::{SEQ, Side, tables, uid_key};
+pub(crate) use names::{SEQ, tables};
 pub(crate) use text::{LIST_MAX, exact, fixed, kept, once, padded, padded_list, padded_pairs, quoted};

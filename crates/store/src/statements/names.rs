@@ -1,27 +1,7 @@
-//! The names of tables, columns and keys.
+//! The names of columns.
 
 use kindex_model::kind::Kind;
-
-/// The side tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    Labels,
-    Annotations,
-}
-
-impl Side {
-    pub(crate) fn suffix(self) -> &'static str {
-        match self {
-            Self::Labels => "labels",
-            Self::Annotations => "annotations",
-        }
-    }
-
-    /// The side table's name.
-    pub(crate) fn table(self, main: &str) -> String {
-        format!("{main}_{}", self.suffix())
-    }
-}
+use kindex_model::tables::Side;
 
 /// The columns that precede the extracted ones in an insert; two follow them.
 pub(crate) const LEADING: [&str; 10] = [
@@ -43,10 +23,7 @@ pub(crate) const TRAILING: [&str; 2] = ["evicted_time", "content_hash"];
 
 /// The tables of a kind with the columns that the store needs.
 pub(crate) fn tables(kind: &Kind) -> Vec<(String, Vec<&'static str>)> {
-    let side = |side: Side| {
-        let name = format!("{}_{}", kind.table, side.suffix());
-        (name, vec!["obj_uid", "key", "value"])
-    };
+    let side = |side: Side| (kind.tables().side(side), vec!["obj_uid", "key", "value"]);
     vec![
         (
             kind.table.to_owned(),
@@ -60,9 +37,4 @@ pub(crate) fn tables(kind: &Kind) -> Vec<(String, Vec<&'static str>)> {
 pub(crate) fn main_columns(kind: &Kind) -> Vec<&'static str> {
     let extracted = kind.columns.iter().map(|column| column.name);
     LEADING.into_iter().chain(extracted).chain(TRAILING).collect()
-}
-
-/// The unique key of a main table.
-pub(crate) fn uid_key(table: &str) -> String {
-    format!("{table}_uid")
 }

@@ -2,6 +2,7 @@
 //! and how to go on after a row; not who asks.
 
 use kindex_model::kind::{ColumnType, Key};
+use kindex_model::tables::{Side, Tables};
 use kindex_model::value::Value;
 use kindex_query::Selection;
 use kindex_query::select::{Condition, Direction, Order, Select};
@@ -9,7 +10,6 @@ use kindex_query::select::{Condition, Direction, Order, Select};
 use crate::dialect::{Dialect, Spelling};
 use crate::engines;
 use crate::statement::Statement;
-use crate::statements::Side;
 
 /// Base columns that hold a value in every row.
 pub(crate) const REQUIRED: [&str; 6] = ["uid", "group_ver", "namespace", "name", "res_version", "create_time"];
@@ -119,7 +119,7 @@ pub(crate) fn counting(select: &Select, spelling: &'static dyn Spelling) -> Stat
 pub(crate) struct Writer {
     spelling: &'static dyn Spelling,
     pub(crate) lead: Lead,
-    pub(crate) table: &'static str,
+    pub(crate) tables: Tables,
     sql: String,
     values: Vec<Value>,
     conditions: usize,
@@ -132,7 +132,7 @@ impl Writer {
         Self {
             spelling,
             lead,
-            table: select.kind().table,
+            tables: select.kind().tables(),
             sorts_uids: select.order.is_empty() && !select.scan,
             sql: String::new(),
             values: Vec::new(),
@@ -144,7 +144,7 @@ impl Writer {
         self.from(select);
         for label in self.unjoined(&select.labels) {
             self.next_condition();
-            self.side(Side::Labels.suffix(), &label.key, &label.values, true);
+            self.side(Side::Labels, &label.key, &label.values, true);
         }
         for condition in &select.conditions {
             self.next_condition();
@@ -214,11 +214,11 @@ impl Writer {
                 }
             },
             Condition::Side {
-                suffix,
+                side,
                 key,
                 values,
                 present,
-            } => self.side(suffix, key, values, *present),
+            } => self.side(*side, key, values, *present),
             Condition::LabelWithin { key, least, most } => self.label_within(key, *least, *most),
             Condition::Exactly { column, values } => self.texts(column, values),
             Condition::Ordered { column, operator, text } => self.ordered(column, operator, text),

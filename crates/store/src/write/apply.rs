@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::projection::Version;
+use kindex_model::tables::Side;
 use kindex_query::Life;
 
 use crate::cells::{life, res_version, stored};
 use crate::connections::InTransaction;
 use crate::driver::{Cells, Driver, Limits, Param, Raw, Statement};
 use crate::row::{RowWrite, Written, row_version};
-use crate::statements::{KindSql, LIST_MAX, Side, padded_list, padded_pairs};
+use crate::statements::{KindSql, LIST_MAX, padded_list, padded_pairs};
 use crate::write::batch::{Batch, Work};
 use crate::write::feed::{Told, becomes_another};
 use crate::write::main_row::{MainRow, side_rows};

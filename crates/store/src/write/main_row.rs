@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use kindex_model::projection::{Version, create_time};
+use kindex_model::tables::Side;
 
 use crate::cells::param;
 use crate::driver::Param;
-use crate::statements::Side;
 use crate::write::plan::NewRow;
 
 /// A row of the main table with what its parameters borrow.

@@ -81,6 +81,8 @@ pub(crate) fn lost_branch(found: Timestamp) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use kindex_model::tables::Tables;
+
     use super::*;
     use crate::sqlite::SqliteSpelling;
 
@@ -106,7 +108,7 @@ mod tests {
         ];
         let sql = HistorySql {
             spelling: &SqliteSpelling,
-            main_table: "thing",
+            tables: Tables { main: "thing" },
         };
         let kept = Keeping::new(sql, &batch, at(0));
         let kept: Vec<(&str, u64, Timestamp)> = kept
