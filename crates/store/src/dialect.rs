@@ -20,6 +20,7 @@ use kindex_model::kind::{Column, Migration, Registry};
 use kindex_model::value::Value;
 use kindex_query::pattern::Pattern;
 
+use crate::adoption::AdoptionSql;
 use crate::statement::Statement;
 
 /// The engines' SQL.
@@ -43,8 +44,11 @@ impl<S: Notation + ReadSql + ConditionSql + WriteSql + CatalogueSql + SchemaChan
 pub(super) trait Notation: Send + Sync {
     fn dialect(&self) -> Dialect;
 
-    /// A text of ours in the engine's own spelling. No text of ours has brackets or question marks in quotes.
-    fn spell(&self, text: &str) -> String;
+    /// A text of ours in the engine's own spelling. No text of ours has brackets or question marks in quotes. Names in
+    /// backquotes and parameters as `?` are what all engines take so far.
+    fn spell(&self, text: &str) -> String {
+        text.replace(['[', ']'], "`")
+    }
 
     /// The program's schema for this engine, in its own spelling.
     fn schema(&self, registry: &Registry) -> &'static str;
@@ -177,8 +181,8 @@ pub(super) trait SchemaChangeSql: Send + Sync {
     /// table, since all others wait behind it.
     fn be_brief(&self) -> Option<&'static str>;
 
-    /// Whether other programs than Kindex have databases of this engine that can be taken up.
-    fn can_adopt(&self) -> bool;
+    /// How databases of this engine are taken up that other programs than Kindex have; `None` where there are none.
+    fn adoption(&self) -> Option<&'static dyn AdoptionSql>;
 }
 
 /// A condition or a piece of one, with its values.

@@ -16,3 +16,16 @@ pub(super) fn spelling(dialect: Dialect) -> &'static dyn Spelling {
 pub(super) fn of_tokens() -> &'static dyn Spelling {
     &SqliteSpelling
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_and_parameters_stay() {
+        for dialect in [Dialect::MySql, Dialect::Sqlite] {
+            let spelt = spelling(dialect).spell("SELECT t.[key] FROM [thing] AS t WHERE t.[uid] IN (?,?)");
+            assert_eq!(spelt, "SELECT t.`key` FROM `thing` AS t WHERE t.`uid` IN (?,?)");
+        }
+    }
+}

@@ -17,6 +17,8 @@ mod explained;
 
 mod live;
 
+mod adoption;
+
 mod schema;
 
 mod row;
@@ -68,6 +70,7 @@ mod maintenance;
 use std::sync::Arc;
 
 pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
+pub use adoption::{BrokenRows, BrokenTable, Unfit};
 pub use calls::{Calls, Stalled};
 pub use changes::{Change, Changes};
 pub use database::Database;
@@ -80,8 +83,8 @@ pub use history::{AsOf, History, ListAt, Past};
 pub use live::{LiveColumn, LiveKey, LiveTable};
 pub use maintenance::{Gone, GoneRow, Purge, RowImage, SideRow, Verification, WorkState};
 pub use migration::{
-    AdoptOptions, Adopted, AdoptedKind, Applied, BrokenRows, BrokenTable, MigrateError, MigrateOptions, Migrated,
-    MigrationStanding, Migrations, PendingStep, Prepare, ScriptError, Unfit, Unfits,
+    AdoptOptions, Adopted, AdoptedKind, Applied, MigrateError, MigrateOptions, Migrated, MigrationStanding, Migrations,
+    PendingStep, Prepare, ScriptError, Unfits,
 };
 pub use outage::Outage;
 pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName};

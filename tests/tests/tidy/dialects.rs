@@ -54,8 +54,6 @@ static STORE: Tree = Tree {
         ("engines.rs", ""),
         ("lib.rs", "mysql::"),
         ("lib.rs", "sqlite::"),
-        // The tables of other programs can be taken over on MySQL alone.
-        ("migration/adopt/", "mysql::"),
     ],
 };
 

@@ -25,6 +25,7 @@ mod prepare;
 use async_trait::async_trait;
 use serde::Serialize;
 
+use crate::adoption::BrokenRows;
 use crate::catalogue;
 use crate::connections::failure;
 use crate::driver::Driver;
@@ -33,7 +34,7 @@ use crate::live::LiveTable;
 use crate::progress::Progress;
 use crate::sql_store::SqlStore;
 
-pub use adopt::{AdoptOptions, Adopted, AdoptedKind, BrokenRows, BrokenTable, Unfit, Unfits};
+pub use adopt::{AdoptOptions, Adopted, AdoptedKind, Unfits};
 use memory::{BOOKKEEPING, steps, title};
 pub use prepare::Prepare;
 pub use script::ScriptError;

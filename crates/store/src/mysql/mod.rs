@@ -23,7 +23,7 @@ mod schema_changes;
 
 mod driver;
 
-pub(crate) mod adoption;
+mod adoption;
 
 pub(crate) use driver::MySqlDriver;
 pub(crate) use notation::MySqlSpelling;

@@ -1,4 +1,4 @@
-//! Names and parameters as MySQL writes them.
+//! MySQL's texts among those of the program.
 
 use kindex_model::kind::{Migration, Registry};
 
@@ -13,26 +13,11 @@ impl Notation for MySqlSpelling {
         Dialect::MySql
     }
 
-    fn spell(&self, text: &str) -> String {
-        text.replace(['[', ']'], "`")
-    }
-
     fn schema(&self, registry: &Registry) -> &'static str {
         registry.mysql_schema
     }
 
     fn migration(&self, migration: &Migration) -> &'static str {
         migration.mysql
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_quoted_and_parameters_stay() {
-        let spelt = MySqlSpelling.spell("SELECT t.[key] FROM [thing] AS t WHERE t.[uid] IN (?,?)");
-        assert_eq!(spelt, "SELECT t.`key` FROM `thing` AS t WHERE t.`uid` IN (?,?)");
     }
 }

@@ -1,5 +1,6 @@
 //! Changing tables of MySQL.
 
+use crate::adoption::AdoptionSql;
 use crate::dialect::SchemaChangeSql;
 use crate::mysql::notation::MySqlSpelling;
 
@@ -16,7 +17,7 @@ impl SchemaChangeSql for MySqlSpelling {
         Some("SET SESSION lock_wait_timeout = 5")
     }
 
-    fn can_adopt(&self) -> bool {
-        true
+    fn adoption(&self) -> Option<&'static dyn AdoptionSql> {
+        Some(&MySqlSpelling)
     }
 }

@@ -1,5 +1,6 @@
 //! Changing tables of SQLite.
 
+use crate::adoption::AdoptionSql;
 use crate::dialect::SchemaChangeSql;
 use crate::sqlite::notation::SqliteSpelling;
 
@@ -17,7 +18,7 @@ impl SchemaChangeSql for SqliteSpelling {
     }
 
     /// A SQLite database is Kindex's own.
-    fn can_adopt(&self) -> bool {
-        false
+    fn adoption(&self) -> Option<&'static dyn AdoptionSql> {
+        None
     }
 }

@@ -3,23 +3,17 @@
 
 use kindex_model::object::Object;
 
+use crate::adoption::{AdoptionSql, Definition, Example, Unfit};
 use crate::connections::{Connections, failure};
 use crate::driver::{Cells, Driver, Param, Purpose, Statement};
 use crate::error::StoreError;
-use crate::live::{LiveColumn, LiveTable};
-use crate::mysql::adoption::definition::{ColumnDefinition, Definition};
-use crate::mysql::adoption::questions;
-use crate::mysql::adoption::unfit::{Example, Unfit};
-
-/// What tells the rows of a table apart, for people.
-fn shown(table: &LiveTable) -> &str {
-    table.primary_key.first().map_or("uid", String::as_str)
-}
+use crate::live::LiveTable;
 
 /// Everything in a main table or in one of its side tables that does not fit. Extracted columns are
 /// not asked about: their values are read anew.
 pub(super) async fn check<D: Driver>(
     connections: &Connections<D>,
+    sql: &dyn AdoptionSql,
     live: &LiveTable,
     wanted: &Definition<'_>,
     extracted: &(dyn Fn(&str) -> bool + Sync),
@@ -30,46 +24,18 @@ pub(super) async fn check<D: Driver>(
         let Some(found) = live.columns.iter().find(|it| it.name == column.name) else {
             continue;
         };
-        unfit.extend(check_column(connections, live, found, column).await?);
+        for doubt in sql.doubts(live, found, column) {
+            if let Some((rows, first)) = ask(connections, Statement::once(doubt.question)).await? {
+                unfit.push((doubt.unfit)(&Example { rows, first: &first }));
+            }
+        }
     }
     let has = |name: &str| live.columns.iter().any(|column| column.name == name);
     if has("json") {
-        unfit.extend(objects(connections, &live.name).await?);
+        unfit.extend(objects(connections, sql, &live.name).await?);
     }
     if has("obj_uid") && has("key") {
-        unfit.extend(keys(connections, &live.name).await?);
-    }
-    Ok(unfit)
-}
-
-async fn check_column<D: Driver>(
-    connections: &Connections<D>,
-    table: &LiveTable,
-    live: &LiveColumn,
-    wanted: &ColumnDefinition<'_>,
-) -> Result<Vec<Unfit>, StoreError> {
-    let (name, told) = (table.name.as_str(), wanted.told());
-    let mut unfit = Vec::new();
-    let length = told.strip_prefix("varchar(").and_then(|rest| rest.strip_suffix(')'));
-    if let Some(characters) = length.filter(|_| live.ty != told) {
-        let question = questions::too_long(name, wanted.name, characters);
-        if let Some((rows, first)) = ask(connections, question).await? {
-            let example = Example { rows, first: &first };
-            unfit.push(Unfit::too_long(name, wanted.name, characters, &example));
-        }
-    }
-    // A text that is NULL is no object either, and is told as such.
-    if wanted.required && !live.required && wanted.name != "json" {
-        let question = questions::nulls(name, wanted.name, shown(table));
-        if let Some((rows, first)) = ask(connections, question).await? {
-            unfit.push(Unfit::null(name, wanted.name, &Example { rows, first: &first }));
-        }
-    }
-    if told.starts_with("datetime") && live.ty != told {
-        let question = questions::zero_dates(name, wanted.name, shown(table));
-        if let Some((rows, first)) = ask(connections, question).await? {
-            unfit.push(Unfit::zero_date(name, wanted.name, &Example { rows, first: &first }));
-        }
+        unfit.extend(keys(connections, sql, &live.name).await?);
     }
     Ok(unfit)
 }
@@ -101,26 +67,33 @@ pub(super) async fn unhurried<D: Driver>(
     rows
 }
 
-async fn keys<D: Driver>(connections: &Connections<D>, table: &str) -> Result<Option<Unfit>, StoreError> {
+async fn keys<D: Driver>(
+    connections: &Connections<D>,
+    sql: &dyn AdoptionSql,
+    table: &str,
+) -> Result<Option<Unfit>, StoreError> {
     let failed = |error| failure::<D>(super::SUBJECT, error);
-    let rows = unhurried(connections, questions::twice(table), &[])
-        .await
-        .map_err(failed)?;
+    let question = Statement::once(sql.twice(table));
+    let rows = unhurried(connections, question, &[]).await.map_err(failed)?;
     let unfit = rows.first().map(|row| {
         let (uid, key) = (row.text(0)?, row.text(1)?);
-        Ok(Unfit::twice(table, &uid, &key, row.int(2)?, row.int(3)?))
+        Ok(sql.found_twice(table, &uid, &key, row.int(2)?, row.int(3)?))
     });
     unfit.transpose().map_err(failed)
 }
 
 /// Reads all doubtful rows, so many at a time: an engine doubts objects of many levels too, and any number of these may
 /// come before one that is none.
-async fn objects<D: Driver>(connections: &Connections<D>, table: &str) -> Result<Option<Unfit>, StoreError> {
+async fn objects<D: Driver>(
+    connections: &Connections<D>,
+    sql: &dyn AdoptionSql,
+    table: &str,
+) -> Result<Option<Unfit>, StoreError> {
     let failed = |error| failure::<D>(super::SUBJECT, error);
     let (mut first, mut count, mut after) = (None, 0, None::<String>);
     loop {
         let params: Vec<Param<'_>> = after.iter().map(|uid| Param::Text(uid)).collect();
-        let question = questions::doubtful(table, after.is_some());
+        let question = Statement::once(sql.doubtful(table, after.is_some()));
         let rows = unhurried(connections, question, &params).await.map_err(failed)?;
         let Some(last) = rows.last() else { break };
         for row in &rows {
@@ -132,7 +105,7 @@ async fn objects<D: Driver>(connections: &Connections<D>, table: &str) -> Result
         }
         after = Some(last.text(0).map_err(failed)?);
     }
-    Ok(first.map(|(uid, why)| Unfit::no_object(table, &uid, &why, count)))
+    Ok(first.map(|(uid, why)| sql.no_object(table, &uid, &why, count)))
 }
 
 /// Why a text is not the object of that uid, if it is not.

@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use kindex_model::kind::Kind;
 
+use crate::adoption::{AdoptionSql, Change, Definition, Unfit};
 use crate::connections::failure;
 use crate::driver::{Driver, Param};
 use crate::error::StoreError;
@@ -29,11 +30,6 @@ use crate::migration::memory::{BOOKKEEPING, note};
 use crate::migration::run::Lock;
 use crate::migration::window::{MigrationStanding, adoption};
 use crate::migration::{MigrateError, PendingStep, run, sql as migration_sql};
-use crate::mysql::adoption::alter;
-use crate::mysql::adoption::alter::Change;
-pub use crate::mysql::adoption::checks::{BrokenRows, BrokenTable};
-use crate::mysql::adoption::definition::{Definition, definitions, is_of_kindex};
-pub use crate::mysql::adoption::unfit::Unfit;
 use crate::progress::Progress;
 use crate::sql_store::SqlStore;
 use crate::statements::history::table_and_columns;
@@ -108,8 +104,8 @@ impl fmt::Display for Unfits {
 impl<D: Driver> SqlStore<D> {
     /// What [`adopt`](super::Migrations::adopt) would do.
     pub(super) async fn pending_adoption(&self) -> Result<Vec<PendingStep>, MigrateError> {
-        self.may_adopt().await?;
-        let changes = self.changes().await?.into_iter().map(|change| PendingStep {
+        let (sql, _) = self.may_adopt().await?;
+        let changes = self.changes(sql).await?.into_iter().map(|change| PendingStep {
             migration: NAME.to_owned(),
             step: change.title,
             sql: Some(change.sql),
@@ -128,19 +124,19 @@ impl<D: Driver> SqlStore<D> {
         progress: &dyn Progress,
     ) -> Result<Adopted, MigrateError> {
         let mut lock = Lock::take(self, progress).await?;
-        let standing = self.may_adopt().await?;
-        let changes = self.changes().await?;
+        let (sql, standing) = self.may_adopt().await?;
+        let changes = self.changes(sql).await?;
         let mut adopted = Adopted::default();
         if changes.is_empty() && standing == MigrationStanding::Current {
             return Ok(adopted);
         }
-        self.begin_adoption().await?;
+        self.begin_adoption(sql).await?;
         for change in &changes {
             lock.check(self).await?;
             progress.begin(&change.title, None);
             if let Err(source) = run::change(self, None, &change.sql, progress).await {
                 // The server may have been at it still for a run that was killed.
-                let is_lacking = self.changes().await?.contains(change);
+                let is_lacking = self.changes(sql).await?.contains(change);
                 if is_lacking {
                     return Err(step(&change.title, source));
                 }
@@ -168,9 +164,9 @@ impl<D: Driver> SqlStore<D> {
                 };
                 let lacks = |column: &&&str| table.columns.iter().all(|it| it.name != **column);
                 if let Some(lacking) = columns.iter().find(lacks) {
-                    let way = match self.connections.driver.spelling().can_adopt() {
-                        true => "`kindex migrate --adopt --dry-run` tells what would make it ours",
-                        false => "use an empty database",
+                    let way = match self.connections.driver.spelling().adoption() {
+                        Some(_) => "`kindex migrate --adopt --dry-run` tells what would make it ours",
+                        None => "use an empty database",
                     };
                     return Err(StoreError::Schema(format!(
                         "table `{name}` was made by another program: it has no column `{lacking}`; {way}"
@@ -181,14 +177,16 @@ impl<D: Driver> SqlStore<D> {
         Ok(())
     }
 
-    async fn may_adopt(&self) -> Result<MigrationStanding, MigrateError> {
-        if !self.connections.driver.spelling().can_adopt() {
+    async fn may_adopt(&self) -> Result<(&'static dyn AdoptionSql, MigrationStanding), MigrateError> {
+        let Some(sql) = self.connections.driver.spelling().adoption() else {
             let why = "a SQLite database is Kindex's own: nothing is there to be taken up";
             return Err(MigrateError::Refused(why.to_owned()));
-        }
+        };
         let standing = super::Migrations::standing(self).await?;
         match &standing {
-            MigrationStanding::Untracked | MigrationStanding::Adopting | MigrationStanding::Current => Ok(standing),
+            MigrationStanding::Untracked | MigrationStanding::Adopting | MigrationStanding::Current => {
+                Ok((sql, standing))
+            }
             other => Err(MigrateError::Refused(
                 other.refusal(self.registry.migrations).unwrap_or_else(|| {
                     "the database has the schema of a newer program, which has to look after it".to_owned()
@@ -198,9 +196,9 @@ impl<D: Driver> SqlStore<D> {
     }
 
     /// Everything that is lacking, once all of it is known to be possible.
-    async fn changes(&self) -> Result<Vec<Change>, MigrateError> {
+    async fn changes(&self, sql: &dyn AdoptionSql) -> Result<Vec<Change>, MigrateError> {
         let live = catalogue::settled_tables(&self.connections).await?;
-        let wanted = definitions(self.schema).map_err(|line| {
+        let wanted = sql.definitions(self.schema).map_err(|line| {
             MigrateError::Refused(format!(
                 "the schema of this program has a line that it cannot read: {line}"
             ))
@@ -214,11 +212,11 @@ impl<D: Driver> SqlStore<D> {
                     continue;
                 };
                 let found = live.iter().find(|table| table.name == name);
-                match alter::change(found, wanted, &extracted) {
+                match sql.change(found, wanted, &extracted) {
                     Err(reasons) => unfit.extend(reasons),
                     Ok(None) => {}
                     Ok(Some(change)) => {
-                        unfit.extend(self.values_unfit(&live, found, wanted, &extracted).await?);
+                        unfit.extend(self.values_unfit(sql, &live, found, wanted, &extracted).await?);
                         changes.push(change);
                     }
                 }
@@ -232,23 +230,24 @@ impl<D: Driver> SqlStore<D> {
 
     async fn values_unfit(
         &self,
+        sql: &dyn AdoptionSql,
         live: &[LiveTable],
         found: Option<&LiveTable>,
         wanted: &Definition<'_>,
         extracted: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<Unfit>, StoreError> {
         match found {
-            Some(found) => check::check(&self.connections, found, wanted, extracted).await,
-            None => Ok(other_spelling(live, wanted.table).into_iter().collect()),
+            Some(found) => check::check(&self.connections, sql, found, wanted, extracted).await,
+            None => Ok(other_spelling(sql, live, wanted.table).into_iter().collect()),
         }
     }
 
     /// From here on no program writes before the adoption has ended.
-    async fn begin_adoption(&self) -> Result<(), StoreError> {
+    async fn begin_adoption(&self, adoption: &dyn AdoptionSql) -> Result<(), StoreError> {
         let failed = |error| failure::<D>(BOOKKEEPING, error);
         for text in schema::statements(self.schema)
             .into_iter()
-            .filter(|text| is_of_kindex(text))
+            .filter(|text| adoption.is_of_kindex(text))
         {
             let done = self.connections.execute(bookkeeping::schema_statement(text), &[]).await;
             done.map_err(failed)?;
@@ -294,11 +293,11 @@ fn tables_of(kind: &Kind) -> Vec<(String, Vec<&'static str>)> {
 }
 
 /// A table that is there under the name that a later form of Michelangelo's schema gives it.
-fn other_spelling(live: &[LiveTable], wanted: &str) -> Option<Unfit> {
+fn other_spelling(sql: &dyn AdoptionSql, live: &[LiveTable], wanted: &str) -> Option<Unfit> {
     let plain = |name: &str| name.replace('_', "");
     let found: BTreeSet<&str> = live.iter().map(|table| table.name.as_str()).collect();
     let other = found.into_iter().find(|name| plain(name) == plain(wanted))?;
-    Some(Unfit::other_spelling(other, wanted))
+    Some(sql.other_spelling(other, wanted))
 }
 
 fn step(title: &str, source: StoreError) -> MigrateError {

@@ -6,15 +6,14 @@
 //! rows are looked at before, and a table in which some break the check keeps its old one, with their names in the
 //! report.
 
+use crate::adoption::{AdoptionSql, BrokenRows, BrokenTable, Renewal};
 use crate::catalogue;
 use crate::connections::failure;
-use crate::driver::{Cells, Driver};
+use crate::driver::{Cells, Driver, Statement};
 use crate::error::StoreError;
 use crate::migration::adopt::check::unhurried;
 use crate::migration::run::Lock;
 use crate::migration::{MigrateError, PendingStep, run};
-use crate::mysql::adoption::checks::{BrokenRows, BrokenTable, Renewal, breaking, renewal, show};
-use crate::mysql::adoption::definition::definitions;
 use crate::progress::Progress;
 use crate::sql_store::SqlStore;
 
@@ -28,7 +27,11 @@ const NAMED_MAX: usize = 10;
 impl<D: Driver> SqlStore<D> {
     /// What [`renew_checks`](Self::renew_checks) would do.
     pub(in super::super) async fn pending_checks(&self) -> Result<Vec<PendingStep>, MigrateError> {
-        let renewals = self.renewals().await?.into_iter();
+        // SQLite's tables have had one check all along.
+        let Some(sql) = self.connections.driver.spelling().adoption() else {
+            return Ok(Vec::new());
+        };
+        let renewals = self.renewals(sql).await?.into_iter();
         Ok(renewals
             .map(|renewal| PendingStep {
                 migration: NAME.to_owned(),
@@ -44,16 +47,19 @@ impl<D: Driver> SqlStore<D> {
         lock: &mut Lock<D>,
         progress: &dyn Progress,
     ) -> Result<(), MigrateError> {
+        let Some(sql) = self.connections.driver.spelling().adoption() else {
+            return Ok(());
+        };
         let mut broken = Vec::new();
-        for renewal in self.renewals().await? {
+        for renewal in self.renewals(sql).await? {
             lock.check(self).await?;
             let title = renewal.title();
             progress.begin(&title, None);
-            if let Some(table) = self.broken(&renewal).await? {
+            if let Some(table) = self.broken(sql, &renewal).await? {
                 broken.push(table);
             } else if let Err(source) = run::change(self, None, &renewal.sql, progress).await {
                 // Somebody may have written such a row meanwhile, and the server does not say which.
-                match self.broken(&renewal).await? {
+                match self.broken(sql, &renewal).await? {
                     Some(table) => broken.push(table),
                     None => {
                         return Err(MigrateError::Step {
@@ -72,12 +78,8 @@ impl<D: Driver> SqlStore<D> {
         }
     }
 
-    async fn renewals(&self) -> Result<Vec<Renewal>, MigrateError> {
-        // SQLite's tables have had one check all along.
-        if !self.connections.driver.spelling().can_adopt() {
-            return Ok(Vec::new());
-        }
-        let wanted = definitions(self.schema).map_err(|line| {
+    async fn renewals(&self, sql: &dyn AdoptionSql) -> Result<Vec<Renewal>, MigrateError> {
+        let wanted = sql.definitions(self.schema).map_err(|line| {
             MigrateError::Refused(format!(
                 "the schema of this program has a line that it cannot read: {line}"
             ))
@@ -88,33 +90,34 @@ impl<D: Driver> SqlStore<D> {
             let wanted = wanted.iter().find(|it| it.table == kind.table);
             let is_there = live.iter().any(|table| table.name == kind.table);
             if let Some(wanted) = wanted.filter(|_| is_there) {
-                renewals.extend(renewal(&self.definition_of(kind.table).await?, wanted));
+                renewals.extend(sql.renewal(&self.definition_of(sql, kind.table).await?, wanted));
             }
         }
         Ok(renewals)
     }
 
     /// The statement by which the server would create a table.
-    async fn definition_of(&self, table: &str) -> Result<String, StoreError> {
+    async fn definition_of(&self, sql: &dyn AdoptionSql, table: &str) -> Result<String, StoreError> {
         let failed = |error| failure::<D>(SUBJECT, error);
-        let asked = self.connections.query(show(table), &[]).await.map_err(failed)?;
+        let show = Statement::once(sql.show(table));
+        let asked = self.connections.query(show, &[]).await.map_err(failed)?;
         asked
             .first()
             .map_or(Ok(String::new()), |row| row.text(1))
             .map_err(failed)
     }
 
-    async fn broken(&self, renewal: &Renewal) -> Result<Option<BrokenTable>, StoreError> {
+    async fn broken(&self, sql: &dyn AdoptionSql, renewal: &Renewal) -> Result<Option<BrokenTable>, StoreError> {
         let failed = |error| failure::<D>(SUBJECT, error);
-        let rows = unhurried(&self.connections, breaking(renewal), &[])
-            .await
-            .map_err(failed)?;
+        let breaking = Statement::once(sql.breaking(renewal));
+        let rows = unhurried(&self.connections, breaking, &[]).await.map_err(failed)?;
         let named = |row: &D::Row| Ok((row.text(0)?, format!("{}/{}", row.text(1)?, row.text(2)?)));
         let first: Result<_, sqlx::Error> = rows.iter().take(NAMED_MAX).map(named).collect();
         Ok((!rows.is_empty()).then_some(BrokenTable {
             table: renewal.table.clone(),
             rows: rows.len(),
             first: first.map_err(failed)?,
+            look_up: sql.look_up(&renewal.table),
         }))
     }
 }

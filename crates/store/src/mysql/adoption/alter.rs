@@ -1,27 +1,14 @@
 //! What a table that others made needs to be the program's, as one statement, so that a server
 //! copies it once. Pure: the table was read before, and whether its values fit is asked afterwards.
 
+use crate::adoption::{Change, ColumnDefinition, Definition, KeyDefinition, Unfit};
 use crate::live::{LiveColumn, LiveKey, LiveTable};
-use crate::mysql::adoption::definition::{ColumnDefinition, Definition, KeyDefinition};
-use crate::mysql::adoption::unfit::Unfit;
 
 /// All texts of ours compare by code point.
 const COLLATION: &str = "utf8mb4_bin";
 
-/// One statement of an adoption.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
-    /// Which table.
-    pub(crate) table: String,
-    /// `create table model`, `change table model`.
-    pub(crate) title: String,
-    /// The statement.
-    pub(crate) sql: String,
-}
-
-/// What leads from the live table to the definition; `None` where nothing is lacking. `extracted`
-/// says which columns can be read anew from the stored text, and so may be dropped on the way.
-pub(crate) fn change(
+/// See [`AdoptionSql::change`](crate::adoption::AdoptionSql::change).
+pub(super) fn change(
     live: Option<&LiveTable>,
     wanted: &Definition<'_>,
     extracted: &dyn Fn(&str) -> bool,

@@ -1,81 +1,18 @@
 //! The check of a table: what a server tells of it, and the statement that gives the table another one.
 
-use std::fmt;
-
-use crate::driver::Statement;
-use crate::mysql::adoption::definition::Definition;
-
-/// Rows that keep tables from getting their checks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokenRows(pub Vec<BrokenTable>);
-
-/// A table with rows that break its check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokenTable {
-    /// The table.
-    pub table: String,
-    /// How many rows there are.
-    pub rows: usize,
-    /// Uid, namespace and name of the first of them.
-    pub first: Vec<(String, String)>,
-}
-
-impl fmt::Display for BrokenRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "everything else is done, but tables keep their old check because rows hold texts that are no JSON, which \
-             somebody wrote past Kindex",
-        )?;
-        for BrokenTable { table, rows, first } in &self.0 {
-            write!(
-                f,
-                "\n  {table}.json: {rows} {}",
-                if *rows == 1 { "row" } else { "rows" }
-            )?;
-            for (uid, name) in first {
-                write!(f, "\n      uid `{uid}`, {name}")?;
-            }
-            if first.len() < *rows {
-                f.write_str("\n      …")?;
-            }
-            write!(
-                f,
-                "\n      mend the text, or remove the row with its labels and annotations, and let `kindex backfill` \
-                 store what the cluster has: SELECT * FROM `{table}` WHERE uid = '…'"
-            )?;
-        }
-        Ok(())
-    }
-}
+use crate::adoption::{Definition, Renewal};
 
 /// Checks that earlier programs put on a text, as [`plain`] has them.
 const FORMER: [&str; 2] = ["json_validjson", "jsonlike'{\"%}'orjson_validjson"];
 
-/// What gives a table its check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Renewal {
-    pub(crate) table: String,
-    pub(crate) sql: String,
-    /// The condition of the new check.
-    condition: String,
-}
-
-impl Renewal {
-    pub(crate) fn title(&self) -> String {
-        format!("renew the check of {}", self.table)
-    }
-}
-
-pub(crate) fn show(table: &str) -> Statement {
-    Statement::once(format!("SHOW CREATE TABLE `{table}`"))
+pub(super) fn show(table: &str) -> String {
+    format!("SHOW CREATE TABLE `{table}`")
 }
 
 /// A check that is unknown for a row lets it pass.
-pub(crate) fn breaking(renewal: &Renewal) -> Statement {
+pub(super) fn breaking(renewal: &Renewal) -> String {
     let Renewal { table, condition, .. } = renewal;
-    Statement::once(format!(
-        "SELECT `uid`, `namespace`, `name` FROM `{table}` WHERE ({condition}) IS FALSE ORDER BY `seq`"
-    ))
+    format!("SELECT `uid`, `namespace`, `name` FROM `{table}` WHERE ({condition}) IS FALSE ORDER BY `seq`")
 }
 
 /// A check as a server tells it.
@@ -87,7 +24,7 @@ struct LiveCheck<'a> {
 }
 
 /// Decides what a table needs; `None` where nothing is lacking. Checks of others stay.
-pub(crate) fn renewal(live: &str, wanted: &Definition<'_>) -> Option<Renewal> {
+pub(super) fn renewal(live: &str, wanted: &Definition<'_>) -> Option<Renewal> {
     let (constraint, name, condition) = wanted.constraints.iter().find_map(|text| {
         let LiveCheck { name, .. } = check_of(text)?;
         Some((*text, name?, condition_of(text)?))

@@ -1,54 +1,12 @@
 //! The program's own schema text as tables, columns and keys. Reads the form that the emitter
 //! writes, a line for each column and key, and refuses any other. Pure.
 
+use crate::adoption::{ColumnDefinition, Definition, KeyDefinition};
 use crate::schema::statements;
-
-/// A table as the program wants it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Definition<'a> {
-    /// Its name.
-    pub(crate) table: &'a str,
-    /// The statement that creates it where it is absent.
-    pub(crate) create: &'a str,
-    /// Its columns in order.
-    pub(crate) columns: Vec<ColumnDefinition<'a>>,
-    /// The columns of its primary key.
-    pub(crate) primary_key: Vec<&'a str>,
-    /// Its other keys in order.
-    pub(crate) keys: Vec<KeyDefinition<'a>>,
-    /// Its constraints, as they stand in the statement.
-    pub(crate) constraints: Vec<&'a str>,
-}
-
-/// A column as the program wants it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ColumnDefinition<'a> {
-    /// Its name.
-    pub(crate) name: &'a str,
-    /// As it stands in the statement: name, type and the rest.
-    pub(crate) text: &'a str,
-    /// Its type, in the words of the emitter.
-    pub(crate) ty: &'a str,
-    /// Whether it is NOT NULL.
-    pub(crate) required: bool,
-}
-
-/// A key as the program wants it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeyDefinition<'a> {
-    /// Its name.
-    pub(crate) name: &'a str,
-    /// As it stands in the statement.
-    pub(crate) text: &'a str,
-    /// Its columns in order.
-    pub(crate) columns: Vec<&'a str>,
-    /// Whether no two rows may have the same values.
-    pub(crate) unique: bool,
-}
 
 impl ColumnDefinition<'_> {
     /// The type as the servers' catalogue tells it.
-    pub(crate) fn told(&self) -> String {
+    pub(super) fn told(&self) -> String {
         match self.ty {
             "BOOLEAN" => "tinyint(1)".to_owned(),
             other => other.to_lowercase().replace(", ", ","),
@@ -57,12 +15,12 @@ impl ColumnDefinition<'_> {
 }
 
 /// Whether a statement creates one of the tables that Kindex keeps for itself.
-pub(crate) fn is_of_kindex(statement: &str) -> bool {
+pub(super) fn is_of_kindex(statement: &str) -> bool {
     statement.contains("CREATE TABLE IF NOT EXISTS `kindex_")
 }
 
 /// All tables of a script in order; the first line that cannot be read otherwise.
-pub(crate) fn definitions(script: &str) -> Result<Vec<Definition<'_>>, String> {
+pub(super) fn definitions(script: &str) -> Result<Vec<Definition<'_>>, String> {
     statements(script).into_iter().filter_map(definition).collect()
 }
 

@@ -1,53 +1,75 @@
 //! Questions about values of another program that may not fit.
 
-use crate::driver::Statement;
+use crate::adoption::{ColumnDefinition, Doubt, Example, Unfit};
+use crate::live::{LiveColumn, LiveTable};
 
 /// Texts that are read at once.
 const DOUBTFUL_ROWS: u32 = 1_000;
 
-/// How many rows hold a text of more characters, and one of the texts.
-pub(crate) fn too_long(table: &str, column: &str, characters: &str) -> Statement {
-    counted(table, column, &format!("CHAR_LENGTH(`{column}`) > {characters}"))
+/// See [`AdoptionSql::doubts`](crate::adoption::AdoptionSql::doubts).
+pub(super) fn doubts(table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<Doubt> {
+    let (told, column) = (wanted.told(), wanted.name);
+    let length = told.strip_prefix("varchar(").and_then(|rest| rest.strip_suffix(')'));
+    let mut doubts = Vec::new();
+    if let Some(characters) = length.filter(|_| live.ty != told) {
+        let condition = format!("CHAR_LENGTH(`{column}`) > {characters}");
+        let question = counted(&table.name, column, &condition);
+        let [table, column, characters] = [&*table.name, column, characters].map(str::to_owned);
+        let unfit = move |example: &Example<'_>| Unfit::too_long(&table, &column, &characters, example);
+        doubts.push(doubt(question, unfit));
+    }
+    // A text that is NULL is no object either, and is told as such.
+    if wanted.required && !live.required && column != "json" {
+        let question = counted(&table.name, shown(table), &format!("`{column}` IS NULL"));
+        let [table, column] = [&*table.name, column].map(str::to_owned);
+        doubts.push(doubt(question, move |example| Unfit::null(&table, &column, example)));
+    }
+    if told.starts_with("datetime") && live.ty != told {
+        let condition = format!("MONTH(`{column}`) = 0 OR DAYOFMONTH(`{column}`) = 0");
+        let question = counted(&table.name, shown(table), &condition);
+        let [table, column] = [&*table.name, column].map(str::to_owned);
+        doubts.push(doubt(question, move |example| {
+            Unfit::zero_date(&table, &column, example)
+        }));
+    }
+    doubts
 }
 
-/// How many rows hold NULL, and the first of them by another column.
-pub(crate) fn nulls(table: &str, column: &str, shown: &str) -> Statement {
-    counted(table, shown, &format!("`{column}` IS NULL"))
+fn doubt(question: String, unfit: impl Fn(&Example<'_>) -> Unfit + Send + Sync + 'static) -> Doubt {
+    Doubt {
+        question,
+        unfit: Box::new(unfit),
+    }
 }
 
-/// How many rows hold a date that is none, and the first of them.
-pub(crate) fn zero_dates(table: &str, column: &str, shown: &str) -> Statement {
-    counted(
-        table,
-        shown,
-        &format!("MONTH(`{column}`) = 0 OR DAYOFMONTH(`{column}`) = 0"),
-    )
+/// What tells the rows of a table apart, for people.
+fn shown(table: &LiveTable) -> &str {
+    table.primary_key.first().map_or("uid", String::as_str)
 }
 
-fn counted(table: &str, shown: &str, condition: &str) -> Statement {
-    Statement::once(format!(
-        "SELECT COUNT(*), CAST(MIN(`{shown}`) AS CHAR) FROM `{table}` WHERE {condition}"
-    ))
+/// How many rows there are, and the first of them by another column.
+fn counted(table: &str, shown: &str, condition: &str) -> String {
+    format!("SELECT COUNT(*), CAST(MIN(`{shown}`) AS CHAR) FROM `{table}` WHERE {condition}")
 }
 
 /// Keys that an object has more than once: uid, key, how often, and how many such keys there are.
 /// The table's own collation may take two keys for one, so bytes are compared.
-pub(crate) fn twice(table: &str) -> Statement {
-    Statement::once(format!(
+pub(super) fn twice(table: &str) -> String {
+    format!(
         "SELECT CAST(`uid` AS CHAR), CAST(`name` AS CHAR), `times`, COUNT(*) OVER () FROM (SELECT \
          MIN(`obj_uid`) AS `uid`, MIN(`key`) AS `name`, COUNT(*) AS `times` FROM `{table}` \
          GROUP BY CAST(`obj_uid` AS BINARY), CAST(`key` AS BINARY) HAVING COUNT(*) > 1) AS `found` \
          ORDER BY 1, 2 LIMIT 1"
-    ))
+    )
 }
 
 /// Uid and text of rows that may hold no object of that uid, as far as the server can tell, in order of uid. It calls
 /// an object of many levels invalid that is not. Parameter, where it goes on: the last uid before.
-pub(crate) fn doubtful(table: &str, goes_on: bool) -> Statement {
+pub(super) fn doubtful(table: &str, goes_on: bool) -> String {
     let after = if goes_on { "`uid` > ? AND " } else { "" };
-    Statement::once(format!(
+    format!(
         "SELECT CAST(`uid` AS CHAR), CAST(`json` AS CHAR) FROM `{table}` WHERE {after}(`json` IS NULL OR CASE \
          WHEN JSON_VALID(`json`) THEN COALESCE(JSON_UNQUOTE(JSON_EXTRACT(`json`, '$.metadata.uid')), '') <> `uid` \
          ELSE TRUE END) ORDER BY `uid` LIMIT {DOUBTFUL_ROWS}"
-    ))
+    )
 }

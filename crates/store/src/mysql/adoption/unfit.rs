@@ -1,41 +1,11 @@
 //! What keeps tables from being taken up, in words: where, why, and what to do. Every text of that
 //! sort is made here.
 
-use std::fmt;
-
+use crate::adoption::{Example, Unfit};
 use crate::live::{LiveColumn, LiveKey, LiveTable};
 
-/// One reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfit {
-    /// `model.json` or `model_labels`.
-    place: String,
-    why: String,
-    remedy: String,
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}\n      {}", self.place, self.why, self.remedy)
-    }
-}
-
-/// A row by which a reason is shown.
-pub(crate) struct Example<'a> {
-    pub(crate) rows: i64,
-    pub(crate) first: &'a str,
-}
-
 impl Unfit {
-    fn new(place: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            why: why.into(),
-            remedy: remedy.into(),
-        }
-    }
-
-    pub(crate) fn foreign_type(table: &LiveTable, column: &str, has: &str, wants: &str) -> Self {
+    pub(super) fn foreign_type(table: &LiveTable, column: &str, has: &str, wants: &str) -> Self {
         Self::new(
             format!("{}.{column}", table.name),
             format!("is {has}, and nothing tells how its values become {wants}"),
@@ -43,7 +13,7 @@ impl Unfit {
         )
     }
 
-    pub(crate) fn primary_key(table: &LiveTable, wants: &[&str]) -> Self {
+    pub(super) fn primary_key(table: &LiveTable, wants: &[&str]) -> Self {
         Self::new(
             table.name.clone(),
             format!(
@@ -59,7 +29,7 @@ impl Unfit {
         )
     }
 
-    pub(crate) fn needy_column(table: &LiveTable, column: &LiveColumn) -> Self {
+    pub(super) fn needy_column(table: &LiveTable, column: &LiveColumn) -> Self {
         Self::new(
             format!("{}.{}", table.name, column.name),
             "a column that Kindex does not write, NOT NULL and without a default",
@@ -70,7 +40,7 @@ impl Unfit {
         )
     }
 
-    pub(crate) fn unique_key(table: &LiveTable, key: &LiveKey) -> Self {
+    pub(super) fn unique_key(table: &LiveTable, key: &LiveKey) -> Self {
         Self::new(
             format!("{}, key {}", table.name, key.name),
             "is unique; rows of deleted objects stay beside those of new ones with the same values",
@@ -78,7 +48,7 @@ impl Unfit {
         )
     }
 
-    pub(crate) fn other_spelling(found: &str, wanted: &str) -> Self {
+    pub(super) fn other_spelling(found: &str, wanted: &str) -> Self {
         Self::new(
             found,
             format!("Kindex calls this table `{wanted}`"),
@@ -86,7 +56,7 @@ impl Unfit {
         )
     }
 
-    pub(crate) fn too_long(table: &str, column: &str, characters: &str, example: &Example<'_>) -> Self {
+    pub(super) fn too_long(table: &str, column: &str, characters: &str, example: &Example<'_>) -> Self {
         Self::new(
             format!("{table}.{column}"),
             format!(
@@ -98,7 +68,7 @@ impl Unfit {
         )
     }
 
-    pub(crate) fn null(table: &str, column: &str, example: &Example<'_>) -> Self {
+    pub(super) fn null(table: &str, column: &str, example: &Example<'_>) -> Self {
         Self::new(
             format!("{table}.{column}"),
             format!("NULL in {} rows, the first is `{}`", example.rows, example.first),
@@ -106,7 +76,7 @@ impl Unfit {
         )
     }
 
-    pub(crate) fn zero_date(table: &str, column: &str, example: &Example<'_>) -> Self {
+    pub(super) fn zero_date(table: &str, column: &str, example: &Example<'_>) -> Self {
         Self::new(
             format!("{table}.{column}"),
             format!(
@@ -119,7 +89,7 @@ impl Unfit {
         )
     }
 
-    pub(crate) fn twice(table: &str, uid: &str, key: &str, rows: i64, pairs: i64) -> Self {
+    pub(super) fn twice(table: &str, uid: &str, key: &str, rows: i64, pairs: i64) -> Self {
         Self::new(
             table,
             format!("{pairs} keys stand more than once for an object, such as `{key}` of `{uid}`, {rows} times"),
@@ -130,7 +100,7 @@ impl Unfit {
         )
     }
 
-    pub(crate) fn no_object(table: &str, uid: &str, why: &str, rows: usize) -> Self {
+    pub(super) fn no_object(table: &str, uid: &str, why: &str, rows: usize) -> Self {
         Self::new(
             format!("{table}.json"),
             format!("{rows} rows hold no object that can be read; that of uid `{uid}`: {why}"),
