@@ -8,8 +8,7 @@ use kindex_kube_client::{ClusterError, Notice, ObjectName, Page, Target, WatchEv
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Problem;
 use kindex_model::object::{Object, ResourceVersion, Uid};
-use kindex_query::Life;
-use kindex_store::{Arrival, OUTAGES, QuarantineRecord, RowState, Saving, StoreError, Written};
+use kindex_store::{Arrival, OUTAGES, QuarantineRecord, RowState, RowWrite, Saving, StoreError, Written};
 
 /// Both clocks, read together.
 #[derive(Clone, Copy, Debug)]
@@ -56,39 +55,6 @@ impl From<StoreError> for StoreFailure {
             retryable,
             cause,
             message: error.to_string(),
-        }
-    }
-}
-
-/// One write of a batch, before the object is projected.
-#[derive(Clone, Debug)]
-pub enum PlannedWrite {
-    /// See [`RowWrite::Store`](kindex_store::RowWrite::Store).
-    Store {
-        /// The version.
-        object: Object,
-        /// The row's life afterwards.
-        life: Life,
-        /// Whether a deleted row comes back.
-        revive: bool,
-    },
-    /// See [`RowWrite::SoftDelete`](kindex_store::RowWrite::SoftDelete).
-    SoftDelete(Uid),
-    /// See [`RowWrite::Record`](kindex_store::RowWrite::Record).
-    Record {
-        /// The version.
-        object: Object,
-        /// When it was received.
-        seen: Timestamp,
-    },
-}
-
-impl PlannedWrite {
-    /// The object that the write is about.
-    pub fn uid(&self) -> &Uid {
-        match self {
-            Self::Store { object, .. } | Self::Record { object, .. } => &object.metadata.uid,
-            Self::SoftDelete(uid) => uid,
         }
     }
 }
@@ -274,8 +240,8 @@ pub enum Output {
     StopWatch,
     /// Read rows.
     ReadRows(Ticket, Vec<Uid>),
-    /// Write a batch.
-    Write(Ticket, Vec<PlannedWrite>),
+    /// Project and write a batch.
+    Write(Ticket, Vec<RowWrite<Object>>),
     /// Do something for one object.
     Effect(Uid, Effect),
     /// Save how far events are stored, but over no mark other than the known one.

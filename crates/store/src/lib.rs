@@ -88,7 +88,7 @@ pub use migration::{
 };
 pub use outage::Outage;
 pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName};
-pub use row::{Arrival, RowState, RowWrite, Written};
+pub use row::{Arrival, Content, RowState, RowWrite, Written};
 pub use statement::Statement;
 pub use statements::select::ToSql;
 pub use write::{

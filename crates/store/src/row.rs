@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::{ContentHash, Version};
 use kindex_model::row_version::RowVersion;
@@ -48,14 +49,14 @@ pub(super) fn row_version(life: Life, number: ResourceVersion) -> RowVersion {
     }
 }
 
-/// One change to one row.
+/// One change to one row: of an object as it was told, or, as a store takes it, with its projection.
 #[derive(Clone, Debug)]
-pub enum RowWrite {
+pub enum RowWrite<V = Arc<Version>> {
     /// Stores this version, unless the row already holds a newer one. The row's own version stored
     /// again changes what the write says: another text, another state of life.
     Store {
         /// The version.
-        version: Arc<Version>,
+        version: V,
         /// What the row says afterwards. Times of deletion and eviction keep their first value.
         life: Life,
         /// Whether a row that is marked deleted may come back to life. Only true where the
@@ -77,11 +78,29 @@ pub enum RowWrite {
     },
 }
 
-impl RowWrite {
+/// What a write stores.
+pub trait Content {
+    /// The object.
+    fn object(&self) -> &Object;
+}
+
+impl Content for Object {
+    fn object(&self) -> &Object {
+        self
+    }
+}
+
+impl Content for Arc<Version> {
+    fn object(&self) -> &Object {
+        &self.object
+    }
+}
+
+impl<V: Content> RowWrite<V> {
     /// The object that the write is about.
     pub fn uid(&self) -> &Uid {
         match self {
-            Self::Store { version, .. } => &version.object.metadata.uid,
+            Self::Store { version, .. } => &version.object().metadata.uid,
             Self::SoftDelete { uid } => uid,
             Self::Record { object, .. } => &object.metadata.uid,
         }
@@ -92,6 +111,21 @@ impl RowWrite {
         match self {
             Self::Store { .. } | Self::SoftDelete { .. } => true,
             Self::Record { .. } => false,
+        }
+    }
+}
+
+impl RowWrite<Object> {
+    /// The same with the projection of what it stores.
+    pub fn project(self, kind: &Kind) -> RowWrite {
+        match self {
+            Self::Store { version, life, revive } => RowWrite::Store {
+                version: Version::project(kind, version),
+                life,
+                revive,
+            },
+            Self::SoftDelete { uid } => RowWrite::SoftDelete { uid },
+            Self::Record { object, seen } => RowWrite::Record { object, seen },
         }
     }
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use kindex_decide::ingest::{Action, Write};
 use kindex_decide::row::{Row, RowText};
-use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
+use kindex_store::RowWrite;
 
-use super::super::message::{Output, PlannedWrite, StoreFailure, Ticket};
+use super::super::message::{Output, StoreFailure, Ticket};
 use super::entry::{Entry, Observation};
 use super::environment::Environment;
 use super::records::{Records, Taken};
@@ -138,7 +139,7 @@ impl Commit {
         env: &mut Environment,
         ticket: Ticket,
         items: Vec<Item>,
-        mut writes: Vec<PlannedWrite>,
+        mut writes: Vec<RowWrite<Object>>,
     ) -> bool {
         let records = self.records.join(&mut writes, env.settings.batch_rows_max);
         if writes.is_empty() {
@@ -228,7 +229,7 @@ impl Divided {
 }
 
 /// The write of an entry, and the row once it is committed.
-pub(super) fn planned(env: &Environment, uid: &Uid, entry: &Entry, write: Write) -> (PlannedWrite, Row) {
+pub(super) fn planned(env: &Environment, uid: &Uid, entry: &Entry, write: Write) -> (RowWrite<Object>, Row) {
     let row = entry.row.flatten();
     match write {
         Write::SoftDelete => {
@@ -237,17 +238,17 @@ pub(super) fn planned(env: &Environment, uid: &Uid, entry: &Entry, write: Write)
                 life: Life::Deleted,
                 text: row.map_or(RowText::Foreign, |row| row.text),
             };
-            (PlannedWrite::SoftDelete(uid.clone()), after)
+            (RowWrite::SoftDelete { uid: uid.clone() }, after)
         }
         Write::Store { life, revive } => {
             log_deletion(env, entry, life);
-            let object = entry.newest().object().expect("only texts are stored").clone();
+            let version = entry.newest().object().expect("only texts are stored").clone();
             let after = Row {
-                version: RowVersion::Cluster(object.metadata.resource_version),
+                version: RowVersion::Cluster(version.metadata.resource_version),
                 life,
                 text: RowText::Trusted,
             };
-            (PlannedWrite::Store { object, life, revive }, after)
+            (RowWrite::Store { version, life, revive }, after)
         }
     }
 }

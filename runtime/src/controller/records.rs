@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_store::RowWrite;
 
-use super::super::message::{PlannedWrite, StoreFailure};
+use super::super::message::StoreFailure;
 use super::entry::Observation;
 use super::environment::Environment;
 
@@ -91,9 +92,9 @@ impl Records {
         taken
     }
 
-    fn write(&self, key: &Key) -> PlannedWrite {
+    fn write(&self, key: &Key) -> RowWrite<Object> {
         let record = &self.held[key];
-        PlannedWrite::Record {
+        RowWrite::Record {
             object: record.object.clone(),
             seen: record.seen,
         }
@@ -161,17 +162,17 @@ impl Records {
     }
 
     /// Adds records to the writes of a batch: of what it stores, and of others as there is room.
-    pub(super) fn join(&mut self, writes: &mut Vec<PlannedWrite>, most: usize) -> Taken {
+    pub(super) fn join(&mut self, writes: &mut Vec<RowWrite<Object>>, most: usize) -> Taken {
         if self.len() == 0 {
             return Taken::default();
         }
         let stored: Vec<Key> = writes
             .iter()
             .filter_map(|write| match write {
-                PlannedWrite::Store { object, .. } => {
-                    Some((object.metadata.resource_version, object.metadata.uid.clone()))
+                RowWrite::Store { version, .. } => {
+                    Some((version.metadata.resource_version, version.metadata.uid.clone()))
                 }
-                PlannedWrite::SoftDelete(_) | PlannedWrite::Record { .. } => None,
+                RowWrite::SoftDelete { .. } | RowWrite::Record { .. } => None,
             })
             .collect();
         let taken = self.take(&stored, most, !writes.is_empty());

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use futures::FutureExt;
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterApi, Notice};
-use kindex_model::kind::{Kind, Problem};
+use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
-use kindex_model::projection::Version;
 use kindex_store::{IngesterStorage, RowWrite, StoreError, Written};
 use tracing::field::Empty;
 use tracing::{Instrument, Span, debug_span};
 
-use super::super::message::{Effect, EffectDone, Input, Outcome, Output, PlannedWrite, Saved, StoreFailure, Ticket};
+use super::super::message::{Effect, EffectDone, Input, Outcome, Output, Saved, StoreFailure, Ticket};
 
 /// Where outputs are carried out.
 #[derive(Clone)]
@@ -140,7 +139,7 @@ impl Place {
 
     /// Projects and writes a batch. A projection that panics is a property of the object:
     /// it is found by halving the batch, like any text that the database refuses.
-    async fn write(&self, ticket: Ticket, writes: Vec<PlannedWrite>, now: Timestamp) -> Input {
+    async fn write(&self, ticket: Ticket, writes: Vec<RowWrite<Object>>, now: Timestamp) -> Input {
         let attempt = AssertUnwindSafe(self.project_and_write(writes, now))
             .catch_unwind()
             .await;
@@ -162,15 +161,26 @@ impl Place {
         Input::Written(ticket, answer)
     }
 
-    async fn project_and_write(&self, writes: Vec<PlannedWrite>, now: Timestamp) -> Result<Vec<Outcome>, StoreFailure> {
-        let (batch, problems) = debug_span!("projection").in_scope(|| self.project(writes));
+    async fn project_and_write(
+        &self,
+        writes: Vec<RowWrite<Object>>,
+        now: Timestamp,
+    ) -> Result<Vec<Outcome>, StoreFailure> {
+        let project = || writes.into_iter().map(|write| write.project(self.kind)).collect();
+        let batch: Vec<RowWrite> = debug_span!("projection").in_scope(project);
         let commit = self.storage.write(self.kind, &batch, now);
         let written = commit.instrument(debug_span!("commit")).await?;
         let mut outcomes = Vec::with_capacity(written.len());
-        for ((written, problems), write) in written.into_iter().zip(problems).zip(&batch) {
-            let replaced = match (written, write) {
-                (Written::Replacing, RowWrite::Store { version, .. }) => self.replaced_by(&version.object).await,
-                _ => Vec::new(),
+        for (written, write) in written.into_iter().zip(&batch) {
+            let (problems, replaced) = match write {
+                RowWrite::Store { version, .. } => {
+                    let replaced = match written {
+                        Written::Replacing => self.replaced_by(&version.object).await,
+                        Written::Inserted | Written::Updated | Written::Unchanged | Written::Superseded => Vec::new(),
+                    };
+                    (version.problems.clone(), replaced)
+                }
+                RowWrite::SoftDelete { .. } | RowWrite::Record { .. } => (Vec::new(), Vec::new()),
             };
             outcomes.push(Outcome {
                 written,
@@ -196,19 +206,6 @@ impl Place {
             .into_iter()
             .filter(|row| row.replaced_by.as_ref() == Some(&metadata.uid));
         replaced.map(|row| row.object.metadata.uid.clone()).collect()
-    }
-
-    fn project(&self, writes: Vec<PlannedWrite>) -> (Vec<RowWrite>, Vec<Vec<Problem>>) {
-        let projected = writes.into_iter().map(|write| match write {
-            PlannedWrite::Store { object, life, revive } => {
-                let version = Version::project(self.kind, object);
-                let problems = version.problems.clone();
-                (RowWrite::Store { version, life, revive }, problems)
-            }
-            PlannedWrite::SoftDelete(uid) => (RowWrite::SoftDelete { uid }, Vec::new()),
-            PlannedWrite::Record { object, seen } => (RowWrite::Record { object, seen }, Vec::new()),
-        });
-        projected.unzip()
     }
 
     async fn effect(&self, uid: &Uid, effect: Effect, now: Timestamp) -> EffectDone {

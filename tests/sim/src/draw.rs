@@ -2,7 +2,8 @@
 //! that no pair is left to luck; everything else is drawn as it comes.
 
 use kindex_model::checkpoint::Checkpoint;
-use kindex_runtime::message::{Output, PlannedWrite};
+use kindex_runtime::message::Output;
+use kindex_store::RowWrite;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -283,7 +284,7 @@ fn stored_name(request: &Output) -> Option<&str> {
         return None;
     };
     writes.iter().find_map(|write| match write {
-        PlannedWrite::Store { object, .. } => Some(&*object.metadata.name),
-        PlannedWrite::SoftDelete(_) | PlannedWrite::Record { .. } => None,
+        RowWrite::Store { version, .. } => Some(&*version.metadata.name),
+        RowWrite::SoftDelete { .. } | RowWrite::Record { .. } => None,
     })
 }

@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use kindex_kube_client::{ClusterApi, WatchStream};
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Kind;
-use kindex_model::object::Uid;
+use kindex_model::object::{Object, Uid};
 use kindex_runtime::controller::Controller;
 use kindex_runtime::driver::execute::Place;
-use kindex_runtime::message::{Effect, Input, Now, Output, PlannedWrite};
+use kindex_runtime::message::{Effect, Input, Now, Output};
 use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::settings::Settings;
+use kindex_store::RowWrite;
 
 use super::http::Wire;
 use super::step::Step;
@@ -211,9 +212,9 @@ pub(crate) fn effect_of(output: &Output) -> Option<&Uid> {
 }
 
 /// The objects whose rows a batch writes.
-fn rows(writes: &[PlannedWrite]) -> impl Iterator<Item = &Uid> {
-    let of_a_row = |write: &&PlannedWrite| !matches!(write, PlannedWrite::Record { .. });
-    writes.iter().filter(of_a_row).map(PlannedWrite::uid)
+fn rows(writes: &[RowWrite<Object>]) -> impl Iterator<Item = &Uid> {
+    let of_a_row = |write: &&RowWrite<Object>| !matches!(write, RowWrite::Record { .. });
+    writes.iter().filter(of_a_row).map(RowWrite::uid)
 }
 
 /// One line of the story.
@@ -223,11 +224,11 @@ pub(crate) fn summary(output: &Output) -> String {
             let writes: Vec<String> = writes
                 .iter()
                 .map(|write| match write {
-                    PlannedWrite::Store { object, life, revive } => {
-                        format!("{object:?} {life:?}{}", if *revive { " revive" } else { "" })
+                    RowWrite::Store { version, life, revive } => {
+                        format!("{version:?} {life:?}{}", if *revive { " revive" } else { "" })
                     }
-                    PlannedWrite::SoftDelete(uid) => format!("soft-delete {uid}"),
-                    PlannedWrite::Record { object, .. } => format!("record {object:?}"),
+                    RowWrite::SoftDelete { uid } => format!("soft-delete {uid}"),
+                    RowWrite::Record { object, .. } => format!("record {object:?}"),
                 })
                 .collect();
             format!("write #{ticket}: {}", writes.join(", "))

@@ -12,11 +12,11 @@ use kindex_model::projection::Version;
 use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use kindex_runtime::controller::Controller;
-use kindex_runtime::message::{Effect, Input, Now, Outcome, Output, PlannedWrite, Saved, StoreFailure, Ticket};
+use kindex_runtime::message::{Effect, Input, Now, Outcome, Output, Saved, StoreFailure, Ticket};
 use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::settings::Settings;
 use kindex_sim::thing::{FINALIZER, FOREIGN_FINALIZER, PLATFORM, THING};
-use kindex_store::{Arrival, RowState, Saving, Written};
+use kindex_store::{Arrival, RowState, RowWrite, Saving, Written};
 use serde_json::json;
 
 pub const START: i64 = 1_800_000_000;
@@ -217,11 +217,11 @@ pub fn live(uid: &str, version: u64) -> RowState {
 pub fn write_of(outputs: &[Output]) -> Option<(Ticket, Vec<(Uid, u64)>)> {
     outputs.iter().find_map(|output| match output {
         Output::Write(ticket, writes) => {
-            let version = |write: &PlannedWrite| match write {
-                PlannedWrite::Store { object, .. } | PlannedWrite::Record { object, .. } => {
+            let version = |write: &RowWrite<Object>| match write {
+                RowWrite::Store { version: object, .. } | RowWrite::Record { object, .. } => {
                     object.metadata.resource_version.0
                 }
-                PlannedWrite::SoftDelete(_) => 0,
+                RowWrite::SoftDelete { .. } => 0,
             };
             let writes = writes.iter().map(|write| (write.uid().clone(), version(write)));
             Some((*ticket, writes.collect()))

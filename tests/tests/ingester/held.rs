@@ -6,10 +6,10 @@ use std::time::Duration;
 use kindex_kube_client::ClusterError;
 use kindex_model::object::Uid;
 use kindex_query::Life;
-use kindex_runtime::message::{Effect, EffectDone, Input, Output, PlannedWrite};
+use kindex_runtime::message::{Effect, EffectDone, Input, Output};
 use kindex_runtime::settings::Settings;
 use kindex_sim::thing::{DELETING, FOREIGN_FINALIZER, IMMUTABLE};
-use kindex_store::RowState;
+use kindex_store::{RowState, RowWrite};
 
 use super::bench::{Bench, Thing, effects_of, live, thing, write_of};
 
@@ -40,7 +40,11 @@ fn row(version: u64, life: Life) -> RowState {
 fn stored(outputs: &[Output]) -> Option<(u64, Life)> {
     outputs.iter().find_map(|output| match output {
         Output::Write(_, writes) => match &writes[..] {
-            [PlannedWrite::Store { object, life, .. }] => Some((object.metadata.resource_version.0, *life)),
+            [
+                RowWrite::Store {
+                    version: object, life, ..
+                },
+            ] => Some((object.metadata.resource_version.0, *life)),
             _ => None,
         },
         _ => None,

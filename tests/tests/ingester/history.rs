@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use kindex_kube_client::{ClusterError, WatchEvent};
 use kindex_model::object::Uid;
 use kindex_query::Life;
-use kindex_runtime::message::{EffectDone, Input, Output, PlannedWrite, Ticket};
+use kindex_runtime::message::{EffectDone, Input, Output, Ticket};
 use kindex_runtime::settings::Settings;
 use kindex_sim::thing::{IMMUTABLE, KEPT_THING};
-use kindex_store::RowState;
+use kindex_store::{RowState, RowWrite};
 
 use super::bench::{Bench, START, Thing, away, effects_of, live, refused, thing};
 
@@ -35,9 +35,9 @@ fn batch(outputs: &[Output]) -> Option<Batch> {
     let (mut stored, mut recorded) = (Vec::new(), Vec::new());
     for write in writes {
         match write {
-            PlannedWrite::Store { object, .. } => stored.push(object.metadata.resource_version.0),
-            PlannedWrite::Record { object, .. } => recorded.push(object.metadata.resource_version.0),
-            PlannedWrite::SoftDelete(_) => {}
+            RowWrite::Store { version: object, .. } => stored.push(object.metadata.resource_version.0),
+            RowWrite::Record { object, .. } => recorded.push(object.metadata.resource_version.0),
+            RowWrite::SoftDelete { .. } => {}
         }
     }
     recorded.sort_unstable();
@@ -74,7 +74,7 @@ fn versions_that_collapse_go_into_the_batch_of_the_newest_each_with_its_time() {
     });
     let times: BTreeSet<Timestamp> = times
         .filter_map(|write| match write {
-            PlannedWrite::Record { seen, .. } => Some(*seen),
+            RowWrite::Record { seen, .. } => Some(*seen),
             _ => None,
         })
         .collect();

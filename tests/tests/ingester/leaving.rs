@@ -6,10 +6,10 @@ use kindex_kube_client::ClusterError;
 use kindex_model::object::Uid;
 use kindex_model::projection::content_hash;
 use kindex_query::Life;
-use kindex_runtime::message::{Effect, EffectDone, Input, Output, PlannedWrite};
+use kindex_runtime::message::{Effect, EffectDone, Input, Output};
 use kindex_runtime::settings::Settings;
 use kindex_sim::thing::{DELETING, FINALIZER, IMMUTABLE};
-use kindex_store::RowState;
+use kindex_store::{RowState, RowWrite};
 
 use super::bench::{Bench, Thing, away, effects_of, live, settled, thing, write_of};
 
@@ -133,7 +133,7 @@ fn life_after_a_refused_delete(row: Option<RowState>) -> Life {
     let outputs = bench.rows(&read, vec![row.unwrap_or(evicted)]);
     let life = outputs.iter().find_map(|output| match output {
         Output::Write(_, writes) => match writes[..] {
-            [PlannedWrite::Store { life, .. }] => Some(life),
+            [RowWrite::Store { life, .. }] => Some(life),
             _ => None,
         },
         _ => None,

@@ -6,10 +6,10 @@ use std::time::Duration;
 use kindex_kube_client::WatchEvent;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_query::Life;
-use kindex_runtime::message::{Effect, EffectDone, Input, Outcome, Output, PlannedWrite, Saved};
+use kindex_runtime::message::{Effect, EffectDone, Input, Outcome, Output, Saved};
 use kindex_runtime::settings::Settings;
 use kindex_sim::thing::IMMUTABLE;
-use kindex_store::{QuarantineRecord, RowState, Written};
+use kindex_store::{QuarantineRecord, RowState, RowWrite, Written};
 
 use super::bench::{Bench, Thing, away, effects_of, live, refused, settled, thing, write_of};
 
@@ -172,7 +172,7 @@ fn a_row_that_was_read_before_its_object_was_seen_going_is_read_once_more() {
     let [Output::Write(_, writes)] = &outputs[..] else {
         panic!("{outputs:?}");
     };
-    let [PlannedWrite::Store { life, .. }] = writes[..] else {
+    let [RowWrite::Store { life, .. }] = writes[..] else {
         panic!("{writes:?}");
     };
     assert_eq!(life, Life::Evicted);
