@@ -8,8 +8,9 @@ use kindex_api::figures::Figures;
 use kindex_api::grpc;
 use kindex_api::operations::{Operations, RightsOf};
 use kindex_api::rest::Rest;
-use kindex_api::server::{self, FrontProxy, Limits, Tls};
+use kindex_api::server::{self, Limits};
 use kindex_model::kind::Registry;
+use kindex_serve::listen::{ConnectionLimits, FrontProxy, Tls};
 use kindex_serve::watches::WatchLimits;
 use kindex_store::database_gauges::DatabaseGauges;
 use tokio::net::TcpListener;
@@ -105,32 +106,28 @@ impl Api {
         if let Some(tls) = &self.tls {
             tasks.spawn(tls.clone().follow(LOOK_EVERY, stop.clone()));
         }
-        let stop = stop.clone();
-        tasks.spawn(async move {
-            let served = server::serve(
-                self.listener,
-                self.router,
-                self.operations,
-                self.tls,
-                self.limits,
-                self.figures,
-                stop,
-            )
-            .await;
-            if let Err(error) = served {
-                tracing::error!(%error, "The API server has stopped");
-            }
-        });
+        tasks.spawn(server::serve(
+            self.listener,
+            self.router,
+            self.operations,
+            self.tls,
+            self.limits,
+            self.figures,
+            stop.clone(),
+        ));
     }
 }
 
 fn limits(args: &LimitArgs) -> Limits {
     Limits {
-        connections: args.max_connections.get(),
+        connections: ConnectionLimits {
+            most: args.max_connections.get(),
+            body: args.body_pace(),
+            ..ConnectionLimits::default()
+        },
         reads: args.max_reads.get(),
         changes: args.max_changes.get(),
         requests_per_second: args.requests_per_second,
-        body: args.body_pace(),
         body_bytes: args.body_bytes(),
         ..Limits::default()
     }

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kindex_api::server::FrontProxy;
+use kindex_serve::listen::FrontProxy;
 use kube::{Api, Client};
 
 use crate::error::{CommandError, CommandResult, chain};

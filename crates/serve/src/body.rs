@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use bytes::{Bytes, BytesMut};
+use http::Method;
 use http_body::Body;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
@@ -25,6 +26,12 @@ pub enum BodyError {
     /// Its client broke off.
     #[error("{0}")]
     Broken(#[source] Box<dyn Error + Send + Sync>),
+}
+
+/// Whether the body of a request says anything, by its method.
+/// <https://www.rfc-editor.org/rfc/rfc9110#section-9.3>
+pub fn is_expected(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 /// Reads a body. One that says that it is too large is not begun.

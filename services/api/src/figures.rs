@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kindex_serve::watches::Meter;
+use kindex_serve::{listen, watches};
 use prometheus::core::Collector;
 use prometheus::{Gauge, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
 
@@ -156,7 +156,17 @@ impl Default for Figures {
     }
 }
 
-impl Meter for Figures {
+impl listen::Meter for Figures {
+    fn opened(&self) {
+        self.connections.inc();
+    }
+
+    fn closed(&self) {
+        self.connections.dec();
+    }
+}
+
+impl watches::Meter for Figures {
     fn held(&self, bytes: usize) {
         self.watch_bytes.set(bytes as f64);
     }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::routing::get;
 use kindex_api::figures::Figures;
-use kindex_api::server::{self, Limits, Tls};
+use kindex_api::server::{self, Limits};
+use kindex_serve::listen::Tls;
 use kube::{Client, Config};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -71,5 +72,5 @@ async fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
     eventually("the renewed certificate", async || is_trusted(address, SECOND[0]).await).await;
     assert!(!is_trusted(address, FIRST[0]).await);
     stop.cancel();
-    served.await.unwrap().unwrap();
+    served.await.unwrap();
 }

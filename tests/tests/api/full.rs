@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use http_body_util::BodyExt;
 use kindex_api::server::Limits;
+use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
 use kube::{Client, Config};
 use serde_json::{Value, json};
@@ -82,7 +83,10 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
         ..WatchLimits::default()
     };
     let limits = Limits {
-        stalled: Duration::from_secs(3600),
+        connections: ConnectionLimits {
+            stalled: Duration::from_secs(3600),
+            ..ConnectionLimits::default()
+        },
         ..Limits::default()
     };
     let (address, figures) = stage.bearing(limits, watches).await;

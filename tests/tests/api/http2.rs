@@ -14,6 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use kindex_api::figures::Figures;
 use kindex_api::server::{self, Limits};
 use kindex_harness::patience::PATIENCE;
+use kindex_serve::listen::ConnectionLimits;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -118,7 +119,10 @@ async fn a_connection_that_never_asks_is_closed_and_one_that_waits_for_an_answer
     };
     let router = Router::new().route("/slow", get(slow));
     let limits = Limits {
-        idle: Duration::from_millis(200),
+        connections: ConnectionLimits {
+            idle: Duration::from_millis(200),
+            ..ConnectionLimits::default()
+        },
         ..Limits::default()
     };
     tokio::spawn(server::serve(

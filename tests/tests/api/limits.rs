@@ -17,6 +17,7 @@ use kindex_api::figures::Figures;
 use kindex_api::operations::Refusal;
 use kindex_api::server::{self, Guard, Limits, Who};
 use kindex_harness::patience::PATIENCE;
+use kindex_serve::listen::ConnectionLimits;
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -122,8 +123,11 @@ impl Drop for Door {
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_counted_and_idle_ones_closed() {
     let door = Door::open(Limits {
-        connections: 2,
-        first: Duration::from_millis(300),
+        connections: ConnectionLimits {
+            most: 2,
+            first: Duration::from_millis(300),
+            ..ConnectionLimits::default()
+        },
         ..Limits::default()
     })
     .await;
@@ -260,7 +264,10 @@ async fn a_client_has_its_share_and_another_one_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_read_is_cut_off() {
     let door = Door::open(Limits {
-        stalled: Duration::from_millis(300),
+        connections: ConnectionLimits {
+            stalled: Duration::from_millis(300),
+            ..ConnectionLimits::default()
+        },
         ..Limits::default()
     })
     .await;
@@ -277,8 +284,11 @@ async fn a_client_that_does_not_read_is_cut_off() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_head_that_does_not_come_to_its_end_ends_its_connection() {
     let door = Door::open(Limits {
-        first: Duration::from_secs(3600),
-        idle: Duration::from_millis(200),
+        connections: ConnectionLimits {
+            first: Duration::from_secs(3600),
+            idle: Duration::from_millis(200),
+            ..ConnectionLimits::default()
+        },
         ..Limits::default()
     })
     .await;

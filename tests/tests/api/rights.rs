@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use kindex_api::server::FrontProxy;
 use kindex_query::Life;
+use kindex_serve::listen::FrontProxy;
 use kube::client::Body;
 use kube::{Client, Config};
 use rustls::pki_types::CertificateDer;

@@ -8,6 +8,7 @@ use kindex_api::server::Limits;
 use kindex_generated::kinds::model;
 use kindex_harness::patience::PATIENCE;
 use kindex_serve::BodyPace;
+use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -61,10 +62,13 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
     let limits = Limits {
         reads: 1,
         changes: 1,
-        body: BodyPace {
-            patience: Duration::from_secs(3600),
-            longest: Duration::from_secs(3600),
-            ..BodyPace::default()
+        connections: ConnectionLimits {
+            body: BodyPace {
+                patience: Duration::from_secs(3600),
+                longest: Duration::from_secs(3600),
+                ..BodyPace::default()
+            },
+            ..ConnectionLimits::default()
         },
         ..Limits::default()
     };
@@ -97,10 +101,13 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
 async fn a_body_that_comes_too_slowly_is_given_up() {
     let stage = Stage::with_rights().await;
     let limits = Limits {
-        body: BodyPace {
-            patience: Duration::from_millis(100),
-            bytes_per_second: NonZeroU32::new(1024).unwrap(),
-            longest: Duration::from_secs(3600),
+        connections: ConnectionLimits {
+            body: BodyPace {
+                patience: Duration::from_millis(100),
+                bytes_per_second: NonZeroU32::new(1024).unwrap(),
+                longest: Duration::from_secs(3600),
+            },
+            ..ConnectionLimits::default()
         },
         ..Limits::default()
     };
@@ -127,10 +134,13 @@ async fn bodies_under_way_share_a_budget_of_which_one_caller_has_half() {
     let stage = Stage::with_rights().await;
     let limits = Limits {
         body_bytes: 4 * LARGE_BYTES,
-        body: BodyPace {
-            patience: Duration::from_secs(3600),
-            longest: Duration::from_secs(3600),
-            ..BodyPace::default()
+        connections: ConnectionLimits {
+            body: BodyPace {
+                patience: Duration::from_secs(3600),
+                longest: Duration::from_secs(3600),
+                ..BodyPace::default()
+            },
+            ..ConnectionLimits::default()
         },
         ..Limits::default()
     };

@@ -18,6 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use kindex_api::figures::Figures;
 use kindex_api::server::{self, Limits};
 use kindex_serve::cut::Ended;
+use kindex_serve::listen::ConnectionLimits;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -157,7 +158,10 @@ where
 
 fn limits() -> Limits {
     Limits {
-        stalled: STALLED,
+        connections: ConnectionLimits {
+            stalled: STALLED,
+            ..ConnectionLimits::default()
+        },
         ..Limits::default()
     }
 }
@@ -185,7 +189,10 @@ async fn an_answer_that_is_not_taken_ends_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_that_ends_for_the_sake_of_others_gives_its_connection_back() {
     let door = Door::open(Limits {
-        stalled: Duration::from_secs(3600),
+        connections: ConnectionLimits {
+            stalled: Duration::from_secs(3600),
+            ..ConnectionLimits::default()
+        },
         ..Limits::default()
     })
     .await;
@@ -206,7 +213,10 @@ async fn a_watch_that_ends_for_the_sake_of_others_gives_its_connection_back() {
 async fn who_reads_slowly_and_who_waits_for_news_are_not_cut_off() {
     let stalled = Duration::from_secs(2);
     let limits = Limits {
-        stalled,
+        connections: ConnectionLimits {
+            stalled,
+            ..ConnectionLimits::default()
+        },
         ..Limits::default()
     };
     let (door, begun) = (Door::open(limits).await, Instant::now());
@@ -232,7 +242,10 @@ async fn who_reads_slowly_and_who_waits_for_news_are_not_cut_off() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_client_takes_no_end_of_its_answers_is_closed() {
     let door = Door::open(Limits {
-        idle: STALLED,
+        connections: ConnectionLimits {
+            idle: STALLED,
+            ..limits().connections
+        },
         ..limits()
     })
     .await;

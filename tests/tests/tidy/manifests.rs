@@ -28,7 +28,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         &["kindex-codegen", "kindex-model", "kindex-generated", "kube"],
     ),
     ("crates/kube-api", &["hyper", "kube", "sqlx", "tokio"]),
-    ("crates/serve", &["kindex-model", "kindex-store", "kube", "sqlx"]),
+    ("crates/serve", &["axum", "k8s-openapi", "kube", "sqlx", "tonic"]),
     ("generated", &["kindex-macros", "kindex-store", "sqlx"]),
     ("services/cluster", &["kindex-model"]),
     ("services/api", &["kindex-cluster"]),

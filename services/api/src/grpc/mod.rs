@@ -124,7 +124,12 @@ pub(crate) fn is_streamed(path: &str) -> bool {
 
 /// Whether everybody may make a call, whoever it is.
 pub(crate) fn is_public(path: &str) -> bool {
-    is_streamed(path) || path.starts_with("/grpc.health.")
+    is_streamed(path) || is_health(path)
+}
+
+/// Whether a call asks for the server's health.
+pub(crate) fn is_health(path: &str) -> bool {
+    path.starts_with("/grpc.health.")
 }
 
 /// A message that is not read.

@@ -4,11 +4,11 @@
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/>
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kindex_model::kind::{Kind, Registry, Scope};
+use kindex_serve::listen::Peer;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
@@ -24,14 +24,6 @@ const USER: &str = "x-remote-user";
 const UID: &str = "x-remote-uid";
 const GROUP: &str = "x-remote-group";
 const EXTRA: &str = "x-remote-extra-";
-
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer {
-    pub(crate) address: IpAddr,
-    /// Whether its certificate is that of kube-apiserver as a proxy.
-    pub(crate) is_front_proxy: bool,
-}
 
 /// Whom kube-apiserver vouches for; nobody on connections of others, whatever their headers say.
 pub(crate) fn caller(peer: Option<&Peer>, headers: &HeaderMap) -> Option<Caller> {
@@ -124,6 +116,8 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     fn headers() -> HeaderMap {

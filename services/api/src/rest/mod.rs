@@ -34,7 +34,7 @@ use crate::identity;
 use crate::operations::{Caller, Operations, Place, Refusal};
 use crate::watched::watched;
 
-pub(crate) use aggregated::{Peer, caller as vouched};
+pub(crate) use aggregated::caller as vouched;
 pub(crate) use exchange::refused;
 
 /// The front end.

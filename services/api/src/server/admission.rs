@@ -3,45 +3,34 @@
 //! when to ask again.
 
 use std::net::IpAddr;
-use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use axum::body::{Body, HttpBody as _};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
-use governor::clock::{Clock, DefaultClock};
-use governor::middleware::NoOpMiddleware;
-use governor::{Quota, RateLimiter};
+use kindex_kube_api::size::OBJECT_BYTES_MAX;
+use kindex_serve::admission::{Admission, Candidate, Denied, Lane, Terms};
 use kindex_serve::body::{self, BodyError};
 use kindex_serve::budget::Budget;
 use kindex_serve::gate::Gate;
-use kindex_serve::work::Work;
+use kindex_serve::listen::Peer;
+use kindex_serve::rate::Rate;
 use sha2::{Digest, Sha256};
 
 use super::Limits;
-use super::clients::Clients;
 use super::guard::{Guard, Who};
-use super::lane::{Lane, has_body};
+use super::sort::Sort;
 use crate::figures::{Figures, Operation, TurnedAway};
 use crate::grpc;
 use crate::operations::{Reason, Refusal};
-use crate::rest::{Peer, refused};
+use crate::rest::refused;
 
-/// The largest body that is read: that of kube-apiserver.
-const BODY_MAX_BYTES: usize = 3 * 1024 * 1024;
 /// Who is found out at once.
 const LOOKS: usize = 64;
-/// Clients of the last second that are told apart; those beyond share counters.
-const CLIENTS_MAX: usize = 10_000;
-/// A burst of one second's requests is allowed: older ones do not matter.
-const MEMORY: Duration = Duration::from_secs(1);
-
-type Rate =
-    RateLimiter<Client, Clients<Client, DefaultClock>, DefaultClock, NoOpMiddleware<<DefaultClock as Clock>::Instant>>;
 
 /// Whose requests are counted together.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -81,162 +70,157 @@ impl Sharer {
     }
 }
 
-/// The door.
-pub(super) struct Admission {
+/// The terms of the API server.
+struct ApiTerms {
     guard: Arc<dyn Guard>,
-    limits: Limits,
+    rate: Option<Rate<Client>>,
     /// By address alone: nobody is known yet.
     looks: Arc<Gate<Sharer>>,
-    health: Arc<Gate<Sharer>>,
-    leases: Arc<Gate<Sharer>>,
-    reads: Arc<Gate<Sharer>>,
-    changes: Arc<Gate<Sharer>>,
-    bodies: Arc<Budget<Sharer>>,
-    bodies_aside: Arc<Budget<Sharer>>,
-    work: Work<Sharer>,
-    rate: Option<Rate>,
+    health: Lane<Sharer>,
+    leases: Lane<Sharer>,
+    reads: Lane<Sharer>,
+    changes: Lane<Sharer>,
     figures: Figures,
 }
 
-/// Why a request is not let in, and what it is told.
-type Denied = (Option<TurnedAway>, Refusal);
-
-impl Admission {
-    pub(super) fn new(limits: &Limits, guard: Arc<dyn Guard>, figures: Figures) -> Self {
-        let rate = |second: NonZeroU32| {
-            let clock = DefaultClock::default();
-            let clients = Clients::new(clock.clone(), MEMORY, CLIENTS_MAX);
-            RateLimiter::new(Quota::per_second(second), clients, clock)
-        };
-        let gate = |places| Gate::new(places, limits.patience);
+impl ApiTerms {
+    fn new(limits: &Limits, guard: Arc<dyn Guard>, figures: Figures) -> Self {
+        let bodies = Budget::new(limits.body_bytes);
+        let bodies_aside = Budget::new(limits.body_bytes);
         Self {
             guard,
-            looks: gate(LOOKS),
-            health: gate(limits.aside),
-            leases: gate(limits.aside),
-            reads: gate(limits.reads),
-            changes: gate(limits.changes),
-            bodies: Budget::new(limits.body_bytes),
-            bodies_aside: Budget::new(limits.body_bytes),
-            work: Work::new(limits.patience),
-            rate: limits.requests_per_second.map(rate),
-            limits: limits.clone(),
+            rate: limits.requests_per_second.map(Rate::new),
+            looks: Gate::new(LOOKS, limits.patience),
+            health: Lane::new(limits.aside, limits.patience, &bodies),
+            leases: Lane::new(limits.aside, limits.patience, &bodies_aside),
+            reads: Lane::new(limits.reads, limits.patience, &bodies),
+            changes: Lane::new(limits.changes, limits.patience, &bodies),
             figures,
         }
     }
 
-    fn gate(&self, lane: Lane) -> &Arc<Gate<Sharer>> {
-        match lane {
-            Lane::Health => &self.health,
-            Lane::Leases => &self.leases,
-            Lane::Reads => &self.reads,
-            Lane::Changes => &self.changes,
+    fn lane(&self, sort: Sort) -> &Lane<Sharer> {
+        match sort {
+            Sort::Health => &self.health,
+            Sort::Leases => &self.leases,
+            Sort::Read => &self.reads,
+            Sort::Change => &self.changes,
         }
     }
 
-    fn check_rate(&self, head: &Parts) -> Result<(), Denied> {
-        let Some(rate) = &self.rate else { return Ok(()) };
-        rate.check_key(&Client::of(head)).map_err(|_| {
-            let message = "this client exceeds the request rate; try again later";
-            (
-                Some(TurnedAway::Rate),
-                Refusal::try_again(Reason::TooManyRequests, message),
-            )
-        })
-    }
-
-    async fn look(&self, head: &Parts, lane: Lane) -> Result<Who, Denied> {
-        if lane == Lane::Health {
+    async fn look(&self, head: &Parts, sort: Sort) -> Result<Who, Refusal> {
+        if let Some(rate) = &self.rate {
+            rate.count(&Client::of(head))
+                .map_err(|why| self.refuse(head, why.into()))?;
+        }
+        if sort == Sort::Health {
             return Ok(Who::Unnamed);
         }
         let place = self.looks.enter(Sharer::of(Who::Unnamed, head)).await;
-        let _place = place.map_err(|_| in_flight())?;
-        self.guard.look(head).await.map_err(|refusal| (None, refusal))
+        let _place = place.map_err(|why| self.refuse(head, why.into()))?;
+        self.guard.look(head).await
     }
+}
 
-    /// The request with its body, where it has one. A stream of messages is read by whoever answers it.
-    async fn whole(&self, head: &Parts, body: Body, lane: Lane, sharer: &Sharer) -> Result<Body, Denied> {
-        if grpc::is_streamed(head.uri.path()) {
-            return Ok(body);
-        }
-        if !has_body(&head.method) {
-            return Ok(Body::empty());
-        }
-        let is_grpc = grpc::is_grpc(&head.headers);
-        // What stands before a message counts beside it.
-        let bytes_max = if is_grpc {
-            BODY_MAX_BYTES + grpc::PREFIX_BYTES
-        } else {
-            BODY_MAX_BYTES
-        };
-        let budget = match lane {
-            Lane::Leases => &self.bodies_aside,
-            Lane::Health | Lane::Reads | Lane::Changes => &self.bodies,
-        };
-        let read = body::read(body, &self.limits.body, bytes_max, budget.claim(sharer.clone())).await;
-        read.map(Body::from).map_err(|error| match error {
-            BodyError::TooSlow => (
-                Some(TurnedAway::SlowBody),
-                Refusal::new(Reason::Timeout, error.to_string()),
-            ),
-            BodyError::NoRoom(_) => (
-                Some(TurnedAway::BodyBytes),
-                Refusal::try_again(Reason::TooManyRequests, format!("{error}; try again")),
-            ),
-            BodyError::TooLarge(_) if is_grpc => (None, grpc::too_large()),
-            BodyError::TooLarge(limit) => (None, too_large(limit)),
-            BodyError::Broken(error) => {
-                let message = format!("error reading the body: {error}");
-                (None, Refusal::bad_request(message))
-            }
+impl Terms for ApiTerms {
+    type Caller = Sharer;
+    type Refusal = Refusal;
+
+    async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, Sharer>, Refusal> {
+        let sort = Sort::of(head);
+        let who = self.look(head, sort).await?;
+        Ok(Candidate {
+            caller: Sharer::of(who, head),
+            lane: self.lane(sort),
+            body_bytes_max: body_bytes_max(head),
         })
     }
+
+    fn refuse(&self, head: &Parts, why: Denied) -> Refusal {
+        let (counted, refusal) = match why {
+            Denied::Full(_) => {
+                let message = "too many requests in flight; try again";
+                let refusal = Refusal::try_again(Reason::TooManyRequests, message);
+                (Some(TurnedAway::InFlight), refusal)
+            }
+            Denied::TooOften(error) => {
+                let message = format!("{error}; try again later");
+                let refusal = Refusal::try_again(Reason::TooManyRequests, message);
+                (Some(TurnedAway::Rate), refusal)
+            }
+            Denied::Body(error) => of_a_body(head, error),
+        };
+        if let Some(why) = counted {
+            self.figures.turned_away(why);
+        }
+        refusal
+    }
 }
 
-/// The length of a body that is there; of one that is still to come nothing is known.
-fn known_bytes(body: &Body) -> usize {
-    let bytes = body.size_hint().exact().unwrap_or_default();
-    usize::try_from(bytes).unwrap_or(usize::MAX)
+/// As much as a request may bring. A stream of messages is read by whoever answers it.
+fn body_bytes_max(head: &Parts) -> Option<usize> {
+    if grpc::is_streamed(head.uri.path()) || !body::is_expected(&head.method) {
+        return None;
+    }
+    // What stands before a message counts beside it.
+    let prefix_bytes = if grpc::is_grpc(&head.headers) {
+        grpc::PREFIX_BYTES
+    } else {
+        0
+    };
+    Some(OBJECT_BYTES_MAX + prefix_bytes)
 }
 
-fn too_large(limit: usize) -> Refusal {
-    Refusal::new(
-        Reason::RequestEntityTooLarge,
-        format!("Request entity too large: limit is {limit}"),
-    )
+/// Why a body is not read, and as what that is counted.
+fn of_a_body(head: &Parts, error: BodyError) -> (Option<TurnedAway>, Refusal) {
+    match error {
+        BodyError::TooSlow => (
+            Some(TurnedAway::SlowBody),
+            Refusal::new(Reason::Timeout, error.to_string()),
+        ),
+        BodyError::NoRoom(_) => (
+            Some(TurnedAway::BodyBytes),
+            Refusal::try_again(Reason::TooManyRequests, format!("{error}; try again")),
+        ),
+        BodyError::TooLarge(_) if grpc::is_grpc(&head.headers) => (None, grpc::too_large()),
+        BodyError::TooLarge(limit) => (
+            None,
+            Refusal::new(
+                Reason::RequestEntityTooLarge,
+                format!("Request entity too large: limit is {limit}"),
+            ),
+        ),
+        BodyError::Broken(error) => {
+            let message = format!("error reading the body: {error}");
+            (None, Refusal::bad_request(message))
+        }
+    }
 }
 
-fn in_flight() -> Denied {
-    let message = "too many requests in flight; try again";
-    (
-        Some(TurnedAway::InFlight),
-        Refusal::try_again(Reason::TooManyRequests, message),
-    )
+/// What lets requests in, and counts them.
+pub(super) struct Entrance {
+    admission: Admission<ApiTerms>,
+    figures: Figures,
+}
+
+impl Entrance {
+    pub(super) fn new(limits: &Limits, guard: Arc<dyn Guard>, figures: Figures) -> Self {
+        let terms = ApiTerms::new(limits, guard, figures.clone());
+        Self {
+            admission: Admission::new(terms, limits.connections.body, limits.patience),
+            figures,
+        }
+    }
 }
 
 /// Lets a request in or turns it away, and counts it.
-pub(super) async fn admit(State(door): State<Arc<Admission>>, request: Request, next: Next) -> Response {
-    let (mut head, body) = request.into_parts();
+pub(super) async fn admit(State(entrance): State<Arc<Entrance>>, request: Request, next: Next) -> Response {
+    let (mut head, mut body) = request.into_parts();
     let deadline = grpc::deadline(&head.headers);
     head.extensions.insert(deadline);
-    let lane = Lane::of(&head);
-    let entering = async {
-        door.check_rate(&head)?;
-        let who = door.look(&head, lane).await?;
-        let sharer = Sharer::of(who, &head);
-        let body = door.whole(&head, body, lane, &sharer).await?;
-        let turn = door.work.begin(known_bytes(&body), sharer.clone()).await;
-        let turn = turn.map_err(|_| in_flight())?;
-        let place = door.gate(lane).enter(sharer).await;
-        Ok((body, turn, place.map_err(|_| in_flight())?))
-    };
-    // Given back with the head of the answer, so that a watch takes none while it goes on.
-    let (body, _turn, _place) = match deadline.bound(entering).await {
-        Ok(Ok(entered)) => entered,
-        Ok(Err((why, refusal))) => {
-            if let Some(why) = why {
-                door.figures.turned_away(why);
-            }
+    let admitted = match deadline.bound(entrance.admission.admit(&head, &mut body)).await {
+        Ok(Ok(admitted)) => admitted,
+        Ok(Err(refusal)) => {
             return match grpc::is_grpc(&head.headers) {
                 true => grpc::refused(&refusal),
                 false => refused(&refusal),
@@ -244,10 +228,15 @@ pub(super) async fn admit(State(door): State<Arc<Admission>>, request: Request, 
         }
         Err(late) => return late.into_http::<Body>(),
     };
+    if !grpc::is_streamed(head.uri.path()) {
+        body = Body::from(admitted.body);
+    }
     let began = Instant::now();
     let response = next.run(Request::from_parts(head, body)).await;
+    // A watch takes none while it goes on.
+    drop(admitted.places);
     if let Some(operation) = response.extensions().get::<Operation>() {
-        door.figures.answered(*operation, &code(&response), began.elapsed());
+        entrance.figures.answered(*operation, &code(&response), began.elapsed());
     }
     response
 }

@@ -4,11 +4,11 @@
 use axum::http::request::Parts;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use kindex_serve::body;
+use kindex_serve::listen::Peer;
 
-use super::lane::has_body;
 use crate::operations::{Operations, Reason, Refusal};
-use crate::rest::{self, Peer};
-use crate::{grpc, identity};
+use crate::{grpc, identity, rest};
 
 /// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Guard for Operations {
             let caller = vouched.unwrap_or_else(|| identity::caller(&head.headers));
             if !caller.is_somebody() {
                 // Without a body there is nothing to read, and the cluster says what everybody may see.
-                return match has_body(&head.method) && !grpc::is_public(head.uri.path()) {
+                return match body::is_expected(&head.method) && !grpc::is_public(head.uri.path()) {
                     true => Err(Refusal::new(Reason::Unauthorized, "Unauthorized")),
                     false => Ok(Who::Unnamed),
                 };

@@ -1,58 +1,31 @@
-//! Listening: connections within bounds, until told to stop.
+//! Listening: which requests of whom are let in to the router, within limits.
 
-mod clients;
-mod streams;
-
-mod lane;
+mod sort;
 
 mod guard;
 
 mod admission;
 
-mod connection;
-mod front_proxy;
-mod tls;
-
-use std::io;
-use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::{Extension, Router, middleware};
-use kindex_serve::BodyPace;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio_io_timeout::TimeoutStream;
+use axum::{Router, middleware};
+use kindex_serve::listen::{ConnectionLimits, Incoming, Listener, Tls};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
 
-use crate::figures::{Figures, OneMore};
-use crate::rest::Peer;
-use admission::{Admission, admit};
+use crate::figures::Figures;
+use admission::{Entrance, admit};
 
-pub use front_proxy::{FrontProxy, FrontProxyError};
 pub use guard::{Guard, Who};
-pub use tls::{Tls, TlsError};
 
-/// How long connections may take to end when the server stops.
-const GRACE: Duration = Duration::from_secs(5);
-/// Longest wait for a client to agree on keys.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-
-/// What a server bears.
-#[derive(Clone, Debug)]
+/// Limits of a server.
+#[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once; who comes later waits until one ends.
-    pub connections: usize,
-    /// A connection without a new request for so long is closed, once what is under way on it has ended; also one
-    /// whose request does not come to an end.
-    pub idle: Duration,
-    /// A new connection whose first request takes longer is closed.
-    pub first: Duration,
-    /// A client that takes nothing of its answer for so long is cut off.
-    pub stalled: Duration,
+    /// Connections, and how fast what comes on them has to come.
+    pub connections: ConnectionLimits,
     /// Requests at once that change nothing; others wait a while, and are told to try again. A request counts once all
     /// of it is there, and a watch until it has begun.
     pub reads: usize,
@@ -62,9 +35,7 @@ pub struct Limits {
     pub aside: usize,
     /// How long a request waits for its place.
     pub patience: Duration,
-    /// How fast bodies have to come.
-    pub body: BodyPace,
-    /// Bytes of the bodies of all requests under way together; of leases as many beside these.
+    /// Bytes of the bodies of all requests in flight together; of leases as many beside these.
     pub body_bytes: usize,
     /// Requests that one client may make in a second: whoever has one token, or one address without any.
     pub requests_per_second: Option<NonZeroU32>,
@@ -75,129 +46,39 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 16_384,
-            idle: Duration::from_secs(120),
-            first: Duration::from_secs(10),
-            stalled: Duration::from_secs(30),
+            connections: ConnectionLimits::default(),
             reads: 400,
             changes: 200,
             aside: 50,
             patience: Duration::from_secs(10),
-            body: BodyPace::default(),
             body_bytes: 128 * 1024 * 1024,
             requests_per_second: None,
         }
     }
 }
 
-/// Serves until cancelled, then lets what is under way end. Without keys it serves plain HTTP. Who asks is found out by
+/// Serves until cancelled, then lets what is in flight end. Without keys it serves plain HTTP. Who asks is found out by
 /// the guard.
-///
-/// # Errors
-/// A listener that has no address.
 pub async fn serve(
-    listener: TcpListener,
+    socket: TcpListener,
     router: Router,
     guard: Arc<dyn Guard>,
     tls: Option<Tls>,
     limits: Limits,
     figures: Figures,
     stop: CancellationToken,
-) -> io::Result<()> {
-    let door = Arc::new(Admission::new(&limits, guard, figures.clone()));
-    let router = router.layer(middleware::from_fn_with_state(door, admit));
-    let places = Arc::new(Semaphore::new(limits.connections));
-    let connections = TaskTracker::new();
-    loop {
-        let place = tokio::select! {
-            () = stop.cancelled() => break,
-            place = places.clone().acquire_owned() => place.map_err(io::Error::other)?,
-        };
-        let (stream, peer) = tokio::select! {
-            () = stop.cancelled() => break,
-            accepted = listener.accept() => match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // Out of file descriptors, most likely: connections that end will free some.
-                    tracing::warn!(%error, "Cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
-            },
-        };
-        let one = OneMore::of(&figures.connections);
-        let host = Host {
-            router: router.clone(),
-            tls: tls.clone(),
-            limits: limits.clone(),
-            stop: stop.clone(),
-        };
-        connections.spawn(async move {
-            host.receive(stream, peer.ip()).await;
-            drop((place, one));
-        });
-    }
-    connections.close();
-    // Whoever does not end in time is cut off.
-    let _late = tokio::time::timeout(GRACE, connections.wait()).await;
-    Ok(())
-}
-
-/// What a connection is served with.
-struct Host {
-    router: Router,
-    tls: Option<Tls>,
-    limits: Limits,
-    stop: CancellationToken,
-}
-
-impl Host {
-    /// Serves one connection to its end.
-    async fn receive(self, stream: TcpStream, address: IpAddr) {
-        // Without this, small events wait for acknowledgements; a socket that refuses still works.
-        let _slower = stream.set_nodelay(true);
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(self.limits.stalled));
-        let stream = Box::pin(stream);
-        let Some(tls) = &self.tls else {
-            return self.converse(stream, address, None).await;
-        };
-        let (acceptor, front_proxy) = tls.acceptor();
-        match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => {
-                let certificates = stream.get_ref().1.peer_certificates();
-                let front_proxy = front_proxy.filter(|front_proxy| front_proxy.is_shown(certificates));
-                self.converse(stream, address, front_proxy).await;
-            }
-            Ok(Err(error)) => tracing::debug!(%error, "A client does not agree on keys"),
-            Err(_) => tracing::debug!("A client takes too long to agree on keys"),
-        }
-    }
-
-    /// Serves a connection, of the front proxy for as long as its word counts.
-    async fn converse(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        address: IpAddr,
-        front_proxy: Option<FrontProxy>,
-    ) {
-        let is_front_proxy = front_proxy.is_some();
-        let router = self.router.clone().layer(Extension(Peer {
-            address,
-            is_front_proxy,
-        }));
-        let stop = self.stop.child_token();
-        let replaced = async {
-            if let Some(front_proxy) = front_proxy {
-                front_proxy.replaced.cancelled().await;
-                stop.cancel();
-            }
-        };
-        let served = connection::serve(stream, router, &self.limits, &stop);
-        let mut served = std::pin::pin!(served);
-        tokio::select! {
-            () = &mut served => {}
-            () = replaced => served.await,
-        }
-    }
+) {
+    let entrance = Arc::new(Entrance::new(&limits, guard, figures.clone()));
+    let router = router.layer(middleware::from_fn_with_state(entrance, admit));
+    let listener = Listener {
+        tls,
+        limits: limits.connections,
+        meter: Arc::new(figures),
+        ..Listener::new(socket)
+    };
+    let answer = move |request: http::Request<Incoming>| {
+        let answer = router.clone().oneshot(request);
+        async move { answer.await.unwrap_or_else(|never| match never {}) }
+    };
+    listener.serve(answer, stop).await;
 }

@@ -1,24 +1,22 @@
 //! One connection, in HTTP/1.1 or HTTP/2, as the client begins it: TLS has agreed on one of them, and in plain text the
 //! first bytes tell.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::Request;
-use hyper::body::Incoming;
-use hyper::service::{Service, service_fn};
+use http::Request;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::service::TowerToHyperService;
-use kindex_serve::cut::Cut;
-use kindex_serve::linger::{Lingering, Unread};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use super::Limits;
 use super::streams::{Streams, paced};
+use super::{Answer, ConnectionLimits, Peer};
+use crate::cut::Cut;
+use crate::linger::{Lingering, Unread};
 
 /// Requests under way at once on one connection of HTTP/2.
 const STREAMS_MAX: u32 = 256;
@@ -32,8 +30,9 @@ const ASK_PATIENCE: Duration = Duration::from_secs(20);
 /// way ends first. Answers of which the client takes nothing end early.
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    router: Router,
-    limits: &Limits,
+    answer: impl Answer,
+    peer: Peer,
+    limits: ConnectionLimits,
     stop: &CancellationToken,
 ) {
     let requests = Arc::new(AtomicU64::new(0));
@@ -42,11 +41,12 @@ pub(super) async fn serve(
     let follows = cut.clone();
     let unread = Unread::default();
     let stream = Lingering::new(stream, unread.clone(), limits.body);
-    let service = TowerToHyperService::new(router);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         counted.fetch_add(1, Ordering::Relaxed);
-        let (answer, cut) = (service.call(unread.watch(request)), follows.clone());
-        async move { answer.await.map(|response| paced(response, &cut)) }
+        let mut request = unread.watch(request);
+        request.extensions_mut().insert(peer);
+        let (answer, cut) = (answer.clone(), follows.clone());
+        async move { Ok::<_, Infallible>(paced(answer.answer(request).await, &cut)) }
     });
     let streams = Streams::new(limits.stalled);
     let mut builder = Builder::new(streams.clone());

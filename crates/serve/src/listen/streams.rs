@@ -8,15 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::Error;
-use axum::body::Body;
-use axum::response::Response;
 use bytes::Bytes;
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use http::Response;
+use http_body::{Body, Frame, SizeHint};
 use hyper::rt::Executor;
-use kindex_serve::cut::{Cut, Ended};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+
+use crate::cut::{Cut, Ended};
 
 /// So much of an answer is handed over at once: a client that takes as much is not standing still.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -104,56 +103,52 @@ where
 
 /// An answer in pieces of which is known when they are taken; as it is in HTTP/1.1, where the socket tells.
 /// Either way it ends, alone or with its connection, when it is to.
-pub(super) fn paced(response: Response, connection: &Cut) -> Response {
+pub(super) fn paced<B>(response: Response<B>, connection: &Cut) -> Response<Paced<B>> {
     let ended = response.extensions().get::<Ended>();
-    match PROGRESS.try_with(Progress::clone) {
-        Err(_) => {
-            connection.follow(ended);
-            response
-        }
-        Ok(progress) => {
-            progress.cut.follow(ended);
-            response.map(|body| {
-                Body::new(Paced {
-                    body,
-                    rest: Bytes::new(),
-                    progress,
-                })
-            })
-        }
+    let progress = PROGRESS.try_with(Progress::clone).ok();
+    match &progress {
+        None => connection.follow(ended),
+        Some(progress) => progress.cut.follow(ended),
     }
+    response.map(|body| Paced {
+        body,
+        rest: Bytes::new(),
+        progress,
+    })
 }
 
 /// The body of an answer.
-struct Paced {
-    body: Body,
+pub(super) struct Paced<B> {
+    body: B,
     /// What was not handed over yet of a frame.
     rest: Bytes,
-    progress: Progress,
+    /// Of its stream, where it has one.
+    progress: Option<Progress>,
 }
 
-impl HttpBody for Paced {
+impl<B: Body<Data = Bytes> + Unpin> Body for Paced<B> {
     type Data = Bytes;
-    type Error = Error;
+    type Error = B::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let Self { body, rest, progress } = self.get_mut();
+        let Some(progress) = progress else {
+            return Pin::new(body).poll_frame(context);
+        };
         // Whoever asks has taken what it got before.
-        self.progress.set(None);
-        if self.rest.is_empty() {
-            let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        progress.set(None);
+        if rest.is_empty() {
+            let frame = ready!(Pin::new(body).poll_frame(context));
             match frame.map(|frame| frame.map(Frame::into_data)) {
-                Some(Ok(Ok(data))) => self.rest = data,
+                Some(Ok(Ok(data))) => *rest = data,
                 Some(Ok(Err(other))) => return Poll::Ready(Some(Ok(other))),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => return Poll::Ready(None),
             }
         }
-        let length = self.rest.len().min(PIECE_BYTES);
-        let piece = self.rest.split_to(length);
-        self.progress.set(Some(Instant::now()));
+        let length = rest.len().min(PIECE_BYTES);
+        let piece = rest.split_to(length);
+        progress.set(Some(Instant::now()));
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 

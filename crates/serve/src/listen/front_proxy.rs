@@ -1,5 +1,5 @@
-//! How kube-apiserver proves that it is the one who passes requests on: a certificate of an authority of its own, with
-//! a name that is allowed to. Both stand in a ConfigMap that every cluster with aggregation has.
+//! How a front proxy proves that it is the one who passes requests on and says who asks: a certificate of an authority
+//! of its own, with a name that is allowed to. Refuses to know where authority and names stand.
 
 use std::sync::Arc;
 

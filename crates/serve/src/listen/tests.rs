@@ -1,0 +1,153 @@
+//! The listener over real sockets.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use http_body_util::Full;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::*;
+
+/// Longer than anything takes here.
+const LONG: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Meter for Count {
+    fn opened(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn closed(&self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A server that answers `/slow` once it is told to, and everything else at once.
+struct Server {
+    address: SocketAddr,
+    count: Arc<Count>,
+    /// Somebody asks for `/slow`.
+    asked: Arc<Notify>,
+    /// It is answered.
+    told: Arc<Notify>,
+    stop: CancellationToken,
+    served: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start(limits: ConnectionLimits) -> Self {
+        let socket = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = socket.local_addr().expect("bound");
+        let (count, asked, told) = (
+            Arc::<Count>::default(),
+            Arc::<Notify>::default(),
+            Arc::<Notify>::default(),
+        );
+        let (asks, tells) = (asked.clone(), told.clone());
+        let answer = move |request: Request<Incoming>| {
+            let (asks, tells) = (asks.clone(), tells.clone());
+            async move {
+                if request.uri().path() == "/slow" {
+                    asks.notify_one();
+                    tells.notified().await;
+                }
+                let peer = request.extensions().get::<Peer>().expect("each request has it");
+                Response::new(Full::new(Bytes::from(peer.address.to_string())))
+            }
+        };
+        let listener = Listener {
+            limits,
+            meter: count.clone(),
+            ..Listener::new(socket)
+        };
+        let stop = CancellationToken::new();
+        Self {
+            address,
+            count,
+            asked,
+            told,
+            served: tokio::spawn(listener.serve(answer, stop.clone())),
+            stop,
+        }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.expect("it listens")
+    }
+
+    async fn ask(&self, path: &str) -> TcpStream {
+        let mut stream = self.connect().await;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("it is read");
+        stream
+    }
+}
+
+/// The whole answer.
+async fn answer(mut stream: TcpStream) -> String {
+    let mut text = String::new();
+    let read = timeout(LONG, stream.read_to_string(&mut text)).await;
+    read.expect("an end").expect("an answer");
+    text
+}
+
+#[tokio::test]
+async fn who_comes_when_all_places_are_taken_waits_until_one_leaves() {
+    let server = Server::start(ConnectionLimits {
+        most: 2,
+        first: LONG,
+        ..ConnectionLimits::default()
+    })
+    .await;
+    let slow = [server.ask("/slow").await, server.ask("/slow").await];
+    for _ in &slow {
+        server.asked.notified().await;
+    }
+    let mut third = server.ask("/").await;
+    let early = timeout(Duration::from_millis(100), third.read_u8()).await;
+    assert!(early.is_err(), "it waits");
+    assert_eq!(server.count.0.load(Ordering::SeqCst), 2);
+    server.told.notify_one();
+    let told = answer(third).await;
+    assert!(told.ends_with("127.0.0.1"), "{told}");
+    server.told.notify_one();
+    for slow in slow {
+        assert!(answer(slow).await.contains("200 OK"));
+    }
+}
+
+#[tokio::test]
+async fn what_is_in_flight_when_the_server_stops_is_answered_and_nobody_else_is_let_in() {
+    let server = Server::start(ConnectionLimits::default()).await;
+    let slow = server.ask("/slow").await;
+    server.asked.notified().await;
+    server.stop.cancel();
+    server.told.notify_one();
+    assert!(answer(slow).await.contains("200 OK"));
+    timeout(LONG, server.served)
+        .await
+        .expect("it ends")
+        .expect("without a panic");
+    assert_eq!(server.count.0.load(Ordering::SeqCst), 0);
+    assert!(TcpStream::connect(server.address).await.is_err(), "nobody listens");
+}
+
+#[tokio::test]
+async fn who_does_not_end_in_time_is_cut_off() {
+    let server = Server::start(ConnectionLimits::default()).await;
+    let mut slow = server.ask("/slow").await;
+    server.asked.notified().await;
+    server.stop.cancel();
+    timeout(LONG, server.served)
+        .await
+        .expect("it ends")
+        .expect("without a panic");
+    let mut nothing = Vec::new();
+    let cut = timeout(LONG, slow.read_to_end(&mut nothing)).await.expect("an end");
+    assert!(cut.is_err() || nothing.is_empty(), "no answer comes");
+    assert_eq!(server.count.0.load(Ordering::SeqCst), 0);
+}
