@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kindex_cluster::{Cluster, ClusterOptions, Limits, kubeconfig};
 use kindex_runtime::Division;
+use kindex_serve::listen::ConnectionLimits;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -149,7 +150,10 @@ impl ClusterPlace {
             path: Some(database.clone()),
             token: Some(token.clone()),
             limits: Limits {
-                body: limits.body_pace(),
+                connections: ConnectionLimits {
+                    body: limits.body_pace(),
+                    ..usual.connections
+                },
                 body_bytes: limits.body_bytes(),
                 watches: limits.watches(usual.watches),
                 ..usual

@@ -17,9 +17,9 @@ use crate::access::{Token, Tokens};
 use crate::admit::Author;
 use crate::api::{Api, Clock};
 use crate::builtin::FIRST_NAMESPACES;
-use crate::door::Limits;
 use crate::housekeeping;
 use crate::in_process::InProcess;
+use crate::limits::Limits;
 use crate::mutate::{self, DEFINITIONS};
 use crate::namespaces::{self, Namespaces};
 use crate::private;
@@ -175,7 +175,7 @@ impl Cluster {
 
     /// The way in for parts of the same process, of a server that others find at this address.
     pub fn in_process(&self, address: SocketAddr) -> InProcess {
-        InProcess::new(Host::new(self.api.clone(), self.limits, address))
+        InProcess::new(Host::new(self.api.clone(), &self.limits, address))
     }
 
     /// Tells the registry and the namespaces what is stored.
@@ -224,7 +224,7 @@ impl Cluster {
     ) -> Result<(), ClusterError> {
         let token = self.api.shutdown.clone();
         let housekeeping = tokio::spawn(housekeeping::run(self.api.clone()));
-        let serving = server::serve(self.api.clone(), listener, self.limits);
+        let serving = server::serve(self.api.clone(), listener, &self.limits);
         let stopping = async {
             shutdown.await;
             token.cancel();

@@ -16,7 +16,8 @@ use kindex_serve::cut::Ended;
 use tower::Service;
 
 use crate::access::Holder;
-use crate::server::{Answered, Host, Sender, respond};
+use crate::limits::Own;
+use crate::server::{Answered, Host, respond};
 
 /// Answers requests of the same process as if they had come over a connection with a token. What they may be at once is
 /// bounded as it is there, with places beside those of the connections.
@@ -83,8 +84,9 @@ where
             let named = request.headers_mut().entry(header::USER_AGENT);
             named.or_insert_with(|| agent.clone());
         }
-        let (host, sender) = (Arc::clone(&self.host), Sender::Own(self.holder));
-        async move { Ok(ending(respond(&host, request, sender).await)) }.boxed()
+        request.extensions_mut().insert(Own(self.holder));
+        let host = Arc::clone(&self.host);
+        async move { Ok(ending(respond(&host, request).await)) }.boxed()
     }
 }
 

@@ -37,7 +37,7 @@ mod housekeeping;
 mod openapi_index;
 mod rest;
 
-mod door;
+mod limits;
 
 mod server;
 
@@ -48,6 +48,6 @@ mod cluster;
 pub use access::{Token, kubeconfig};
 pub use api::Clock;
 pub use cluster::{Cluster, ClusterError, ClusterOptions};
-pub use door::Limits;
 pub use in_process::InProcess;
+pub use limits::Limits;
 pub use store::StoreError;

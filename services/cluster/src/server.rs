@@ -1,12 +1,10 @@
-//! HTTP: connections in, replies out. Reads requests within bounds, finds what their path points at, writes
-//! replies; refuses to know what objects mean.
+//! HTTP: requests in, replies out. Finds what the path of a request points at, and writes the reply; refuses to know
+//! what objects mean.
 
 use std::convert::Infallible;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -14,30 +12,21 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Body as HttpBody, Frame};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use kindex_kube_api::request::{self, Query, Rendering, Target};
 use kindex_kube_api::status::Status;
-use kindex_serve::cut::{Cut, Ended};
-use kindex_serve::linger::{Lingering, Unread};
+use kindex_serve::admission::{Admission, Admitted};
+use kindex_serve::cut::Ended;
+use kindex_serve::listen::{Incoming, Listener};
 use kindex_serve::watches::Texture;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
+use tokio::net::TcpListener;
 
-use crate::access::{self, Holder};
 use crate::api::Api;
-use crate::door::{BODY_MAX_BYTES, Caller, Door, Limits};
+use crate::limits::{ClusterTerms, Limits};
 use crate::resource::Nature;
 use crate::rest::{self, Body, ObjectRequest, Reply};
 use crate::{discovery, openapi_index};
 
-/// What is buffered of one connection, and the largest head of a request.
-const BUFFER_MAX_BYTES: usize = 64 * 1024;
-/// How long connections may take to end when the server stops.
-const GRACE: Duration = Duration::from_secs(5);
 const ACCEPTED: &str = "application/json, application/yaml";
 /// What clients of all ages ask for, and what is answered: the `@` of the older name is no character of media types.
 const SWAGGER_PROTOBUF_ASKED: [&str; 2] = [
@@ -50,133 +39,49 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 /// What all connections share.
 pub(crate) struct Host {
     api: Api,
-    door: Door,
-    limits: Limits,
+    admission: Admission<ClusterTerms>,
     address: SocketAddr,
 }
 
 impl Host {
     /// Of a server that is found at this address.
-    pub(crate) fn new(api: Api, limits: Limits, address: SocketAddr) -> Self {
+    pub(crate) fn new(api: Api, limits: &Limits, address: SocketAddr) -> Self {
+        let terms = ClusterTerms::new(limits, api.tokens.clone(), address);
         Self {
-            door: Door::new(&limits),
+            admission: Admission::new(terms, limits.connections.body, limits.patience),
             address,
-            limits,
             api,
         }
     }
 }
 
-/// Who sends a request, as far as that does not stand in it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Sender {
-    /// Whoever is at the other end of a connection: shows a token.
-    Peer(SocketAddr),
-    /// A part of this process.
-    Own(Holder),
-}
-
-/// Serves connections until the shutdown token is cancelled, then lets those under way end.
-pub(crate) async fn serve(api: Api, listener: TcpListener, limits: Limits) -> std::io::Result<()> {
-    let host = Arc::new(Host::new(api, limits, listener.local_addr()?));
-    let shutdown = host.api.shutdown.clone();
-    let places = Arc::new(Semaphore::new(limits.connections));
-    let mut connections = JoinSet::new();
-    loop {
-        let (place, stream, peer) = tokio::select! {
-            () = shutdown.cancelled() => break,
-            // What has ended is forgotten as it ends.
-            Some(_) = connections.join_next() => continue,
-            accepted = accept(&listener, &places) => match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // Out of file descriptors, most likely: connections that end will free some.
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
-            },
-        };
-        let host = Arc::clone(&host);
-        connections.spawn(async move {
-            serve_connection(host, stream, peer).await;
-            drop(place);
-        });
-    }
-    // Whoever does not end in time is cut off.
-    let _late = tokio::time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
-    Ok(())
-}
-
-/// The next connection, once there is a place for it.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> std::io::Result<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
-    let place = Arc::clone(places).acquire_owned().await;
-    let place = place.map_err(std::io::Error::other)?;
-    let (stream, peer) = listener.accept().await?;
-    Ok((place, stream, peer))
-}
-
-async fn serve_connection(host: Arc<Host>, stream: TcpStream, peer: SocketAddr) {
-    // Without this, small events wait for acknowledgements; a socket that refuses still works.
-    let _slower = stream.set_nodelay(true);
-    let (shutdown, limits) = (host.api.shutdown.clone(), host.limits);
-    let (cut, has_asked) = (Arc::new(Cut::default()), Arc::new(AtomicBool::new(false)));
-    let (follows, asks) = (Arc::clone(&cut), Arc::clone(&has_asked));
-    let unread = Unread::default();
-    let stream = Lingering::new(stream, unread.clone(), limits.body);
-    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-        asks.store(true, Ordering::Relaxed);
-        let request = unread.watch(request);
-        let (host, cut) = (Arc::clone(&host), Arc::clone(&follows));
-        async move {
-            let response = respond(&host, request, Sender::Peer(peer)).await;
-            cut.follow(response.extensions().get::<Ended>());
-            Ok::<_, Infallible>(response)
-        }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.idle)
-        .max_buf_size(BUFFER_MAX_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = silent(&has_asked, limits.first) => return tracing::debug!("a client connects and asks nothing"),
-        () = cut.needed() => return tracing::debug!("a watch ends whose client does not read"),
-        () = shutdown.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
+/// Serves connections until the shutdown token is cancelled, then lets what is in flight end.
+pub(crate) async fn serve(api: Api, socket: TcpListener, limits: &Limits) -> std::io::Result<()> {
+    let shutdown = api.shutdown.clone();
+    let host = Arc::new(Host::new(api, limits, socket.local_addr()?));
+    let listener = Listener {
+        limits: limits.connections,
+        ..Listener::new(socket)
     };
-    if let Err(error) = ended {
-        tracing::trace!(%error, "a connection ended early");
-    }
-}
-
-/// Until so long has passed, where nothing was asked by then.
-async fn silent(has_asked: &AtomicBool, first: Duration) {
-    tokio::time::sleep(first).await;
-    if has_asked.load(Ordering::Relaxed) {
-        std::future::pending().await
-    }
+    let answer = move |request: Request<Incoming>| {
+        let host = Arc::clone(&host);
+        async move { respond(&host, request).await }
+    };
+    listener.serve(answer, shutdown).await;
+    Ok(())
 }
 
 /// What all answers are.
 pub(crate) type Answered = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 /// Answers one request.
-pub(crate) async fn respond<B>(host: &Host, request: Request<B>, sender: Sender) -> Answered
+pub(crate) async fn respond<B>(host: &Host, request: Request<B>) -> Answered
 where
-    B: HttpBody<Data = Bytes>,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: HttpBody<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
 {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let rendering = request::rendering(text(request.headers(), header::ACCEPT));
-    let reply = answer(host, request, sender)
+    let reply = answer(host, request)
         .await
         .unwrap_or_else(|status| refusal(&status, rendering));
     tracing::debug!(%method, path, code = reply.code, "answered");
@@ -198,26 +103,24 @@ fn refusal(status: &Status, rendering: Option<Rendering>) -> Reply {
     }
 }
 
-async fn answer<B>(host: &Host, request: Request<B>, sender: Sender) -> Result<Reply, Status>
+async fn answer<B>(host: &Host, request: Request<B>) -> Result<Reply, Status>
 where
-    B: HttpBody<Data = Bytes>,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: HttpBody<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
 {
-    let Host { api, door, .. } = host;
+    let Host {
+        api,
+        admission,
+        address,
+    } = host;
     let (parts, body) = request.into_parts();
-    let (address, holder) = match sender {
-        Sender::Peer(peer) => (peer.ip(), access::check(&api.tokens, host.address, &parts)?),
-        Sender::Own(holder) => (host.address.ip(), holder),
-    };
+    // Places are given back with the head of the answer, so that a watch takes none while it goes on.
+    let Admitted { body, places: _places } = admission.admit(&parts, body).await?;
     let accept = text(&parts.headers, header::ACCEPT);
-    let user_agent = text(&parts.headers, header::USER_AGENT);
-    let caller = Caller::new(address, user_agent, holder);
     let target = request::parse_path(parts.uri.path());
-    let Target::Resource(path) = target.clone() else {
-        let _place = door.enter(&target, caller).await?;
+    let Target::Resource(path) = target else {
         return match parts.method {
             Method::GET | Method::HEAD => {
-                let found = document(api, &target, accept, host.address)?;
+                let found = document(api, &target, accept, *address)?;
                 found.ok_or_else(|| nothing_at(api, parts.uri.path()))
             }
             _ => Err(if target == Target::Unknown {
@@ -227,9 +130,12 @@ where
             }),
         };
     };
+    let header = |name| text(&parts.headers, name).unwrap_or_default().to_owned();
     let request = ObjectRequest {
         rendering: request::rendering(accept).ok_or_else(|| Status::not_acceptable(ACCEPTED))?,
-        body: door.read(&parts.method, &target, &caller, body).await?,
+        body,
+        content_type: header(header::CONTENT_TYPE),
+        user_agent: header(header::USER_AGENT),
         // What is only asked about is found as if it were read; the connection leaves the body out.
         method: match parts.method {
             Method::HEAD => Method::GET,
@@ -237,25 +143,8 @@ where
         },
         path,
         query: Query::parse(parts.uri.query().unwrap_or_default()),
-        content_type: text(&parts.headers, header::CONTENT_TYPE)
-            .unwrap_or_default()
-            .to_owned(),
-        user_agent: user_agent.unwrap_or_default().to_owned(),
     };
-    // Given back with the head of the answer, so that a watch takes none while it goes on.
-    let _turn = door.work(weight(&request), caller.clone()).await?;
-    let _place = door.enter(&target, caller).await?;
     rest::answer(api, &request).await
-}
-
-/// How large a body is where it is worked on: copies of a JSON patch make as much as the largest body may bring.
-fn weight(request: &ObjectRequest) -> usize {
-    const COPY: &[u8] = b"\"copy\"";
-    let is_patch = request.content_type.starts_with("application/json-patch+json");
-    match is_patch && request.body.windows(COPY.len()).any(|part| part == COPY) {
-        true => BODY_MAX_BYTES,
-        false => request.body.len(),
-    }
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {

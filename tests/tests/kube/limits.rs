@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kindex_cluster::{Limits, Token};
 use kindex_harness::patience::PATIENCE;
 use kindex_serve::BodyPace;
+use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
 use kube::Client;
 use kube::api::{Api, ListParams};
@@ -74,10 +75,13 @@ async fn create(cluster: &TestCluster, name: &str, bytes: usize) {
 async fn bodies_that_do_not_come_keep_nobody_waiting() {
     let cluster = TestCluster::bearing(Limits {
         requests: 4,
-        body: BodyPace {
-            patience: Duration::from_secs(3600),
-            longest: Duration::from_secs(3600),
-            ..BodyPace::default()
+        connections: ConnectionLimits {
+            body: BodyPace {
+                patience: Duration::from_secs(3600),
+                longest: Duration::from_secs(3600),
+                ..BodyPace::default()
+            },
+            ..ConnectionLimits::default()
         },
         ..Limits::default()
     })
@@ -118,10 +122,13 @@ async fn code_at_the_end(mut stream: TcpStream) -> String {
 async fn bodies_under_way_share_a_budget_and_the_ingester_has_its_own_by_its_token_alone() {
     let cluster = TestCluster::bearing(Limits {
         body_bytes: 4 * LARGE_BYTES,
-        body: BodyPace {
-            patience: Duration::from_secs(3600),
-            longest: Duration::from_secs(3600),
-            ..BodyPace::default()
+        connections: ConnectionLimits {
+            body: BodyPace {
+                patience: Duration::from_secs(3600),
+                longest: Duration::from_secs(3600),
+                ..BodyPace::default()
+            },
+            ..ConnectionLimits::default()
         },
         ..Limits::default()
     })
@@ -154,10 +161,13 @@ async fn a_body_of_the_ingester_has_room_where_others_have_filled_the_budget() {
     let cluster = TestCluster::bearing(Limits {
         // Each of two callers has half, which holds one such body, whatever it takes while it grows, and no second one.
         body_bytes: 1_100_000,
-        body: BodyPace {
-            patience: Duration::from_secs(3600),
-            longest: Duration::from_secs(3600),
-            ..BodyPace::default()
+        connections: ConnectionLimits {
+            body: BodyPace {
+                patience: Duration::from_secs(3600),
+                longest: Duration::from_secs(3600),
+                ..BodyPace::default()
+            },
+            ..ConnectionLimits::default()
         },
         ..Limits::default()
     })
@@ -179,12 +189,15 @@ async fn a_body_of_the_ingester_has_room_where_others_have_filled_the_budget() {
 #[tokio::test(flavor = "multi_thread")]
 async fn heads_and_bodies_that_do_not_come_end() {
     let cluster = TestCluster::bearing(Limits {
-        first: Duration::from_millis(100),
-        idle: Duration::from_millis(200),
-        body: BodyPace {
-            patience: Duration::from_millis(100),
-            bytes_per_second: NonZeroU32::new(1024).unwrap(),
-            longest: Duration::from_secs(3600),
+        connections: ConnectionLimits {
+            first: Duration::from_millis(100),
+            idle: Duration::from_millis(200),
+            body: BodyPace {
+                patience: Duration::from_millis(100),
+                bytes_per_second: NonZeroU32::new(1024).unwrap(),
+                longest: Duration::from_secs(3600),
+            },
+            ..ConnectionLimits::default()
         },
         ..Limits::default()
     })
@@ -228,8 +241,11 @@ async fn health_leases_and_the_ingester_are_answered_where_no_other_request_has_
 #[tokio::test(flavor = "multi_thread")]
 async fn who_connects_and_asks_nothing_ends_sooner_than_who_has_asked() {
     let cluster = TestCluster::bearing(Limits {
-        first: Duration::from_millis(100),
-        idle: Duration::from_secs(3600),
+        connections: ConnectionLimits {
+            first: Duration::from_millis(100),
+            idle: Duration::from_secs(3600),
+            ..ConnectionLimits::default()
+        },
         ..Limits::default()
     })
     .await;
@@ -305,6 +321,10 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
             bytes: KIB * KIB,
             patience: Duration::from_secs(2),
             ..Limits::default().watches
+        },
+        connections: ConnectionLimits {
+            stalled: Duration::from_secs(3600),
+            ..ConnectionLimits::default()
         },
         ..Limits::default()
     })
