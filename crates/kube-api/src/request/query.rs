@@ -143,16 +143,28 @@ impl Query {
         self.get("resourceVersion").map(parse).transpose()
     }
 
+    /// What `limit` says.
+    pub fn limit(&self) -> Result<Option<u32>, QueryError> {
+        let limit = self.number("limit")?;
+        Ok(limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
+    }
+
+    /// What `timeoutSeconds` says.
+    pub fn timeout_seconds(&self) -> Result<Option<u64>, QueryError> {
+        self.number("timeoutSeconds")
+    }
+
+    /// Less than nothing is as good as nothing.
+    fn number(&self, name: &str) -> Result<Option<u64>, QueryError> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        match text.parse::<i64>() {
+            Ok(number) => Ok(u64::try_from(number).ok().filter(|number| *number > 0)),
+            Err(_) => Err(QueryError::Number(text.to_owned())),
+        }
+    }
+
     /// The options of a list or watch.
     pub fn list(&self) -> Result<ListQuery, QueryError> {
-        // Less than nothing is as good as nothing.
-        let number = |name: &str| match self.get(name) {
-            None => Ok(None),
-            Some(text) => match text.parse::<i64>() {
-                Ok(number) => Ok(u64::try_from(number).ok().filter(|number| *number > 0)),
-                Err(_) => Err(QueryError::Number(text.to_owned())),
-            },
-        };
         let version_match = match self.get("resourceVersionMatch") {
             None => None,
             Some("Exact") => Some(VersionMatch::Exact),
@@ -169,14 +181,14 @@ impl Query {
         Ok(ListQuery {
             labels: LabelSelector::parse(self.get("labelSelector").unwrap_or_default())?,
             fields: FieldSelector::parse(self.get("fieldSelector").unwrap_or_default())?,
-            limit: number("limit")?.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)),
+            limit: self.limit()?,
             continue_token: self.get("continue").map(str::to_owned),
             rv: self.version()?,
             version_match,
             watch: self.is_on("watch"),
             bookmarks: self.is_on("allowWatchBookmarks"),
             initial_events: self.is_on("sendInitialEvents"),
-            timeout_seconds: number("timeoutSeconds")?,
+            timeout_seconds: self.timeout_seconds()?,
         })
     }
 }
@@ -192,6 +204,20 @@ mod tests {
         assert_eq!(list.labels, LabelSelector::parse("a=b,c").unwrap());
         assert_eq!((list.limit, list.continue_token, list.watch), (Some(5), None, true));
         assert_eq!(query.get("x"), Some("a b"));
+    }
+
+    #[test]
+    fn numbers_of_nothing_and_less_say_nothing() {
+        for text in ["", "limit=0&timeoutSeconds=0", "limit=-1&timeoutSeconds=-1"] {
+            let query = Query::parse(text);
+            assert_eq!((query.limit(), query.timeout_seconds()), (Ok(None), Ok(None)), "{text}");
+        }
+        let query = Query::parse("limit=5000000000&timeoutSeconds=5000000000");
+        assert_eq!(query.limit(), Ok(Some(u32::MAX)));
+        assert_eq!(query.timeout_seconds(), Ok(Some(5_000_000_000)));
+        for text in ["limit=x", "timeoutSeconds=1.5"] {
+            assert!(Query::parse(text).list().is_err(), "{text}");
+        }
     }
 
     #[test]

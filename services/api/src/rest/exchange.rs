@@ -6,12 +6,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use kindex_kube_api::request::{Rendering, rendering};
+use kindex_kube_api::request::{QueryError, Rendering, rendering};
+use kindex_kube_api::size::OBJECT_BYTES_MAX;
 
 use crate::operations::{Answer, Caller, Operations, Reason, Refusal};
 
-/// The largest body that is read: that of kube-apiserver.
-const BODY_MAX_BYTES: usize = 3 * 1024 * 1024;
 const ACCEPTED: &str = "application/json, application/yaml";
 
 /// Headers that say something about one connection, or about the credentials that our client sends.
@@ -55,14 +54,26 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
+/// A parameter that cannot be understood, as Kubernetes refuses it.
+impl From<QueryError> for Refusal {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Unsupported(..) => Self::new(Reason::Invalid, error.to_string()),
+            QueryError::Selector(_) | QueryError::Number(_) | QueryError::Version(_) => {
+                Self::bad_request(error.to_string())
+            }
+        }
+    }
+}
+
 /// The whole body.
 pub(super) async fn read(body: Body) -> Result<Bytes, Refusal> {
-    to_bytes(body, BODY_MAX_BYTES).await.map_err(|error| {
+    to_bytes(body, OBJECT_BYTES_MAX).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         if source.is_some_and(|source| source.is::<http_body_util::LengthLimitError>()) {
             return Refusal::new(
                 Reason::RequestEntityTooLarge,
-                format!("Request entity too large: limit is {BODY_MAX_BYTES}"),
+                format!("Request entity too large: limit is {OBJECT_BYTES_MAX}"),
             );
         }
         Refusal::bad_request(format!("error reading the body: {error}"))

@@ -115,17 +115,11 @@ impl Walk {
 
 /// The options of a list, from its parameters.
 pub(super) fn options(asked: &Asked) -> Result<ListOptions, Refusal> {
-    let limit = match asked.query.get("limit") {
-        None => 0,
-        Some(text) => text
-            .parse()
-            .map_err(|_| Refusal::bad_request(format!("limit: Invalid value: {text:?}: must be a whole number")))?,
-    };
     Ok(ListOptions {
         namespace: asked.path.namespace.clone(),
         labels: text(asked, "labelSelector"),
         fields: text(asked, "fieldSelector"),
-        limit,
+        limit: asked.query.limit()?.unwrap_or_default(),
         continue_token: text(asked, "continue"),
         include_deleted: asked.query.is_on("includeDeleted"),
         at: moment(asked)?,

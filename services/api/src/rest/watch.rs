@@ -20,14 +20,13 @@ use crate::watched::watched;
 
 pub(super) async fn watch(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
     let which = read::options(asked)?;
-    let timeout = asked.query.get("timeoutSeconds").map(str::parse).transpose();
     let options = WatchOptions {
         bookmarks: asked.query.is_on("allowWatchBookmarks"),
         initial_events: asked
             .query
             .get("sendInitialEvents")
             .map(|_| asked.query.is_on("sendInitialEvents")),
-        timeout_seconds: timeout.map_err(|error| Refusal::bad_request(format!("timeoutSeconds: {error}")))?,
+        timeout_seconds: asked.query.timeout_seconds()?,
     };
     let (events, seat) = rest
         .operations

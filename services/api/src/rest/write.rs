@@ -101,19 +101,9 @@ pub(super) async fn delete(rest: &Rest, asked: &Asked, name: &str) -> Result<Res
 
 /// The options of a write, from its parameters.
 pub(super) fn options(asked: &Asked) -> Result<WriteOptions, Refusal> {
-    let dry_run = match asked.query.get("dryRun") {
-        None => false,
-        Some("All") => true,
-        Some(other) => {
-            return Err(Refusal::new(
-                Reason::Invalid,
-                format!("dryRun: Unsupported value: {other:?}: supported values: \"All\""),
-            ));
-        }
-    };
     let text = |parameter: &str| asked.query.get(parameter).map(str::to_owned);
     Ok(WriteOptions {
-        dry_run,
+        dry_run: asked.query.dry_run()?,
         field_manager: text("fieldManager"),
         field_validation: text("fieldValidation"),
         force: asked.query.is_on("force"),
