@@ -1,9 +1,9 @@
 //! `kindex plan --against`: how a database differs from what crds.toml wants, and the statements
 //! that would bring it there. Changes nothing.
 
-use kindex_codegen::dialect::{Dialect, MySql, Sqlite};
+use kindex_codegen::dialect;
 use kindex_model::kind::Registry;
-use kindex_store::{Address, SqlitePlace};
+use kindex_store::Address;
 use serde::Serialize;
 
 use crate::cli::{Form, PlanArgs};
@@ -22,19 +22,14 @@ const VARIABLE: &str = "KINDEX_DATABASE";
 pub(crate) async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
     needs_declaration(&args.root)?;
     let parsed = address(registry, args)?;
-    if let Address::Sqlite(SqlitePlace::File(path)) = &parsed
-        && !path.is_file()
-    {
+    if let Some(path) = parsed.file().filter(|path| !path.is_file()) {
         return Err(CommandError::usage(format_args!("no database at {}", path.display())));
     }
     let lowered = kindex_codegen::lower(&args.root).map_err(|mistakes| {
         say::note(mistakes.text(colour::of_stderr()));
         CommandError::failure("nothing was compared")
     })?;
-    let dialect: &dyn Dialect = match parsed {
-        Address::MySql(_) => &MySql,
-        Address::Sqlite(_) => &Sqlite,
-    };
+    let dialect = dialect::named(parsed.dialect()).expect("the generator has every dialect of the store");
     let store = database::open_at(registry, &parsed)?;
     let live = store.tables().await;
     store.close().await;
@@ -113,4 +108,18 @@ fn script(statements: &[Statement]) -> String {
         ),
     };
     statements.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_has_the_dialect_of_every_address() {
+        for text in ["sqlite:a.db", "sqlite::memory:", "mysql://u@h/d", "mariadb://u@h/d"] {
+            let address: Address = text.parse().expect("an address");
+            assert!(dialect::named(address.dialect()).is_some(), "{text}");
+            assert!(address.to_string().starts_with(address.dialect()), "{text}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kindex_model::kind::Registry;
-use kindex_store::{Address, MetadataStorage, PoolConfig, SqlitePlace, StoreError};
+use kindex_store::{Address, MetadataStorage, PoolConfig, StoreError};
 
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
@@ -32,13 +32,13 @@ pub(crate) fn open_existing(registry: &Registry, address: Option<&str>, data_dir
 
 /// Who asks for a file that is not there is told so: opening it would make an empty one.
 pub(crate) fn check_there(address: &Address) -> CommandResult {
-    match address {
-        Address::Sqlite(SqlitePlace::File(path)) if !path.exists() => Err(CommandError::usage(format_args!(
+    match address.file().filter(|path| !path.exists()) {
+        Some(path) => Err(CommandError::usage(format_args!(
             "no database at {}: there is no such file",
             path.display()
         ))
         .hint("start `kindex up` first, or name one with --database, --config or --data-dir")),
-        Address::Sqlite(_) | Address::MySql(_) => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -9,6 +9,8 @@ mod bookkeeping;
 
 mod step;
 
+mod limits;
+
 mod spelling;
 
 pub mod mysql;
@@ -16,6 +18,7 @@ pub mod mysql;
 pub mod sqlite;
 
 pub use kind_tables::{TABLES_OF_A_KIND, base_type, history_columns, kind_tables, side_columns, tables};
+pub use limits::{Limits, fitting, key_bytes_max, name_chars_max, row_bytes_max};
 pub use mysql::MySql;
 pub use spelling::{Dialect, InitScript, Lock, RowFormat};
 pub use sqlite::Sqlite;

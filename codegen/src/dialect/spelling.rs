@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::limits::Limits;
 use super::step::{Form, Step, Verb};
 use super::table::{StorageType, Table};
 use crate::model::SqlType;
@@ -14,6 +15,9 @@ pub trait Dialect: fmt::Debug + Sync {
 
     /// The products that take it, as a heading has them.
     fn products(&self) -> &'static str;
+
+    /// What the engine has room for.
+    fn limits(&self) -> Limits;
 
     /// Whether the word names a column in quotes alone.
     fn reserves(&self, word: &str) -> bool;

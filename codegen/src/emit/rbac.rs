@@ -1,5 +1,5 @@
-//! Who may do what in a cluster: a role for each role of the program, with the verbs that it asks for and no other,
-//! and two for people, which Kubernetes adds to its own roles `view` and `edit`.
+//! Who may do what in a cluster: a table of the services' roles, and those for people, which Kubernetes adds to its own
+//! roles `view` and `edit`.
 
 use std::collections::BTreeMap;
 
@@ -43,15 +43,92 @@ impl People {
     }
 }
 
+/// What a service asks a cluster for in its own name.
+struct ServiceRole {
+    /// Of the file, and after `kindex-` of the role.
+    name: &'static str,
+    description: &'static str,
+    scope: Scope,
+    /// On every kind.
+    kinds: &'static [Verb],
+    /// On Kubernetes' own resources: group, resource and verbs.
+    others: &'static [(&'static str, &'static str, &'static [Verb])],
+}
+
+/// Where a role holds.
+#[derive(Clone, Copy)]
+enum Scope {
+    Cluster,
+    /// Where the service itself is.
+    Namespace,
+}
+
+/// The roles of the services, with the verbs that they ask for and no other.
+const SERVICES: &[ServiceRole] = &[
+    // Also for the commands that compare and fill: `status`, `verify`, `backfill`.
+    ServiceRole {
+        name: "ingester",
+        description: "What kindex ingester asks a cluster for.",
+        scope: Scope::Cluster,
+        kinds: &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Watch],
+        others: &[("", "events", &[Verb::Create])],
+    },
+    // With `--leader-elect` or `--shards`.
+    ServiceRole {
+        name: "ingester-leases",
+        description: "What several ingesters need beside that, in the namespace of their leases.",
+        scope: Scope::Namespace,
+        kinds: &[],
+        others: &[(
+            "coordination.k8s.io",
+            "leases",
+            &[Verb::Create, Verb::Delete, Verb::List, Verb::Update],
+        )],
+    },
+    // With `--rights caller`.
+    ServiceRole {
+        name: "api",
+        description: "What kindex api asks a cluster for in its own name, beside what it does with each caller's rights.",
+        scope: Scope::Cluster,
+        kinds: &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch],
+        others: &[
+            ("authentication.k8s.io", "tokenreviews", &[Verb::Create]),
+            ("authorization.k8s.io", "subjectaccessreviews", &[Verb::Create]),
+        ],
+    },
+    // With `--aggregated`: what callers may do there, the server does in its own name.
+    ServiceRole {
+        name: "api-aggregated",
+        description: "What kindex api needs beside that behind kube-apiserver, where no token of a caller reaches it.",
+        scope: Scope::Cluster,
+        kinds: &[Verb::Create, Verb::DeleteCollection, Verb::Watch],
+        others: &[],
+    },
+];
+
+impl ServiceRole {
+    fn role(&self, model: &Model) -> Role {
+        let others = self.others.iter();
+        let others = others.map(|(group, resource, verbs)| Rule::new(group, [*resource], verbs));
+        let kinds = if self.kinds.is_empty() {
+            Vec::new()
+        } else {
+            of_kinds(model, self.kinds)
+        };
+        let role = Role::cluster(self.name, self.description, kinds.into_iter().chain(others).collect());
+        match self.scope {
+            Scope::Cluster => role,
+            Scope::Namespace => Role { kind: "Role", ..role },
+        }
+    }
+}
+
 /// One file for each role, in each of the directories.
 pub(super) fn emit(model: &Model) -> Artifacts {
-    let roles = [
-        ("ingester", ingester(model)),
-        ("ingester-leases", ingester_leases()),
-        ("api", api(model)),
+    let services = SERVICES.iter().map(|service| (service.name, service.role(model)));
+    let people = [
         ("view", view(model)),
         ("edit", edit(model)),
-        ("api-aggregated", api_aggregated(model)),
         (
             "view-archive",
             of_archive(model, People::View, &[Verb::Get, Verb::List, Verb::Watch]),
@@ -65,58 +142,12 @@ pub(super) fn emit(model: &Model) -> Artifacts {
             ),
         ),
     ];
-    let files = roles.into_iter().flat_map(|(name, role)| {
+    let files = services.chain(people).flat_map(|(name, role)| {
         let yaml = serde_saphyr::to_string(&role).expect("a manifest holds only text");
         let text = format!("# {HEADER}\n{yaml}");
         DIRECTORIES.map(|directory| (RelativePath::new(format!("{directory}/{name}.yaml")), text.clone()))
     });
     files.collect()
-}
-
-/// `kindex ingester`, and the commands that compare and fill: `status`, `verify`, `backfill`.
-fn ingester(model: &Model) -> Role {
-    let mut rules = of_kinds(model, &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Watch]);
-    rules.push(Rule::new("", ["events"], &[Verb::Create]));
-    Role::cluster("kindex-ingester", "What kindex ingester asks a cluster for.", rules)
-}
-
-/// `kindex ingester --leader-elect` and `--shards`, in the namespace of their leases alone.
-fn ingester_leases() -> Role {
-    let verbs = &[Verb::Create, Verb::Delete, Verb::List, Verb::Update];
-    let rules = vec![Rule::new("coordination.k8s.io", ["leases"], verbs)];
-    Role {
-        kind: "Role",
-        ..Role::cluster(
-            "kindex-ingester-leases",
-            "What several ingesters need beside that, in the namespace of their leases.",
-            rules,
-        )
-    }
-}
-
-/// `kindex api --rights caller`: what it does in its own name. All else it does in its callers'.
-fn api(model: &Model) -> Role {
-    let mut rules = of_kinds(model, &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch]);
-    rules.push(Rule::new("authentication.k8s.io", ["tokenreviews"], &[Verb::Create]));
-    rules.push(Rule::new(
-        "authorization.k8s.io",
-        ["subjectaccessreviews"],
-        &[Verb::Create],
-    ));
-    Role::cluster(
-        "kindex-api",
-        "What kindex api asks a cluster for in its own name, beside what it does with each caller's rights.",
-        rules,
-    )
-}
-
-/// `kindex api --aggregated` beside that: what callers may do there, the server does in its own name.
-fn api_aggregated(model: &Model) -> Role {
-    Role::cluster(
-        "kindex-api-aggregated",
-        "What kindex api needs beside that behind kube-apiserver, where no token of a caller reaches it.",
-        of_kinds(model, &[Verb::Create, Verb::DeleteCollection, Verb::Watch]),
-    )
 }
 
 /// The same people in the groups that kube-apiserver passes on: it asks for rights there, and Kindex for those on the
@@ -128,11 +159,11 @@ fn of_archive(model: &Model, role: People, verbs: &'static [Verb]) -> Role {
     }
     let (name, description) = match role {
         People::View => (
-            "kindex-view-archive",
+            "view-archive",
             "Reads objects of the kinds by way of kube-apiserver; a part of view.",
         ),
         People::Edit => (
-            "kindex-edit-archive",
+            "edit-archive",
             "Changes objects of the kinds by way of kube-apiserver; a part of edit.",
         ),
     };
@@ -145,7 +176,7 @@ fn view(model: &Model) -> Role {
         SubresourceStatus::Present(_) => Some(format!("{}/status", kind.plural)),
         SubresourceStatus::Absent => None,
     }));
-    let role = Role::cluster("kindex-view", "Reads objects of the kinds; a part of view.", rules);
+    let role = Role::cluster("view", "Reads objects of the kinds; a part of view.", rules);
     role.added_to(People::View)
 }
 
@@ -158,7 +189,7 @@ fn edit(model: &Model) -> Role {
         Verb::Update,
     ];
     let rules = of_kinds(model, verbs);
-    let role = Role::cluster("kindex-edit", "Changes objects of the kinds; a part of edit.", rules);
+    let role = Role::cluster("edit", "Changes objects of the kinds; a part of edit.", rules);
     role.added_to(People::Edit)
 }
 
@@ -192,7 +223,7 @@ struct Role {
 
 #[derive(Serialize)]
 struct Metadata {
-    name: &'static str,
+    name: String,
     labels: BTreeMap<String, &'static str>,
     annotations: Annotations,
 }
@@ -218,7 +249,7 @@ impl Role {
             api_version: "rbac.authorization.k8s.io/v1",
             kind: "ClusterRole",
             metadata: Metadata {
-                name,
+                name: format!("kindex-{name}"),
                 labels: BTreeMap::from([("app.kubernetes.io/name".to_owned(), "kindex")]),
                 annotations: Annotations { description },
             },

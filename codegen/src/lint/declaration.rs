@@ -4,6 +4,7 @@
 use super::Found;
 use super::code::Code;
 use crate::diag::messages;
+use crate::dialect::row_bytes_max;
 use crate::lock::Structure;
 use crate::model::{BaseColumn, Column, ColumnName, ColumnRef, Comparison, Key, Kind, Model, OnDelete, Query, SqlType};
 use crate::source::Place;
@@ -11,8 +12,6 @@ use crate::spec::{ColumnSpec, KindSpec, Spec};
 
 /// Keys of more bytes are called long: two names of 255 characters fit, and little else besides.
 const KEY_BYTES_MANY: usize = 2048;
-/// Extracted columns of so many bytes leave less than a third of MySQL's 65,535 for a row.
-const ROW_BYTES_MANY: usize = 40_000;
 
 /// Everything to be said about the declaration.
 pub(super) fn check(spec: &Spec, model: &Model, structure: &Structure, found: &mut Vec<Found>) {
@@ -109,7 +108,8 @@ fn references(spec: &KindSpec, kind: &Kind, found: &mut Vec<Found>) {
 
 fn row(spec: &KindSpec, kind: &Kind, found: &mut Vec<Found>) {
     let bytes: usize = kind.columns.iter().map(|column| column.sql.row_bytes()).sum();
-    if bytes > ROW_BYTES_MANY {
+    // Less than a third is left.
+    if bytes > row_bytes_max() / 3 * 2 {
         found.push(Found {
             code: Code::K504,
             diagnostic: messages::row_nearly_full(&spec.name, bytes),

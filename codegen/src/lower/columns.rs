@@ -8,15 +8,13 @@ use super::path::{self, Resolved};
 use super::types::{self, Composite};
 use super::{keys, renames, reserved};
 use crate::diag::{Collector, messages as mistakes};
+use crate::dialect;
 use crate::model::{
     BaseColumn, Cardinality, Column, ColumnName, ColumnType, FieldType, Group, Key, Message, Part, Path, PrinterColumn,
     PrinterType, Segment, SqlType, TableName,
 };
 use crate::source::{Place, Text};
 use crate::spec::{ColumnSpec, KindSpec};
-
-/// Most bytes that the extracted columns of a row may take: MySQL's 65,535 without room for the base columns.
-const ROW_BYTES_MAX: usize = 60_000;
 
 /// What the entries under `columns` lead to.
 #[derive(Default)]
@@ -44,8 +42,8 @@ pub(super) fn lower(
         if let (Some(wide), None) = (spec.wide, &spec.printer) {
             found.push(mistakes::wide_without_printer(wide.place));
         }
-        let base =
-            ColumnName::parse(&spec.name.value).map_err(|error| found.push(mistakes::bad_name(&spec.name, error)));
+        let base = ColumnName::parse(&spec.name.value).and_then(dialect::fitting);
+        let base = base.map_err(|error| found.push(mistakes::bad_name(&spec.name, error)));
         let (Some(root), Some(path)) = (root, &spec.path) else {
             if let Ok(base) = base {
                 into.take(&base, &spec.name, found);
@@ -65,8 +63,9 @@ pub(super) fn lower(
     }
     renames::check(kind, &into.columns, found);
     let bytes: usize = into.columns.iter().map(|column| column.sql.row_bytes()).sum();
-    if bytes > ROW_BYTES_MAX {
-        found.push(mistakes::row_too_long(&kind.name, bytes, ROW_BYTES_MAX));
+    let most = dialect::row_bytes_max();
+    if bytes > most {
+        found.push(mistakes::row_too_long(&kind.name, bytes, most));
     }
     into
 }
@@ -159,6 +158,7 @@ impl Columns {
             let name = entry
                 .base
                 .with_suffix(suffix)
+                .and_then(dialect::fitting)
                 .map_err(|error| found.push(mistakes::bad_name(&spec.name, error)));
             let Ok(name) = name else {
                 return;

@@ -7,7 +7,8 @@ use super::manifest::{self, Manifest};
 use super::names::{self, ResourceNames};
 use super::{Manifests, reserved};
 use crate::diag::{Collector, messages as mistakes};
-use crate::model::{ApiVersion, GroupName, KindName, Platform, SQL_NAME_BYTES_MAX, TableName, snake_case};
+use crate::dialect::name_chars_max;
+use crate::model::{ApiVersion, GroupName, KindName, Platform, TableName, snake_case};
 use crate::source::{Place, Sources};
 use crate::spec::{KindSpec, Spec};
 
@@ -90,9 +91,10 @@ fn draft<'s>(
         found.push(mistakes::module_keyword(&spec.name, &module));
     }
     let table = name.as_str().to_lowercase();
-    if table.len() + LONGEST_SUFFIX.len() > SQL_NAME_BYTES_MAX {
-        let longest = SQL_NAME_BYTES_MAX - LONGEST_SUFFIX.len();
-        found.push(mistakes::kind_too_long(&spec.name, longest));
+    let most = name_chars_max();
+    if table.len() + LONGEST_SUFFIX.len() > most {
+        let longest = most - LONGEST_SUFFIX.len();
+        found.push(mistakes::kind_too_long(&spec.name, longest, most));
         return None;
     }
     Some(Draft {

@@ -2,11 +2,9 @@
 //! limits of the engines.
 
 use crate::diag::{Collector, messages};
+use crate::dialect;
 use crate::model::{BaseColumn, Column, Key, TableName};
 use crate::spec::ColumnSpec;
-
-/// Longest key that InnoDB builds, in bytes, without the uid that ends every key.
-pub(super) const KEY_BYTES_MAX: usize = 3072 - 64 * 4;
 
 /// The keys of every main table, in table order.
 pub(super) fn base(table: &TableName) -> Vec<Key> {
@@ -38,19 +36,20 @@ pub(super) fn extracted(
         };
         bytes += more;
     }
-    if bytes > KEY_BYTES_MAX {
+    let most = dialect::key_bytes_max();
+    if bytes > most {
         let name = &spec.name.value;
-        found.push(messages::key_too_long(name, bytes, KEY_BYTES_MAX, place));
+        found.push(messages::key_too_long(name, bytes, most, place));
         return None;
     }
-    match table.key(suffix) {
+    match table.key(suffix).and_then(dialect::fitting) {
         Ok(name) => {
             let columns = columns.iter().map(|column| column.name.clone()).collect();
             Some(Key { name, columns })
         }
         Err(_) => {
             let name = format!("{table}_{suffix}");
-            found.push(messages::key_name_too_long(&name, place));
+            found.push(messages::key_name_too_long(&name, dialect::name_chars_max(), place));
             None
         }
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::diag::{Collector, messages};
+use crate::dialect;
 use crate::model::{ApiVersion, GroupName, Platform, TableName};
 use crate::source::{Place, Text};
 use crate::spec::{KindSpec, PlatformSpec};
@@ -61,12 +62,14 @@ pub(super) fn api_version(text: Option<&Text>, found: &mut Collector) -> ApiVers
 
 fn database_name(text: Option<&Text>, found: &mut Collector) -> TableName {
     let name = text.map_or("michelangelo", |text| &text.value);
-    TableName::parse(name).unwrap_or_else(|error| {
-        if let Some(text) = text {
-            found.push(messages::bad_name(text, error));
-        }
-        TableName::parse(PLACEHOLDER).expect("a valid name")
-    })
+    TableName::parse(name)
+        .and_then(dialect::fitting)
+        .unwrap_or_else(|error| {
+            if let Some(text) = text {
+                found.push(messages::bad_name(text, error));
+            }
+            TableName::parse(PLACEHOLDER).expect("a valid name")
+        })
 }
 
 /// Kubernetes wants `prefix/name` for finalizers and annotations of custom resources: a DNS name, a slash, then at

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::messages::Enums;
 use super::query_text::{self, ConditionText, OperandText, Unexpected};
 use crate::diag::{Collector, messages};
+use crate::dialect;
 use crate::model::{
     BaseColumn, ColumnName, ColumnRef, ColumnType, Comparison, Condition, Kind, KindName, Literal, Operand, Order,
     Query, QueryName,
@@ -113,7 +114,8 @@ fn operand(
                 found.push(messages::parameter_of_two_types(text, range, words));
                 return None;
             }
-            let name = ColumnName::parse(name).map_err(|error| found.push(messages::bad_name(text, error)));
+            let name = ColumnName::parse(name).and_then(dialect::fitting);
+            let name = name.map_err(|error| found.push(messages::bad_name(text, error)));
             name.ok().map(Operand::Parameter)
         }
         OperandText::Literal(literal) if !fits(literal, ty) => {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diag::{Collector, messages};
+use crate::dialect;
 use crate::model::{Column, ColumnName, ColumnType, Kind, KindName, OnDelete, Part, Reference, ReferenceTarget};
 use crate::source::Text;
 use crate::spec::{KindSpec, ReferenceSpec, Spec};
@@ -26,7 +27,8 @@ fn reference(
     declared: &BTreeSet<KindName>,
     found: &mut Collector,
 ) -> Option<Reference> {
-    let name = ColumnName::parse(&spec.name.value).map_err(|error| found.push(messages::bad_name(&spec.name, error)));
+    let name = ColumnName::parse(&spec.name.value).and_then(dialect::fitting);
+    let name = name.map_err(|error| found.push(messages::bad_name(&spec.name, error)));
     let target = target(spec, columns, declared, found);
     let column = spec.column.as_ref().and_then(|text| holder(text, columns, found));
     let on_delete = spec.on_delete.as_ref().map_or(OnDelete::Orphan, |text| {

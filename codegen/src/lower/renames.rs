@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::diag::{Collector, messages};
+use crate::dialect;
 use crate::model::{BaseColumn, Column, ColumnName};
 use crate::source::Place;
 use crate::spec::ColumnSpec;
@@ -16,7 +17,7 @@ pub(super) fn old_name(spec: &ColumnSpec, suffix: Option<&str>, found: &mut Coll
         Some(suffix) => base.with_suffix(suffix),
         None => Ok(base),
     });
-    match parsed {
+    match parsed.and_then(dialect::fitting) {
         Ok(name) if BaseColumn::of_name(name.as_str()).is_some() => {
             found.push(messages::base_column(text, name.as_str()));
             None

@@ -33,7 +33,7 @@ pub use message::{
 };
 pub use name::{
     ApiVersion, ColumnName, EnumName, GroupName, KeyName, KindName, MessageName, NameError, QualifiedName, QueryName,
-    SQL_NAME_BYTES_MAX, TableName, snake_case,
+    TableName, snake_case,
 };
 pub use query::{ColumnRef, Comparison, Condition, Direction, Literal, Operand, Order, Query};
 pub use sql_type::SqlType;

@@ -3,9 +3,6 @@
 
 use std::fmt;
 
-/// Longest identifier that MySQL and MariaDB accept for a table, a column or a key, in bytes (ASCII names only).
-pub const SQL_NAME_BYTES_MAX: usize = 64;
-
 /// Why a text is not a name of the wanted sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
@@ -21,9 +18,12 @@ pub enum NameError {
     /// Queries are kebab-case: lower-case ASCII letters, digits and dashes, a letter first.
     #[error("a query is written in kebab-case")]
     NotKebabCase,
-    /// Longer than [`SQL_NAME_BYTES_MAX`].
-    #[error("a SQL name has at most 64 characters")]
-    TooLong,
+    /// Longer than the names of an engine.
+    #[error("a SQL name has at most {most} characters")]
+    TooLong {
+        /// The most that every engine has room for.
+        most: usize,
+    },
     /// Not a DNS subdomain as Kubernetes wants it for an API group.
     #[error("an API group is a lower-case DNS name")]
     NotDnsName,
@@ -129,7 +129,7 @@ impl ColumnName {
     /// This name with `_<suffix>` appended, as for the halves of a composite column.
     ///
     /// # Errors
-    /// [`NameError::TooLong`] if the result does not fit the engines.
+    /// A suffix that no SQL name has.
     pub fn with_suffix(&self, suffix: &str) -> Result<Self, NameError> {
         Self::parse(&format!("{self}_{suffix}"))
     }
@@ -139,7 +139,7 @@ impl TableName {
     /// The key `<table>_<suffix>`.
     ///
     /// # Errors
-    /// [`NameError::TooLong`] if the result does not fit the engines.
+    /// A suffix that no SQL name has.
     pub fn key(&self, suffix: &str) -> Result<KeyName, NameError> {
         KeyName::parse(&format!("{self}_{suffix}"))
     }
@@ -147,7 +147,7 @@ impl TableName {
     /// The table `<table>_<suffix>`, beside this one.
     ///
     /// # Errors
-    /// [`NameError::TooLong`] if the result does not fit the engines.
+    /// A suffix that no SQL name has.
     pub fn beside(&self, suffix: &str) -> Result<Self, NameError> {
         Self::parse(&format!("{self}_{suffix}"))
     }
@@ -186,11 +186,7 @@ fn pascal_case(text: &str) -> Result<(), NameError> {
 }
 
 fn sql_name(text: &str) -> Result<(), NameError> {
-    lower_case_with(text, '_', NameError::NotSnakeCase)?;
-    if text.len() > SQL_NAME_BYTES_MAX {
-        return Err(NameError::TooLong);
-    }
-    Ok(())
+    lower_case_with(text, '_', NameError::NotSnakeCase)
 }
 
 fn kebab_case(text: &str) -> Result<(), NameError> {
@@ -279,9 +275,8 @@ mod tests {
     }
 
     #[test]
-    fn sql_names_end_at_64_characters() {
-        assert!(ColumnName::parse(&"a".repeat(64)).is_ok());
-        assert_eq!(ColumnName::parse(&"a".repeat(65)), Err(NameError::TooLong));
+    fn sql_names_are_snake_case() {
+        assert!(ColumnName::parse("owner_2").is_ok());
         assert_eq!(ColumnName::parse("9lives"), Err(NameError::NotSnakeCase));
         assert_eq!(ColumnName::parse("Owner"), Err(NameError::NotSnakeCase));
     }

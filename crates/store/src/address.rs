@@ -2,7 +2,7 @@
 //! and config fields into typed options; never puts a password into a text.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -117,6 +117,22 @@ impl PoolConfig {
 }
 
 impl Address {
+    /// The word of its dialect, by which its text begins.
+    pub const fn dialect(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "sqlite",
+            Self::MySql(_) => "mysql",
+        }
+    }
+
+    /// The file that holds the database; `None` where no file is to be there before.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite(SqlitePlace::File(path)) => Some(path),
+            Self::Sqlite(SqlitePlace::Memory) | Self::MySql(_) => None,
+        }
+    }
+
     /// The address of a server that the configuration describes field by field.
     pub fn mysql(fields: &MySqlFields) -> Self {
         let or = |text: &str, default: &str| {

@@ -31,7 +31,7 @@ static GENERATOR: Tree = Tree {
     source: "codegen/src/",
     dialects: "codegen/src/dialect/",
     spelt: |text| Some(SQL.find(text)?.as_str().to_owned()),
-    asks: LazyLock::new(|| pattern(r"\b(MySql|Sqlite|mysql|sqlite)\b")),
+    asks: LazyLock::new(|| pattern(&format!(r"\b({}|{})\b", types(), words().join("|")))),
     // Who says to people what is wrong with a statement.
     spelt_in: &["diag/messages/"],
     asked_in: &[("dialect/mod.rs", "")],
@@ -46,7 +46,10 @@ static STORE: Tree = Tree {
         let word = WORDS.find(text).map(|word| word.as_str().to_owned());
         word.or_else(quoted)
     },
-    asks: LazyLock::new(|| pattern(r"\b(Dialect|Self)::(MySql|Sqlite|\{|\*)|\b(mysql|sqlite)::")),
+    asks: LazyLock::new(|| {
+        let words = words().join("|");
+        pattern(&format!(r"\b(Dialect|Self)::({}|\{{|\*)|\b({words})::", types()))
+    }),
     spelt_in: &[],
     asked_in: &[
         // The addresses of databases hold the options of an engine's driver.
@@ -55,6 +58,20 @@ static STORE: Tree = Tree {
         ("lib.rs", "mysql::"),
         ("lib.rs", "sqlite::"),
     ],
+};
+
+/// The program asks an address for its dialect, and the dialect for the rest.
+static PROGRAM: Tree = Tree {
+    source: "kindex/src/",
+    dialects: "kindex/src/",
+    spelt: |_| None,
+    asks: LazyLock::new(|| {
+        let types = types();
+        pattern(&format!(r"\b(Address|Dialect|dialect)::({types}|\{{[^}}]*\b({types})\b)"))
+    }),
+    spelt_in: &[],
+    // Each engine has a stanza of its own.
+    asked_in: &[("config/", "Address::")],
 };
 
 static SQL: LazyLock<Regex> = LazyLock::new(|| {
@@ -83,8 +100,15 @@ fn pattern(text: &str) -> Regex {
 }
 
 /// The folders' names.
-fn words() -> [&'static str; 2] {
-    kindex_codegen::dialect::ALL.map(|dialect| dialect.word())
+fn words() -> Vec<&'static str> {
+    kindex_codegen::dialect::ALL.map(|dialect| dialect.word()).into()
+}
+
+/// The names of the types, as a pattern has them.
+fn types() -> String {
+    kindex_codegen::dialect::ALL
+        .map(|dialect| format!("{dialect:?}"))
+        .join("|")
 }
 
 impl Tree {
@@ -144,7 +168,7 @@ fn module_and_folder(path: &str) -> Option<(&str, &str)> {
 #[test]
 fn sql_is_spelt_in_the_folders_of_dialects_alone() {
     let mut found = Vec::new();
-    for tree in [&GENERATOR, &STORE] {
+    for tree in [&GENERATOR, &STORE, &PROGRAM] {
         for (file, rust) in RUST_FILES.iter().filter(|(file, _)| file.path.starts_with(tree.source)) {
             if is_production(&file.path) {
                 found.extend(tree.findings(file, rust));
@@ -190,7 +214,7 @@ fn the_generator_has_no_folder_but_those_of_dialects() {
         let (folder, _) = file.path.strip_prefix(GENERATOR.dialects)?.split_once('/')?;
         Some(folder)
     });
-    assert_eq!(inside.collect::<BTreeSet<_>>(), BTreeSet::from(words()));
+    assert_eq!(inside.collect::<BTreeSet<_>>(), words().into_iter().collect());
 }
 
 fn found(tree: &Tree, path: &str, text: &str) -> usize {
@@ -242,6 +266,17 @@ fn an_engines_sql_outside_of_its_folder_is_found() {
         found(&STORE, "migration/run.rs", "use crate::mysql::adoption::alter;"),
         1
     );
+}
+
+#[test]
+fn a_program_that_asks_for_one_dialect_is_found() {
+    let matched = "fn f(address: &Address) -> bool { matches!(address, Address::MySql(_)) }";
+    let imported = "use kindex_codegen::dialect::{Dialect, Sqlite};";
+    for planted in [matched, imported] {
+        assert_eq!(found(&PROGRAM, "against.rs", planted), 1, "{planted}");
+    }
+    assert_eq!(found(&PROGRAM, "config/mod.rs", matched), 0, "a stanza");
+    assert_eq!(found(&PROGRAM, "plan.rs", "use kindex_codegen::dialect::{self, REFERENCE};"), 0);
 }
 
 #[test]

@@ -115,10 +115,11 @@ pub(crate) fn key_too_long(column: &str, bytes: usize, most: usize, place: Place
     ))
 }
 
-pub(crate) fn key_name_too_long(name: &str, place: Place) -> Diagnostic {
+pub(crate) fn key_name_too_long(name: &str, most: usize, place: Place) -> Diagnostic {
     let title = format!("the key's name `{name}` is {} characters long", name.len());
-    Diagnostic::at(place, title)
-        .help("MySQL and MariaDB accept names of at most 64 characters; shorten the column's name")
+    Diagnostic::at(place, title).help(format!(
+        "MySQL and MariaDB accept names of at most {most} characters; shorten the column's name"
+    ))
 }
 
 pub(crate) fn row_too_long(kind: &Text, bytes: usize, most: usize) -> Diagnostic {

@@ -11,13 +11,19 @@ pub(crate) fn bad_name(text: &Text, error: NameError) -> Diagnostic {
         NameError::NotPascalCase => format!("kind \"{name}\" is not in PascalCase"),
         NameError::NotSnakeCase => format!("SQL name \"{name}\" is not in snake_case"),
         NameError::NotKebabCase => format!("query \"{name}\" is not in kebab-case"),
-        NameError::TooLong => format!("SQL name \"{name}\" is too long"),
+        NameError::TooLong { .. } => format!("SQL name \"{name}\" is too long"),
         NameError::NotDnsName => format!("API group \"{name}\" is not a DNS name"),
         NameError::NotApiVersion => format!("\"{name}\" is not an API version"),
         NameError::NotQualified => format!("\"{name}\" is not the name of a message"),
     };
     let help = match error {
         NameError::Empty => return Diagnostic::at(text.place, title),
+        NameError::TooLong { most } => {
+            return Diagnostic::at(text.place, title).help(format!(
+                "MySQL and MariaDB accept names of at most {most} characters; columns made of parts get \
+                 `_namespace` or `_proxy_user` appended"
+            ));
+        }
         NameError::NotPascalCase => {
             "a kind starts with an upper-case letter and has letters and digits only: PipelineRun"
         }
@@ -26,10 +32,6 @@ pub(crate) fn bad_name(text: &Text, error: NameError) -> Diagnostic {
         }
         NameError::NotKebabCase => {
             "a query starts with a lower-case letter and has lower-case letters, digits and dashes only: failed-runs"
-        }
-        NameError::TooLong => {
-            "MySQL and MariaDB accept names of at most 64 characters; columns made of parts get \
-             `_namespace` or `_proxy_user` appended"
         }
         NameError::NotDnsName => "lower-case letters, digits and dashes between dots: michelangelo.api",
         NameError::NotApiVersion => "Kubernetes versions look like v1, v2alpha1 or v1beta2",
@@ -49,10 +51,10 @@ pub(crate) fn not_a_resource_name(text: &Text) -> Diagnostic {
     Diagnostic::at(text.place, title).help("up to 63 lower-case letters, digits and dashes, as they stand in a URL")
 }
 
-pub(crate) fn kind_too_long(kind: &Text, longest: usize) -> Diagnostic {
+pub(crate) fn kind_too_long(kind: &Text, longest: usize, most: usize) -> Diagnostic {
     let title = format!("kind \"{}\" is too long", kind.value);
     Diagnostic::at(kind.place, title).help(format!(
-        "at most {longest} characters: its tables and keys get suffixes, and the engines accept names of 64"
+        "at most {longest} characters: its tables and keys get suffixes, and the engines accept names of {most}"
     ))
 }
 

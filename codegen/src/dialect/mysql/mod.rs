@@ -14,6 +14,9 @@ mod review;
 
 mod files;
 
+mod limits;
+
+use super::limits::Limits;
 use super::spelling::{Dialect, InitScript, Lock, RowFormat};
 use super::step::{Step, Verb};
 use super::table::{StorageType, Table};
@@ -30,6 +33,10 @@ impl Dialect for MySql {
 
     fn products(&self) -> &'static str {
         "MySQL, MariaDB"
+    }
+
+    fn limits(&self) -> Limits {
+        limits::LIMITS
     }
 
     fn reserves(&self, word: &str) -> bool {

@@ -15,6 +15,9 @@ mod review;
 
 mod files;
 
+mod limits;
+
+use super::limits::Limits;
 use super::spelling::{Dialect, InitScript, Lock, RowFormat};
 use super::step::{Step, Verb};
 use super::table::{StorageType, Table};
@@ -31,6 +34,10 @@ impl Dialect for Sqlite {
 
     fn products(&self) -> &'static str {
         "SQLite"
+    }
+
+    fn limits(&self) -> Limits {
+        limits::LIMITS
     }
 
     fn reserves(&self, word: &str) -> bool {
