@@ -10,20 +10,20 @@ mod asking;
 mod healing;
 mod past;
 mod planning;
-mod replicas;
-mod serving;
 mod upkeep;
 
 pub use asking::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
 pub use healing::{
-    AllowedOrphans, BackfillArgs, DropArgs, Form, OrphansArg, QuarantineArgs, QuarantineCommand, RecordsArgs,
-    ReleaseArgs, SidesArgs, StatusArgs, StoreArgs, VerifyArgs,
+    BackfillArgs, DropArgs, Form, QuarantineArgs, QuarantineCommand, RecordsArgs, ReleaseArgs, SidesArgs, StatusArgs,
+    StoreArgs, VerifyArgs,
 };
 pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{LintArgs, LintForm, PlanArgs};
-pub use replicas::ReplicasArgs;
-pub use serving::{ApiArgs, LimitArgs, ListenArgs, Whose};
 pub use upkeep::{MigrateArgs, PurgeArgs, RestoreArgs};
+
+pub use crate::limits::LimitArgs;
+pub use crate::orphans::{AllowedOrphans, OrphansArg};
+pub use crate::services::{ServiceCommand, UpFlags};
 
 /// Kubernetes custom resources in SQL: synced, guarded, evicted, queried.
 #[derive(Debug, Parser)]
@@ -70,10 +70,9 @@ pub enum LogFormat {
 pub enum Command {
     /// Run everything in one process: cluster, CRDs, ingester and database.
     Up(UpArgs),
-    /// Run the ingester alone, against a cluster and a database of yours.
-    Ingester(IngesterArgs),
-    /// Serve the Kubernetes API over cluster and SQL: live and archived objects as one.
-    Api(ApiArgs),
+    /// Run one service alone.
+    #[command(flatten)]
+    Service(ServiceCommand),
     /// Show what SQL holds.
     Get(GetArgs),
     /// Ask a named query of crds.toml, or list them.
@@ -165,9 +164,13 @@ pub struct UpArgs {
     )]
     pub health_addr: SocketAddr,
 
-    /// Where `kubectl --server` finds live and archived objects as one.
+    /// What runs beside the ingester.
     #[command(flatten)]
-    pub listen: ListenArgs,
+    pub services: UpFlags,
+
+    /// What the servers may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
 
     /// Use this cluster instead of the embedded one.
     #[arg(long, value_name = "PATH")]
@@ -200,42 +203,6 @@ Examples:
   kindex up --samples --once
   kindex up --database mysql://root:secret@127.0.0.1:3306/michelangelo
   kindex up --kubeconfig ~/.kube/config --config kindex.yaml";
-
-/// Flags of `kindex ingester`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = INGESTER_EXAMPLES)]
-pub struct IngesterArgs {
-    /// The configuration file (metadataStorage, mysql, sqlite and ingester stanzas).
-    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
-    pub config: PathBuf,
-
-    /// The cluster; default: KUBECONFIG, ~/.kube/config, or the pod's own.
-    #[arg(long, value_name = "PATH")]
-    pub kubeconfig: Option<PathBuf>,
-
-    /// Rows that may be closed this once.
-    #[command(flatten)]
-    pub orphans: OrphansArg,
-
-    /// One of several replicas.
-    #[command(flatten)]
-    pub replicas: ReplicasArgs,
-
-    /// Address of /healthz, /readyz and /metrics.
-    #[arg(
-        long,
-        env = "KINDEX_HEALTH_ADDR",
-        value_name = "ADDR",
-        default_value = "0.0.0.0:8083"
-    )]
-    pub health_addr: SocketAddr,
-}
-
-const INGESTER_EXAMPLES: &str = "\
-Examples:
-  kindex ingester --config /etc/kindex/config.yaml
-  kindex ingester --config /etc/kindex/config.yaml --leader-elect
-  kindex ingester --config /etc/kindex/config.yaml --shards 4";
 
 /// Flags of `kindex generate`.
 #[derive(Clone, Debug, Args)]

@@ -110,6 +110,14 @@ pub(crate) async fn from_environment() -> CommandResult<Access> {
     Access::new(config).map_err(|error| absent(&error))
 }
 
+/// The cluster of a kubeconfig file, or where none is named that of the environment.
+pub(crate) async fn named(path: Option<&Path>) -> CommandResult<Access> {
+    match path {
+        Some(path) => from_file(path).await,
+        None => from_environment().await,
+    }
+}
+
 /// How kube-rs addresses a kind.
 pub(crate) fn api_resource(kind: &Kind) -> ApiResource {
     ApiResource {

@@ -16,18 +16,15 @@ use tokio_util::sync::CancellationToken;
 use crate::error::{CommandError, CommandResult};
 use crate::exposition::Exposition;
 
-/// What the endpoints ask.
+/// What the endpoints ask of a part of the process.
 pub(crate) trait Health: Send + Sync + 'static {
-    /// Why the process does not do its work now; empty when it does.
+    /// Why it does not do its work now; empty when it does.
     fn not_ready(&self) -> Vec<String>;
 
-    /// What is worth knowing of a process that does its work.
+    /// What is worth knowing of it when it does its work.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
-
-    /// What it counts; the same registry at every call.
-    fn figures(&self) -> Registry;
 }
 
 /// Binds the address, so that a port in use is an error at start.
@@ -39,9 +36,12 @@ pub(crate) async fn bind(address: SocketAddr, flag: &str) -> CommandResult<TcpLi
     })
 }
 
-/// Serves until cancelled.
-pub(crate) async fn serve(listener: TcpListener, health: Arc<dyn Health>, stop: CancellationToken) {
-    let served = axum::serve(listener, router(health))
+/// The health of each part of a process.
+pub(crate) type Parts = Vec<Arc<dyn Health>>;
+
+/// Serves until cancelled. The process does its work where each part does its own.
+pub(crate) async fn serve(listener: TcpListener, parts: Parts, figures: Registry, stop: CancellationToken) {
+    let served = axum::serve(listener, router(parts, figures))
         .with_graceful_shutdown(stop.cancelled_owned())
         .await;
     if let Err(error) = served {
@@ -51,32 +51,77 @@ pub(crate) async fn serve(listener: TcpListener, health: Arc<dyn Health>, stop: 
 
 /// What the endpoints share.
 struct Served {
-    health: Arc<dyn Health>,
+    parts: Parts,
     exposition: Exposition,
 }
 
-fn router(health: Arc<dyn Health>) -> Router {
-    let exposition = Exposition::new(health.figures());
+impl Served {
+    fn not_ready(&self) -> Vec<String> {
+        self.parts.iter().flat_map(|part| part.not_ready()).collect()
+    }
+}
+
+fn router(parts: Parts, figures: Registry) -> Router {
+    let exposition = Exposition::new(figures);
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
-        .with_state(Arc::new(Served { health, exposition }))
+        .with_state(Arc::new(Served { parts, exposition }))
 }
 
 async fn readyz(State(served): State<Arc<Served>>) -> (StatusCode, String) {
-    let reasons = served.health.not_ready();
+    let reasons = served.not_ready();
     if reasons.is_empty() {
-        let lines = std::iter::once("ok".to_owned()).chain(served.health.notes());
+        let notes = served.parts.iter().flat_map(|part| part.notes());
+        let lines = std::iter::once("ok".to_owned()).chain(notes);
         return (StatusCode::OK, lines.map(|line| line + "\n").collect());
     }
     (StatusCode::SERVICE_UNAVAILABLE, reasons.join("\n") + "\n")
 }
 
 async fn metrics(State(served): State<Arc<Served>>) -> Response {
-    let ready = served.health.not_ready().is_empty();
+    let ready = served.not_ready().is_empty();
     match served.exposition.text(ready) {
         Ok(text) => ([(header::CONTENT_TYPE, TEXT_FORMAT)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Part {
+        reasons: &'static [&'static str],
+        note: &'static str,
+    }
+
+    impl Health for Part {
+        fn not_ready(&self) -> Vec<String> {
+            self.reasons.iter().map(|reason| (*reason).to_owned()).collect()
+        }
+
+        fn notes(&self) -> Vec<String> {
+            vec![self.note.to_owned()]
+        }
+    }
+
+    async fn asked(parts: Vec<Part>) -> (StatusCode, String) {
+        let parts = parts.into_iter().map(|part| Arc::new(part) as Arc<dyn Health>);
+        let served = Served {
+            parts: parts.collect(),
+            exposition: Exposition::new(Registry::new()),
+        };
+        readyz(State(Arc::new(served))).await
+    }
+
+    #[tokio::test]
+    async fn a_process_is_ready_when_each_of_its_parts_is() {
+        let part = |reasons, note| Part { reasons, note };
+        let ready = asked(vec![part(&[], "one"), part(&[], "two")]).await;
+        assert_eq!(ready, (StatusCode::OK, "ok\none\ntwo\n".to_owned()));
+        let not_ready = asked(vec![part(&["a"], ""), part(&[], ""), part(&["b"], "")]).await;
+        assert_eq!(not_ready, (StatusCode::SERVICE_UNAVAILABLE, "a\nb\n".to_owned()));
     }
 }

@@ -18,15 +18,13 @@ pub mod config;
 
 pub mod moment;
 
-pub mod cli;
-
 mod colour;
 
 mod say;
 
-mod output;
-
 mod data_dir;
+
+mod config_file;
 
 mod client;
 
@@ -41,6 +39,20 @@ mod health;
 mod database;
 
 mod interrupt;
+
+mod limits;
+
+mod orphans;
+
+mod replicas;
+
+mod front_proxy;
+
+mod services;
+
+pub mod cli;
+
+mod output;
 
 mod target;
 
@@ -67,16 +79,6 @@ mod plan;
 mod drift;
 
 mod lint;
-
-mod orphans;
-
-mod replicas;
-
-mod ingester;
-
-mod front_proxy;
-
-mod api;
 
 mod progress;
 

@@ -1,17 +1,44 @@
-//! This ingester as one of several: where their leases are, and by what name this one holds them.
+//! A process as one of several of its service: where their leases are, and by what name this one holds them.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
+use clap::Args;
 use kindex_runtime::Division;
 use kindex_runtime::replicas::{Place, Timing};
 use rand::RngExt;
 
-use crate::cli::ReplicasArgs;
 use crate::client::Access;
 
-/// What begins the names of the leases.
-const GROUP: &str = "kindex-ingester";
+/// How replicas divide the work.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReplicasArgs {
+    /// Be one of several replicas, of which one works and the others wait.
+    #[arg(long, env = "KINDEX_LEADER_ELECT")]
+    leader_elect: bool,
+
+    /// Be one of several replicas that divide the kinds: each kind is in one of so many shards.
+    #[arg(long, env = "KINDEX_SHARDS", value_name = "COUNT")]
+    shards: Option<NonZeroUsize>,
+
+    /// Namespace of the leases; default: the pod's own, or that of the kubeconfig.
+    #[arg(long, env = "POD_NAMESPACE", value_name = "NAME")]
+    lease_namespace: Option<String>,
+
+    /// Seconds after which the work of a replica that is silent goes to another one.
+    #[arg(long, env = "KINDEX_LEASE_SECONDS", value_name = "SECONDS", default_value = "15")]
+    lease_seconds: NonZeroU32,
+
+    /// What the leases call this replica, with a random end.
+    #[arg(
+        long,
+        env = "HOSTNAME",
+        value_name = "NAME",
+        default_value = "kindex",
+        hide_env_values = true
+    )]
+    replica_name: String,
+}
 
 /// How the kinds are divided, as the command line says.
 pub(crate) fn division(args: &ReplicasArgs) -> Division {
@@ -22,13 +49,13 @@ pub(crate) fn division(args: &ReplicasArgs) -> Division {
     }
 }
 
-/// Where the leases are, and how long they last.
-pub(crate) fn place(args: &ReplicasArgs, access: &Access) -> (Place, Timing) {
+/// Where the leases are whose names begin with `group`, and how long they last.
+pub(crate) fn place(args: &ReplicasArgs, access: &Access, group: &str) -> (Place, Timing) {
     let namespace = args.lease_namespace.clone();
     let place = Place {
         client: access.client.clone(),
         namespace: namespace.unwrap_or_else(|| access.config.default_namespace.clone()),
-        group: GROUP.to_owned(),
+        group: group.to_owned(),
         me: me(&args.replica_name),
     };
     let lease = Duration::from_secs(args.lease_seconds.get().into());

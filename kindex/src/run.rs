@@ -11,8 +11,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    against, api, backfill, diff, generate, get, history, ingester, lint, migrate, plan, purge, quarantine,
-    query_command, release, restore, say, sides, status, up, verify,
+    against, backfill, diff, generate, get, history, lint, migrate, plan, purge, quarantine, query_command, release,
+    restore, say, sides, status, up, verify,
 };
 
 /// Runs the command that the process was started with.
@@ -62,8 +62,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
             say::print(String::from_utf8_lossy(&script))
         }
         Command::Up(args) => block_on(up::run(platform, &args)),
-        Command::Ingester(args) => block_on(ingester::run(&platform.registry, &args)),
-        Command::Api(args) => block_on(api::run(&platform.registry, &args)),
+        Command::Service(service) => block_on(service.run(&platform.registry)),
         Command::Backfill(args) => block_on(backfill::run(&platform.registry, &args)),
         Command::Quarantine(args) => block_on(quarantine::run(&platform.registry, &args.command)),
         Command::Migrate(args) => block_on(migrate::run(&platform.registry, &args)),

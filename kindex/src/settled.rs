@@ -7,7 +7,7 @@ use kube::Client;
 use tokio::time::{Instant, sleep};
 
 use crate::error::{CommandError, CommandResult};
-use crate::ingester::Ingestion;
+use crate::services::ingester::Ingestion;
 use crate::status::{self, KindStatus, State};
 
 /// How often the numbers are compared.

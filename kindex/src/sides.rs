@@ -16,8 +16,8 @@ use crate::config::MetadataStorageChoice;
 use crate::data_dir::DataDir;
 use crate::database::{self, Store};
 use crate::error::{CommandError, CommandResult, chain};
-use crate::say;
 use crate::target::kind_of;
+use crate::{config_file, say};
 
 /// How long a cluster may take until it is said that it does not answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -103,7 +103,7 @@ fn open_with(registry: &Registry, address: &Address, pool: &PoolConfig) -> Comma
 
 /// Where the configuration file has its database, and how its connections are used.
 pub(crate) fn configured_address(registry: &Registry, path: &Path) -> CommandResult<(Address, PoolConfig)> {
-    match crate::ingester::read(registry, path)?.metadata_storage_choice() {
+    match config_file::read(registry, path)?.metadata_storage_choice() {
         MetadataStorageChoice::On { address, pool } => Ok((address, pool)),
         MetadataStorageChoice::Off { reason } => {
             let message = format!("{}: {reason}", path.display());

@@ -1,7 +1,6 @@
 //! Flags of the commands that check and heal.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -265,36 +264,4 @@ pub struct DropArgs {
     /// Do it; without this flag the command only says what it would remove.
     #[arg(long)]
     pub yes: bool,
-}
-
-/// What `kindex up` and `kindex ingester` may do once.
-#[derive(Clone, Debug, Args)]
-pub struct OrphansArg {
-    /// Compare SQL with the whole cluster first, and this once close up to so many rows of a kind whose objects
-    /// are gone, though they are more than maxOrphans and maxOrphanPercent let pass; may be repeated.
-    #[arg(long, value_name = "[KIND=]ROWS")]
-    pub allow_orphans: Vec<AllowedOrphans>,
-}
-
-/// So many rows, of one kind or of each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllowedOrphans {
-    /// The kind; `None`: each.
-    pub kind: Option<String>,
-    /// Most rows.
-    pub rows: usize,
-}
-
-impl FromStr for AllowedOrphans {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (kind, rows) = match text.split_once('=') {
-            Some((kind, rows)) => (Some(kind.to_owned()), rows),
-            None => (None, text),
-        };
-        let rows = rows.parse();
-        let rows = rows.map_err(|_| "write a number, or a kind and a number such as Model=600".to_owned())?;
-        Ok(Self { kind, rows })
-    }
 }

@@ -1,4 +1,4 @@
-//! `kindex up`: cluster, CRDs, ingester and database in one process.
+//! `kindex up`: cluster, CRDs, ingester, database and the services beside them in one process.
 
 mod report;
 
@@ -12,15 +12,15 @@ use kindex_serve::listen::ConnectionLimits;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::api::Api;
-use crate::cli::{self, UpArgs};
+use crate::cli::UpArgs;
 use crate::client::{self, Access};
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, CommandResult, chain};
-use crate::health::{self, Health};
-use crate::ingester::{self, Ingestion};
+use crate::health;
 use crate::install::{self, Whose};
 use crate::platform::Platform;
+use crate::services::Context;
+use crate::services::ingester::{Ingestion, Setup};
 use crate::{interrupt, migrate, samples, settled};
 
 /// Runs until Ctrl-C, or with `--once` until SQL holds what the cluster holds.
@@ -29,7 +29,13 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
     let data_dir = DataDir::create(&args.data_dir.data_dir)?;
     let _claim = uses(args).then(|| data_dir.claim()).transpose()?;
     data_dir.close_to_others()?;
-    let setup = ingester::Setup::for_up(&platform.registry, args, &data_dir)?;
+    let setup = Setup::for_up(
+        &platform.registry,
+        args.config.as_deref(),
+        args.database.database.as_deref(),
+        &args.orphans,
+        &data_dir,
+    )?;
     if args.database.database.is_none() && args.config.is_none() {
         migrate::embedded(&platform.registry, &data_dir).await?;
     }
@@ -53,20 +59,28 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         &place.ingester,
         Division::Alone,
     )?);
-    tasks.spawn(health::serve(health_listener, ingestion.clone(), stop.clone()));
-    let api = Api::bind(
-        &platform.registry,
-        &place.access,
-        &ingestion.rows(),
-        &args.listen,
-        cli::Whose::Server,
-        None,
-        &ingestion.figures(),
-    )
-    .await?;
-    let url = api.url()?;
-    report::announce(platform, args, &place, &setup, health_addr, Some(&url))?;
-    api.start(&tasks, &stop);
+    let context = Context {
+        registry: &platform.registry,
+        access: place.access.clone(),
+        rows: ingestion.rows(),
+        figures: ingestion.figures(),
+        limits: args.limits.clone(),
+    };
+    let mut health: health::Parts = vec![ingestion.clone()];
+    let mut announced = Vec::new();
+    for part in args.services.beside(&context).await? {
+        announced.extend(part.announcement.map(|announcement| (part.name, announcement)));
+        let running = (part.start)(stop.clone())?;
+        health.extend(running.health);
+        tasks.spawn(running.until_stopped);
+    }
+    tasks.spawn(health::serve(
+        health_listener,
+        health,
+        ingestion.figures(),
+        stop.clone(),
+    ));
+    report::announce(platform, args, &place, &setup, health_addr, &announced)?;
 
     let done = tokio::select! {
         done = work(platform, args, &place, &ingestion) => done,
@@ -145,7 +159,7 @@ impl ClusterPlace {
         let database = data_dir.cluster_db();
         let token = data_dir.cluster_token()?;
         let usual = Limits::default();
-        let limits = &args.listen.limits;
+        let limits = &args.limits;
         let options = ClusterOptions {
             path: Some(database.clone()),
             token: Some(token.clone()),

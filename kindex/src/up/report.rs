@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::cli::{DATA_DIR, UpArgs};
 use crate::database;
 use crate::error::CommandResult;
-use crate::ingester::Setup;
 use crate::output::table;
 use crate::platform::Platform;
 use crate::say;
+use crate::services::Announcement;
+use crate::services::ingester::Setup;
 use crate::settled::Settled;
 
 use super::ClusterPlace;
@@ -22,7 +23,7 @@ pub(crate) fn announce(
     place: &ClusterPlace,
     setup: &Setup,
     health: SocketAddr,
-    api: Option<&str>,
+    services: &[(&str, Announcement)],
 ) -> CommandResult {
     let kubeconfig = place.kubeconfig.display();
     let mut lines = vec![
@@ -32,12 +33,16 @@ pub(crate) fn announce(
         format!("  kubeconfig   {kubeconfig}"),
         format!("  database     {}", setup.shown_database()),
     ];
-    lines.extend(api.map(|api| format!("  api          {api}")));
+    lines.extend(
+        services
+            .iter()
+            .map(|(name, service)| format!("  {name:<12} {}", service.url)),
+    );
     lines.push(format!("  readiness    http://{health}/readyz"));
     lines.push(format!("  kinds        {}", platform.registry.kinds.len()));
     if !args.once {
         lines.push(String::new());
-        lines.extend(next_steps(platform, args, setup, &place.kubeconfig, api));
+        lines.extend(next_steps(platform, args, setup, &place.kubeconfig, services));
     }
     lines.push(String::new());
     say::line(lines.join("\n"))
@@ -72,21 +77,21 @@ pub(crate) fn afterwards(platform: &Platform, args: &UpArgs, place: &ClusterPlac
 }
 
 /// What can be typed in another terminal as it stands.
-fn next_steps(platform: &Platform, args: &UpArgs, setup: &Setup, kubeconfig: &Path, api: Option<&str>) -> Vec<String> {
+fn next_steps(
+    platform: &Platform,
+    args: &UpArgs,
+    setup: &Setup,
+    kubeconfig: &Path,
+    services: &[(&str, Announcement)],
+) -> Vec<String> {
     let group = platform.registry.platform.group;
     let first = first_kind(platform);
-    let which = if setup.has_database() {
-        "    # live and archived as one"
-    } else {
-        ""
-    };
-    let kubectl = api.map(|api| format!("  kubectl --server {api} get {first} -A{which}"));
     let mut steps = vec![
         "Try next:".to_owned(),
         format!("  export KUBECONFIG={}", quoted(kubeconfig)),
         format!("  kubectl api-resources --api-group={group}"),
     ];
-    steps.extend(kubectl);
+    steps.extend(services.iter().map(|(_, service)| format!("  {}", service.step)));
     if setup.has_database() {
         steps.push(format!("  {} get {first}{}", program(), database_flag(args)));
     }

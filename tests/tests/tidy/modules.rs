@@ -11,11 +11,7 @@ use super::sources::RUST_FILES;
 #[test]
 fn a_module_imports_only_modules_above_it() {
     let is_listed = |file: &File| file.path.ends_with("src/lib.rs") || file.path.ends_with("/mod.rs");
-    let is_test = |file: &File| {
-        ["tests/tests/", "tests/fixtures/", "kindex/tests/"]
-            .iter()
-            .any(|tests| file.path.starts_with(tests))
-    };
+    let is_test = |file: &File| file.path.contains("/tests/") || file.path.starts_with("tests/fixtures/");
     let mut found = BTreeSet::new();
     for (list, rust) in RUST_FILES.iter().filter(|(file, _)| is_listed(file) && !is_test(file)) {
         let folder = Folder::of(&list.path, rust);

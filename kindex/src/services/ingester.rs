@@ -1,28 +1,70 @@
-//! Starts the ingester as the configuration says, keeps it, and answers for it.
-//! `kindex ingester` is this alone; `kindex up` puts a cluster beside it.
+//! The ingester: started as the configuration says, kept, and answered for. It runs alone as `kindex ingester`, and with
+//! a cluster beside it in `kindex up`.
 
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use kindex_model::kind::{Kind, Registry};
+use kindex_runtime::Division;
 use kindex_runtime::settings::Settings;
-use kindex_runtime::{Division, Ingester};
 use kindex_store::{Address, MetadataStorage, PoolConfig};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{IngesterArgs, UpArgs};
+use super::service::{Running, Service};
 use crate::client::{self, Access};
 use crate::config::{Config, MetadataStorageChoice};
 use crate::data_dir::DataDir;
 use crate::database::Rows;
 use crate::error::{CommandError, CommandResult, chain};
-use crate::health::{self, Health};
-use crate::orphans::Allowance;
-use crate::{database, interrupt, replicas};
+use crate::health::Health;
+use crate::orphans::{Allowance, OrphansArg};
+use crate::replicas::ReplicasArgs;
+use crate::{config_file, database, replicas};
 
 /// What the ingester calls itself: our servers keep places for it.
 const AGENT: &str = concat!("kindex-ingester/", env!("CARGO_PKG_VERSION"));
+
+/// What begins the names of its leases.
+const LEASES: &str = "kindex-ingester";
+
+/// Run the ingester alone, against a cluster and a database of yours.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = INGESTER_EXAMPLES)]
+pub(super) struct IngesterArgs {
+    /// The configuration file (metadataStorage, mysql, sqlite and ingester stanzas).
+    #[arg(long, env = "KINDEX_CONFIG", value_name = "FILE")]
+    config: PathBuf,
+
+    /// The cluster; default: KUBECONFIG, ~/.kube/config, or the pod's own.
+    #[arg(long, value_name = "PATH")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Rows that may be closed this once.
+    #[command(flatten)]
+    orphans: OrphansArg,
+
+    /// One of several replicas.
+    #[command(flatten)]
+    replicas: ReplicasArgs,
+
+    /// Address of /healthz, /readyz and /metrics.
+    #[arg(
+        long,
+        env = "KINDEX_HEALTH_ADDR",
+        value_name = "ADDR",
+        default_value = "0.0.0.0:8083"
+    )]
+    health_addr: SocketAddr,
+}
+
+const INGESTER_EXAMPLES: &str = "\
+Examples:
+  kindex ingester --config /etc/kindex/config.yaml
+  kindex ingester --config /etc/kindex/config.yaml --leader-elect
+  kindex ingester --config /etc/kindex/config.yaml --shards 4";
 
 /// What the command line and the configuration file ask for together.
 pub(crate) struct Setup {
@@ -35,28 +77,33 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// `kindex ingester`: the file alone.
-    pub(crate) fn from_file(registry: &Registry, args: &IngesterArgs) -> CommandResult<Self> {
-        let path = &args.config;
-        let config = read(registry, path)?;
+    fn from_file(registry: &Registry, path: &Path, orphans: &OrphansArg) -> CommandResult<Self> {
+        let config = config_file::read(registry, path)?;
         let storage = config.metadata_storage_choice();
         Ok(Self {
             config,
             storage,
             adopt_finalizers: false,
-            orphans: Allowance::new(registry, &args.orphans.allow_orphans)?,
+            orphans: Allowance::new(registry, &orphans.allow_orphans)?,
         })
     }
 
     /// `kindex up`: without a file, a SQLite database in the data directory and every
     /// object guarded; `--database` goes over the file.
-    pub(crate) fn for_up(registry: &Registry, args: &UpArgs, data_dir: &DataDir) -> CommandResult<Self> {
-        let config = match &args.config {
-            Some(path) => read(registry, path)?,
+    pub(crate) fn for_up(
+        registry: &Registry,
+        file: Option<&Path>,
+        database: Option<&str>,
+        orphans: &OrphansArg,
+        data_dir: &DataDir,
+    ) -> CommandResult<Self> {
+        let config = match file {
+            Some(path) => config_file::read(registry, path)?,
             None => Config::default(),
         };
-        let orphans = Allowance::new(registry, &args.orphans.allow_orphans)?;
-        let address = match (&args.database.database, &args.config) {
-            (Some(address), _) => address.clone(),
+        let orphans = Allowance::new(registry, &orphans.allow_orphans)?;
+        let address = match (database, file) {
+            (Some(address), _) => address.to_owned(),
             (None, None) => data_dir.default_database(),
             (None, Some(_)) => {
                 let storage = config.metadata_storage_choice();
@@ -95,28 +142,12 @@ impl Setup {
     }
 }
 
-/// The configuration file, with every mistake in it as one usage error.
-pub(crate) fn read(registry: &Registry, path: &Path) -> CommandResult<Config> {
-    let wrong = |error: &dyn std::error::Error| {
-        CommandError::usage(format_args!("{}: {}", path.display(), chain(error)))
-            .hint("docs/src/reference/configuration.md lists every key")
-    };
-    let unread = |error: &std::io::Error| {
-        CommandError::usage(format_args!("{}: {error}", path.display()))
-            .hint("--config or KINDEX_CONFIG names a file that can be read")
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| unread(&error))?;
-    let mut config = Config::parse(&text, registry).map_err(|error| wrong(&error))?;
-    config.read_credentials().map_err(|error| wrong(&error))?;
-    Ok(config)
-}
-
 /// A running ingester, or the reason why there is none.
 pub(crate) enum Ingestion {
     /// Both gates are open.
     On {
         /// The controllers.
-        ingester: Ingester,
+        ingester: kindex_runtime::Ingester,
         /// Their database.
         store: Arc<dyn MetadataStorage>,
     },
@@ -158,7 +189,7 @@ impl Ingestion {
             orphans_allowed: setup.orphans.of(kind),
             ..setup.config.settings(kind, setup.adopt_finalizers)
         };
-        let ingester = Ingester::start(*registry, Arc::new(cluster), store.clone(), division, settings);
+        let ingester = kindex_runtime::Ingester::start(*registry, Arc::new(cluster), store.clone(), division, settings);
         Ok(Self::On { ingester, store })
     }
 
@@ -203,6 +234,14 @@ impl Ingestion {
             .hint("see docs/src/reference/configuration.md for the two gates")
     }
 
+    /// What is counted; the same registry at every call.
+    pub(crate) fn figures(&self) -> prometheus::Registry {
+        match self {
+            Self::Off { figures, .. } => figures.clone(),
+            Self::On { ingester, .. } => ingester.figures().clone(),
+        }
+    }
+
     /// Lets what is under way end, then closes the database.
     pub(crate) async fn stop(&self) {
         if let Self::On { ingester, store } = self {
@@ -219,40 +258,51 @@ impl Health for Ingestion {
             Self::On { ingester, .. } => ingester.status().not_ready(),
         }
     }
-
-    fn figures(&self) -> prometheus::Registry {
-        match self {
-            Self::Off { figures, .. } => figures.clone(),
-            Self::On { ingester, .. } => ingester.figures().clone(),
-        }
-    }
 }
 
-/// The role alone: no CRDs are installed, nothing is applied.
-pub(crate) async fn run(registry: &Registry, args: &IngesterArgs) -> CommandResult {
-    let setup = Setup::from_file(registry, args)?;
-    let access = match &args.kubeconfig {
-        Some(path) => client::from_file(path).await?,
-        None => client::from_environment().await?,
-    };
-    let listener = health::bind(args.health_addr, "--health-addr").await?;
-    let division = replicas::division(&args.replicas);
-    let ingestion = Arc::new(Ingestion::start(registry, &setup, &access, division)?);
-    let stop = CancellationToken::new();
-    let served = tokio::spawn(health::serve(listener, ingestion.clone(), stop.clone()));
-    let leaving = CancellationToken::new();
-    let shared = async {
-        if let (Division::Shards(_), Ingestion::On { ingester, .. }) = (division, &*ingestion) {
-            let (place, timing) = replicas::place(&args.replicas, &access);
-            kindex_runtime::replicas::run(&place, ingester, timing, &leaving).await;
-        }
-    };
-    let interrupted = async {
-        interrupt::wait().await;
-        leaving.cancel();
-    };
-    tokio::join!(shared, interrupted);
-    ingestion.stop().await;
-    stop.cancel();
-    served.await.map_err(CommandError::failure)
+/// The service alone: no CRDs are installed, nothing is applied. `kindex up` starts an [`Ingestion`] itself, and waits
+/// for it.
+pub(super) struct Ingester {
+    registry: Registry,
+    setup: Setup,
+    access: Access,
+    replicas: ReplicasArgs,
+}
+
+impl Service for Ingester {
+    const NAME: &'static str = "ingester";
+
+    type Args = IngesterArgs;
+    type UpArgs = ();
+
+    fn health_addr(args: &IngesterArgs) -> SocketAddr {
+        args.health_addr
+    }
+
+    async fn alone(registry: &Registry, args: IngesterArgs) -> CommandResult<Self> {
+        Ok(Self {
+            registry: *registry,
+            setup: Setup::from_file(registry, &args.config, &args.orphans)?,
+            access: client::named(args.kubeconfig.as_deref()).await?,
+            replicas: args.replicas,
+        })
+    }
+
+    fn start(self, stop: CancellationToken) -> CommandResult<Running> {
+        let division = replicas::division(&self.replicas);
+        let ingestion = Arc::new(Ingestion::start(&self.registry, &self.setup, &self.access, division)?);
+        Ok(Running {
+            figures: ingestion.figures(),
+            health: Some(ingestion.clone()),
+            until_stopped: Box::pin(async move {
+                if let (Division::Shards(_), Ingestion::On { ingester, .. }) = (division, &*ingestion) {
+                    let (place, timing) = replicas::place(&self.replicas, &self.access, LEASES);
+                    kindex_runtime::replicas::run(&place, ingester, timing, &stop).await;
+                } else {
+                    stop.cancelled().await;
+                }
+                ingestion.stop().await;
+            }),
+        })
+    }
 }

@@ -1,36 +1,10 @@
-//! What can be typed for the API server.
+//! What the servers of a process may take, as the command line says it.
 
-use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use kindex_serve::BodyPace;
 use kindex_serve::watches::WatchLimits;
-
-/// How the API server is reached.
-#[derive(Clone, Debug, Args)]
-pub struct ListenArgs {
-    /// Address of the API server over cluster and SQL; port 0 takes a free one.
-    #[arg(long, env = "KINDEX_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:6482")]
-    pub listen: SocketAddr,
-
-    /// Serve HTTPS with this certificate, and those that lead from it to a root; read again when it changes.
-    #[arg(long, env = "KINDEX_TLS_CERT", value_name = "FILE", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-
-    /// The key of the certificate.
-    #[arg(long, env = "KINDEX_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-
-    /// With whose rights the server acts; default: `caller` for `kindex api`, `server` for `kindex up`.
-    #[arg(long, env = "KINDEX_RIGHTS", value_enum)]
-    pub rights: Option<Whose>,
-
-    /// Limits of the server.
-    #[command(flatten)]
-    pub limits: LimitArgs,
-}
 
 /// Where the limits stand in the help.
 const LIMITS: &str = "Limits of the API server";
@@ -103,57 +77,3 @@ impl LimitArgs {
 fn bytes(mib: u32) -> usize {
     usize::try_from(u64::from(mib) * 1024 * 1024).unwrap_or(usize::MAX)
 }
-
-/// With whose rights something is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Whose {
-    /// Those of whoever asks: by bearer token, checked with the cluster.
-    Caller,
-    /// Those of the server, whoever asks: for a loopback address alone.
-    Server,
-}
-
-/// Flags of `kindex api`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = API_EXAMPLES)]
-pub struct ApiArgs {
-    /// Where to listen, and for whom.
-    #[command(flatten)]
-    pub listen: ListenArgs,
-
-    /// The configuration file; its metadataStorage, mysql and sqlite stanzas say where rows are.
-    #[arg(
-        long,
-        env = "KINDEX_CONFIG",
-        value_name = "FILE",
-        required_unless_present = "database"
-    )]
-    pub config: Option<PathBuf>,
-
-    /// `sqlite:PATH` or `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, instead of what the file says.
-    #[arg(long, env = "KINDEX_DATABASE", value_name = "ADDRESS", hide_env_values = true)]
-    pub database: Option<String>,
-
-    /// Serve the kinds in groups `archive.<group>` as well, for kube-apiserver, which then says who asks.
-    #[arg(long, env = "KINDEX_AGGREGATED", requires = "tls_cert")]
-    pub aggregated: bool,
-
-    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one.
-    #[arg(
-        long,
-        env = "KINDEX_HEALTH_ADDR",
-        value_name = "ADDR",
-        default_value = "0.0.0.0:8084"
-    )]
-    pub health_addr: SocketAddr,
-
-    /// The cluster; default: KUBECONFIG, ~/.kube/config, or the pod's own.
-    #[arg(long, value_name = "PATH")]
-    pub kubeconfig: Option<PathBuf>,
-}
-
-const API_EXAMPLES: &str = "\
-Examples:
-  kindex api --config kindex.yaml --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key
-  kindex api --rights server --kubeconfig ~/.kube/config --database mysql://kindex@db/michelangelo
-  kubectl --server http://127.0.0.1:6482 get models -A";

@@ -1,0 +1,402 @@
+//! The API server over a cluster and a database: `kindex api`, and a part of `kindex up`.
+
+mod readiness;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use clap::{Args, ValueEnum};
+use kindex_api::figures::Figures;
+use kindex_api::grpc;
+use kindex_api::operations::{Operations, RightsOf};
+use kindex_api::rest::Rest;
+use kindex_api::server::{self, Limits};
+use kindex_model::kind::Registry;
+use kindex_serve::listen::{ConnectionLimits, FrontProxy, Tls};
+use kindex_serve::watches::WatchLimits;
+use kindex_store::database_gauges::DatabaseGauges;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use readiness::Readiness;
+
+use super::service::{Announcement, Context, Running, Service};
+use crate::client;
+use crate::config::MetadataStorageChoice;
+use crate::database::Rows;
+use crate::error::{CommandError, CommandResult, chain};
+use crate::front_proxy::Source;
+use crate::health::{self, Health};
+use crate::limits::LimitArgs;
+use crate::{config_file, database, front_proxy};
+
+/// How often the files of certificate and key are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How the API server is reached.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ListenArgs {
+    /// Address of the API server over cluster and SQL; port 0 takes a free one.
+    #[arg(long, env = "KINDEX_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:6482")]
+    listen: SocketAddr,
+
+    /// Serve HTTPS with this certificate, and those that lead from it to a root; read again when it changes.
+    #[arg(long, env = "KINDEX_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// The key of the certificate.
+    #[arg(long, env = "KINDEX_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
+    /// With whose rights the server acts; default: `caller` for `kindex api`, `server` for `kindex up`.
+    #[arg(long, env = "KINDEX_RIGHTS", value_enum)]
+    rights: Option<Whose>,
+}
+
+/// With whose rights something is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Whose {
+    /// Those of whoever asks: by bearer token, checked with the cluster.
+    Caller,
+    /// Those of the server, whoever asks: for a loopback address alone.
+    Server,
+}
+
+/// Serve the Kubernetes API over cluster and SQL: live and archived objects as one.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = API_EXAMPLES)]
+pub(super) struct ApiArgs {
+    /// Where to listen, and for whom.
+    #[command(flatten)]
+    listen: ListenArgs,
+
+    /// Limits of the server.
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// The configuration file; its metadataStorage, mysql and sqlite stanzas say where rows are.
+    #[arg(
+        long,
+        env = "KINDEX_CONFIG",
+        value_name = "FILE",
+        required_unless_present = "database"
+    )]
+    config: Option<PathBuf>,
+
+    /// `sqlite:PATH` or `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, instead of what the file says.
+    #[arg(long, env = "KINDEX_DATABASE", value_name = "ADDRESS", hide_env_values = true)]
+    database: Option<String>,
+
+    /// Serve the kinds in groups `archive.<group>` as well, for kube-apiserver, which then says who asks.
+    #[arg(long, env = "KINDEX_AGGREGATED", requires = "tls_cert")]
+    aggregated: bool,
+
+    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one.
+    #[arg(
+        long,
+        env = "KINDEX_HEALTH_ADDR",
+        value_name = "ADDR",
+        default_value = "0.0.0.0:8084"
+    )]
+    health_addr: SocketAddr,
+
+    /// The cluster; default: KUBECONFIG, ~/.kube/config, or the pod's own.
+    #[arg(long, value_name = "PATH")]
+    kubeconfig: Option<PathBuf>,
+}
+
+const API_EXAMPLES: &str = "\
+Examples:
+  kindex api --config kindex.yaml --listen 0.0.0.0:8443 --tls-cert tls.crt --tls-key tls.key
+  kindex api --rights server --kubeconfig ~/.kube/config --database mysql://kindex@db/michelangelo
+  kubectl --server http://127.0.0.1:6482 get models -A";
+
+/// An API server where it runs.
+pub(super) struct Api {
+    place: Place,
+    server: Server,
+    rows: Rows,
+    figures: prometheus::Registry,
+    /// The kind that examples name.
+    example: &'static str,
+}
+
+/// An API server whose address is taken.
+struct Server {
+    listener: TcpListener,
+    operations: Arc<Operations>,
+    figures: Figures,
+    limits: Limits,
+    router: Router,
+    tls: Option<Tls>,
+}
+
+/// Where an API server runs.
+enum Place {
+    /// In a process of its own, whose database it closes.
+    Alone {
+        /// What the cluster says of the front proxy, where requests come through one.
+        source: Option<Box<Source>>,
+    },
+    /// Beside an ingester, which answers for cluster and database.
+    Beside,
+}
+
+impl Place {
+    /// Where the flags do not say.
+    fn usual_rights(&self) -> Whose {
+        match self {
+            Self::Alone { .. } => Whose::Caller,
+            Self::Beside => Whose::Server,
+        }
+    }
+}
+
+impl Api {
+    async fn bind(
+        context: &Context<'_>,
+        args: &ListenArgs,
+        place: Place,
+        front_proxy: Option<FrontProxy>,
+    ) -> CommandResult<Self> {
+        let whose = args.rights.unwrap_or(place.usual_rights());
+        Ok(Self {
+            place,
+            server: Server::bind(context, args, whose, front_proxy).await?,
+            rows: context.rows.clone(),
+            figures: context.figures.clone(),
+            example: context.registry.kinds.first().map_or("KIND", |kind| kind.plural),
+        })
+    }
+}
+
+impl Server {
+    /// Takes the address.
+    async fn bind(
+        context: &Context<'_>,
+        args: &ListenArgs,
+        whose: Whose,
+        front_proxy: Option<FrontProxy>,
+    ) -> CommandResult<Self> {
+        let tls = match (&args.tls_cert, &args.tls_key) {
+            (Some(certificate), Some(key)) => {
+                Some(Tls::read(certificate, key, front_proxy).map_err(|error| CommandError::usage(chain(&error)))?)
+            }
+            _ => None,
+        };
+        check_exposure(args, whose, tls.is_some())?;
+        let operations = operations(context, whose)?;
+        let figures = Figures::new(&context.figures);
+        let watches = context.limits.watches(WatchLimits::default());
+        let operations = operations.with_figures(figures.clone()).with_watch_limits(watches);
+        let operations = Arc::new(operations);
+        let rest = Rest::new(operations.clone()).router();
+        let router = grpc::beside(rest, operations.clone())
+            .await
+            .map_err(CommandError::failure)?;
+        Ok(Self {
+            listener: health::bind(args.listen, "--listen").await?,
+            operations,
+            figures,
+            limits: limits(&context.limits),
+            router,
+            tls,
+        })
+    }
+
+    /// For `kubectl --server`.
+    fn url(&self) -> CommandResult<String> {
+        let address = self.listener.local_addr().map_err(CommandError::failure)?;
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        Ok(format!("{scheme}://{address}"))
+    }
+
+    /// Serves until stopped.
+    fn start(self, tasks: &TaskTracker, stop: &CancellationToken) {
+        if let Some(tls) = &self.tls {
+            tasks.spawn(tls.clone().follow(LOOK_EVERY, stop.clone()));
+        }
+        tasks.spawn(server::serve(
+            self.listener,
+            self.router,
+            self.operations,
+            self.tls,
+            self.limits,
+            self.figures,
+            stop.clone(),
+        ));
+    }
+
+    /// What a process of its own does beside: asks cluster and database whether they answer, and the cluster for its
+    /// front proxy.
+    fn look_after(
+        &self,
+        rows: &Rows,
+        source: Option<Box<Source>>,
+        tasks: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Arc<Readiness> {
+        let readiness = Arc::new(Readiness::of(rows));
+        let probe = readiness.clone().follow(self.operations.clone());
+        tasks.spawn(stop.clone().run_until_cancelled_owned(probe));
+        if let (Some(source), Some(tls)) = (source, self.tls.clone()) {
+            let followed = source.follow(front_proxy::LOOK_EVERY, move |next| tls.take_front_proxy(next));
+            tasks.spawn(stop.clone().run_until_cancelled_owned(followed));
+        }
+        readiness
+    }
+}
+
+impl Service for Api {
+    const NAME: &'static str = "api";
+
+    type Args = ApiArgs;
+    type UpArgs = ListenArgs;
+
+    fn health_addr(args: &ApiArgs) -> SocketAddr {
+        args.health_addr
+    }
+
+    async fn alone(registry: &Registry, args: ApiArgs) -> CommandResult<Self> {
+        let context = Context {
+            registry,
+            rows: rows(registry, &args)?,
+            access: client::named(args.kubeconfig.as_deref()).await?,
+            figures: prometheus::Registry::new(),
+            limits: args.limits.clone(),
+        };
+        if let Rows::Stored(store) = &context.rows {
+            store.outage().tell();
+            let shown = context.figures.register(Box::new(DatabaseGauges::new(store.clone())));
+            shown.expect("nothing is registered yet");
+        }
+        let (front_proxy, source) = match (args.aggregated, args.listen.rights) {
+            (false, _) => (None, None),
+            (true, Some(Whose::Server)) => {
+                let error = CommandError::usage("--aggregated requires --rights caller");
+                return Err(error.hint("leave out --rights server"));
+            }
+            (true, _) => {
+                let (front_proxy, source) = front_proxy::read(&context.access.client).await?;
+                (Some(front_proxy), Some(Box::new(source)))
+            }
+        };
+        Self::bind(&context, &args.listen, Place::Alone { source }, front_proxy).await
+    }
+
+    async fn beside(context: &Context<'_>, args: ListenArgs) -> CommandResult<Option<Self>> {
+        Self::bind(context, &args, Place::Beside, None).await.map(Some)
+    }
+
+    fn announcement(&self) -> CommandResult<Option<Announcement>> {
+        let (url, example) = (self.server.url()?, self.example);
+        let step = match (&self.place, &self.rows) {
+            (Place::Alone { .. }, _) => format!("kubectl --server {url} get {example}"),
+            (Place::Beside, Rows::Off(_)) => format!("kubectl --server {url} get {example} -A"),
+            (Place::Beside, Rows::Stored(_)) => {
+                format!("kubectl --server {url} get {example} -A    # live and archived as one")
+            }
+        };
+        Ok(Some(Announcement { url, step }))
+    }
+
+    fn start(self, stop: CancellationToken) -> CommandResult<Running> {
+        let tasks = TaskTracker::new();
+        let (health, own): (Option<Arc<dyn Health>>, _) = match self.place {
+            Place::Alone { source } => {
+                let readiness = self.server.look_after(&self.rows, source, &tasks, &stop);
+                (Some(readiness), Some(self.rows))
+            }
+            Place::Beside => (None, None),
+        };
+        self.server.start(&tasks, &stop);
+        Ok(Running {
+            figures: self.figures,
+            health,
+            until_stopped: Box::pin(async move {
+                stop.cancelled().await;
+                tasks.close();
+                tasks.wait().await;
+                if let Some(Rows::Stored(store)) = own {
+                    store.close().await;
+                }
+            }),
+        })
+    }
+}
+
+/// The verbs over cluster and database.
+fn operations(context: &Context<'_>, whose: Whose) -> CommandResult<Operations> {
+    let rights = match whose {
+        Whose::Caller => RightsOf::Caller,
+        Whose::Server => RightsOf::Server,
+    };
+    let behind = context.access.behind();
+    let operations = match &context.rows {
+        Rows::Stored(store) => Operations::new(*context.registry, behind, store.clone(), rights),
+        Rows::Off(reason) => {
+            tracing::info!(
+                reason,
+                "Metadata storage is off: the API server passes requests on, and deletions are Kubernetes' own"
+            );
+            Operations::without_storage(*context.registry, behind, reason, rights)
+        }
+    };
+    operations.map_err(|error| CommandError::usage(chain(&error)))
+}
+
+fn limits(args: &LimitArgs) -> Limits {
+    Limits {
+        connections: ConnectionLimits {
+            most: args.max_connections.get(),
+            body: args.body_pace(),
+            ..ConnectionLimits::default()
+        },
+        reads: args.max_reads.get(),
+        changes: args.max_changes.get(),
+        requests_per_second: args.requests_per_second,
+        body_bytes: args.body_bytes(),
+        ..Limits::default()
+    }
+}
+
+/// Refuses what would hand out rights, or tokens, to a whole network.
+fn check_exposure(args: &ListenArgs, whose: Whose, has_keys: bool) -> CommandResult {
+    if args.listen.ip().is_loopback() {
+        return Ok(());
+    }
+    let address = args.listen;
+    match whose {
+        Whose::Server => Err(CommandError::usage(format_args!(
+            "--rights server at {address}: everybody who reaches it could do what the server may do"
+        ))
+        .hint("listen on a loopback address, or let each caller act with their own rights: --rights caller")),
+        Whose::Caller if !has_keys => Err(CommandError::usage(format_args!(
+            "no certificate for {address}: tokens would pass in the clear"
+        ))
+        .hint("give --tls-cert and --tls-key, or listen on a loopback address")),
+        Whose::Caller => Ok(()),
+    }
+}
+
+fn rows(registry: &Registry, args: &ApiArgs) -> CommandResult<Rows> {
+    if let Some(address) = &args.database {
+        return database::open(registry, address).map(Rows::Stored);
+    }
+    let Some(path) = &args.config else {
+        return Err(CommandError::usage("no database").hint("name one with --database or --config"));
+    };
+    match config_file::read(registry, path)?.metadata_storage_choice() {
+        MetadataStorageChoice::Off { reason } => Ok(Rows::Off(reason)),
+        MetadataStorageChoice::On { address, pool } => {
+            let store = kindex_store::open(&address, *registry, &pool);
+            store
+                .map(Rows::Stored)
+                .map_err(|error| CommandError::usage(chain(&error)))
+        }
+    }
+}

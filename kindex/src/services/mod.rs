@@ -1,0 +1,50 @@
+//! The services, and all that is said of each: its command, its flags and how it starts. Whoever deals with services
+//! reads [`ALL`]; none is asked for by name.
+
+mod service;
+
+mod row;
+
+pub(crate) mod ingester;
+
+mod api;
+
+mod flags;
+
+pub use flags::{ServiceCommand, UpFlags};
+pub(crate) use service::{Announcement, Context};
+
+use api::Api;
+use ingester::Ingester;
+use row::Row;
+
+/// Every service, in the order of the help.
+static ALL: &[Row] = &[Row::of::<Ingester>(), Row::of::<Api>()];
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::ALL;
+    use crate::cli::Cli;
+
+    #[test]
+    fn every_service_has_a_command_and_says_where_its_health_is() {
+        let program = Cli::command();
+        for row in ALL {
+            let command = program.find_subcommand(row.name).expect("a command");
+            assert!(
+                command.get_about().is_some() && command.get_after_help().is_some(),
+                "{}",
+                row.name
+            );
+            let mut flags = command.get_arguments();
+            assert!(flags.any(|flag| flag.get_long() == Some("health-addr")), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn a_word_is_one_command_and_a_flag_of_up_is_one_services() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,88 @@
+//! A service as the table has it, whatever its type: how its command and its part of `kindex up` run.
+
+use clap::{ArgMatches, Args as _, FromArgMatches as _};
+use futures::FutureExt as _;
+use futures::future::LocalBoxFuture;
+use kindex_model::kind::Registry;
+use tokio_util::sync::CancellationToken;
+
+use super::service::{Announcement, Context, Running, Service};
+use crate::error::{CommandError, CommandResult};
+use crate::{health, interrupt, say};
+
+/// One service.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// The name of its command.
+    pub(super) name: &'static str,
+    /// Its command.
+    pub(super) command: fn() -> clap::Command,
+    /// Adds its flags to those of `kindex up`.
+    pub(super) up_flags: fn(clap::Command) -> clap::Command,
+    /// Runs it alone until Ctrl-C.
+    pub(super) alone: for<'a> fn(&'a Registry, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult>,
+    /// Takes its addresses in `kindex up`.
+    pub(super) beside: for<'a> fn(&'a Context<'a>, &'a ArgMatches) -> LocalBoxFuture<'a, CommandResult<Option<Beside>>>,
+}
+
+/// How a service that has its addresses begins to work.
+type Start = Box<dyn FnOnce(CancellationToken) -> CommandResult<Running>>;
+
+/// A service of `kindex up` that has its addresses.
+pub(crate) struct Beside {
+    /// The name of its command.
+    pub(crate) name: &'static str,
+    /// What people do with it.
+    pub(crate) announcement: Option<Announcement>,
+    /// Begins to work.
+    pub(crate) start: Start,
+}
+
+impl Row {
+    /// The row of a service.
+    pub(super) const fn of<S: Service>() -> Self {
+        Self {
+            name: S::NAME,
+            command: || S::Args::augment_args(clap::Command::new(S::NAME)),
+            up_flags: S::UpArgs::augment_args,
+            alone: |registry, flags| alone::<S>(registry, flags).boxed_local(),
+            beside: |context, flags| beside::<S>(context, flags).boxed_local(),
+        }
+    }
+}
+
+/// The health answers until the service has ended.
+async fn alone<S: Service>(registry: &Registry, flags: &ArgMatches) -> CommandResult {
+    let args = S::Args::from_arg_matches(flags).map_err(CommandError::usage)?;
+    let health_addr = S::health_addr(&args);
+    let service = S::alone(registry, args).await?;
+    let listener = health::bind(health_addr, "--health-addr").await?;
+    if let Some(announcement) = service.announcement()? {
+        let health = listener.local_addr().map_err(CommandError::failure)?;
+        say::line(&announcement.step)?;
+        say::line(format_args!("http://{health}/readyz and /metrics say how it goes"))?;
+    }
+    let (stop, ended) = (CancellationToken::new(), CancellationToken::new());
+    let running = service.start(stop.clone())?;
+    let health = running.health.into_iter().collect();
+    let served = tokio::spawn(health::serve(listener, health, running.figures, ended.clone()));
+    let interrupted = async {
+        interrupt::wait().await;
+        stop.cancel();
+    };
+    tokio::join!(running.until_stopped, interrupted);
+    ended.cancel();
+    served.await.map_err(CommandError::failure)
+}
+
+async fn beside<S: Service>(context: &Context<'_>, flags: &ArgMatches) -> CommandResult<Option<Beside>> {
+    let args = S::UpArgs::from_arg_matches(flags).map_err(CommandError::usage)?;
+    let Some(service) = S::beside(context, args).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Beside {
+        name: S::NAME,
+        announcement: service.announcement()?,
+        start: Box::new(|stop| service.start(stop)),
+    }))
+}

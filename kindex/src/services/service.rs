@@ -1,0 +1,97 @@
+//! What a service is: a part of Kindex that runs until it is stopped. It has a command of its own, and `kindex up` may
+//! run it beside the ingester. Knows none of them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kindex_model::kind::Registry;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Access;
+use crate::database::Rows;
+use crate::error::CommandResult;
+use crate::health::Health;
+use crate::limits::LimitArgs;
+
+/// What a service works on: for its command as flags and files say, in `kindex up` that of the whole run.
+pub(crate) struct Context<'a> {
+    /// The kinds.
+    pub(crate) registry: &'a Registry,
+    /// The cluster.
+    pub(crate) access: Access,
+    /// The database.
+    pub(crate) rows: Rows,
+    /// Where it registers what it counts.
+    pub(crate) figures: prometheus::Registry,
+    /// What its listeners may take.
+    pub(crate) limits: LimitArgs,
+}
+
+/// A service that has read what it was told and taken its addresses.
+///
+/// # Expected flow
+/// Its command calls [`alone`](Self::alone), takes the address of its health, and then calls [`start`](Self::start).
+/// `kindex up` calls [`beside`](Self::beside) for every service, and starts those that there are.
+///
+/// # Assumptions
+/// Only `start` spawns anything: before it, whatever is wrong ends the process with nothing at work.
+pub(crate) trait Service: Sized + 'static {
+    /// The name of its command.
+    const NAME: &'static str;
+
+    /// The flags of its command, whose comment is the command's help.
+    type Args: clap::Args;
+
+    /// Its flags of `kindex up`.
+    type UpArgs: clap::Args;
+
+    /// Where `/healthz`, `/readyz` and `/metrics` of its command are.
+    fn health_addr(args: &Self::Args) -> SocketAddr;
+
+    /// Its command.
+    ///
+    /// # Errors
+    /// What the flags, files and addresses have wrong.
+    async fn alone(registry: &Registry, args: Self::Args) -> CommandResult<Self>;
+
+    /// Its part of `kindex up`; `None` where it has none.
+    ///
+    /// # Errors
+    /// As [`alone`](Self::alone).
+    async fn beside(_context: &Context<'_>, _args: Self::UpArgs) -> CommandResult<Option<Self>> {
+        Ok(None)
+    }
+
+    /// What people do with it; `None` where they do nothing.
+    ///
+    /// # Errors
+    /// An address that the system does not tell.
+    fn announcement(&self) -> CommandResult<Option<Announcement>> {
+        Ok(None)
+    }
+
+    /// Begins to work.
+    ///
+    /// # Errors
+    /// What only shows now, with nothing at work.
+    fn start(self, stop: CancellationToken) -> CommandResult<Running>;
+}
+
+/// Where a service is, and how it is used.
+pub(crate) struct Announcement {
+    /// Its address.
+    pub(crate) url: String,
+    /// What can be typed in another terminal.
+    pub(crate) step: String,
+}
+
+/// A service at work.
+pub(crate) struct Running {
+    /// Where it registered what it counts: that of its context.
+    pub(crate) figures: prometheus::Registry,
+    /// Whether it does its work; `None` where somebody beside it answers for it.
+    pub(crate) health: Option<Arc<dyn Health>>,
+    /// Ends once it was told to stop and what was under way has ended.
+    pub(crate) until_stopped: BoxFuture<'static, ()>,
+}
