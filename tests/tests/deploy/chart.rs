@@ -42,6 +42,24 @@ pub(super) fn rendered(values: &[&str]) -> Vec<Value> {
     helm::template(values).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// The services of the values, each with its block.
+pub(super) fn services() -> Vec<(String, Value)> {
+    let values = documents("deploy/helm/kindex/values.yaml").remove(0);
+    let blocks = values.as_object().expect("blocks").iter();
+    let services = blocks.filter(|(_, block)| block["run"].is_object());
+    services.map(|(name, block)| (name.clone(), block.clone())).collect()
+}
+
+/// Every option on, and every service.
+pub(super) fn everything() -> Vec<Value> {
+    let enabled: Vec<String> = services()
+        .iter()
+        .map(|(name, _)| format!("--set={name}.enabled=true"))
+        .collect();
+    let enabled = enabled.iter().map(String::as_str);
+    rendered(&EVERYTHING.iter().copied().chain(enabled).collect::<Vec<_>>())
+}
+
 /// The one of a kind and a name.
 pub(super) fn one<'a>(manifests: &'a [Value], kind: &str, name: &str) -> &'a Value {
     let found = manifests
@@ -190,17 +208,22 @@ fn the_roles_are_the_emitted_ones() {
     if !helm_is_there() {
         return;
     }
-    let manifests = rendered(EVERYTHING);
-    for (role, kind, name) in [
-        ("ingester", "ClusterRole", "kindex-kindex-ingester"),
-        ("api", "ClusterRole", "kindex-kindex-api"),
-        ("view", "ClusterRole", "kindex-kindex-view"),
-        ("edit", "ClusterRole", "kindex-kindex-edit"),
-        ("ingester-leases", "Role", "kindex-ingester-leases"),
-    ] {
-        let emitted = &documents(&format!("schema/rbac/{role}.yaml"))[0];
-        assert_eq!(one(&manifests, kind, name)["rules"], emitted["rules"], "{role}");
+    let manifests = everything();
+    let rules = |kind: &str, name: &str| &one(&manifests, kind, name)["rules"];
+    let emitted = |role: &str| documents(&format!("schema/rbac/{role}.yaml"))[0]["rules"].clone();
+    for (name, block) in services() {
+        if let Some(role) = block["run"]["role"].as_str() {
+            assert_eq!(
+                *rules("ClusterRole", &format!("kindex-kindex-{name}")),
+                emitted(role),
+                "{name}"
+            );
+        }
     }
+    for role in ["view", "edit"] {
+        assert_eq!(*rules("ClusterRole", &format!("kindex-kindex-{role}")), emitted(role));
+    }
+    assert_eq!(*rules("Role", "kindex-ingester-leases"), emitted("ingester-leases"));
     for role in ["view", "edit"] {
         let role = one(&manifests, "ClusterRole", &format!("kindex-kindex-{role}"));
         let labels = role["metadata"]["labels"].as_object().expect("labels");
@@ -246,8 +269,9 @@ fn every_container_is_confined() {
     if !helm_is_there() {
         return;
     }
-    let manifests = rendered(EVERYTHING);
-    assert_eq!(containers(&manifests).len(), 5);
+    let manifests = everything();
+    // With the two of the schema Job, and that of the retention.
+    assert_eq!(containers(&manifests).len(), services().len() + 3);
     for (pod, container) in containers(&manifests) {
         let name = &container["name"];
         assert_eq!(pod["securityContext"]["runAsNonRoot"], true, "{name}");
@@ -278,9 +302,12 @@ fn every_port_that_is_named_is_one_of_a_container() {
     if !helm_is_there() {
         return;
     }
-    let manifests = rendered(EVERYTHING);
-    for (role, ports) in [("ingester", &["metrics"][..]), ("api", &["https", "metrics"])] {
-        let name = format!("kindex-{role}");
+    let manifests = everything();
+    for (service, block) in services() {
+        let name = format!("kindex-{service}");
+        let ports = block["run"]["ports"].as_array().expect("ports").iter();
+        let ports: Vec<&str> = ports.filter_map(|port| port["name"].as_str()).collect();
+        assert!(ports.contains(&"metrics"), "{service}");
         let pod = &one(&manifests, "Deployment", &name)["spec"]["template"];
         let container = &pod["spec"]["containers"][0];
         let policy = &one(&manifests, "NetworkPolicy", &name)["spec"];
@@ -291,7 +318,7 @@ fn every_port_that_is_named_is_one_of_a_container() {
             let taken = format!("=0.0.0.0:{}", known["containerPort"]);
             assert!(
                 flags.filter_map(Value::as_str).any(|flag| flag.ends_with(&taken)),
-                "{role}"
+                "{service}"
             );
             assert_eq!(policy["ingress"][index]["ports"][0]["port"], *port);
             let service = match *port {
@@ -311,8 +338,8 @@ fn every_port_that_is_named_is_one_of_a_container() {
         }
     }
     let monitor = &one(&manifests, "ServiceMonitor", "kindex")["spec"];
-    for service in ["kindex-ingester-metrics", "kindex-api-metrics"] {
-        let service = one(&manifests, "Service", service);
+    for (service, _) in services() {
+        let service = one(&manifests, "Service", &format!("kindex-{service}-metrics"));
         assert_eq!(monitor["endpoints"][0]["port"], service["spec"]["ports"][0]["name"]);
         assert!(selects(
             &monitor["selector"]["matchLabels"],
@@ -331,6 +358,11 @@ fn values_that_cannot_work_are_refused_with_what_to_do() {
             &["--set=ingester.replica=3"][..],
             "'/ingester': additional properties 'replica' not allowed",
         ),
+        (
+            &["--set=ingestr.replicas=3"],
+            "'/ingestr': missing properties 'enabled', 'resources'",
+        ),
+        (&["--set=ingester.run=null"], "Upgrade with --reset-then-reuse-values"),
         (
             &["--set=ingester.mode=both"],
             "value must be one of 'leader', 'shards', 'alone'",
@@ -383,7 +415,9 @@ fn every_value_has_a_place_in_the_schema_of_values() {
         let Some(object) = value.as_object().filter(|_| schema["properties"].is_object()) else {
             return Vec::new();
         };
-        let unknown = |key: &String| schema["properties"][key].is_null();
+        // A service without keys of its own is one of the others.
+        let others = schema["additionalProperties"].is_object();
+        let unknown = |key: &String| schema["properties"][key].is_null() && !others;
         let missing = object
             .keys()
             .filter(|key| unknown(key))

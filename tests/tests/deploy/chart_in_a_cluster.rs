@@ -11,7 +11,7 @@ use kindex_harness::patience::wait_until;
 use kindex_harness::require::{program, require};
 use serde_json::{Value, json};
 
-use super::chart::{AGGREGATED, EVERYTHING, helm_is_there, rendered};
+use super::chart::{AGGREGATED, EVERYTHING, everything, helm_is_there, rendered};
 
 /// As much of the Prometheus operator's kind as the chart uses: the fields that it sets, and no others.
 const SERVICE_MONITORS: &str = r#"
@@ -120,11 +120,11 @@ impl Cluster {
 #[test]
 fn every_manifest_passes_the_strict_validation_of_kube_apiserver() {
     let Some(cluster) = Cluster::start() else { return };
-    for values in [&[][..], EVERYTHING] {
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": rendered(values)});
+    for manifests in [rendered(&[]), everything()] {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
         let apply = ["apply", "--server-side", "--validate=strict", "-f", "-"];
         let tried = cluster.kubectl(&[&apply[..], &["--dry-run=server"]].concat(), &list.to_string());
-        assert_eq!(tried.lines().count(), rendered(values).len(), "{tried}");
+        assert_eq!(tried.lines().count(), manifests.len(), "{tried}");
         cluster.kubectl(&apply, &list.to_string());
         // A Job cannot be changed: helm removes it before it makes the next one.
         cluster.kubectl(&["delete", "jobs", "--all", "--namespace", helm::RELEASE], "");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::manifest::documents;
+use super::chart::services;
 use super::read;
 
 /// What follows the words on the line that begins with them.
@@ -14,13 +14,15 @@ fn after<'a>(text: &'a str, words: &str) -> &'a str {
 #[test]
 fn the_image_is_what_the_chart_runs() {
     let recipe = read("deploy/container/Containerfile");
-    let values: Value = documents("deploy/helm/kindex/values.yaml").remove(0);
-    let ports = [
-        &values["ingester"]["port"],
-        &values["api"]["metricsPort"],
-        &values["api"]["port"],
-    ];
-    assert_eq!(after(&recipe, "EXPOSE"), ports.map(Value::to_string).join(" "));
+    let blocks = services();
+    let ports = |key: &str| -> Vec<String> {
+        let ports = blocks.iter().map(|(_, block)| &block[key]);
+        ports.filter(|port| port.is_u64()).map(Value::to_string).collect()
+    };
+    let known = [ports("port"), ports("metricsPort")].concat();
+    for port in after(&recipe, "EXPOSE").split(' ') {
+        assert!(known.iter().any(|known| known == port), "no service has port {port}");
+    }
     let helpers = read("deploy/helm/kindex/templates/_helpers.tpl");
     let (user, group) = (after(&helpers, "runAsUser:"), after(&helpers, "runAsGroup:"));
     assert_eq!(after(&recipe, "USER"), format!("{user}:{group}"));

@@ -2,6 +2,11 @@
 
 {{- define "kindex.check" -}}
 {{- $mistakes := list -}}
+{{- range $name, $block := .Values -}}
+{{- if and (kindIs "map" $block) (hasKey (default dict $block) "replicas") (not (hasKey (default dict $block) "run")) -}}
+{{- $mistakes = append $mistakes (printf "%s.run is absent: these are the values of an older chart. Upgrade with --reset-then-reuse-values instead of --reuse-values" $name) -}}
+{{- end -}}
+{{- end -}}
 {{- with .Values.config.mysql -}}
 {{- if .password -}}
 {{- $mistakes = append $mistakes "config.mysql.password: a ConfigMap must not contain a password. Put it into the Secret that database.existingSecret names, under database.passwordKey" -}}

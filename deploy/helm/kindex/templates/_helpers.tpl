@@ -28,6 +28,19 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{- /* The names of the services that are enabled, as JSON: a block of the values that says what to run is a service. */}}
+{{- define "kindex.services" -}}
+{{- $names := list -}}
+{{- range $name, $block := .Values -}}
+{{- if kindIs "map" $block -}}
+{{- if and $block.run $block.enabled -}}
+{{- $names = append $names $name -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $names -}}
+{{- end }}
+
 {{- define "kindex.image" -}}
 {{- with .Values.image -}}
 {{- if .digest -}}
