@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
 use kindex_harness::patience::PATIENCE;
-use kindex_harness::patience::PATIENCE;
 use kindex_model::object::ResourceVersion;
 use kindex_model::row_version::RowVersion;
 use kube::Client;
