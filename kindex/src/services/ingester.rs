@@ -1,5 +1,5 @@
-//! The ingester: started as the configuration says, kept, and answered for. It runs alone as `kindex ingester`, and with
-//! a cluster beside it in `kindex up`.
+//! The ingester: started as the configuration says, kept, and answered for. It runs alone as `kindex ingester`, and
+//! with a cluster beside it in `kindex up`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
