@@ -1,5 +1,6 @@
 //! What the embedded cluster bears: bodies and heads that do not come, and watches that nobody reads.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -159,8 +160,8 @@ async fn bodies_under_way_share_a_budget_and_the_ingester_has_its_own_by_its_tok
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_the_ingester_has_room_where_others_have_filled_the_budget() {
     let cluster = TestCluster::bearing(Limits {
-        // Each of two callers has half, which holds one such body, whatever it takes while it grows, and no second one.
-        body_bytes: 1_100_000,
+        // Half of it holds one such body, whatever it takes while it grows: less than twice its length.
+        body_bytes: 4 * LARGE_BYTES,
         connections: ConnectionLimits {
             body: BodyPace {
                 patience: Duration::from_secs(3600),
@@ -173,16 +174,16 @@ async fn a_body_of_the_ingester_has_room_where_others_have_filled_the_budget() {
     })
     .await;
     let (token, of_the_ingester) = (&cluster.server.token, &cluster.server.ingester_token);
-    let _held = [
-        begin_large(&cluster, token, "first/1").await,
-        begin_large(&cluster, token, "second/1").await,
-    ];
+    let held = RefCell::new(Vec::new());
     eventually("the budget is full", async || {
-        let third = begin_large(&cluster, token, "third/1").await;
-        code_at_the_end(third).await == "429"
+        let agent = format!("holder{}/1", held.borrow().len());
+        let holder = begin_large(&cluster, token, &agent).await;
+        held.borrow_mut().push(holder);
+        let one_more = begin_large(&cluster, token, "one-more/1").await;
+        code_at_the_end(one_more).await == "429"
     })
     .await;
-    let ingester = begin_large(&cluster, of_the_ingester, "third/1").await;
+    let ingester = begin_large(&cluster, of_the_ingester, "one-more/1").await;
     assert_eq!(code_at_the_end(ingester).await, "400", "there was room for its body");
 }
 
