@@ -122,10 +122,12 @@ async fn who_comes_when_all_places_are_taken_waits_until_one_leaves() {
 
 #[tokio::test]
 async fn what_is_in_flight_when_the_server_stops_is_answered_and_nobody_else_is_let_in() {
-    let server = Server::start(ConnectionLimits::default()).await;
+    let mut server = Server::start(ConnectionLimits::default()).await;
     let slow = server.ask("/slow").await;
     server.asked.notified().await;
     server.stop.cancel();
+    let early = timeout(Duration::from_millis(100), &mut server.served).await;
+    assert!(early.is_err(), "it waits for what is in flight");
     server.told.notify_one();
     assert!(answer(slow).await.contains("200 OK"));
     timeout(LONG, server.served)
