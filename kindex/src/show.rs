@@ -1,9 +1,12 @@
 //! Stored objects as text: tables, documents, names. Pure.
 
 use std::fmt::Write as _;
+use std::iter;
 
 use jiff::Timestamp;
-use kindex_model::kind::{Column, Kind};
+use kindex_api::columns::printer_columns;
+use kindex_kube_api::table::{IncludeObject, render};
+use kindex_model::kind::Kind;
 use kindex_model::projection::extract;
 use kindex_model::value::Value;
 use kindex_query::{Life, Stored};
@@ -12,6 +15,9 @@ use serde_json::value::RawValue;
 use crate::cli::Output;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{age, table};
+
+/// The path of the age, which a table has anyway.
+const CREATION_TIMESTAMP: &str = ".metadata.creationTimestamp";
 
 /// One object.
 pub(crate) fn object(kind: &Kind, row: &Stored, output: Output, now: Timestamp) -> CommandResult<String> {
@@ -32,8 +38,8 @@ pub(crate) fn objects(
     now: Timestamp,
 ) -> CommandResult<String> {
     match output {
-        Output::Table => Ok(as_table(kind, rows, false, now)),
-        Output::Wide => Ok(as_table(kind, rows, true, now)),
+        Output::Table => as_table(kind, rows, now),
+        Output::Wide => Ok(as_wide_table(kind, rows, now)),
         Output::Name => Ok(rows
             .iter()
             .map(|row| format!("{}/{}\n", kind.singular, row.object.metadata.name))
@@ -43,46 +49,59 @@ pub(crate) fn objects(
     }
 }
 
-/// The printer columns, of which kubectl shows the same; wide has every extracted column, by its name in SQL.
-fn as_table(kind: &Kind, rows: &[Stored], wide: bool, now: Timestamp) -> String {
-    let columns: Vec<(&str, Column)> = if wide {
-        kind.columns.iter().map(|column| (column.name, *column)).collect()
-    } else {
-        printed(kind).collect()
-    };
-    let (headings, columns): (Vec<&str>, Vec<Column>) = columns.into_iter().unzip();
-    let mut heads = vec!["namespace", "name"];
-    heads.extend(headings);
-    heads.extend(if wide {
-        &["life", "version", "age"][..]
-    } else {
-        &["life", "age"]
+/// What `kubectl get` shows of the objects, with where they live.
+fn as_table(kind: &Kind, rows: &[Stored], now: Timestamp) -> CommandResult<String> {
+    let mut columns = printer_columns(kind);
+    columns.retain(|column| column.priority == 0 && column.json_path != CREATION_TIMESTAMP);
+    let objects: Vec<serde_json::Value> = rows
+        .iter()
+        .map(|row| serde_json::from_str(row.object.text()))
+        .collect::<Result<_, _>>()
+        .map_err(|error| failed(&error))?;
+    let rendered = render(&columns, &objects, IncludeObject::None, now);
+    let rendered = rendered["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let headings = columns.iter().map(|column| column.name.as_str());
+    let heads: Vec<&str> = iter::once("namespace")
+        .chain(["name"])
+        .chain(headings)
+        .chain(["life", "age"])
+        .collect();
+    let rows = rows.iter().zip(rendered).map(|(row, rendered)| {
+        let metadata = &row.object.metadata;
+        let shown = rendered["cells"].as_array().into_iter().flatten();
+        let mut cells = vec![metadata.namespace.clone()];
+        cells.extend(shown.map(printed));
+        cells.extend([life(row).to_owned(), age(metadata.creation_timestamp, now)]);
+        cells
     });
-    table(
-        &heads,
-        rows.iter().map(|row| {
-            let metadata = &row.object.metadata;
-            let mut cells = vec![metadata.namespace.clone(), metadata.name.clone()];
-            let values = extract(&columns, &row.object, &mut Vec::new());
-            cells.extend(values.iter().map(|value| match value {
-                Value::Time(time) if !wide => age(Some(*time), now),
-                value => cell(value),
-            }));
-            cells.push(life(row).to_owned());
-            cells.extend(wide.then(|| metadata.resource_version.to_string()));
-            cells.push(age(metadata.creation_timestamp, now));
-            cells
-        }),
-    )
+    Ok(table(&heads, rows))
 }
 
-/// The printer columns that are not for wide tables alone, each with its heading.
-fn printed(kind: &Kind) -> impl Iterator<Item = (&'static str, Column)> {
-    let shown = kind.printer_columns.iter().filter(|shown| !shown.wide);
-    shown.filter_map(|shown| {
-        let column = kind.columns.iter().find(|column| column.name == shown.column)?;
-        Some((shown.heading, *column))
-    })
+fn printed(cell: &serde_json::Value) -> String {
+    match cell {
+        serde_json::Value::Null => "<none>".to_owned(),
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Every extracted column, by its name in SQL.
+fn as_wide_table(kind: &Kind, rows: &[Stored], now: Timestamp) -> String {
+    let names = kind.columns.iter().map(|column| column.name);
+    let heads: Vec<&str> = iter::once("namespace")
+        .chain(["name"])
+        .chain(names)
+        .chain(["life", "version", "age"])
+        .collect();
+    let rows = rows.iter().map(|row| {
+        let metadata = &row.object.metadata;
+        let mut cells = vec![metadata.namespace.clone(), metadata.name.clone()];
+        cells.extend(extract(kind.columns, &row.object, &mut Vec::new()).iter().map(cell));
+        let version = metadata.resource_version.to_string();
+        cells.extend([life(row).to_owned(), version, age(metadata.creation_timestamp, now)]);
+        cells
+    });
+    table(&heads, rows)
 }
 
 /// Where an object lives, in one word.

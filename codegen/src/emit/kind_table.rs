@@ -32,11 +32,7 @@ pub(super) fn file(kind: &Kind, placement: &Placement, root: &str) -> String {
         columns: kind.columns.iter().map(table_column).collect(),
         keys: kind.keys.iter().map(table_key).collect(),
         short_names: texts("    short_names: ", kind.short_names.iter().map(String::as_str)),
-        printer_columns: kind
-            .printer_columns
-            .iter()
-            .filter_map(|shown| table_printer_column(kind, shown))
-            .collect(),
+        printer_columns: &kind.printer_columns,
         retention: kind.retention.as_ref().map(table_retention),
     };
     let mut text = table.render().expect("the template writes into a string");
@@ -56,7 +52,7 @@ struct KindTable<'a> {
     columns: Vec<TableColumn<'a>>,
     keys: Vec<TableKey>,
     short_names: String,
-    printer_columns: Vec<TablePrinterColumn<'a>>,
+    printer_columns: &'a [PrinterColumn],
     retention: Option<TableRetention>,
 }
 
@@ -72,13 +68,6 @@ struct TableColumn<'a> {
 struct TableKey {
     name: String,
     columns: String,
-}
-
-/// One entry of `PRINTER_COLUMNS`.
-struct TablePrinterColumn<'a> {
-    heading: String,
-    column: &'a ColumnName,
-    wide: bool,
 }
 
 /// The rule of `retention`.
@@ -152,16 +141,6 @@ fn table_key(key: &Key) -> TableKey {
         name: key.name.to_string(),
         columns: texts("        columns: ", key.columns.iter().map(ColumnName::as_str)),
     }
-}
-
-/// The column that has the value; none has the age, which every table of objects shows.
-fn table_printer_column<'a>(kind: &'a Kind, shown: &PrinterColumn) -> Option<TablePrinterColumn<'a>> {
-    let column = kind.columns.iter().find(|column| column.path == shown.path)?;
-    Some(TablePrinterColumn {
-        heading: format!("{:?}", shown.name),
-        column: &column.name,
-        wide: shown.wide,
-    })
 }
 
 fn table_retention(rule: &Retention) -> TableRetention {

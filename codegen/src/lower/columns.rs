@@ -273,9 +273,10 @@ fn printer(spec: &ColumnSpec, column: &Column) -> Option<PrinterColumn> {
     };
     Some(PrinterColumn {
         name: heading.value.clone(),
-        path: column.path.clone(),
         ty,
-        wide: spec.wide.is_some_and(|wide| wide.value),
+        format: String::new(),
         doc: column.doc.clone(),
+        priority: i32::from(spec.wide.is_some_and(|wide| wide.value)),
+        json_path: format!(".{}", column.path.json_dotted()),
     })
 }

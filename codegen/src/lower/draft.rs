@@ -75,6 +75,9 @@ fn draft<'s>(
         for text in declared.into_iter().flatten() {
             found.push(mistakes::said_by_manifest(text));
         }
+        for heading in spec.columns.iter().filter_map(|column| column.printer.as_ref()) {
+            found.push(mistakes::printer_beside_a_manifest(heading));
+        }
         group = manifest.group.clone();
         version = manifest.version.clone();
         names.plural.clone_from(&manifest.plural);

@@ -8,8 +8,8 @@ use super::messages::{Enums, Messages};
 use super::{columns, keys, references, retention, storage_version};
 use crate::diag::{Collector, messages as mistakes};
 use crate::model::{
-    Cardinality, FieldType, HistoryColumn, Kind, KindName, Message, MessageName, Path, PrinterColumn, PrinterType,
-    QualifiedName as _, Scope, Segment, Shape, SideTable, SubresourceStatus,
+    Cardinality, FieldType, HistoryColumn, Kind, KindName, Message, MessageName, PrinterColumn, PrinterType,
+    QualifiedName as _, Scope, Shape, SideTable, SubresourceStatus,
 };
 use crate::source::Place;
 use crate::spec::ColumnSpec;
@@ -133,8 +133,6 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
     let references = references::lower(spec, &columns.columns, &context.declared, found);
     let mut keys = keys::base(&draft.table);
     keys.extend(columns.keys);
-    let mut printer_columns = columns.printers;
-    printer_columns.push(age());
     let names = draft.names.clone();
     Some(Kind {
         name: draft.name.clone(),
@@ -159,7 +157,7 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
         columns: columns.columns,
         keys,
         references,
-        printer_columns,
+        printer_columns: printer_columns(draft, columns.printers),
         storage_version_hash: storage_version::hash(&draft.group, &draft.version, &draft.name),
     })
 }
@@ -212,19 +210,19 @@ fn doc(draft: &Draft<'_>, root: &Message) -> String {
     }
 }
 
-/// The column that kubectl shows for every built-in kind, and for custom ones only if they say so.
-fn age() -> PrinterColumn {
-    let segment = |name: &str| Segment {
-        json: name.to_owned(),
-        proto: name.to_owned(),
-    };
-    PrinterColumn {
-        name: "Age".to_owned(),
-        path: Path {
-            segments: vec![segment("metadata"), segment("creationTimestamp")],
-        },
-        ty: PrinterType::Date,
-        wide: false,
-        doc: String::new(),
+/// What `kubectl get` shows: what an existing CRD says, or the columns with a heading and the age, which kubectl shows
+/// for every built-in kind, and for custom ones only if they say so.
+fn printer_columns(draft: &Draft<'_>, declared: Vec<PrinterColumn>) -> Vec<PrinterColumn> {
+    if let Some(manifest) = &draft.manifest {
+        return manifest.printer_columns.clone();
     }
+    let age = PrinterColumn {
+        name: "Age".to_owned(),
+        ty: PrinterType::Date,
+        format: String::new(),
+        doc: String::new(),
+        priority: 0,
+        json_path: ".metadata.creationTimestamp".to_owned(),
+    };
+    declared.into_iter().chain([age]).collect()
 }

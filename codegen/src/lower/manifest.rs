@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::shape::{MadeField, MadeKind, MadeMessage, proto_name, type_name};
 use crate::diag::{Collector, messages};
-use crate::model::{ApiVersion, GroupName, KindName, Scope};
+use crate::model::{ApiVersion, GroupName, KindName, PrinterColumn, PrinterType, Scope};
 use crate::source::{Place, Text};
 
 /// What Kindex needs of a CRD manifest.
@@ -19,6 +19,7 @@ pub(super) struct Manifest {
     pub(super) singular: String,
     pub(super) short_names: Vec<String>,
     pub(super) scope: Scope,
+    pub(super) printer_columns: Vec<PrinterColumn>,
     spec: Value,
     status: Option<Value>,
 }
@@ -52,12 +53,46 @@ struct DefinitionVersion {
     #[serde(default)]
     storage: bool,
     schema: Option<DefinitionSchema>,
+    #[serde(default, rename = "additionalPrinterColumns")]
+    printer_columns: Vec<DefinitionColumn>,
 }
 
 #[derive(Deserialize)]
 struct DefinitionSchema {
     #[serde(rename = "openAPIV3Schema")]
     open_api: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DefinitionColumn {
+    name: String,
+    #[serde(rename = "type")]
+    ty: String,
+    #[serde(default)]
+    format: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    priority: i32,
+    json_path: String,
+}
+
+impl DefinitionColumn {
+    fn lower(self, path: &Text, found: &mut Collector) -> Option<PrinterColumn> {
+        let ty = PrinterType::ALL.into_iter().find(|ty| ty.as_str() == self.ty);
+        if ty.is_none() {
+            found.push(messages::unknown_printer_type(path, &self.name, &self.ty));
+        }
+        Some(PrinterColumn {
+            name: self.name,
+            ty: ty?,
+            format: self.format,
+            doc: self.description,
+            priority: self.priority,
+            json_path: self.json_path,
+        })
+    }
 }
 
 /// Reads the manifest `path` of kind `kind`; reports what makes it unusable.
@@ -75,7 +110,9 @@ pub(super) fn read(text: &str, path: &Text, kind: &Text, found: &mut Collector) 
         return None;
     }
     let stored = definition.spec.versions.into_iter().find(|version| version.storage);
-    let Some((name, schema)) = stored.and_then(|version| Some((version.name, version.schema?.open_api))) else {
+    let Some((name, schema, shown)) =
+        stored.and_then(|version| Some((version.name, version.schema?.open_api, version.printer_columns)))
+    else {
         found.push(messages::bad_manifest(path, "no stored version has a schema"));
         return None;
     };
@@ -98,6 +135,10 @@ pub(super) fn read(text: &str, path: &Text, kind: &Text, found: &mut Collector) 
             "Cluster" => Scope::Cluster,
             _ => Scope::Namespaced,
         },
+        printer_columns: shown
+            .into_iter()
+            .filter_map(|column| column.lower(path, found))
+            .collect(),
         spec: spec.clone(),
         status: properties.and_then(|properties| properties.get("status")).cloned(),
     })

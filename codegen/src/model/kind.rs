@@ -1,7 +1,7 @@
 //! The platform and its kinds: names in Kubernetes and SQL, tables, keys, references, printer columns. Field-level
 //! detail is in `column` and `message`.
 
-use super::{ApiVersion, BaseColumn, Column, ColumnName, GroupName, KeyName, KindName, MessageName, Path, TableName};
+use super::{ApiVersion, BaseColumn, Column, ColumnName, GroupName, KeyName, KindName, MessageName, TableName};
 
 /// What all kinds share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,8 @@ pub struct Kind {
     pub keys: Vec<Key>,
     /// References to other kinds.
     pub references: Vec<Reference>,
-    /// Columns of `kubectl get` after NAME, in order, `Age` included.
+    /// Columns of `kubectl get` after NAME, in order, `Age` included; of a kind with an existing CRD those of the CRD.
+    /// Empty: the age alone, as Kubernetes has it.
     pub printer_columns: Vec<PrinterColumn>,
     /// What Kubernetes shows in discovery as `storageVersionHash` of group, version and kind.
     pub storage_version_hash: String,
@@ -238,19 +239,21 @@ impl OnDelete {
     }
 }
 
-/// A column of `kubectl get`.
+/// A column of `kubectl get`, as `additionalPrinterColumns` of a CRD has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrinterColumn {
     /// Heading: `State`.
     pub name: String,
-    /// Where the value is found; a manifest shows it as `.status.state`.
-    pub path: Path,
     /// How kubectl renders it.
     pub ty: PrinterType,
-    /// Shown by `kubectl get` (false) or only with `-o wide` (true).
-    pub wide: bool,
+    /// A hint at the form of the values, such as `int32`; mostly empty.
+    pub format: String,
     /// Documentation; may be empty.
     pub doc: String,
+    /// 0: shown by `kubectl get`; above: only with `-o wide`.
+    pub priority: i32,
+    /// Where the value is found: `.status.state`.
+    pub json_path: String,
 }
 
 /// The types that Kubernetes knows for printer columns.
@@ -269,6 +272,9 @@ pub enum PrinterType {
 }
 
 impl PrinterType {
+    /// All types.
+    pub const ALL: [Self; 5] = [Self::String, Self::Integer, Self::Number, Self::Boolean, Self::Date];
+
     /// The text in a CRD manifest.
     pub const fn as_str(self) -> &'static str {
         match self {

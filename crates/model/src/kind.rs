@@ -71,15 +71,21 @@ pub struct Key {
     pub columns: &'static [&'static str],
 }
 
-/// A column that a table of objects shows beside their names, as `kubectl get` does.
+/// A column of `kubectl get`, as `additionalPrinterColumns` of a CustomResourceDefinition has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrinterColumn {
     /// Heading: `State`.
-    pub heading: &'static str,
-    /// The extracted column that has the value, by its SQL name.
-    pub column: &'static str,
-    /// Shown by `-o wide` alone.
-    pub wide: bool,
+    pub name: &'static str,
+    /// `string`, `integer`, `number`, `boolean`, or `date`, which shows an age.
+    pub ty: &'static str,
+    /// A hint at the form of the values.
+    pub format: &'static str,
+    /// What the column shows.
+    pub description: &'static str,
+    /// 0: always shown; above: only with `-o wide`.
+    pub priority: i32,
+    /// Where in an object the value is.
+    pub json_path: &'static str,
 }
 
 /// Which rows of objects that are no longer in the cluster may be removed for good.
@@ -142,7 +148,7 @@ pub struct Kind {
     pub columns: &'static [Column],
     /// Secondary keys of the main table.
     pub keys: &'static [Key],
-    /// What a table of objects shows beside name, namespace and age, in this order.
+    /// What `kubectl get` shows after the name, in this order; empty where only the manifest says it.
     pub printer_columns: &'static [PrinterColumn],
     /// Which rows may be removed for good; `None`: none.
     pub retention: Option<Retention>,

@@ -89,6 +89,16 @@ fn the_crd_of_others_is_followed(binary: &Path) {
         run.get(&["certificates", "-o", "wide"]).contains("shop-tls")
     });
     assert!(run.get(&["cert", "--where", "secret_name=shop-tls"]).contains("shop"));
+    let server = format!("http://{}", run.api().expect("an API server"));
+    let as_one = |words: &[&str]| run.kubectl(&[&["--server", &*server][..], words].concat(), "");
+    // As a kube-apiserver prints it: the CRD shows no age.
+    let printed = "NAME   SECRET\nshop   shop-tls\n";
+    assert_eq!(
+        run.kubectl(&["get", "certificates"], ""),
+        printed,
+        "the embedded cluster"
+    );
+    assert_eq!(as_one(&["get", "certificates"]), printed, "live");
     let renewal = r#"{"status": {"renewalTime": "2027-01-02T03:04:05Z"}}"#;
     let status = ["--subresource=status", "--type=merge", "-p", renewal];
     run.kubectl(&[&["patch", "certificate", "shop"][..], &status].concat(), "");
@@ -104,10 +114,13 @@ fn the_crd_of_others_is_followed(binary: &Path) {
     wait_for("its way into SQL", || {
         run.kubectl(&["get", "certificates", "-o", "name"], "").is_empty()
     });
-    let server = format!("http://{}", run.api().expect("an API server"));
-    let as_one = |words: &[&str]| run.kubectl(&[&["--server", &*server][..], words].concat(), "");
-    let shown = as_one(&["get", "certificates"]);
-    assert!(shown.contains("shop"), "{shown}");
+    assert_eq!(as_one(&["get", "certificates"]), printed, "archived");
+    let shown = run.get(&["certificates"]);
+    assert!(
+        shown.starts_with("NAMESPACE   NAME   SECRET     LIFE      AGE\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("\ndefault     shop   shop-tls   evicted   "), "{shown}");
     as_one(&["delete", "certificate", "shop"]);
     assert_eq!(as_one(&["get", "certificates", "-o", "name"]), "");
     assert!(run.get(&["certificates", "--deleted"]).contains("shop"));

@@ -7,6 +7,8 @@ pub mod figures;
 
 pub mod operations;
 
+pub mod columns;
+
 mod identity;
 mod watched;
 

@@ -2,6 +2,7 @@
 
 use super::suggestion;
 use crate::diag::Diagnostic;
+use crate::model::PrinterType;
 use crate::source::{Place, Text};
 
 pub(crate) fn proto_error(message: &str, place: Option<Place>) -> Diagnostic {
@@ -135,6 +136,12 @@ pub(crate) fn bad_manifest(path: &Text, why: &str) -> Diagnostic {
     Diagnostic::at(path.place, format!("cannot use the manifest \"{}\": {why}", path.value))
 }
 
+pub(crate) fn unknown_printer_type(path: &Text, column: &str, ty: &str) -> Diagnostic {
+    let why = format!("its printer column \"{column}\" has the unknown type \"{ty}\"");
+    let known = PrinterType::ALL.map(PrinterType::as_str).join(", ");
+    bad_manifest(path, &why).help(format!("Kubernetes knows the types {known}"))
+}
+
 pub(crate) fn manifest_of_other_kind(path: &Text, other: &str, kind: &Text) -> Diagnostic {
     let title = format!("the manifest \"{}\" is of kind {other}", path.value);
     Diagnostic::at(path.place, title).related(kind.place, "declared as this kind")
@@ -144,4 +151,12 @@ pub(crate) fn said_by_manifest(text: &Text) -> Diagnostic {
     let title = format!("\"{}\" is said by the manifest already", text.value);
     Diagnostic::at(text.place, title)
         .help("group, version, plural and scope of a kind with `crd` come from there; remove this line")
+}
+
+pub(crate) fn printer_beside_a_manifest(heading: &Text) -> Diagnostic {
+    Diagnostic::at(
+        heading.place,
+        "`kubectl get` shows the printer columns of the manifest alone",
+    )
+    .help("remove `printer` and `wide`: `kindex get -o wide` shows every column")
 }

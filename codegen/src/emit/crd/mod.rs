@@ -90,13 +90,13 @@ fn selectable_fields(kind: &Kind, root: &JsonSchema) -> Vec<SelectableField> {
     fields
 }
 
-/// A column with a priority above 0 is shown only with `-o wide`.
 fn printer_column(column: &PrinterColumn) -> AdditionalPrinterColumn<'_> {
     AdditionalPrinterColumn {
         description: &column.doc,
-        json_path: format!(".{}", column.path.json_dotted()),
+        format: &column.format,
+        json_path: &column.json_path,
         name: &column.name,
-        priority: column.wide.then_some(1),
+        priority: (column.priority != 0).then_some(column.priority),
         ty: column.ty.as_str(),
     }
 }
@@ -156,10 +156,12 @@ struct Version<'a> {
 struct AdditionalPrinterColumn<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
-    json_path: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    format: &'a str,
+    json_path: &'a str,
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    priority: Option<u8>,
+    priority: Option<i32>,
     #[serde(rename = "type")]
     ty: &'static str,
 }

@@ -27,6 +27,10 @@ pub struct PrinterColumn {
     pub json_path: String,
 }
 
+const CREATION_TIMESTAMP: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. \
+     It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is \
+     represented in RFC3339 form and is in UTC.";
+
 /// The column that every table begins with.
 pub(super) fn name_definition() -> Value {
     json!({
@@ -39,6 +43,17 @@ pub(super) fn name_definition() -> Value {
 }
 
 impl PrinterColumn {
+    /// The one column of a definition that declares none.
+    pub fn age() -> Self {
+        Self {
+            name: "Age".to_owned(),
+            kind: "date".to_owned(),
+            description: CREATION_TIMESTAMP.to_owned(),
+            json_path: ".metadata.creationTimestamp".to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// The column's entry in `columnDefinitions`.
     pub(super) fn definition(&self) -> Value {
         let described = match self.description.as_str() {

@@ -50,5 +50,14 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// What a table of objects shows beside name, namespace and age.
-pub const PRINTER_COLUMNS: &[PrinterColumn] = &[];
+/// What `kubectl get` shows after the name.
+pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
+    PrinterColumn {
+        name: "Age",
+        ty: "date",
+        format: "",
+        description: "",
+        priority: 0,
+        json_path: ".metadata.creationTimestamp",
+    },
+];

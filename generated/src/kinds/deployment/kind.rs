@@ -85,21 +85,38 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// What a table of objects shows beside name, namespace and age.
+/// What `kubectl get` shows after the name.
 pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
     PrinterColumn {
-        heading: "State",
-        column: "state",
-        wide: false,
+        name: "State",
+        ty: "string",
+        format: "",
+        description: "How it does.",
+        priority: 0,
+        json_path: ".status.state",
     },
     PrinterColumn {
-        heading: "Target",
-        column: "target_definition_type",
-        wide: false,
+        name: "Target",
+        ty: "string",
+        format: "",
+        description: "Its sort.",
+        priority: 0,
+        json_path: ".spec.definition.type",
     },
     PrinterColumn {
-        heading: "Revision",
-        column: "current_revision_name",
-        wide: false,
+        name: "Revision",
+        ty: "string",
+        format: "",
+        description: "Revision in use.",
+        priority: 0,
+        json_path: ".status.currentRevision.name",
+    },
+    PrinterColumn {
+        name: "Age",
+        ty: "date",
+        format: "",
+        description: "",
+        priority: 0,
+        json_path: ".metadata.creationTimestamp",
     },
 ];

@@ -61,11 +61,22 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// What a table of objects shows beside name, namespace and age.
+/// What `kubectl get` shows after the name.
 pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
     PrinterColumn {
-        heading: "State",
-        column: "state",
-        wide: false,
+        name: "State",
+        ty: "string",
+        format: "",
+        description: "Progress.",
+        priority: 0,
+        json_path: ".status.state",
+    },
+    PrinterColumn {
+        name: "Age",
+        ty: "date",
+        format: "",
+        description: "",
+        priority: 0,
+        json_path: ".metadata.creationTimestamp",
     },
 ];

@@ -57,11 +57,22 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// What a table of objects shows beside name, namespace and age.
+/// What `kubectl get` shows after the name.
 pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
     PrinterColumn {
-        heading: "Family",
-        column: "model_family_name",
-        wide: false,
+        name: "Family",
+        ty: "string",
+        format: "",
+        description: "Name for people.",
+        priority: 0,
+        json_path: ".spec.name",
+    },
+    PrinterColumn {
+        name: "Age",
+        ty: "date",
+        format: "",
+        description: "",
+        priority: 0,
+        json_path: ".metadata.creationTimestamp",
     },
 ];

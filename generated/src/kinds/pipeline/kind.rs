@@ -67,16 +67,30 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// What a table of objects shows beside name, namespace and age.
+/// What `kubectl get` shows after the name.
 pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
     PrinterColumn {
-        heading: "Owner",
-        column: "owner",
-        wide: false,
+        name: "Owner",
+        ty: "string",
+        format: "",
+        description: "Name of the person or service account.",
+        priority: 0,
+        json_path: ".spec.owner.name",
     },
     PrinterColumn {
-        heading: "Type",
-        column: "pipeline_type",
-        wide: false,
+        name: "Type",
+        ty: "string",
+        format: "",
+        description: "What it does.",
+        priority: 0,
+        json_path: ".spec.type",
+    },
+    PrinterColumn {
+        name: "Age",
+        ty: "date",
+        format: "",
+        description: "",
+        priority: 0,
+        json_path: ".metadata.creationTimestamp",
     },
 ];

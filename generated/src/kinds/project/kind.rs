@@ -57,11 +57,22 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// What a table of objects shows beside name, namespace and age.
+/// What `kubectl get` shows after the name.
 pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
     PrinterColumn {
-        heading: "Tier",
-        column: "tier",
-        wide: false,
+        name: "Tier",
+        ty: "integer",
+        format: "",
+        description: "How critical it is, 1 being the most critical.",
+        priority: 0,
+        json_path: ".spec.tier",
+    },
+    PrinterColumn {
+        name: "Age",
+        ty: "date",
+        format: "",
+        description: "",
+        priority: 0,
+        json_path: ".metadata.creationTimestamp",
     },
 ];

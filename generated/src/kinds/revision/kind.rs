@@ -91,26 +91,46 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// What a table of objects shows beside name, namespace and age.
+/// What `kubectl get` shows after the name.
 pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
     PrinterColumn {
-        heading: "Of",
-        column: "base_resource_name",
-        wide: false,
+        name: "Of",
+        ty: "string",
+        format: "",
+        description: "Name of the object.",
+        priority: 0,
+        json_path: ".spec.baseResource.name",
     },
     PrinterColumn {
-        heading: "Kind",
-        column: "base_type",
-        wide: false,
+        name: "Kind",
+        ty: "string",
+        format: "",
+        description: "Kind in CamelCase, such as `PipelineRun`.",
+        priority: 0,
+        json_path: ".spec.baseType.kind",
     },
     PrinterColumn {
-        heading: "Branch",
-        column: "commit_branch",
-        wide: true,
+        name: "Branch",
+        ty: "string",
+        format: "",
+        description: "Branch on which it was found.",
+        priority: 1,
+        json_path: ".spec.commit.branch",
     },
     PrinterColumn {
-        heading: "Owner",
-        column: "owner",
-        wide: false,
+        name: "Owner",
+        ty: "string",
+        format: "",
+        description: "Name of the person or service account.",
+        priority: 0,
+        json_path: ".spec.owner.name",
+    },
+    PrinterColumn {
+        name: "Age",
+        ty: "date",
+        format: "",
+        description: "",
+        priority: 0,
+        json_path: ".metadata.creationTimestamp",
     },
 ];

@@ -95,21 +95,38 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// What a table of objects shows beside name, namespace and age.
+/// What `kubectl get` shows after the name.
 pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
     PrinterColumn {
-        heading: "Pipeline",
-        column: "pipeline_name",
-        wide: false,
+        name: "Pipeline",
+        ty: "string",
+        format: "",
+        description: "Pipeline to run.",
+        priority: 0,
+        json_path: ".spec.pipeline.name",
     },
     PrinterColumn {
-        heading: "Revision",
-        column: "revision_name",
-        wide: true,
+        name: "Revision",
+        ty: "string",
+        format: "",
+        description: "Revision of the pipeline; the newest if absent.",
+        priority: 1,
+        json_path: ".spec.revision.name",
     },
     PrinterColumn {
-        heading: "State",
-        column: "state",
-        wide: false,
+        name: "State",
+        ty: "string",
+        format: "",
+        description: "Progress.",
+        priority: 0,
+        json_path: ".status.state",
+    },
+    PrinterColumn {
+        name: "Age",
+        ty: "date",
+        format: "",
+        description: "",
+        priority: 0,
+        json_path: ".metadata.creationTimestamp",
     },
 ];

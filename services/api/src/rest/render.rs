@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use kindex_kube_api::request::{Query, Rendering};
 use kindex_kube_api::table::{self, IncludeObject, PrinterColumn};
 use kindex_model::kind::{Kind, Registry};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::exchange;
+use crate::columns::printer_columns;
 use crate::operations::{Answer, Listed, Reason, Refusal};
 
 const META: &str = "meta.k8s.io/v1";
@@ -19,29 +19,10 @@ const META: &str = "meta.k8s.io/v1";
 /// The columns of each kind's tables.
 pub(super) struct Columns(HashMap<&'static str, Vec<PrinterColumn>>);
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Definition {
-    spec: DefinitionSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct DefinitionSpec {
-    versions: Vec<DefinitionVersion>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct DefinitionVersion {
-    name: String,
-    additional_printer_columns: Vec<PrinterColumn>,
-}
-
 impl Columns {
-    /// As the CRDs of the kinds have them. A CRD without any, or that others own, has the age alone.
     pub(super) fn of(registry: &Registry) -> Self {
-        Self(registry.kinds.iter().map(|kind| (kind.table, columns(kind))).collect())
+        let kinds = registry.kinds.iter();
+        Self(kinds.map(|kind| (kind.table, printer_columns(kind))).collect())
     }
 
     fn of_kind(&self, kind: &Kind) -> &[PrinterColumn] {
@@ -56,27 +37,6 @@ impl Columns {
         };
         table::render(self.of_kind(kind), objects, include, Timestamp::now())
     }
-}
-
-fn columns(kind: &Kind) -> Vec<PrinterColumn> {
-    let definition: Definition = serde_saphyr::from_str(kind.manifest).unwrap_or_default();
-    let version = definition
-        .spec
-        .versions
-        .into_iter()
-        .find(|version| version.name == kind.version);
-    let declared = version
-        .map(|version| version.additional_printer_columns)
-        .unwrap_or_default();
-    if !declared.is_empty() {
-        return declared;
-    }
-    vec![PrinterColumn {
-        name: "Age".to_owned(),
-        kind: "date".to_owned(),
-        json_path: ".metadata.creationTimestamp".to_owned(),
-        ..PrinterColumn::default()
-    }]
 }
 
 /// The form of the answers to one request.

@@ -68,20 +68,10 @@ fn columns(version: &Value) -> Vec<PrinterColumn> {
         .filter_map(|column| PrinterColumn::deserialize(column).ok())
         .collect();
     if columns.is_empty() {
-        columns.push(PrinterColumn {
-            name: "Age".to_owned(),
-            kind: "date".to_owned(),
-            json_path: ".metadata.creationTimestamp".to_owned(),
-            description: CREATION_TIMESTAMP.to_owned(),
-            ..PrinterColumn::default()
-        });
+        columns.push(PrinterColumn::age());
     }
     columns
 }
-
-const CREATION_TIMESTAMP: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. \
-     It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is \
-     represented in RFC3339 form and is in UTC.";
 
 fn selectable(version: &Value) -> Vec<String> {
     let declared = version["selectableFields"]
