@@ -89,6 +89,9 @@ pub struct PoolConfig {
     /// How long a call may take once it has a connection: a server that hangs is an error. After a sixth of it the
     /// database is said not to answer.
     pub call_timeout: Duration,
+    /// How much text the objects of one page may have together. A page has one object at least, and says where the next
+    /// one goes on: five hundred of the largest are more than a server has.
+    pub page_bytes: usize,
 }
 
 impl Default for PoolConfig {
@@ -99,6 +102,7 @@ impl Default for PoolConfig {
             max_lifetime: Duration::from_secs(300),
             acquire_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_secs(60),
+            page_bytes: 16 * 1024 * 1024,
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::address::PoolConfig;
 use crate::calls::{Call, Calls, Step};
-use crate::driver::{Driver, Fault, Limits, Param, Pooled, Purpose, Raw, Statement, begin};
+use crate::driver::{Cells, Driver, Fault, Limits, Param, Pooled, Purpose, Raw, Statement, begin};
 use crate::error::StoreError;
 use crate::outage::Outage;
 
@@ -21,6 +21,42 @@ pub(super) struct Connections<D> {
     pub(super) driver: D,
     pub(super) calls: Calls,
     pub(super) outage: Outage,
+}
+
+/// The rows that were read of a page.
+pub(super) struct Rows<R> {
+    pub(super) rows: Vec<R>,
+    /// Whether the last of them is one too many for the bytes of a page; more may follow.
+    pub(super) are_cut: bool,
+}
+
+/// What a page has room for.
+struct Room {
+    bytes_left: usize,
+    is_begun: bool,
+    is_full: bool,
+}
+
+impl Room {
+    fn new(bytes: usize) -> Self {
+        Self {
+            bytes_left: bytes,
+            is_begun: false,
+            is_full: false,
+        }
+    }
+
+    /// Takes a row, whether it fits or not: the first one always does. Says whether the page is full.
+    fn take(&mut self, row: &impl Cells, texts: &[usize]) -> Result<bool, sqlx::Error> {
+        let mut bytes = 0;
+        for index in texts {
+            bytes += row.text_bytes(*index)?;
+        }
+        self.is_full = self.is_begun && bytes > self.bytes_left;
+        self.is_begun = true;
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        Ok(self.is_full)
+    }
 }
 
 /// What is done in a transaction.
@@ -132,6 +168,39 @@ impl<D: Driver> Connections<D> {
             match self.settle(connection, answer) {
                 Err(error) if self.is_stale(&error, stale) => stale += 1,
                 answer => return answer,
+            }
+        }
+    }
+
+    /// Reads the rows of a page, of whose texts these cells are counted; repeated where a connection was stale.
+    pub(super) async fn query_page(
+        &self,
+        statement: Statement,
+        params: &[Param<'_>],
+        texts: &[usize],
+    ) -> Result<Rows<D::Row>, sqlx::Error> {
+        let mut stale = 0;
+        loop {
+            let mut connection = self.acquire(Purpose::Read).await?;
+            let mut room = Room::new(self.driver.page_bytes());
+            let is_enough = |row: &D::Row| room.take(row, texts);
+            let call = D::query_until(&mut connection, statement.clone(), params, is_enough);
+            let answer = self
+                .calls
+                .begin(Step::Read, "")
+                .bound(self.driver.call_timeout(), call)
+                .await;
+            match answer {
+                // What is still on its way to this connection is for nobody.
+                Ok(Ok(rows)) if room.is_full => {
+                    D::discard(connection);
+                    self.outage.ends();
+                    return Ok(Rows { rows, are_cut: true });
+                }
+                answer => match self.settle(connection, answer) {
+                    Err(error) if self.is_stale(&error, stale) => stale += 1,
+                    answer => return answer.map(|rows| Rows { rows, are_cut: false }),
+                },
             }
         }
     }

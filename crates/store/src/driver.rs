@@ -90,6 +90,8 @@ impl Statement {
 /// One row of a result, read by position.
 pub(super) trait Cells: Send {
     fn text(&self, index: usize) -> Result<String, sqlx::Error>;
+    /// The length of a text, which is not copied; 0 for NULL.
+    fn text_bytes(&self, index: usize) -> Result<usize, sqlx::Error>;
     fn int(&self, index: usize) -> Result<i64, sqlx::Error>;
     fn int_or_null(&self, index: usize) -> Result<Option<i64>, sqlx::Error>;
     fn text_or_null(&self, index: usize) -> Result<Option<String>, sqlx::Error>;
@@ -222,6 +224,16 @@ pub(super) trait Driver: Send + Sync + 'static {
     where
         Self: Sized;
 
+    /// Reads rows until one of them is enough, which is the last.
+    fn query_until(
+        connection: &mut Raw<Self>,
+        statement: Statement,
+        params: &[Param<'_>],
+        is_enough: impl FnMut(&Self::Row) -> Result<bool, sqlx::Error> + Send,
+    ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send
+    where
+        Self: Sized;
+
     /// Reads a row of what [`ReadSql::explain`](super::dialect::ReadSql::explain) asks for.
     fn plan_step(row: &Self::Row) -> Result<PlanStep, sqlx::Error>;
 
@@ -240,6 +252,9 @@ pub(super) trait Driver: Send + Sync + 'static {
 
     /// How many connections may be stale at once after the server went away.
     fn connections_max(&self) -> u32;
+
+    /// How much text the objects of one page may have together.
+    fn page_bytes(&self) -> usize;
 
     fn pool(&self) -> PoolUse;
 }

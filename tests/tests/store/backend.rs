@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use kindex_harness::require::passed_over;
 use kindex_model::object::Uid;
 use kindex_query::Life;
+use kindex_store::{Address, MetadataStorage, PoolConfig, RowState, RowWrite, SqlitePlace, Written};
 use kindex_store::{Address, MetadataStorage, RowState, RowWrite, SqlitePlace, Written};
 use kindex_tests::databases::Database;
 use kindex_tests::databases::mariadb::{self, Flavour};
@@ -51,7 +52,25 @@ impl Backend {
     }
 
     async fn prepared(address: Address, database: Option<Database>, directory: Option<TempDir>) -> Self {
-        let store = kindex_store::open(&address, REGISTRY, &patient());
+        Self::opened(address, database, directory, &patient()).await
+    }
+
+    /// The same database, whose pages have so much text at most. One in memory begins anew.
+    pub(crate) async fn with_page_bytes(self, page_bytes: usize) -> Self {
+        let config = PoolConfig {
+            page_bytes,
+            ..patient()
+        };
+        Self::opened(self.address, self.database, self._directory, &config).await
+    }
+
+    async fn opened(
+        address: Address,
+        database: Option<Database>,
+        directory: Option<TempDir>,
+        config: &PoolConfig,
+    ) -> Self {
+        let store = kindex_store::open(&address, REGISTRY, config);
         let store = store.expect("the address names a database");
         store.prepare().await.expect("an empty database is prepared");
         Self {

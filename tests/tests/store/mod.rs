@@ -67,6 +67,7 @@ mod many;
 mod migrate;
 mod names;
 mod outlast;
+mod page_bytes;
 mod pages;
 mod past_list;
 mod prepare;

@@ -18,6 +18,7 @@ const POOL: PoolConfig = PoolConfig {
     max_lifetime: Duration::ZERO,
     acquire_timeout: Duration::from_secs(10),
     call_timeout: Duration::from_secs(12),
+    page_bytes: 16 * 1024 * 1024,
 };
 
 async fn admin(fields: &MySqlFields) -> MySqlConnection {

@@ -51,15 +51,18 @@ pub(crate) async fn list<D: Driver>(
     let at_once = limit.saturating_add(1).min(ROWS_MAX);
     let mut after = continue_token.map(|token| page::read(token, &select)).transpose()?;
     let mut items: Vec<Stored> = Vec::new();
+    let mut bytes = 0;
     loop {
-        let rows = read(store, &select, after.as_deref(), at_once).await?;
+        let (rows, are_cut) = read(store, &select, after.as_deref(), at_once).await?;
         let mut versions = versions_at(reader, &rows, wanted.time).await?;
-        after = rows.last().filter(|_| rows.len() == at_once).map(place);
+        after = rows.last().filter(|_| are_cut || rows.len() == at_once).map(place);
         for row in &rows {
             let past = versions.remove(&row.object.metadata.uid);
             let found = stood(row, past, wanted.time).filter(|found| found.delete_time.is_none());
             let Some(found) = found else { continue };
-            if let Some(last) = items.last().filter(|_| items.len() == limit) {
+            bytes += found.object.text().len();
+            let is_full = items.len() == limit || bytes > store.connections.driver.page_bytes();
+            if let Some(last) = items.last().filter(|_| is_full) {
                 let continue_token = Some(page::token_after(&select, place(last)));
                 return Ok(Page { items, continue_token });
             }
@@ -108,12 +111,13 @@ fn place(row: &Stored) -> Vec<Value> {
         .into()
 }
 
+/// A bounded number of rows, and whether there are more because of their bytes.
 async fn read<D: Driver>(
     store: &SqlStore<D>,
     select: &Select,
     after: Option<&[Value]>,
     rows: usize,
-) -> Result<Vec<Stored>, StoreError> {
+) -> Result<(Vec<Stored>, bool), StoreError> {
     let query = select::page(
         select,
         store.connections.driver.spelling(),
@@ -122,9 +126,11 @@ async fn read<D: Driver>(
         rows as i64,
     );
     let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
-    let rows = store.connections.query(kept(query.sql), &params).await;
-    let rows = rows.map_err(|error| crate::connections::failure::<D>(select.kind().name, error))?;
-    rows.iter().map(|row| stored(select.kind(), row)).collect()
+    let texts = page::OBJECT_TEXT;
+    let read = store.connections.query_page(kept(query.sql), &params, texts).await;
+    let read = read.map_err(|error| crate::connections::failure::<D>(select.kind().name, error))?;
+    let rows = read.rows.iter().map(|row| stored(select.kind(), row));
+    Ok((rows.collect::<Result<_, _>>()?, read.are_cut))
 }
 
 async fn versions_at<D: Driver>(

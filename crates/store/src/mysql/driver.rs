@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures::TryStreamExt as _;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlPool, MySqlRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, MySql};
 
@@ -140,6 +141,27 @@ impl Driver for MySqlDriver {
             .await
     }
 
+    async fn query_until(
+        connection: &mut MySqlConnection,
+        statement: Statement,
+        params: &[Param<'_>],
+        mut is_enough: impl FnMut(&MySqlRow) -> Result<bool, sqlx::Error> + Send,
+    ) -> Result<Vec<MySqlRow>, sqlx::Error> {
+        let keep = statement.keep;
+        let mut found = sqlx::query_with(statement.text(&MySqlSpelling), bind(params)?)
+            .persistent(keep)
+            .fetch(connection);
+        let mut rows = Vec::new();
+        while let Some(row) = found.try_next().await? {
+            let is_last = is_enough(&row)?;
+            rows.push(row);
+            if is_last {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
     fn plan_step(row: &MySqlRow) -> Result<PlanStep, sqlx::Error> {
         plan::step(row)
     }
@@ -181,6 +203,10 @@ impl Driver for MySqlDriver {
 
     fn connections_max(&self) -> u32 {
         self.config.max_open
+    }
+
+    fn page_bytes(&self) -> usize {
+        self.config.page_bytes
     }
 
     fn pool(&self) -> PoolUse {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::cells::stored;
+use crate::connections::Rows;
 use crate::driver::Cells;
 use crate::error::StoreError;
 use crate::statements::select;
@@ -37,15 +38,18 @@ enum Cell {
     Time(Timestamp),
 }
 
+/// The cell of [`OBJECT`] that has the object.
+pub(crate) const OBJECT_TEXT: &[usize] = &[1];
+
 /// Reads the rows of a page of objects and one more, if there is one.
-pub(crate) fn page(select: &Select, rows: &[impl Cells]) -> Result<Page, StoreError> {
+pub(crate) fn page(select: &Select, rows: &Rows<impl Cells>) -> Result<Page, StoreError> {
     read_page(select, rows, OBJECT.len(), |row| stored(select.kind(), row))
 }
 
 /// Reads the rows of a page of these columns and one more, if there is one.
 pub(crate) fn cells_page(
     select: &Select,
-    rows: &[impl Cells],
+    rows: &Rows<impl Cells>,
     columns: &[(&'static str, ColumnType)],
 ) -> Result<Page<Vec<Value>>, StoreError> {
     read_page(select, rows, columns.len(), |row| {
@@ -59,11 +63,14 @@ pub(crate) fn cells_page(
 /// A row's cells of the order follow its first `cells`.
 fn read_page<R: Cells, T>(
     select: &Select,
-    rows: &[R],
+    Rows { rows, are_cut }: &Rows<R>,
     cells: usize,
     read: impl Fn(&R) -> Result<T, StoreError>,
 ) -> Result<Page<T>, StoreError> {
-    let wanted = usize::try_from(select.page_rows()).unwrap_or(usize::MAX);
+    let wanted = match are_cut {
+        true => rows.len() - 1,
+        false => usize::try_from(select.page_rows()).unwrap_or(usize::MAX),
+    };
     let shown = &rows[..rows.len().min(wanted)];
     let last = shown.last().filter(|_| rows.len() > wanted);
     Ok(Page {

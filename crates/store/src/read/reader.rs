@@ -23,7 +23,10 @@ impl<D: Driver> Reader for SqlStore<D> {
         let lead = self.lead(select).await?;
         let query = select::page(select, self.connections.driver.spelling(), lead, after.as_deref(), rows);
         let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
-        let rows = self.connections.query(kept(query.sql), &params).await;
+        let rows = self
+            .connections
+            .query_page(kept(query.sql), &params, page::OBJECT_TEXT)
+            .await;
         let rows = rows.map_err(|error| failure::<D>(select.kind().name, error))?;
         page::page(select, &rows)
     }
@@ -46,7 +49,12 @@ impl<D: Driver> Reader for SqlStore<D> {
             rows,
         );
         let params: Vec<Param<'_>> = query.values.iter().map(param).collect();
-        let rows = self.connections.query(kept(query.sql), &params).await;
+        let texts: Vec<usize> = (0..)
+            .zip(columns)
+            .filter(|(_, (_, ty))| matches!(ty, ColumnType::Text { .. }))
+            .map(|(index, _)| index)
+            .collect();
+        let rows = self.connections.query_page(kept(query.sql), &params, &texts).await;
         let rows = rows.map_err(|error| failure::<D>(select.kind().name, error))?;
         page::cells_page(select, &rows, columns)
     }

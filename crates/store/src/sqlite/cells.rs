@@ -31,6 +31,11 @@ impl Cells for SqliteRow {
         self.try_get_unchecked(index)
     }
 
+    fn text_bytes(&self, index: usize) -> Result<usize, sqlx::Error> {
+        let text: Option<&str> = self.try_get_unchecked(index)?;
+        Ok(text.map_or(0, str::len))
+    }
+
     fn int(&self, index: usize) -> Result<i64, sqlx::Error> {
         self.try_get_unchecked(index)
     }

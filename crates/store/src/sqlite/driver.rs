@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::TryStreamExt as _;
 use sqlx::Sqlite;
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
 
@@ -116,6 +117,27 @@ impl Driver for SqliteDriver {
             .await
     }
 
+    async fn query_until(
+        connection: &mut SqliteConnection,
+        statement: Statement,
+        params: &[Param<'_>],
+        mut is_enough: impl FnMut(&SqliteRow) -> Result<bool, sqlx::Error> + Send,
+    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
+        let keep = statement.keep;
+        let mut found = sqlx::query_with(statement.text(&SqliteSpelling), bind(params)?)
+            .persistent(keep)
+            .fetch(connection);
+        let mut rows = Vec::new();
+        while let Some(row) = found.try_next().await? {
+            let is_last = is_enough(&row)?;
+            rows.push(row);
+            if is_last {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
     fn plan_step(row: &SqliteRow) -> Result<PlanStep, sqlx::Error> {
         plan::step(row)
     }
@@ -152,6 +174,10 @@ impl Driver for SqliteDriver {
 
     fn connections_max(&self) -> u32 {
         self.config.max_open
+    }
+
+    fn page_bytes(&self) -> usize {
+        self.config.page_bytes
     }
 
     fn pool(&self) -> PoolUse {

@@ -11,6 +11,8 @@ use sqlx::{ConnectOptions, Executor};
 
 use crate::address::{PoolConfig, SqlitePlace};
 
+/// Rows that a connection's thread reads before they are taken: objects may be large.
+const ROWS_AHEAD: usize = 8;
 /// Looks at every table of which nothing is known, or whose size is another one by far, and no longer than it takes to
 /// read a few hundred rows of each key. <https://sqlite.org/pragma.html#pragma_optimize>
 const OPTIMIZE: &str = "PRAGMA optimize=0x10002";
@@ -34,6 +36,7 @@ pub(super) fn options(place: &SqlitePlace, config: &PoolConfig) -> SqliteConnect
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(config.lock_wait())
         .statement_cache_capacity(300)
+        .row_buffer_size(ROWS_AHEAD)
         .pragma("cache_size", "-65536")
         .disable_statement_logging()
 }

@@ -31,6 +31,7 @@ mod bounds;
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::Body;
@@ -62,6 +63,9 @@ const MESSAGE_MAX_BYTES: usize = 3 * 1024 * 1024;
 const QUESTION_MAX_BYTES: usize = 512 * 1024;
 /// The largest message of a stream of reflection: a name.
 const NAME_MAX_BYTES: usize = 16 * 1024;
+/// What one stream of reflection may ask, all names together: many times as much as a client needs for all services.
+/// Each name is answered with a file, and the next one is read once somebody has taken that.
+const NAMES_MAX_BYTES: usize = 256 * 1024;
 /// What stands before a message: whether it is compressed, and its length.
 pub(crate) const PREFIX_BYTES: usize = 5;
 /// Warnings of an answer, and bytes of each: headers are bounded.
@@ -177,7 +181,8 @@ async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
         methods: Arc::new(methods),
     };
     let router = Router::new().fallback(answer).with_state(served);
-    let router = with(with(with(router, health_service), v1), v1alpha);
+    let router = with(router, health_service);
+    let router = with(with(router, Asking(v1)), Asking(v1alpha));
     Ok(router.layer(axum::middleware::from_fn_with_state(operations, check)))
 }
 
@@ -192,6 +197,29 @@ where
     S::Future: Send + 'static,
 {
     router.route_service(&format!("/{}/{{*call}}", S::NAME), service)
+}
+
+/// A service of which one stream may ask [`NAMES_MAX_BYTES`].
+#[derive(Clone)]
+struct Asking<S>(S);
+
+impl<S: NamedService> NamedService for Asking<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<S: Service<Request>> Service<Request> for Asking<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        self.0
+            .call(request.map(|body| Body::new(Limited::new(body, NAMES_MAX_BYTES))))
+    }
 }
 
 /// Refuses what can be no call, before anybody looks at it.

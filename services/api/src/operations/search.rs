@@ -57,8 +57,10 @@ impl Operations {
             let rows = (search.offset - passed).min(self.sizes.passed);
             select.limit(rows);
             let page = self.store()?.select(&select, token.as_deref()).await;
-            token = page.map_err(|error| refusal::of_query(&error))?.continue_token;
-            passed += rows;
+            let page = page.map_err(|error| refusal::of_query(&error))?;
+            // Fewer than asked for where these are large.
+            passed += u32::try_from(page.items.len()).unwrap_or(rows);
+            token = page.continue_token;
             if token.is_none() {
                 return Ok(listed(Vec::new(), None));
             }

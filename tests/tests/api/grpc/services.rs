@@ -78,6 +78,31 @@ async fn reflection_names_every_service_and_has_its_messages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_stream_of_reflection_asks_for_so_many_names() {
+    let stage = Stage::on_sqlite().await;
+    let client = Client::plain(stage.address).await;
+    let answered = async |count: usize| {
+        let request = v1::ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some(v1::server_reflection_request::MessageRequest::AllExtensionNumbersOfType(
+                "x".repeat(10_000),
+            )),
+        };
+        let requests = tokio_stream::iter(vec![request; count]);
+        let mut reflection = v1::server_reflection_client::ServerReflectionClient::new(client.channel());
+        let mut answers = reflection.server_reflection_info(requests).await.unwrap().into_inner();
+        let mut answered = 0;
+        while let Ok(Some(_)) = answers.message().await {
+            answered += 1;
+        }
+        answered
+    };
+    assert_eq!(answered(20).await, 20);
+    assert!((20..30).contains(&answered(200).await), "256 KiB of names");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn health_is_told_for_the_server_and_for_each_service() {
     let stage = Stage::on_sqlite().await;
     let client = Client::plain(stage.address).await;
