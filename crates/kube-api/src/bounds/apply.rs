@@ -167,3 +167,32 @@ fn a_configuration_of_more_paths_than_an_object_may_have_is_refused_before_it_is
     let refused = reading.check("refused", body.len(), || apply(&schema, &live, &body, true));
     assert_eq!(refused, None);
 }
+
+#[test]
+fn an_update_of_more_paths_than_an_object_has_room_for_is_refused_before_they_are_gathered() {
+    let meta = |spec: Value| json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}, "spec": spec});
+    let keys = |count: usize| -> Value {
+        let keys = (0..count).map(|at| (format!("k{at:x}"), json!("v")));
+        meta(keys.collect::<Map<_, _>>().into())
+    };
+    let update = |after| fields::update(None, None, after, "me", None, Timestamp::UNIX_EPOCH);
+    let (fitting, mut before) = (keys(100_000), meta(json!({})));
+    let owned = update(fitting).expect("room for all");
+    assert!(text_bytes(&owned) <= OBJECT_BYTES_MAX);
+    let after = keys(150_000);
+    let bytes = text_bytes(&after);
+    assert!(bytes < OBJECT_BYTES_MAX);
+    let comparing = Budget {
+        held: 65,
+        allocated: 100,
+    };
+    let refused = comparing.check("created", bytes, || update(after));
+    assert!(refused.is_err());
+    // What others own and keep takes no room of the one who changes little.
+    before["spec"] = owned["spec"].clone();
+    before["metadata"] = owned["metadata"].clone();
+    let mut after = before.clone();
+    after["spec"]["k0"] = json!("w");
+    let changed = fields::update(None, Some(&before), after, "you", None, Timestamp::UNIX_EPOCH);
+    assert!(changed.is_ok());
+}

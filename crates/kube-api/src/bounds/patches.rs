@@ -33,6 +33,7 @@ fn no_generated_merge_patch_costs_more_than_its_bytes_and_the_objects_are_worth(
             None,
             Timestamp::UNIX_EPOCH,
         );
+        let live = live.expect("room for its managers");
         let patch_type = if random.random_bool(0.5) {
             PatchType::Merge
         } else {
@@ -55,9 +56,10 @@ fn no_generated_merge_patch_costs_more_than_its_bytes_and_the_objects_are_worth(
             text_bytes(&patched) <= bytes + 2,
             "{what}: more than was sent and was there"
         );
-        OWNING.check(&what, bytes, || {
+        let owned = OWNING.check(&what, bytes, || {
             fields::update(None, Some(&live), patched, "me", None, Timestamp::UNIX_EPOCH)
         });
+        assert!(owned.is_ok(), "{what}: room for its managers");
     });
     assert!(applied > RUNS / 2, "{applied} of {RUNS} were applied");
 }

@@ -14,9 +14,11 @@ use crate::size::{FIELD_BYTES, ITEM_BYTES, MAP_BYTES, note};
 
 /// Whole numbers up to here are the same as integers and as floating point.
 const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
-/// What the values of one body may take in memory, a map of one field a hundred times its text: as much as 75,000 maps,
-/// or one for each twenty bytes of the largest object that etcd takes.
-const VALUES_MAX_BYTES: usize = 48 * 1024 * 1024;
+/// What the values of one body may take in memory, a map of one field a hundred times its text: as much as 37,000 maps,
+/// or one for each forty bytes of the largest object that etcd takes. A change holds several such objects at a time.
+const VALUES_MAX_BYTES: usize = 24 * 1024 * 1024;
+/// What a text takes beside its length.
+const TEXT_BYTES: usize = 16;
 
 /// A body that could be read.
 #[derive(Debug, PartialEq)]
@@ -59,16 +61,9 @@ pub fn by_media_type(content_type: &str, body: &[u8]) -> Result<Decoded, DecodeE
 
 /// Reads JSON. Depth is bounded (128 levels), and so is the stack.
 pub fn json(text: &[u8]) -> Result<Decoded, DecodeError> {
-    let course = Course {
-        duplicates: RefCell::default(),
-        room: Cell::new(VALUES_MAX_BYTES),
-    };
+    let course = Course::new();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let value = Node {
-        path: &Path::Root,
-        course: &course,
-    }
-    .deserialize(&mut deserializer)?;
+    let value = course.root().deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(Decoded {
         value,
@@ -87,27 +82,15 @@ pub fn yaml(text: &[u8]) -> Result<Decoded, DecodeError> {
             Err(_) => {}
         }
     }
-    let value: Value = serde_saphyr::from_slice(text).map_err(|error| DecodeError::Yaml(error.to_string()))?;
+    let course = Course::new();
+    let read = serde_saphyr::with_deserializer_from_slice(text, |yaml| course.root().deserialize(yaml));
     Ok(Decoded {
-        value: canonical(value),
+        value: read.map_err(|error| DecodeError::Yaml(error.to_string()))?,
         duplicates: Vec::new(),
     })
 }
 
 /// Numbers as the API server writes them back: `1.0` is `1`.
-fn canonical(value: Value) -> Value {
-    match value {
-        Value::Number(number) if number.is_f64() => number.as_f64().map_or(Value::Null, |float| {
-            Value::Number(canonical_float(float).unwrap_or(number))
-        }),
-        Value::Array(items) => Value::Array(items.into_iter().map(canonical).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(key, value)| (key, canonical(value))).collect())
-        }
-        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => other,
-    }
-}
-
 fn canonical_float(float: f64) -> Option<Number> {
     if float.fract() == 0.0 && float.abs() <= EXACT_INTEGER_MAX {
         // Within the bound the conversion is exact.
@@ -142,13 +125,35 @@ struct Course {
 }
 
 impl Course {
+    fn new() -> Self {
+        Self {
+            duplicates: RefCell::default(),
+            room: Cell::new(VALUES_MAX_BYTES),
+        }
+    }
+
+    fn root(&self) -> Node<'_> {
+        Node {
+            path: &Path::Root,
+            course: self,
+        }
+    }
+
+    /// What a value takes is counted before it is made.
     fn take<E: Error>(&self, bytes: usize) -> Result<(), E> {
         let left = self.room.get().checked_sub(bytes);
-        self.room
-            .set(left.ok_or_else(|| E::custom("it holds more values than are read"))?);
+        self.room.set(left.ok_or_else(|| E::custom(TooManyValues))?);
         Ok(())
     }
 }
+
+/// More values than [`VALUES_MAX_BYTES`] hold.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "it holds more values than are read: those of one body may take {} MiB of memory, so send fewer or larger ones",
+    VALUES_MAX_BYTES / (1024 * 1024)
+)]
+struct TooManyValues;
 
 struct Node<'a> {
     path: &'a Path<'a>,
@@ -174,6 +179,10 @@ impl<'de> Visitor<'de> for Node<'_> {
         Ok(Value::Null)
     }
 
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
     fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
         Ok(Value::Bool(value))
     }
@@ -190,11 +199,13 @@ impl<'de> Visitor<'de> for Node<'_> {
         Ok(canonical_float(value).map_or(Value::Null, Value::Number))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.course.take(TEXT_BYTES + value.len())?;
         Ok(Value::String(value.to_owned()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        self.course.take(TEXT_BYTES + value.len())?;
         Ok(Value::String(value))
     }
 
@@ -220,8 +231,8 @@ impl<'de> Visitor<'de> for Node<'_> {
         let mut fields = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
             let path = Path::Field(self.path, &name);
-            self.course
-                .take(if fields.is_empty() { MAP_BYTES } else { FIELD_BYTES })?;
+            let own = if fields.is_empty() { MAP_BYTES } else { FIELD_BYTES };
+            self.course.take(own + TEXT_BYTES + name.len())?;
             let value = entries.next_value_seed(Node {
                 path: &path,
                 course: self.course,
@@ -275,8 +286,23 @@ mod tests {
     #[test]
     fn more_values_than_fit_are_not_read() {
         let maps = |count: usize| format!("{{\"a\":[{}]}}", vec![r#"{"a":0}"#; count].join(","));
-        assert!(json(maps(70_000).as_bytes()).is_ok());
-        for refused in [json(maps(80_000).as_bytes()), yaml(maps(80_000).as_bytes())] {
+        assert!(json(maps(30_000).as_bytes()).is_ok());
+        let fields = |count: usize| {
+            let fields: Vec<String> = (0..count).map(|at| format!(r#""k{at:x}":"v""#)).collect();
+            format!("{{{}}}", fields.join(","))
+        };
+        assert!(json(fields(200_000).as_bytes()).is_ok());
+        assert!(json(fields(300_000).as_bytes()).is_err());
+        assert!(json(format!("[\"{}\"]", "x".repeat(3 * 1024 * 1024)).as_bytes()).is_ok());
+        let block = format!("a:\n{}", "- a: 0\n".repeat(40_000));
+        let flow = format!("# YAML\n{}", maps(40_000));
+        assert!(yaml(format!("a:\n{}", "- a: 0\n".repeat(30_000)).as_bytes()).is_ok());
+        for refused in [
+            json(maps(40_000).as_bytes()),
+            yaml(maps(40_000).as_bytes()),
+            yaml(flow.as_bytes()),
+            yaml(block.as_bytes()),
+        ] {
             let said = refused.unwrap_err().to_string();
             assert!(said.contains("more values than are read"), "{said}");
         }

@@ -13,9 +13,9 @@ use super::set::FieldSet;
 use super::shape::Shape;
 use super::update::own_changes;
 use super::walk::{Comparison, compare, compare_within, merge, paths, remove, with_named_fields};
-use super::{UNOWNED, differ_in_managers_alone, put_managed_fields, stored_managers};
+use super::{TooLarge, UNOWNED, differ_in_managers_alone, put_managed_fields, stored_managers};
 use crate::schema::Structural;
-use crate::size::OBJECT_BYTES_MAX;
+use crate::size::{OBJECT_BYTES_MAX, text_bytes};
 
 /// The manager that gets the fields of an object that was never applied or tracked.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -54,7 +54,7 @@ pub fn apply(
     let mut managers = live.and_then(stored_managers).unwrap_or_default();
     if let Some(live) = live.filter(|_| managers.0.is_empty()) {
         let first = Manager::new(BEFORE_FIRST_APPLY, Operation::Update, api_version, None);
-        own_changes(&mut managers, schema, &nothing, live, &first, api_version, now);
+        own_changes(&mut managers, schema, &nothing, live, &first, api_version, now)?;
     }
     let request = Request {
         shape: Shape::of_object(schema),
@@ -82,6 +82,12 @@ pub enum NotApplied {
     TooLarge,
 }
 
+impl From<TooLarge> for NotApplied {
+    fn from(_: TooLarge) -> Self {
+        Self::TooLarge
+    }
+}
+
 struct Request<'a> {
     shape: Shape<'a>,
     live: &'a Value,
@@ -99,7 +105,7 @@ impl Request<'_> {
         tolerated: Option<&FieldSet>,
     ) -> Result<(Value, Managers), NotApplied> {
         let set = paths(self.shape, &applied);
-        if set.text_bytes() > OBJECT_BYTES_MAX {
+        if set.text_bytes() + text_bytes(&applied) > OBJECT_BYTES_MAX {
             return Err(NotApplied::TooLarge);
         }
         let last = managers.0.remove(&self.manager);

@@ -30,6 +30,10 @@ pub use update::update;
 
 use set::FieldSet;
 
+/// Whose fields are whose would make an object larger than the largest.
+#[derive(Debug, PartialEq)]
+pub struct TooLarge;
+
 /// Fields that the server fills in or that identify the object: nobody owns them.
 static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of_fields(&[

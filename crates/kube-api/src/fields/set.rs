@@ -21,6 +21,11 @@ impl Branch {
     pub(super) fn is_empty(&self) -> bool {
         !self.is_member && self.below.is_empty()
     }
+
+    /// The length of its key in `fieldsV1`, with a colon and a comma.
+    pub(super) fn own_bytes(&self) -> usize {
+        text_bytes(&self.element.text().into()) + 2
+    }
 }
 
 /// Branches in any order, of which several may begin with one element.
@@ -181,14 +186,13 @@ impl FieldSet {
     /// The length of `fieldsV1`, which is not made.
     pub(super) fn text_bytes(&self) -> usize {
         let each = self.0.iter().map(|branch| {
-            // `"…":`, a comma, and the mark of a member that has paths below it.
-            let own = text_bytes(&branch.element.text().into()) + 2;
+            // The mark of a member that has paths below it.
             let mark = if branch.is_member && !branch.below.is_empty() {
                 7
             } else {
                 0
             };
-            own + mark + branch.below.text_bytes()
+            branch.own_bytes() + mark + branch.below.text_bytes()
         });
         // Braces; the last entry has no comma.
         2 + each.sum::<usize>().saturating_sub(1)

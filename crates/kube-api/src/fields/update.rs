@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::managers::{Manager, Managers, Operation, Owned, time_text};
 use super::shape::Shape;
-use super::walk::{Comparison, compare};
-use super::{UNOWNED, put_managed_fields, stored_managers, take_managed_fields};
+use super::walk::{Comparison, compare_up_to};
+use super::{TooLarge, UNOWNED, put_managed_fields, stored_managers, take_managed_fields};
 use crate::schema::Structural;
+use crate::size::{OBJECT_BYTES_MAX, text_bytes};
 
 /// `after` with its `managedFields` brought up to date. `before` is the stored object, none for a create;
 /// `subresource` is the one that the request went through.
@@ -20,6 +21,9 @@ use crate::schema::Structural;
 ///
 /// # Assumptions
 /// `after` is what will be stored: parts that the request could not change are as in `before`.
+///
+/// # Errors
+/// With the paths of what changed, `after` would be larger than an object may be. They are not all gathered first.
 pub fn update(
     schema: Option<&Structural>,
     before: Option<&Value>,
@@ -27,13 +31,13 @@ pub fn update(
     manager: &str,
     subresource: Option<&str>,
     now: Timestamp,
-) -> Value {
+) -> Result<Value, TooLarge> {
     let sent = take_managed_fields(&mut after);
     let stored = || before.and_then(stored_managers);
     let mut managers = starting_point(sent.as_ref().filter(|_| subresource.is_none()), stored);
     drop(sent);
     if managers.0.is_empty() && before.is_some() {
-        return after;
+        return Ok(after);
     }
     let api_version = after
         .get("apiVersion")
@@ -43,10 +47,10 @@ pub fn update(
     let manager = Manager::new(manager, Operation::Update, &api_version, subresource);
     let nothing = json!({});
     let live = before.unwrap_or(&nothing);
-    own_changes(&mut managers, schema, live, &after, &manager, &api_version, now);
+    own_changes(&mut managers, schema, live, &after, &manager, &api_version, now)?;
     managers.cap();
     put_managed_fields(&mut after, managers);
-    after
+    Ok(after)
 }
 
 /// The managers that the request begins with: those it sent, unless it sent none that can be read, else the stored
@@ -67,7 +71,7 @@ fn starting_point(sent: Option<&Value>, stored: impl FnOnce() -> Option<Managers
     sent.or_else(|| stored().filter(has_any)).unwrap_or_default()
 }
 
-/// Gives what changed from `live` to `after` to `manager`.
+/// Gives what changed from `live` to `after` to `manager`, where the object has room for it.
 pub(super) fn own_changes(
     managers: &mut Managers,
     schema: Option<&Structural>,
@@ -76,18 +80,19 @@ pub(super) fn own_changes(
     manager: &Manager,
     api_version: &str,
     now: Timestamp,
-) {
+) -> Result<(), TooLarge> {
+    let room = (OBJECT_BYTES_MAX + UNOWNED.text_bytes()).saturating_sub(text_bytes(after));
     let Comparison {
         removed,
         modified,
         added,
-    } = compare(Shape::of_object(schema), live, after);
+    } = compare_up_to(room, Shape::of_object(schema), live, after)?;
     let changed = modified.union(added);
     managers.release(&removed, None);
     managers.release(&changed, None);
     let gained = changed.difference(&UNOWNED);
     if gained.is_empty() {
-        return;
+        return Ok(());
     }
     let last = managers.0.remove(manager).map(|owned| owned.set);
     let owned = Owned {
@@ -96,4 +101,5 @@ pub(super) fn own_changes(
         time: Some(time_text(now)),
     };
     managers.0.insert(manager.clone(), owned);
+    Ok(())
 }

@@ -66,8 +66,12 @@ impl Patch {
     /// 400 when the body is no patch of that type.
     pub fn read(patch_type: PatchType, body: &[u8]) -> Result<(Self, Vec<String>), Status> {
         let refused = |error: &dyn std::fmt::Display| Status::bad_request(format!("error decoding patch: {error}"));
+        let decoded = decode::json(body).map_err(|error| refused(&error))?;
         if patch_type == PatchType::Json {
-            let steps: Vec<Value> = serde_json::from_slice(body).map_err(|error| refused(&error))?;
+            let steps = match decoded.value {
+                Value::Array(steps) => steps,
+                _ => return Err(refused(&"a JSON patch is a list of operations")),
+            };
             if steps.len() > OPERATIONS_MAX {
                 return Err(Status::too_much(PatchRefusal::TooManyOperations(steps.len())));
             }
@@ -76,7 +80,6 @@ impl Patch {
             let patch = patch.map_err(|error: serde_json::Error| Status::patch_fails(error.to_string()))?;
             return Ok((Self::Json(patch), Vec::new()));
         }
-        let decoded = decode::json(body).map_err(|error| refused(&error))?;
         if !decoded.value.is_object() {
             return Err(refused(&"a merge patch is a JSON object"));
         }

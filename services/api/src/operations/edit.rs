@@ -1,8 +1,11 @@
 //! Changes to an object that lives in SQL alone: what a client may change of it, checked by the cluster as if the
 //! object were created anew, stored under the version that the client read.
 
+use std::fmt::Display;
+
 use bytes::Bytes;
 use http::Method;
+use kindex_kube_api::decode;
 use kindex_kube_api::patch::{self, OBJECT_BYTES_MAX, PatchRefusal, PatchType};
 use kindex_kube_api::status::{Cause, Details};
 use kindex_model::kind::Kind;
@@ -27,10 +30,14 @@ pub(super) enum Edit {
 
 impl Edit {
     pub(super) fn patch(patch_type: PatchType, body: &[u8]) -> Result<Self, Refusal> {
-        let unreadable = |error: serde_json::Error| Refusal::bad_request(format!("error decoding patch: {error}"));
+        let unreadable = |error: &dyn Display| Refusal::bad_request(format!("error decoding patch: {error}"));
+        let read = || decode::json(body).map_err(|error| unreadable(&error));
         match patch_type {
-            PatchType::Json => Ok(Self::Patch(serde_json::from_slice(body).map_err(unreadable)?)),
-            PatchType::Merge => Ok(Self::Merge(serde_json::from_slice(body).map_err(unreadable)?)),
+            PatchType::Json => {
+                let patch = serde_json::from_value(read()?.value);
+                Ok(Self::Patch(patch.map_err(|error| unreadable(&error))?))
+            }
+            PatchType::Merge => Ok(Self::Merge(read()?.value)),
             // The cluster has refused these before it looked for the object.
             PatchType::Strategic | PatchType::Apply => Err(Refusal::bad_request(
                 "an archived object takes JSON patches and merge patches alone",

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use http::Method;
+use kindex_kube_api::decode;
 use kindex_kube_api::patch::PatchType;
 use serde_json::Value;
 
@@ -41,9 +42,9 @@ impl Operations {
         let call = Call::json(Method::PUT, part.path(place), options.query(), Bytes::from(body));
         match self.upstream.call(caller, call).await {
             Err(refusal) if refusal.is_of_absent_object() => {
-                let wanted: Value = serde_json::from_str(text)
+                let wanted = decode::json(text.as_bytes())
                     .map_err(|error| Refusal::bad_request(format!("the body is no object: {error}")))?;
-                self.edit_stored(caller, place, part, &Edit::Replace(wanted), options, refusal)
+                self.edit_stored(caller, place, part, &Edit::Replace(wanted.value), options, refusal)
                     .await
             }
             answer => answer,

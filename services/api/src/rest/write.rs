@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use axum::response::Response;
+use kindex_kube_api::decode;
 use kindex_kube_api::patch::PatchType;
 use kindex_kube_api::request::Subresource;
 use kindex_model::kind::Scope;
@@ -115,7 +116,7 @@ pub(super) fn object_text(asked: &Asked) -> Result<Cow<'_, str>, Refusal> {
     let text = utf8(&asked.body)?;
     match asked.head.content_type.as_str() {
         "" | "application/json" => Ok(Cow::Borrowed(text)),
-        "application/yaml" => Ok(Cow::Owned(yaml(text)?.to_string())),
+        "application/yaml" => Ok(Cow::Owned(yaml(text.as_bytes())?.to_string())),
         _ => Err(Refusal::new(
             Reason::UnsupportedMediaType,
             format!("the body of the request was in an unknown format - accepted media types include: {OBJECT_TYPES}"),
@@ -127,16 +128,16 @@ fn utf8(body: &[u8]) -> Result<&str, Refusal> {
     std::str::from_utf8(body).map_err(|error| Refusal::bad_request(format!("the body is no text: {error}")))
 }
 
-fn yaml(text: &str) -> Result<Value, Refusal> {
-    serde_saphyr::from_str(text)
-        .map_err(|error| Refusal::bad_request(format!("error converting YAML to JSON: {error}")))
+fn yaml(text: &[u8]) -> Result<Value, Refusal> {
+    let read = decode::yaml(text).map_err(|error| Refusal::bad_request(error.to_string()))?;
+    Ok(read.value)
 }
 
 /// From the body; a parameter counts where the body says nothing, as in Kubernetes.
 pub(super) fn delete_options(asked: &Asked) -> Result<DeleteOptions, Refusal> {
     let body = match utf8(&asked.body)? {
         text if text.trim().is_empty() => json!({}),
-        text => yaml(text)?,
+        text => yaml(text.as_bytes())?,
     };
     let mut options: DeleteOptions = serde_json::from_value(body)
         .map_err(|error| Refusal::bad_request(format!("the body is no DeleteOptions: {error}")))?;

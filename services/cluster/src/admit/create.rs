@@ -60,14 +60,8 @@ pub(crate) fn create(
     if author.applied {
         return Ok(object);
     }
-    Ok(fields::update(
-        resource.schema.as_ref(),
-        None,
-        object,
-        author.manager,
-        None,
-        author.now,
-    ))
+    fields::update(resource.schema.as_ref(), None, object, author.manager, None, author.now)
+        .map_err(|fields::TooLarge| Status::object_too_large())
 }
 
 /// Everything that is wrong with an object that is about to be stored.

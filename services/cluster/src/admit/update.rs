@@ -83,7 +83,8 @@ pub(crate) fn update(
             author.manager,
             subresource,
             author.now,
-        );
+        )
+        .map_err(|fields::TooLarge| Status::object_too_large())?;
     }
     if meta::is_deleting(&object) && kinds::is_released(resource, &object) {
         return Ok(Outcome::Gone(object));

@@ -45,7 +45,7 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Reply, Status> {
                 // The API server names the group here, and no kind.
                 return Err(Status::invalid(&call.resource.group, "", "", &problems));
             }
-            with_status(call, asked, json!({"allowed": true}))
+            with_status(call, asked, json!({"allowed": true}))?
         }
         Review::Rules => {
             if asked["spec"]["namespace"].as_str().unwrap_or_default().is_empty() {
@@ -68,11 +68,12 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Reply, Status> {
 }
 
 /// The question with its answer; its fields belong to who asked.
-fn with_status(call: &Call<'_>, asked: Value, status: Value) -> Value {
+fn with_status(call: &Call<'_>, asked: Value, status: Value) -> Result<Value, Status> {
     let schema = call.resource.schema.as_ref();
-    let mut answered = fields::update(schema, None, asked, call.manager(), None, call.api.now());
+    let owned = fields::update(schema, None, asked, call.manager(), None, call.api.now());
+    let mut answered = owned.map_err(|fields::TooLarge| Status::object_too_large())?;
     answered["status"] = status;
-    answered
+    Ok(answered)
 }
 
 /// An answer that repeats nothing of who asked; without `spec` where that is null.

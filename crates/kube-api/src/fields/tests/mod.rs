@@ -32,6 +32,18 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + second).unwrap()
 }
 
+/// Of objects that have room for their managers.
+fn update(
+    schema: Option<&Structural>,
+    before: Option<&Value>,
+    after: Value,
+    manager: &str,
+    subresource: Option<&str>,
+    now: Timestamp,
+) -> Value {
+    super::update(schema, before, after, manager, subresource, now).expect("room for its managers")
+}
+
 fn apply_as(manager: &str, live: Option<&Value>, spec: Value, force: bool, second: i64) -> Result<Value, Conflicts> {
     let applied = apply(
         Some(&SCHEMA),

@@ -1,7 +1,10 @@
 //! What two values differ in, as sets of paths. Refuses to know who made the difference.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value};
 
+use super::super::TooLarge;
 use super::super::element::Element;
 use super::super::set::{Branch, FieldSet};
 use super::super::shape::{ListShape, MapShape, Merging, Shape};
@@ -34,12 +37,48 @@ pub(in super::super) fn compare_within(
     after: &Value,
     scope: Option<&FieldSet>,
 ) -> Comparison {
-    let mut differences = Differences {
-        scope,
-        ..Differences::default()
-    };
+    let room = Room::new(usize::MAX);
+    let mut differences = Differences::new(scope, &room);
     inside(shape, Some(before), Some(after), &mut differences);
     differences.into()
+}
+
+/// Compares two whole objects.
+///
+/// # Errors
+/// The paths that were modified and added have more text than that. No more of them are gathered.
+pub(in super::super) fn compare_up_to(
+    text_bytes_max: usize,
+    shape: Shape<'_>,
+    before: &Value,
+    after: &Value,
+) -> Result<Comparison, TooLarge> {
+    let room = Room::new(text_bytes_max);
+    let mut differences = Differences::new(None, &room);
+    inside(shape, Some(before), Some(after), &mut differences);
+    match room.is_spent() {
+        true => Err(TooLarge),
+        false => Ok(differences.into()),
+    }
+}
+
+/// How much text the paths that are found may still have; nothing once there was more.
+struct Room(Cell<Option<usize>>);
+
+impl Room {
+    fn new(text_bytes: usize) -> Self {
+        Self(Cell::new(Some(text_bytes)))
+    }
+
+    fn take(&self, branch: &Branch) {
+        // With its braces, and without a comma: the last one has none.
+        let bytes = branch.own_bytes() + 1;
+        self.0.set(self.0.get().and_then(|left| left.checked_sub(bytes)));
+    }
+
+    fn is_spent(&self) -> bool {
+        self.0.get().is_none()
+    }
 }
 
 /// What happened to the value at one path itself.
@@ -51,10 +90,10 @@ enum Change {
 }
 
 /// What was found so far below one path.
-#[derive(Default)]
 struct Differences<'s> {
     /// Of the paths below it, those that matter; all where there is none.
     scope: Option<&'s FieldSet>,
+    room: &'s Room,
     removed: Vec<Branch>,
     modified: Vec<Branch>,
     added: Vec<Branch>,
@@ -70,9 +109,22 @@ impl From<Differences<'_>> for Comparison {
     }
 }
 
-impl Differences<'_> {
+impl<'s> Differences<'s> {
+    fn new(scope: Option<&'s FieldSet>, room: &'s Room) -> Self {
+        Self {
+            scope,
+            room,
+            removed: Vec::new(),
+            modified: Vec::new(),
+            added: Vec::new(),
+        }
+    }
+
     fn at(&mut self, element: &Element, shape: Shape<'_>, before: Option<&Value>, after: Option<&Value>) {
-        let mut inner = Differences::default();
+        if self.room.is_spent() {
+            return;
+        }
+        let mut inner = Differences::new(None, self.room);
         if let Some(scope) = self.scope {
             inner.scope = scope.below(element);
             if inner.scope.is_none() {
@@ -88,20 +140,37 @@ impl Differences<'_> {
             modified,
             added,
         } = inner.into();
-        for (found, below, which) in [
-            (&mut self.removed, removed, Change::Removed),
-            (&mut self.modified, modified, Change::Modified),
-            (&mut self.added, added, Change::Added),
+        for (below, which) in [
+            (removed, Change::Removed),
+            (modified, Change::Modified),
+            (added, Change::Added),
         ] {
             let is_member = change == Some(which);
             if is_member || !below.is_empty() {
-                found.push(Branch {
-                    element: element.clone(),
-                    is_member,
-                    below,
-                });
+                let element = element.clone();
+                self.push(
+                    which,
+                    Branch {
+                        element,
+                        is_member,
+                        below,
+                    },
+                );
             }
         }
+    }
+
+    fn push(&mut self, change: Change, branch: Branch) {
+        let found = match change {
+            Change::Removed => {
+                self.removed.push(branch);
+                return;
+            }
+            Change::Modified => &mut self.modified,
+            Change::Added => &mut self.added,
+        };
+        self.room.take(&branch);
+        found.push(branch);
     }
 
     fn is_of_nothing(&self) -> bool {
@@ -110,27 +179,20 @@ impl Differences<'_> {
 
     /// Something happened to an entry as a whole.
     fn note(&mut self, change: Option<Change>, element: &Element) {
-        let found = match change {
-            None => return,
-            Some(Change::Removed) => &mut self.removed,
-            Some(Change::Modified) => &mut self.modified,
-            Some(Change::Added) => &mut self.added,
-        };
-        found.push(Branch {
+        let Some(change) = change else { return };
+        let branch = Branch {
             element: element.clone(),
             is_member: true,
             below: FieldSet::default(),
-        });
+        };
+        self.push(change, branch);
     }
 }
 
 /// What happened to a value itself, whatever is inside.
 fn own_change(shape: Shape<'_>, before: Option<&Value>, after: Option<&Value>) -> Option<Change> {
-    let nothing = FieldSet::default();
-    let mut inner = Differences {
-        scope: Some(&nothing),
-        ..Differences::default()
-    };
+    let (nothing, room) = (FieldSet::default(), Room::new(usize::MAX));
+    let mut inner = Differences::new(Some(&nothing), &room);
     inside(shape, before, after, &mut inner)
 }
 

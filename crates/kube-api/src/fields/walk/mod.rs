@@ -11,7 +11,7 @@ use super::element::Element;
 use super::set::{Branch, FieldSet};
 use super::shape::{ListShape, Merging, Shape};
 
-pub(super) use compare::{Comparison, compare, compare_within};
+pub(super) use compare::{Comparison, compare, compare_up_to, compare_within};
 pub(super) use merge::merge;
 pub(super) use remove::{remove, with_named_fields};
 
