@@ -1,18 +1,22 @@
 //! The API server over an embedded cluster, a real ingester and real databases, asked over HTTP as any client asks.
 
+mod asked;
 mod each_right;
 mod early;
 mod encrypted;
+mod expired;
 mod following;
 mod full;
 mod grpc;
 mod guard;
 mod http2;
+mod incarnations;
 mod large;
 mod lifecycle;
 mod limits;
 mod lists;
 mod nonsense;
+mod pages;
 mod program;
 mod races;
 mod real;
@@ -23,6 +27,7 @@ mod slow;
 mod stage;
 mod storage_off;
 mod stored;
+mod watch_options;
 mod watches;
 mod watches_of_sql;
 mod watches_with_selectors;

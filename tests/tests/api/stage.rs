@@ -87,7 +87,7 @@ impl Ground {
         })
     }
 
-    fn of(directory: TempDir, stop: CancellationToken, config: Config) -> Self {
+    pub(super) fn of(directory: TempDir, stop: CancellationToken, config: Config) -> Self {
         Self {
             directory,
             guard: Guard::default(),
@@ -121,7 +121,7 @@ impl Ground {
         &self.stop
     }
 
-    fn sqlite(&self) -> Address {
+    pub(super) fn sqlite(&self) -> Address {
         let path = self.directory.path().join("kindex.db");
         format!("sqlite:{}", path.display()).parse().unwrap()
     }
@@ -197,7 +197,7 @@ impl Stage {
         Some(Self::on(ground, &address, None, rights).await)
     }
 
-    async fn on(ground: Ground, address: &Address, database: Option<Database>, rights: RightsOf) -> Self {
+    pub(super) async fn on(ground: Ground, address: &Address, database: Option<Database>, rights: RightsOf) -> Self {
         let registry = ground.registry();
         let store = kindex_store::open(address, registry, &patient()).unwrap();
         store.prepare().await.unwrap();

@@ -182,3 +182,59 @@ pub(super) fn of_query(error: &StoreError) -> Refusal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::object::ResourceVersion;
+
+    use super::super::token::tests::KIND;
+    use super::*;
+
+    #[test]
+    fn an_object_that_is_absent_is_told_from_a_resource_that_is_not_served() {
+        let is_absent = |code, body: &str| Refusal::from_status(code, body.as_bytes()).is_of_absent_object();
+        let named = r#"{"kind":"Status","details":{"name":"a","kind":"runs"}}"#;
+        assert!(is_absent(404, named));
+        assert!(!is_absent(403, named));
+        for unserved in [
+            "404 page not found",
+            r#"{"kind":"Status"}"#,
+            r#"{"kind":"Status","details":{}}"#,
+        ] {
+            assert!(!is_absent(404, unserved), "{unserved}");
+        }
+    }
+
+    #[test]
+    fn what_sql_says_to_a_change_has_the_code_that_the_cluster_would_give() {
+        let place = Place {
+            kind: &KIND,
+            namespace: "n",
+            name: "a",
+        };
+        let (given, stored) = (ResourceVersion(1), ResourceVersion(2));
+        let unchangeable = DirectError::Unchangeable {
+            field: "metadata.name",
+            stored: "a".to_owned(),
+            given: "b".to_owned(),
+        };
+        for (source, code) in [
+            (DirectError::Missing, 404),
+            (DirectError::Deleted(jiff::Timestamp::UNIX_EPOCH), 404),
+            (DirectError::Conflict { given, stored }, 409),
+            (DirectError::Live, 409),
+            (DirectError::Exhausted(stored), 409),
+            (unchangeable, 422),
+        ] {
+            let said = source.to_string();
+            let error = StoreError::Direct {
+                kind: KIND.name.to_owned(),
+                uid: "u".to_owned(),
+                source,
+            };
+            assert_eq!(of_store(&place, error).code, code, "{said}");
+        }
+        let token = StoreError::Continue("not one that a page came with".to_owned());
+        assert_eq!(of_query(&token).code, 400);
+    }
+}

@@ -59,6 +59,7 @@ async fn whole(rest: &Rest, asked: &Asked, options: ListOptions, first: Listed) 
         caller: asked.caller.clone(),
         options,
         token: first.continue_token.clone(),
+        has_items: !first.items.is_empty(),
     };
     let head = walk.form().head(&first.resource_version) + &walk.form().items(&first.items)?;
     walk.options.resource_version.clear();
@@ -83,6 +84,8 @@ struct Walk {
     caller: Caller,
     options: ListOptions,
     token: String,
+    /// Whether an item was written, so that a comma comes before the next.
+    has_items: bool,
 }
 
 impl Walk {
@@ -95,7 +98,7 @@ impl Walk {
         }
     }
 
-    /// The next items, each with a comma before it; `None` after the last.
+    /// The next items, with a comma before each but the first of the list; `None` after the last.
     async fn next(&mut self) -> Result<Option<String>, Refusal> {
         if self.token.is_empty() {
             return Ok(None);
@@ -108,7 +111,8 @@ impl Walk {
             .await?;
         let items = self.form().items(&page.items)?;
         self.token = page.continue_token;
-        let comma = if items.is_empty() { "" } else { "," };
+        let comma = if self.has_items && !items.is_empty() { "," } else { "" };
+        self.has_items |= !items.is_empty();
         Ok(Some(format!("{comma}{items}")))
     }
 }

@@ -176,3 +176,56 @@ fn yaml(value: &Value) -> Result<Response, Refusal> {
         .map_err(|error| Refusal::new(Reason::InternalError, format!("Internal error occurred: {error}")))?;
     Ok(exchange::typed("application/yaml", Body::from(text)))
 }
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::kind::{Encoded, Scope};
+
+    use super::*;
+
+    static KIND: Kind = Kind {
+        name: "Run",
+        group: "g",
+        version: "v1",
+        plural: "runs",
+        singular: "run",
+        short_names: &[],
+        scope: Scope::Namespaced,
+        table: "run",
+        immutable: false,
+        history: false,
+        columns: &[],
+        keys: &[],
+        printer_columns: &[],
+        retention: None,
+        manifest: "",
+        decode: |_| Err(Vec::new()),
+        encode: |_| Encoded::default(),
+    };
+
+    #[test]
+    fn the_columns_of_a_kind_are_those_of_its_version_in_the_crd_and_its_age_where_there_are_none() {
+        let names = |kind: &Kind| -> Vec<String> { columns(kind).into_iter().map(|column| column.name).collect() };
+        let column = |name: &str| json!([{"name": name, "type": "string", "jsonPath": ".spec"}]);
+        let versions = json!([
+            {"name": "v1", "additionalPrinterColumns": column("Old")},
+            {"name": "v2", "additionalPrinterColumns": column("New")},
+            {"name": "v3"},
+        ]);
+        let manifest: &str = json!({"spec": {"versions": versions}}).to_string().leak();
+        for (version, manifest, name) in [
+            ("v1", manifest, "Old"),
+            ("v2", manifest, "New"),
+            ("v3", manifest, "Age"),
+            ("v4", manifest, "Age"),
+            ("v1", "", "Age"),
+        ] {
+            let kind = Kind {
+                version,
+                manifest,
+                ..KIND
+            };
+            assert_eq!(names(&kind), [name], "{version}");
+        }
+    }
+}

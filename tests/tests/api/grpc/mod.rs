@@ -6,6 +6,7 @@ mod lists;
 mod nonsense;
 mod past;
 mod rights;
+mod searches;
 mod services;
 mod storage_off;
 mod verbs;

@@ -284,6 +284,35 @@ mod tests {
     }
 
     #[test]
+    fn a_watch_is_told_of_the_objects_of_its_namespace_alone() {
+        let changed = moved(&["x"], "x", Life::Evicted);
+        for (namespace, is_told) in [(None, true), (Some("n"), true), (Some("other"), false)] {
+            let which = ListOptions {
+                namespace: namespace.map(str::to_owned),
+                ..ListOptions::default()
+            };
+            let event = Filter::of(&which).expect("no selectors").event(&changed);
+            assert_eq!(event.expect("an event").is_some(), is_told, "{namespace:?}");
+        }
+    }
+
+    #[test]
+    fn fields_are_compared_as_texts_whatever_they_hold() {
+        let object = json!({"spec": {"text": "a", "number": 7, "flag": true, "list": [1], "none": null}});
+        for (field, text) in [
+            ("spec.text", "a"),
+            ("spec.number", "7"),
+            ("spec.flag", "true"),
+            ("spec.list", ""),
+            ("spec.none", ""),
+            ("spec.absent", ""),
+            ("text", ""),
+        ] {
+            assert_eq!(text_at(&object, field), text, "{field}");
+        }
+    }
+
+    #[test]
     fn all_changes_of_an_object_between_two_looks_are_told_together_in_their_order() {
         let changes = vec![
             change(1, "u", Some("x")),
