@@ -173,4 +173,12 @@ mod tests {
             assert_eq!(without_password(uri).to_string(), told);
         }
     }
+
+    /// Errors of its clients name the address.
+    #[tokio::test]
+    async fn a_cluster_is_addressed_without_a_password() {
+        let config = Config::new("http://kindex:secret@127.0.0.1:6480".parse().expect("an address"));
+        let access = Access::new(config).expect("a client");
+        assert_eq!(access.config.cluster_url.to_string(), "http://127.0.0.1:6480/");
+    }
 }

@@ -183,6 +183,54 @@ mod tests {
             "certificates are served"
         );
     }
+
+    #[tokio::test]
+    async fn a_crd_that_others_installed_stays_as_it_is_and_ours_says_whose_it_is() {
+        let (cluster, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
+        let client = Client::try_from(cluster.config()).expect("a client");
+        let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let [_, model] = registry().kinds else {
+            panic!("two kinds")
+        };
+        let registry = Registry {
+            kinds: Box::leak(Box::new([*model])),
+            ..registry()
+        };
+        let installed = async || {
+            crds(&client, &registry, Whose::Theirs).await.expect("it is served");
+            let found = api.get(&model.crd_name()).await.expect("the CRD");
+            (found.resource_version(), found.labels().get(MANAGED_BY).cloned())
+        };
+        let (_, owner) = installed().await;
+        assert_eq!(owner.as_deref(), Some(FIELD_MANAGER));
+        let others = serde_json::json!({"metadata": {"labels": {MANAGED_BY: "others"}}});
+        let others = api
+            .patch(&model.crd_name(), &PatchParams::default(), &Patch::Merge(&others))
+            .await
+            .expect("a label");
+        let as_it_was = (others.resource_version(), Some("others".to_owned()));
+        assert_eq!(installed().await, as_it_was);
+    }
+
+    /// Its API server evaluates them. The embedded one, which does not, refuses them.
+    #[tokio::test]
+    async fn the_rules_of_a_crd_are_left_in_it_where_the_cluster_is_not_ours() {
+        let (cluster, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
+        let client = Client::try_from(cluster.config()).expect("a client");
+        let certificate = Kind {
+            manifest: CERTIFICATES,
+            ..*registry().kinds[0]
+        };
+        let registry = Registry {
+            kinds: Box::leak(Box::new([&*Box::leak(Box::new(certificate))])),
+            ..registry()
+        };
+        crds(&client, &registry, Whose::Theirs)
+            .await
+            .expect_err("rules that nobody evaluates");
+        crds(&client, &registry, Whose::Ours).await.expect("without them");
+    }
+
     #[test]
     fn what_a_cluster_added_to_a_saved_manifest_is_left_out() {
         let written = serde_json::json!({"kind": "CustomResourceDefinition", "metadata": {

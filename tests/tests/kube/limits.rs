@@ -104,8 +104,12 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
 
 /// A request that says that it has such a body, of which all comes but the last byte.
 async fn begin_large(cluster: &TestCluster, token: &Token, agent: &str) -> TcpStream {
+    begin_large_at(cluster, MAPS, token, agent).await
+}
+
+async fn begin_large_at(cluster: &TestCluster, path: &str, token: &Token, agent: &str) -> TcpStream {
     let head = format!(
-        "POST {MAPS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nUser-Agent: {agent}\r\nContent-Type: \
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nUser-Agent: {agent}\r\nContent-Type: \
          application/json\r\nContent-Length: {LARGE_BYTES}\r\n\r\n",
         token.secret()
     );
@@ -158,7 +162,7 @@ async fn bodies_under_way_share_a_budget_and_the_ingester_has_its_own_by_its_tok
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_of_the_ingester_has_room_where_others_have_filled_the_budget() {
+async fn a_body_of_the_ingester_and_of_a_lease_has_room_where_others_have_filled_the_budget() {
     let cluster = TestCluster::bearing(Limits {
         // Half of it holds one such body, whatever it takes while it grows: less than twice its length.
         body_bytes: 4 * LARGE_BYTES,
@@ -183,8 +187,13 @@ async fn a_body_of_the_ingester_has_room_where_others_have_filled_the_budget() {
         code_at_the_end(one_more).await == "429"
     })
     .await;
-    let ingester = begin_large(&cluster, of_the_ingester, "one-more/1").await;
-    assert_eq!(code_at_the_end(ingester).await, "400", "there was room for its body");
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    for aside in [
+        begin_large(&cluster, of_the_ingester, "one-more/1").await,
+        begin_large_at(&cluster, leases, token, "one-more/1").await,
+    ] {
+        assert_eq!(code_at_the_end(aside).await, "400", "there was room for its body");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

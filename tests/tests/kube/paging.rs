@@ -91,6 +91,7 @@ async fn a_token_from_before_the_history_has_expired() {
         .continue_token(&page.metadata.continue_.unwrap());
     let refused = refusal(cluster.widgets().list(&rest).await);
     assert_eq!((refused.code, refused.reason.as_str()), (410, "Expired"));
+    assert!(refused.message.contains("continue parameter is too old"), "{refused:?}");
 }
 
 #[tokio::test]

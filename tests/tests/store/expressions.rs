@@ -16,6 +16,7 @@ scenarios!(
     not_binds_more_strongly_than_and_wherever_it_stands,
     a_mistake_is_shown_where_it_stands,
     what_is_too_large_is_refused,
+    all_that_is_asked_of_one_query_counts_together,
     values_are_checked_by_the_columns_type,
     what_cannot_be_compared_is_refused,
     no_part_of_a_condition_is_sql,
@@ -206,6 +207,36 @@ async fn what_is_too_large_is_refused(backend: Backend) {
     }
     let refused = Select::all(&WIDGET).filter_by_operation(&nested).expect_err("deep");
     assert!(refused.to_string().contains("groups are at most 16 deep"), "{refused}");
+}
+
+/// Fields, conditions and groups are parts of one statement.
+async fn all_that_is_asked_of_one_query_counts_together(backend: Backend) {
+    let fields = |count: usize| vec!["group!=a"; count].join(",");
+    let condition = |count: usize| vec!["group='a'"; count].join(" or ");
+    let group = |count: usize| {
+        let criterion = Criterion {
+            field_name: "group".to_owned(),
+            operator: IsNull,
+            match_values: Vec::new(),
+        };
+        CriterionOperation {
+            criterion: vec![criterion; count],
+            ..CriterionOperation::default()
+        }
+    };
+    let mut select = Select::all(&WIDGET);
+    select.filter_by_fields(&fields(200)).expect("few enough");
+    select.filter_by(&condition(200)).expect("few enough");
+    select.filter_by_operation(&group(100)).expect("few enough");
+    assert_eq!(found(&backend, &select).await, [""; 0]);
+    for refused in [
+        select.filter_by_fields(&fields(1)),
+        select.filter_by(&condition(1)),
+        select.filter_by_operation(&group(1)),
+    ] {
+        let refused = refused.expect_err("one more").to_string();
+        assert!(refused.contains("at most 500 comparisons"), "{refused}");
+    }
 }
 
 /// The query of one comparison.

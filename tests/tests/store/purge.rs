@@ -68,7 +68,7 @@ fn random_rule(random: &mut StdRng) -> Retention {
     let last = keep_days.is_none() || random.random_bool(0.5);
     Retention {
         keep_days,
-        keep_last_per_namespace: last.then(|| random.random_range(1..6)),
+        keep_last_per_namespace: last.then(|| random.random_range(0..6)),
         state_column: Some("group"),
         states: &STATES[..random.random_range(0..3)],
         evicted: random.random_bool(0.5),
@@ -153,6 +153,9 @@ async fn what_goes_is_what_the_rule_says(backend: Backend) {
             assert_eq!(life, should, "seed {seed}: {rule:?} {row:?}");
         }
         assert_eq!(report.rows(), going.len() as u64, "seed {seed}");
+        let times = || rows.iter().filter(|row| going.contains(&row.uid)).map(|row| row.gone);
+        let between = (times().min(), times().max());
+        assert_eq!((report.oldest, report.newest), between, "seed {seed}");
         assert_eq!(
             purged(&backend, &rule, Mode::Remove).await.rows(),
             0,

@@ -15,6 +15,7 @@ use super::widget::{WIDGET, at, soft_delete, widget};
 scenarios!(
     random_selectors_find_what_kubernetes_would_find,
     numbers_of_labels_are_compared_as_kubernetes_does,
+    a_selector_that_is_too_large_for_a_statement_is_refused,
     fields_are_selected_as_kubernetes_does,
     conditions_compare_as_sql_does,
     what_is_typed_is_never_sql,
@@ -24,7 +25,8 @@ const KEYS: [&str; 4] = ["team", "a", "example.com/tier", "in"];
 const VALUES: [&str; 5] = ["", "a", "A", "in", "fraud-1"];
 
 /// What decimal integers may look like, and what may look like them.
-const NUMBERS: [&str; 9] = [
+const NUMBERS: [&str; 10] = [
+    "0",
     "7",
     "007",
     "8",
@@ -146,10 +148,10 @@ async fn numbers_of_labels_are_compared_as_kubernetes_does(backend: Backend) {
     for (text, expected) in [
         ("rank>7", vec!["8", "70", "9223372036854775807"]),
         ("rank>6", vec!["7", "007", "8", "70", "9223372036854775807"]),
-        ("rank<8", vec!["7", "007"]),
-        ("rank<007", vec![]),
+        ("rank<8", vec!["0", "7", "007"]),
+        ("rank<007", vec!["0"]),
         ("rank>7,rank<70", vec!["8"]),
-        ("rank<9223372036854775807", vec!["7", "007", "8", "70"]),
+        ("rank<9223372036854775807", vec!["0", "7", "007", "8", "70"]),
         ("rank>9223372036854775806", vec!["9223372036854775807"]),
         ("rank>9223372036854775807", vec![]),
         ("rank<0", vec![]),
@@ -167,6 +169,33 @@ async fn numbers_of_labels_are_compared_as_kubernetes_does(backend: Backend) {
             uids.len() as u64,
             "{text}"
         );
+    }
+}
+
+async fn a_selector_that_is_too_large_for_a_statement_is_refused(backend: Backend) {
+    let filtered = |text: &str| {
+        let mut select = Select::all(&WIDGET);
+        let selector = LabelSelector::parse(text).expect("a selector");
+        let filtered = select.filter_by_labels(&selector).map_err(|error| error.to_string());
+        filtered.map(|()| select)
+    };
+    let requirements = |count: usize| vec!["team!=a"; count].join(",");
+    let values = |count: usize| {
+        let values: Vec<String> = (0..count).map(|number| format!("v{number}")).collect();
+        format!(
+            "team in ({}),a notin ({})",
+            values[..1_000].join(","),
+            values[1_000..].join(",")
+        )
+    };
+    for text in [requirements(100), values(2_000)] {
+        assert_eq!(found(&backend, &filtered(&text).expect("small enough")).await, [""; 0]);
+    }
+    for (text, said) in [
+        (requirements(101), "at most 100 requirements"),
+        (values(2_001), "at most 2000 values"),
+    ] {
+        assert!(filtered(&text).expect_err("too large").contains(said), "{said}");
     }
 }
 

@@ -139,3 +139,89 @@ fn rejects_what_it_does_not_support() {
     assert_eq!(error("..a"), PathError::Unsupported("recursive descent"));
     assert_eq!(error(".a['b','c']"), PathError::Unsupported("a union"));
 }
+
+#[test]
+fn indices_and_slices_end_at_their_list() {
+    for (path, found) in [
+        (".spec.list[-3]", vec!["10"]),
+        (".spec.list[-4]", vec![]),
+        (".spec.list[3]", vec![]),
+        (".spec.list[1:1]", vec![]),
+        (".spec.list[1:4]", vec![]),
+        (".spec.list[2:1]", vec![]),
+        (".spec.list[-2:]", vec!["20", "30"]),
+        (".spec.list[:-1]", vec!["10", "20"]),
+        (".spec.list.*", vec!["10", "20", "30"]),
+        (".spec.list.[0]", vec!["10"]),
+        (".spec.replicas.", vec!["3"]),
+    ] {
+        assert_eq!(find(path, &pod()), found, "{path}");
+    }
+}
+
+/// What holds nothing is no misfit, which would end the whole path.
+#[test]
+fn empty_lists_and_nulls_are_passed_over() {
+    let value = json!({"rows": [{"a": []}, {"a": null}, {"a": [1, 2]}]});
+    for (path, found) in [(".rows[*].a[*]", vec!["1", "2"]), (".rows[1:].a[0]", vec!["1"])] {
+        assert_eq!(find(path, &value), found, "{path}");
+    }
+}
+
+#[test]
+fn filters_compare_numbers_truths_and_two_fields() {
+    let value = json!({"items": [
+        {"n": 1, "f": 1.5, "b": false, "low": 0},
+        {"n": 2, "f": 2, "b": true, "low": 2},
+        {"n": 3, "f": 2.5, "b": true},
+    ]});
+    for (filter, found) in [
+        ("@.n==2", vec!["2"]),
+        ("@.n!=2", vec!["1", "3"]),
+        ("@.n<2", vec!["1"]),
+        ("@.n<=2", vec!["1", "2"]),
+        ("@.n>2", vec!["3"]),
+        ("@.n>=2", vec!["2", "3"]),
+        ("@.n==+2", vec!["2"]),
+        ("@.f>1.5", vec!["2", "3"]),
+        ("@.f==2.0", vec!["2"]),
+        ("@.b==true", vec!["2", "3"]),
+        ("@.n==@.low", vec!["2"]),
+        ("@.n>@.low", vec!["1"]),
+    ] {
+        assert_eq!(find(&format!(".items[?({filter})].n"), &value), found, "{filter}");
+    }
+    let large = json!([{"n": 9_007_199_254_740_992_i64}, {"n": 9_007_199_254_740_993_i64}]);
+    let found = find("[?(@.n==9007199254740993)].n", &large);
+    assert_eq!(found, ["9007199254740993"], "a whole number is compared as such");
+}
+
+#[test]
+fn a_comparison_of_other_types_or_of_several_values_finds_nothing() {
+    let value = json!({"items": [{"t": "x", "list": [1, 2]}, {"t": 1, "list": [1]}]});
+    for filter in ["@.t=='x'", "@.list[*]==1"] {
+        assert_eq!(find(&format!(".items[?({filter})]"), &value), [""; 0], "{filter}");
+    }
+}
+
+#[test]
+fn a_backslash_takes_a_quote_as_it_is() {
+    let value = json!({"it's": 1, "items": [{"t": "it's) so", "n": 2}, {"t": "it", "n": 3}]});
+    assert_eq!(find(r"['it\'s']", &value), ["1"]);
+    assert_eq!(find(r".items[?(@.t=='it\'s) so')].n", &value), ["2"]);
+}
+
+#[test]
+fn rejects_slices_and_filters_that_are_none() {
+    let error = |text: &str| JsonPath::parse(text).unwrap_err();
+    for index in ["::0", "::-1", "1:2:3:4"] {
+        let path = format!(".a[{index}]");
+        assert_eq!(error(&path), PathError::InvalidIndex(index.to_owned()));
+    }
+    assert_eq!(error(".a[0,1]"), PathError::Unsupported("a union"));
+    assert_eq!(error(".a[?(@.b=='c'd)]"), PathError::InvalidOperand("'c'd".to_owned()));
+    for operator in ["=", "=<", "<>"] {
+        let path = format!(".a[?(@.b{operator}1)]");
+        assert_eq!(error(&path), PathError::Unsupported("this filter operator"), "{path}");
+    }
+}

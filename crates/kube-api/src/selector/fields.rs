@@ -156,6 +156,36 @@ mod tests {
     }
 
     #[test]
+    fn the_one_name_that_is_selected_is_known() {
+        for (selector, name) in [
+            ("", None),
+            ("metadata.name!=a", None),
+            ("metadata.namespace=a", None),
+            ("metadata.name!=a,spec.x=1,metadata.name=b", Some("b")),
+        ] {
+            assert_eq!(FieldSelector::parse(selector).unwrap().name(), name, "{selector}");
+        }
+    }
+
+    #[test]
+    fn fields_are_compared_as_texts_whatever_they_hold() {
+        let object = serde_json::json!({"type": "Normal", "count": 7, "flag": true, "list": [1],
+            "source": {"component": "kubelet"}, "spec": {"deep": "x"}});
+        for (field, text) in [
+            ("type", "Normal"),
+            ("count", "7"),
+            ("flag", "true"),
+            ("list", ""),
+            ("source", "kubelet"),
+            ("spec", ""),
+            ("spec.deep", "x"),
+            ("spec.none", ""),
+        ] {
+            assert_eq!(field_text(&object, field), text, "{field}");
+        }
+    }
+
+    #[test]
     fn a_selector_has_a_thousand_terms_at_most() {
         let terms = |count: usize| vec!["metadata.name!=b"; count].join(",");
         assert!(FieldSelector::parse(&terms(TERMS_MAX)).is_ok());

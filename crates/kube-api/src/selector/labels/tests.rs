@@ -109,6 +109,7 @@ fn keys_and_values_that_no_label_can_have_are_refused() {
     let words = "unable to parse requirement: values[0][a]: Invalid value: \"-b\": a valid label must be";
     assert!(refused("a=-b").starts_with(words));
     assert!(refused("a in (ok,-b)").starts_with(words));
+    assert!(refused("a notin (ok,-b)").starts_with(words));
     let both = refused("a in (-b,-c)");
     assert!(both.contains(": [values[0][a]: ") && both.contains(", values[1][a]: ") && both.ends_with(']'));
     assert!(refused(&format!("a={}", "v".repeat(64))).ends_with("must be no more than 63 bytes"));
