@@ -84,9 +84,9 @@ async fn one_stream_of_reflection_asks_for_so_many_names() {
     let answered = async |count: usize| {
         let request = v1::ServerReflectionRequest {
             host: String::new(),
-            message_request: Some(v1::server_reflection_request::MessageRequest::AllExtensionNumbersOfType(
-                "x".repeat(10_000),
-            )),
+            message_request: Some(
+                v1::server_reflection_request::MessageRequest::AllExtensionNumbersOfType("x".repeat(10_000)),
+            ),
         };
         let requests = tokio_stream::iter(vec![request; count]);
         let mut reflection = v1::server_reflection_client::ServerReflectionClient::new(client.channel());
