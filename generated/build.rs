@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         .map_or_else(PathBuf::new, Path::to_path_buf);
     let mode = match env::var(VARIABLE).as_deref() {
         Ok("off") => {
-            // Compiled as it is, also where the declaration has mistakes.
+            // Compiled as it is, also where the declaration has errors.
             let generated = kindex_codegen::generate(&root);
             return keep(&generated.map_or_else(|_| Vec::new(), |generated| generated.descriptors));
         }
@@ -45,9 +45,9 @@ fn run(root: &Path, mode: Mode) -> ExitCode {
         warnings,
     } = match kindex_codegen::generate(root) {
         Ok(generated) => generated,
-        Err(mistakes) => {
-            watch(&mistakes.inputs(root));
-            return fail(mistakes);
+        Err(errors) => {
+            watch(&errors.inputs(root));
+            return fail(errors);
         }
     };
     watch(&inputs);

@@ -20,7 +20,7 @@ use kindex_model::kind::{Column, ColumnType, Kind, Migration, Registry};
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
 use kindex_query::Life;
-use kindex_store::progress::Untold;
+use kindex_store::progress::NoProgress;
 use kindex_store::{Address, MetadataStorage, MigrateOptions, PoolConfig, RowWrite};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -242,7 +242,7 @@ async fn migrate(address: &Address, old: &dyn MetadataStorage, rows: usize) {
     let new = open(address, wider());
     let options = MigrateOptions::default();
     let began = Instant::now();
-    let (during, migrated) = beside(old, &objects, 1_000_000, new.migrate(&options, &Untold)).await;
+    let (during, migrated) = beside(old, &objects, 1_000_000, new.migrate(&options, &NoProgress)).await;
     let took = began.elapsed().as_secs_f64();
     let filled: u64 = migrated
         .expect("migrated")

@@ -323,7 +323,7 @@ pub static COLUMN: Section = Section {
             "was",
             Sort::Text,
             "Name that the column had before, so that `kindex plan` renames it instead of dropping one column and \
-             adding another. Has done its work once the rename is planned. Default: the column was called so ever.",
+             adding another. Not needed once the rename is planned. Default: the column always had this name.",
         ),
         key(
             "doc",

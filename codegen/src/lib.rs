@@ -70,7 +70,7 @@ pub const DESCRIPTORS: &str = "descriptors.binpb";
 /// features the caller was compiled with. Migrations are not planned: that is [`plan()`]'s.
 ///
 /// # Errors
-/// Every mistake in the declaration, sorted by position.
+/// Every error in the declaration, sorted by position.
 pub fn generate(root: &Path) -> Result<Generated, Diagnostics> {
     let Input { sources, lowered, .. } = read(root)?;
     let inputs = sources.inputs(root);
@@ -98,15 +98,15 @@ pub struct Planned {
     pub warnings: Vec<String>,
 }
 
-/// Plans the migration from the last one to the declaration below `root`. `wishes` say what it is called and
+/// Plans the migration from the last one to the declaration below `root`. `options` say what it is called and
 /// what may pass in it.
 ///
 /// # Guarantees
 /// Nothing is written. The emitted files are those of [`generate`], once the migration is among its inputs.
 ///
 /// # Errors
-/// Every mistake in the declaration, or every break in the chain of migrations.
-pub fn plan(root: &Path, wishes: &plan::Wishes) -> Result<Planned, Diagnostics> {
+/// Every error in the declaration, or every break in the chain of migrations.
+pub fn plan(root: &Path, options: &plan::MigrationOptions) -> Result<Planned, Diagnostics> {
     let Input { sources, spec, lowered } = read(root)?;
     let mut broken = Collector::default();
     let mut planned = plan::check(&sources, &lowered.lock, &mut broken);
@@ -117,7 +117,7 @@ pub fn plan(root: &Path, wishes: &plan::Wishes) -> Result<Planned, Diagnostics> 
     let mut doubts = Collector::default();
     plan::doubt_names(&spec, &lowered, &mut doubts);
     let steps = plan::pending(&lowered.model, &lowered.lock, &planned);
-    let added = (!steps.is_empty()).then(|| plan::add(steps, wishes, &planned, &lowered.model, &sources));
+    let added = (!steps.is_empty()).then(|| plan::add(steps, options, &planned, &lowered.model, &sources));
     let (next, lock, files) = match added {
         Some(plan::Addition { next, files, structure }) => (Some(next), lowered.lock.with_structure(structure), files),
         None => (None, lowered.lock, plan::files(&sources)),
@@ -136,7 +136,7 @@ pub fn plan(root: &Path, wishes: &plan::Wishes) -> Result<Planned, Diagnostics> 
 /// What is right below `root` and yet may hurt.
 ///
 /// # Errors
-/// Every mistake in the declaration, or every break in the chain of migrations.
+/// Every error in the declaration, or every break in the chain of migrations.
 pub fn lint(root: &Path) -> Result<lint::Report, Diagnostics> {
     let Input { sources, spec, lowered } = read(root)?;
     let mut broken = Collector::default();
@@ -156,7 +156,7 @@ pub fn lint(root: &Path) -> Result<lint::Report, Diagnostics> {
 /// purpose.
 ///
 /// # Errors
-/// Every mistake in the declaration, or files of migrations that make no chain.
+/// Every error in the declaration, or files of migrations that make no chain.
 pub fn rehash(root: &Path) -> Result<Artifacts, Diagnostics> {
     let Input { sources, lowered, .. } = read(root)?;
     let sources = plan::summed(&sources);
@@ -183,12 +183,12 @@ fn emitted(model: &Model, lock: &Lock, planned: &[plan::Migration]) -> Artifacts
 /// The first half of [`generate`]: the model and the lock of the declaration below `root`.
 ///
 /// # Errors
-/// Every mistake in the declaration, sorted by position.
+/// Every error in the declaration, sorted by position.
 pub fn lower(root: &Path) -> Result<Lowered, Diagnostics> {
     read(root).map(|input| input.lowered)
 }
 
-/// A declaration without mistakes.
+/// A declaration without errors.
 struct Input {
     sources: Sources,
     spec: Spec,

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::diag::{Collector, messages};
 use crate::model::Kind;
-use crate::source::{self, Place, Sources};
+use crate::source::{self, Sources, Span};
 
 pub use structure::{LockedColumn, LockedKind, Seal, Structure};
 
@@ -36,7 +36,7 @@ struct LockedTag {
     number: u32,
     ty: String,
     /// The line that says so; `None` for a number given in this run.
-    place: Option<Place>,
+    span: Option<Span>,
 }
 
 /// A field that is there again, or still there, with another type: its number would change meaning.
@@ -47,7 +47,7 @@ pub struct TagConflict {
     /// The type that the number stands for.
     pub locked_type: String,
     /// The line of the lock.
-    pub place: Option<Place>,
+    pub span: Option<Span>,
 }
 
 /// Reads the lock of the last run; an absent one is empty. Lines that say nothing are reported.
@@ -59,18 +59,18 @@ pub fn parse(sources: &Sources, found: &mut Collector) -> Lock {
     let mut start = 0;
     for line in sources.text(file).split_inclusive('\n') {
         let text = line.trim_end();
-        let place = Place::new(file, start..start + text.len());
+        let span = Span::new(file, start..start + text.len());
         start += line.len();
         let is_fact = !text.is_empty() && !text.starts_with('#');
-        if is_fact && lock.read_line(text, place, found).is_none() {
-            found.push(messages::lock_line(text, place));
+        if is_fact && lock.read_line(text, span, found).is_none() {
+            found.push(messages::lock_line(text, span));
         }
     }
     lock
 }
 
 impl Lock {
-    fn read_line(&mut self, line: &str, place: Place, found: &mut Collector) -> Option<()> {
+    fn read_line(&mut self, line: &str, span: Span, found: &mut Collector) -> Option<()> {
         let (fact, rest) = line.split_once(' ')?;
         let words: Vec<&str> = rest.splitn(4, ' ').collect();
         match (fact, words.as_slice()) {
@@ -78,9 +78,9 @@ impl Lock {
                 let tag = LockedTag {
                     number: number.parse().ok()?,
                     ty: (*ty).to_owned(),
-                    place: Some(place),
+                    span: Some(span),
                 };
-                self.refuse_reused_tag(message, field, &tag, place, found);
+                self.refuse_reused_tag(message, field, &tag, span, found);
                 self.tags.insert(pair(message, field), tag);
             }
             ("value", [name, value, number]) => {
@@ -90,18 +90,18 @@ impl Lock {
                 let version = (*api_version).to_owned();
                 self.versions.insert(((*kind).to_owned(), version, (*hash).to_owned()));
             }
-            (fact, words) => self.structure.read(fact, words, place)?,
+            (fact, words) => self.structure.read(fact, words, span)?,
         }
         Some(())
     }
 
     /// Two branches that each add a field merge without a conflict in git and with one here.
-    fn refuse_reused_tag(&self, message: &str, field: &str, tag: &LockedTag, place: Place, found: &mut Collector) {
+    fn refuse_reused_tag(&self, message: &str, field: &str, tag: &LockedTag, span: Span, found: &mut Collector) {
         let holder = self
             .tags_of(message)
             .find(|(name, other)| other.number == tag.number && *name != field);
-        if let Some((other, LockedTag { place: Some(first), .. })) = holder {
-            found.push(messages::tag_reused(message, tag.number, other, field, place, *first));
+        if let Some((other, LockedTag { span: Some(first), .. })) = holder {
+            found.push(messages::tag_reused(message, tag.number, other, field, span, *first));
         }
     }
 
@@ -125,7 +125,7 @@ impl Lock {
             return Err(TagConflict {
                 number: tag.number,
                 locked_type: tag.ty.clone(),
-                place: tag.place,
+                span: tag.span,
             });
         }
         let highest = self.tags_of(message).map(|(_, tag)| tag.number).max();
@@ -136,7 +136,7 @@ impl Lock {
         let tag = LockedTag {
             number,
             ty: ty.to_owned(),
-            place: None,
+            span: None,
         };
         self.tags.insert(pair(message, field), tag);
         Ok(number)

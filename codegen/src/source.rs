@@ -1,4 +1,4 @@
-//! The input texts of a run and the places in them. Reading happens here; what the texts mean is not known.
+//! The input texts of a run, and spans in them. Reads files; does not interpret them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -21,9 +21,9 @@ pub const MIGRATIONS: &str = "schema/migrations";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(usize);
 
-/// A stretch of a text, in bytes.
+/// A range of bytes in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct Span {
     /// Which text.
     pub file: FileId,
     /// First byte.
@@ -32,39 +32,39 @@ pub struct Place {
     pub end: usize,
 }
 
-impl Place {
-    /// The place of `span` in `file`.
-    pub const fn new(file: FileId, span: Range<usize>) -> Self {
+impl Span {
+    /// The span of `range` in `file`.
+    pub const fn new(file: FileId, range: Range<usize>) -> Self {
         Self {
             file,
-            start: span.start,
-            end: span.end,
+            start: range.start,
+            end: range.end,
         }
     }
 
-    /// The bytes that the place covers.
-    pub const fn span(self) -> Range<usize> {
+    /// The range of bytes.
+    pub const fn range(self) -> Range<usize> {
         self.start..self.end
     }
 }
 
-/// A string of a declaration, value or key, and where it stands.
+/// A string of a declaration, value or key, with its span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
     /// The value, without quotes and escapes.
     pub value: String,
     /// The whole literal, quotes included.
-    pub place: Place,
+    pub span: Span,
     /// Where the value begins, if it is written letter by letter: no escapes, no line breaks trimmed.
     pub(crate) verbatim_start: Option<usize>,
 }
 
 impl Text {
-    /// The place of a part of the value; the whole literal where escapes blur the view.
-    pub fn part(&self, range: Range<usize>) -> Place {
+    /// The span of a part of the value; the whole literal if it contains escapes.
+    pub fn part(&self, range: Range<usize>) -> Span {
         match self.verbatim_start {
-            Some(start) => Place::new(self.place.file, start + range.start..start + range.end),
-            None => self.place,
+            Some(start) => Span::new(self.span.file, start + range.start..start + range.end),
+            None => self.span,
         }
     }
 }
@@ -145,9 +145,9 @@ impl Sources {
         &self.file(id).text
     }
 
-    /// Where a place begins, for people: both counted from 1, the column in characters.
-    pub fn line_and_column(&self, place: Place) -> (usize, usize) {
-        let before = &self.text(place.file)[..place.start];
+    /// Line and column of the start of a span, both counted from 1, the column in characters.
+    pub fn line_and_column(&self, span: Span) -> (usize, usize) {
+        let before = &self.text(span.file)[..span.start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.matches('\n').count() + 1;
         let column = before[line_start..].chars().count() + 1;
@@ -269,7 +269,7 @@ mod tests {
     fn lines_and_columns_count_from_one_in_characters() {
         let text = "a = 1\nü = \"x\"\n";
         let sources = Sources::of_crds(text);
-        let at = |start: usize| sources.line_and_column(Place::new(sources.crds(), start..text.len()));
+        let at = |start: usize| sources.line_and_column(Span::new(sources.crds(), start..text.len()));
         assert_eq!(at(0), (1, 1));
         assert_eq!(at(text.find('x').expect("there")), (2, 6));
     }

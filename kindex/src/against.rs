@@ -25,8 +25,8 @@ pub(crate) async fn run(registry: &Registry, args: &PlanArgs) -> CommandResult {
     if let Some(path) = parsed.file().filter(|path| !path.is_file()) {
         return Err(CommandError::usage(format_args!("no database at {}", path.display())));
     }
-    let lowered = kindex_codegen::lower(&args.root).map_err(|mistakes| {
-        say::note(mistakes.text(colour::of_stderr()));
+    let lowered = kindex_codegen::lower(&args.root).map_err(|errors| {
+        say::note(errors.text(colour::of_stderr()));
         CommandError::failure("nothing was compared")
     })?;
     let dialect = dialect::named(parsed.dialect()).expect("the generator has every dialect of the store");

@@ -35,7 +35,7 @@ pub(crate) async fn run(registry: &Registry, args: &BackfillArgs) -> CommandResu
         }
     }
     sides.storage.close().await;
-    unserved.tell(&kinds)?;
+    unserved.report(&kinds)?;
     say::print(render(&filled, args.output)?)?;
     judge(&filled)
 }

@@ -164,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_told_without_its_password() {
-        for (address, told) in [
+    fn an_address_is_shown_without_its_password() {
+        for (address, reported) in [
             ("http://kindex:secret@127.0.0.1:6480", "http://127.0.0.1:6480/"),
             ("https://[::1]:6480/prefix", "https://[::1]:6480/prefix"),
         ] {
             let uri = address.parse().expect("an address");
-            assert_eq!(without_password(uri).to_string(), told);
+            assert_eq!(without_password(uri).to_string(), reported);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::colour;
 use crate::database::unanswered;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::get;
-use crate::history::{chosen, incarnations, named, plain, standing};
+use crate::history::{chosen, named, plain, rows_of_name, standing};
 use crate::moment::Moment;
 use crate::output::document;
 use crate::say;
@@ -26,7 +26,7 @@ const CONTEXT: usize = 3;
 /// Reads both sides and prints what differs.
 pub(crate) async fn run(registry: &Registry, args: &DiffArgs, store: &dyn MetadataStorage) -> CommandResult {
     let target = named(registry, &args.object)?;
-    let rows = incarnations(&target, store).await?;
+    let rows = rows_of_name(&target, store).await?;
     let row = chosen(&target, &rows, args.object.uid.as_deref())?;
     let sides = Sides { target, row, store };
     let to = match args.to {

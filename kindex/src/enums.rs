@@ -1,6 +1,6 @@
 //! Columns of enums hold full names, `PIPELINE_RUN_STATE_FAILED`: says so to a person who asks for
 //! `FAILED`. The names are those of the kind's manifest; a producer may be newer, so that another
-//! name is no mistake. Pure.
+//! name is no error. Pure.
 
 use kindex_model::kind::Kind;
 use kindex_query::Select;

@@ -95,17 +95,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cluster_without_a_front_proxy_is_told_what_it_lacks() {
-        let told = |data: &[(&str, &str)]| {
+    fn what_a_cluster_lacks_for_a_front_proxy_is_reported() {
+        let reported = |data: &[(&str, &str)]| {
             let data = data.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
             parse(&data.collect())
                 .err()
                 .map(|error| error.to_string())
                 .unwrap_or_default()
         };
-        assert!(told(&[]).contains("requestheader-client-ca-file: is not there"));
-        assert!(told(&[(AUTHORITY, "x"), (NAMES, "x")]).contains("requestheader-allowed-names: "));
-        assert!(told(&[(AUTHORITY, "x"), (NAMES, "[]")]).contains("requestheader-client-ca-file: "));
+        assert!(reported(&[]).contains("requestheader-client-ca-file: is not there"));
+        assert!(reported(&[(AUTHORITY, "x"), (NAMES, "x")]).contains("requestheader-allowed-names: "));
+        assert!(reported(&[(AUTHORITY, "x"), (NAMES, "[]")]).contains("requestheader-client-ca-file: "));
     }
 
     /// A cluster that says this of its front proxy, for as long as the listener is there.

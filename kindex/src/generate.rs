@@ -17,8 +17,8 @@ pub(crate) fn run(args: &GenerateArgs) -> CommandResult {
     }
     let Generated {
         artifacts, warnings, ..
-    } = kindex_codegen::generate(&args.root).map_err(|mistakes| {
-        say::note(mistakes.text(colour::of_stderr()));
+    } = kindex_codegen::generate(&args.root).map_err(|errors| {
+        say::note(errors.text(colour::of_stderr()));
         CommandError::failure("nothing was emitted")
     })?;
     for warning in warnings {

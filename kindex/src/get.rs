@@ -93,7 +93,7 @@ async fn one(target: &Target<'_>, args: &GetArgs, store: &dyn MetadataStorage) -
         return stored_as_of(target, found.map_err(|error| failed(&error))?, time);
     }
     let found = if args.deleted {
-        let rows = store.incarnations(kind, namespace, name).await;
+        let rows = store.rows_of_name(kind, namespace, name).await;
         rows.map(|rows| rows.into_iter().next())
     } else {
         store.get_by_name(kind, namespace, name).await

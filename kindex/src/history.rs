@@ -19,8 +19,8 @@ use crate::target::{Target, kind_and_name, with_history};
 /// Reads the versions and prints them.
 pub(crate) async fn run(registry: &Registry, args: &HistoryArgs, store: &dyn MetadataStorage) -> CommandResult {
     let target = named(registry, &args.object)?;
-    let incarnations = incarnations(&target, store).await?;
-    let row = chosen(&target, &incarnations, args.object.uid.as_deref())?;
+    let rows = rows_of_name(&target, store).await?;
+    let row = chosen(&target, &rows, args.object.uid.as_deref())?;
     // One more, for the oldest one shown is compared with it.
     let limit = args.limit.saturating_add(1);
     let versions = versions(&target, row, limit, store).await?;
@@ -32,8 +32,8 @@ pub(crate) async fn run(registry: &Registry, args: &HistoryArgs, store: &dyn Met
     if versions.len() > report.versions.len() {
         say::note(format_args!("There are older versions: --limit shows more."));
     }
-    if incarnations.len() > 1 {
-        let others = incarnations.iter().map(|row| &*row.object.metadata.uid.0);
+    if rows.len() > 1 {
+        let others = rows.iter().map(|row| &*row.object.metadata.uid.0);
         let others: Vec<&str> = others.filter(|uid| **uid != *report.uid).collect();
         say::note(format_args!("Others had the name before: --uid {}", others.join(", ")));
     }
@@ -52,8 +52,8 @@ pub(crate) fn named<'a>(registry: &Registry, args: &'a ObjectArgs) -> CommandRes
 }
 
 /// All rows of a name.
-pub(crate) async fn incarnations(target: &Target<'_>, store: &dyn RowsOfName) -> CommandResult<Vec<Stored>> {
-    let rows = store.incarnations(target.kind, target.namespace, target.name).await;
+pub(crate) async fn rows_of_name(target: &Target<'_>, store: &dyn RowsOfName) -> CommandResult<Vec<Stored>> {
+    let rows = store.rows_of_name(target.kind, target.namespace, target.name).await;
     rows.map_err(|error| unanswered(&error))
 }
 

@@ -17,14 +17,14 @@ pub(crate) fn run(args: &LintArgs) -> CommandResult {
                 .hint("run this where crds.toml is, or name the directory with --root DIR"),
         );
     }
-    let report = kindex_codegen::lint(&args.root).map_err(|mistakes| {
-        say::note(mistakes.text(colour::of_stderr()));
-        CommandError::failure("nothing was looked at: first the mistakes")
+    let report = kindex_codegen::lint(&args.root).map_err(|errors| {
+        say::note(errors.text(colour::of_stderr()));
+        CommandError::failure("nothing was checked: fix the errors first")
     })?;
     if let Some(reminder) = &report.reminder {
         say::note(format_args!("warning: {reminder}"));
     }
-    say::print(told(&report, args.output)?)?;
+    say::print(reported(&report, args.output)?)?;
     match report.findings.len() {
         0 => Ok(()),
         1 => Err(CommandError::failure("1 finding")),
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &LintArgs) -> CommandResult {
     }
 }
 
-fn told(report: &Report, form: LintForm) -> CommandResult<String> {
+fn reported(report: &Report, form: LintForm) -> CommandResult<String> {
     match form {
         LintForm::Text => Ok(text(report, colour::of_stdout())),
         LintForm::Json => output::document(&Document::of(report), Form::Json),

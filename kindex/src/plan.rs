@@ -7,7 +7,7 @@ use kindex_codegen::artifact::{self, Artifacts, Mode};
 use kindex_codegen::diag::Diagnostics;
 use kindex_codegen::dialect::{self, REFERENCE, Step};
 use kindex_codegen::lint::Code;
-use kindex_codegen::plan::{Migration, Next, Wishes};
+use kindex_codegen::plan::{Migration, MigrationOptions, Next};
 use serde::Serialize;
 
 use crate::cli::{Form, PlanArgs};
@@ -29,11 +29,11 @@ pub(crate) fn run(args: &PlanArgs) -> CommandResult {
         .iter()
         .map(|words| allowance(words))
         .collect::<CommandResult<_>>()?;
-    let wishes = Wishes {
+    let options = MigrationOptions {
         name: args.name.clone(),
         allowed,
     };
-    let planned = kindex_codegen::plan(&args.root, &wishes).map_err(refused)?;
+    let planned = kindex_codegen::plan(&args.root, &options).map_err(refused)?;
     for warning in &planned.warnings {
         say::note(format_args!("warning: {warning}"));
     }
@@ -61,7 +61,7 @@ fn allowance(words: &str) -> CommandResult<String> {
     let (code, reason) = words.split_once('=').unwrap_or((words, ""));
     let wrong = |why: &str| {
         CommandError::usage(format_args!("--allow {words}: {why}"))
-            .hint("name a code of `kindex lint` and say why it may pass: --allow K103='nobody reads it'")
+            .hint("name a code of `kindex lint` and give the reason to allow it: --allow K103='nobody reads it'")
     };
     let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
     match Code::of_name(code) {
@@ -85,8 +85,8 @@ fn rehash(args: &PlanArgs) -> CommandResult {
     Ok(())
 }
 
-fn refused(mistakes: Diagnostics) -> CommandError {
-    say::note(mistakes.text(colour::of_stderr()));
+fn refused(errors: Diagnostics) -> CommandError {
+    say::note(errors.text(colour::of_stderr()));
     CommandError::failure("nothing was written")
 }
 

@@ -268,13 +268,13 @@ mod tests {
     use jiff::Timestamp;
     use kindex_generated::kinds::model;
     use kindex_model::object::Object;
-    use kindex_store::{Address, PoolConfig, SqlitePlace, open};
+    use kindex_store::{Address, PoolConfig, SqliteLocation, open};
 
     use super::*;
 
     #[tokio::test]
     async fn the_records_of_all_pages_are_found() {
-        let place = Address::Sqlite(SqlitePlace::Memory);
+        let place = Address::Sqlite(SqliteLocation::Memory);
         let store = open(&place, kindex_generated::registry(), &PoolConfig::default()).expect("a database");
         store.prepare().await.expect("it is empty");
         for uid in ["u4", "u1", "u6", "u0", "u3", "u2", "u5"] {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_kube_client::kube_cluster::KubeCluster;
-use kindex_maintenance::release::{Options, Place, Released, release};
+use kindex_maintenance::release::{Options, ReleaseSides, Released, release};
 use kindex_maintenance::sides::RepairError;
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::{IngesterStorage, StoreError};
@@ -37,30 +37,30 @@ pub(crate) async fn run(registry: &Registry, args: &ReleaseArgs) -> CommandResul
         ..Options::default()
     };
     let store = store(registry, args).await?;
-    let place = place(registry, args, store.clone()).await?;
+    let sides = sides(registry, args, store.clone()).await?;
     if !args.dry_run && !args.yes {
         let rehearsal = Options {
             dry_run: true,
             ..options.clone()
         };
-        let guarded = all(&place, &kinds, &rehearsal, &mut Unserved::default()).await?;
+        let guarded = all(&sides, &kinds, &rehearsal, &mut Unserved::default()).await?;
         let wanted: u64 = guarded.iter().map(|kind| kind.guarded).sum();
         if is_much(wanted, args.force) {
             confirm(&question(wanted, args.force))?;
         }
     }
     let mut unserved = Unserved::default();
-    let released = all(&place, &kinds, &options, &mut unserved).await?;
+    let released = all(&sides, &kinds, &options, &mut unserved).await?;
     if let Some(store) = store {
         store.close().await;
     }
-    unserved.tell(&kinds)?;
+    unserved.report(&kinds)?;
     say::print(render(&released, args.output)?)?;
     judge(&released)
 }
 
 async fn all(
-    place: &Place,
+    sides: &ReleaseSides,
     kinds: &[&'static Kind],
     options: &Options,
     unserved: &mut Unserved,
@@ -69,7 +69,7 @@ async fn all(
     let mut released: Vec<Released> = Vec::new();
     for kind in kinds {
         let is_first = released.iter().all(|kind| kind.released == 0);
-        match release(place, kind, is_first, options, &bar).await {
+        match release(sides, kind, is_first, options, &bar).await {
             Err(error) if error.is_unserved() => unserved.add(kind),
             done => released.push(done.map_err(|error| stopped(&error))?),
         }
@@ -122,10 +122,10 @@ async fn store(registry: &Registry, args: &ReleaseArgs) -> CommandResult<Option<
 }
 
 /// Both sides, or the cluster alone.
-async fn place(registry: &Registry, args: &ReleaseArgs, store: Option<Store>) -> CommandResult<Place> {
+async fn sides(registry: &Registry, args: &ReleaseArgs, store: Option<Store>) -> CommandResult<ReleaseSides> {
     let access = sides::cluster(&args.sides).await?;
     let cluster = KubeCluster::new(access.config).map_err(|error| CommandError::usage(chain(&error)))?;
-    Ok(Place {
+    Ok(ReleaseSides {
         platform: registry.platform,
         cluster: Arc::new(cluster),
         storage: store.map(|store| store as Arc<dyn IngesterStorage>),

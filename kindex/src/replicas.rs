@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use kindex_runtime::Division;
-use kindex_runtime::replicas::{Place, Timing};
+use kindex_runtime::replicas::{LeaseConfig, Timing};
 use rand::RngExt;
 
 use crate::client::Access;
@@ -50,16 +50,16 @@ pub(crate) fn division(args: &ReplicasArgs) -> Division {
 }
 
 /// Where the leases are whose names begin with `group`, and how long they last.
-pub(crate) fn place(args: &ReplicasArgs, access: &Access, group: &str) -> (Place, Timing) {
+pub(crate) fn config(args: &ReplicasArgs, access: &Access, group: &str) -> (LeaseConfig, Timing) {
     let namespace = args.lease_namespace.clone();
-    let place = Place {
+    let config = LeaseConfig {
         client: access.client.clone(),
         namespace: namespace.unwrap_or_else(|| access.config.default_namespace.clone()),
         group: group.to_owned(),
         me: me(&args.replica_name),
     };
     let lease = Duration::from_secs(args.lease_seconds.get().into());
-    (place, Timing::of_lease(lease))
+    (config, Timing::of_lease(lease))
 }
 
 /// A name that two processes of one pod do not share either, as a part of a lease's name.

@@ -110,7 +110,7 @@ impl Command<'_> {
     }
 
     async fn rows(&self, name: &ObjectName) -> CommandResult<Vec<Stored>> {
-        let read = || self.store().incarnations(self.kind, &name.namespace, &name.name);
+        let read = || self.store().rows_of_name(self.kind, &name.namespace, &name.name);
         let rows = with_retries(self.restorer.retry_budget, read).await;
         rows.map_err(|error| unanswered(&error))
     }

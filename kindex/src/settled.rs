@@ -31,9 +31,9 @@ pub(crate) async fn wait(
     registry: &Registry,
     client: &Client,
     ingestion: &Ingestion,
-    patience: Duration,
+    limit: Duration,
 ) -> CommandResult<Vec<Settled>> {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + limit;
     loop {
         let missing = match ingestion.store() {
             None => return Err(ingestion.off_error()),
@@ -46,7 +46,7 @@ pub(crate) async fn wait(
             },
         };
         if Instant::now() >= deadline {
-            let seconds = patience.as_secs();
+            let seconds = limit.as_secs();
             return Err(CommandError::failure(format_args!(
                 "not everything is stored after {seconds} s:\n  {missing}"
             ))

@@ -41,7 +41,7 @@ pub(crate) async fn open_to_create(registry: &Registry, args: &SidesArgs) -> Com
 /// The cluster beside a database that was found already.
 async fn beside(registry: &Registry, args: &SidesArgs, storage: Store) -> CommandResult<(Sides, Arc<KubeCluster>)> {
     // These commands go on through an outage, for a while.
-    storage.outage().tell();
+    storage.outage().log_changes();
     let access = cluster(args).await?;
     if let Some(why) = silence(&access).await {
         let url = &access.config.cluster_url;

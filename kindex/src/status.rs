@@ -119,8 +119,8 @@ pub(crate) async fn run(registry: &Registry, args: &StatusArgs) -> CommandResult
     let store = sides::store(registry, &args.sides.store)?;
     let client = sides::cluster(&args.sides).await?.client;
     let statuses = if args.wait {
-        let patience = Duration::from_secs(args.timeout);
-        wait(&kinds, &registry.platform, &client, store.as_ref(), patience).await
+        let limit = Duration::from_secs(args.timeout);
+        wait(&kinds, &registry.platform, &client, store.as_ref(), limit).await
     } else {
         collect(&kinds, &registry.platform, &client, store.as_ref()).await
     };
@@ -148,9 +148,9 @@ async fn wait(
     platform: &Platform,
     client: &Client,
     store: &dyn MetadataStorage,
-    patience: Duration,
+    limit: Duration,
 ) -> CommandResult<Vec<KindStatus>> {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + limit;
     let bar = Bar::new();
     bar.begin("waiting", None);
     loop {

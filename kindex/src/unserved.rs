@@ -30,7 +30,7 @@ impl Unserved {
 
     /// Says which they are. An error where they are all that was asked for: nothing was done then, and it may be
     /// another cluster than the one that was meant.
-    pub(crate) fn tell(&self, asked: &[&'static Kind]) -> CommandResult {
+    pub(crate) fn report(&self, asked: &[&'static Kind]) -> CommandResult {
         let Some(first) = self.0.first().filter(|_| self.0.len() == asked.len()) else {
             self.name();
             return Ok(());
@@ -65,14 +65,14 @@ mod tests {
             panic!("there are kinds")
         };
         let (one, both) = (Unserved(vec![first]), Unserved(vec![first, second]));
-        one.tell(&[first, second]).expect("the other was looked at");
-        Unserved::default().tell(&[first]).expect("it was looked at");
-        let alone = one.tell(&[first]).expect_err("nothing was done").to_string();
+        one.report(&[first, second]).expect("the other was looked at");
+        Unserved::default().report(&[first]).expect("it was looked at");
+        let alone = one.report(&[first]).expect_err("nothing was done").to_string();
         assert!(
             alone.starts_with("error: Project: it waits for its CRD: ") && alone.contains("hint: "),
             "{alone}"
         );
-        let none = both.tell(&[first, second]).expect_err("nothing was done");
+        let none = both.report(&[first, second]).expect_err("nothing was done");
         assert!(none.to_string().contains("serves none of these 2 kinds"), "{none}");
     }
 }

@@ -51,7 +51,7 @@ pub(crate) async fn run(registry: &Registry, args: &VerifyArgs) -> CommandResult
         }
     }
     sides.storage.close().await;
-    unserved.tell(&kinds)?;
+    unserved.report(&kinds)?;
     let skipped = unserved.names();
     say::print(render(&report, &findings, &skipped, args.output)?)?;
     judge(&report, findings.len(), &skipped)

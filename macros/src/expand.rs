@@ -8,7 +8,7 @@ use syn::{DeriveInput, Error, Ident, LitStr};
 use crate::attr::{self, FieldPath, Segment};
 use crate::valid::{self, Column, Target};
 
-/// Expands the derive, or reports every mistake and implements the trait without the columns that have one.
+/// Expands the derive, or reports every error and implements the trait without the columns that have one.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Vec::new();
     let written = attr::parse(input, &mut errors);

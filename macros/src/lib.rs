@@ -45,8 +45,8 @@ use proc_macro::TokenStream;
 /// `#[indexed(table = "…")]` sets the table's name; beside `#[kube]` it defaults to the kind in lower case.
 ///
 /// # Errors
-/// Every mistake of the attributes is reported at its own token, all at once, and the trait is implemented without
-/// columns so that one mistake causes no others.
+/// Every error of the attributes is reported at its own token, all at once, and the trait is implemented without
+/// columns so that one error causes no others.
 #[proc_macro_derive(IndexedObject, attributes(indexed, kube))]
 pub fn derive_indexed_object(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_no_row_can_hold_is_told_apart_from_an_unknown_type() {
+    fn a_length_that_no_row_can_hold_is_not_an_unknown_type() {
         for wrong in ["VARCHAR(0)", "VARCHAR(16384)", "VARCHAR(99999999999)", "VARCHAR()"] {
             assert_eq!(SqlType::parse(wrong), Err(SqlTypeError::VarCharLength), "{wrong}");
         }

@@ -103,7 +103,7 @@ fn check_shape(input: &DeriveInput) -> syn::Result<()> {
     }
 }
 
-/// Checks every column; a column with a mistake is reported and left out.
+/// Checks every column; a column with an error is reported and left out.
 pub(crate) fn columns(written: Vec<attr::Column>, table: &str, errors: &mut Vec<Error>) -> Vec<Column> {
     let mut first: BTreeMap<String, Span> = BTreeMap::new();
     let mut columns = Vec::new();

@@ -1,5 +1,4 @@
-//! The ingester's status as the gauges of a scrape: read at the moment when somebody
-//! asks. What is counted over time is in [`metrics`](crate::metrics).
+//! The ingester's status as gauges, which are read at scrape time. Counters are in [`metrics`](crate::metrics).
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,9 +1,8 @@
-//! The ingester: keeps SQL equal to the cluster and lets nothing leave the cluster
-//! before SQL holds it. Knows no kind by name; one controller runs for each.
+//! The ingester: keeps SQL equal to the cluster, and removes no object from the cluster before SQL holds it. One
+//! controller runs for each kind.
 //!
-//! A thing flows downward: the cluster's events enter a [`controller`], which is a machine
-//! without I/O; [`kindex_decide`] says what an object needs; the [`driver`] carries it out. Modules are
-//! in reading order: each imports only those above it.
+//! Events of the cluster enter a [`controller`], a state machine without I/O; [`kindex_decide`] decides on each object;
+//! the [`driver`] carries out the outputs. Modules are in reading order: each imports only those above it.
 
 pub mod metrics;
 
@@ -32,7 +31,7 @@ pub fn controller_name(kind: &Kind) -> String {
     format!("ingester_{}", kind.name.to_ascii_lowercase())
 }
 
-/// Says that the ingester stays off, and why; everything else runs.
+/// Logs that the ingester is disabled, and why. Everything else runs.
 pub fn announce_off(reason: &str) {
     tracing::info!(reason, "Metadata storage not configured, skipping ingester setup");
 }

@@ -1,5 +1,4 @@
-//! What one kind's ingester counts, each figure with the name and the help text under
-//! which a scrape shows it. Knows no HTTP, and no figure that is a state and not a count.
+//! The counters and histograms of one kind, each with its name and help text. Gauges are in `gauges`.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,7 +17,7 @@ const BATCH_ROWS: &[f64] = &[
 /// Shown from the start, so that the first of them is seen as an increase.
 const COMMON_CAUSES: &[&str] = &["connection", "timeout", "deadlock", "conflict"];
 
-/// The figures of one kind.
+/// The metrics of one kind.
 #[derive(Debug)]
 pub struct KindMetrics {
     /// From the arrival of an event to its committed row, in seconds.
@@ -57,7 +56,7 @@ pub struct KindMetrics {
 }
 
 impl KindMetrics {
-    /// The figures of a kind, shown by `registry`.
+    /// The metrics of a kind, registered in `registry`.
     ///
     /// # Panics
     /// Where the registry shows a kind of this name already.
@@ -159,7 +158,7 @@ impl KindMetrics {
     }
 }
 
-/// Figures that nobody shows.
+/// Metrics that are not exported.
 impl Default for KindMetrics {
     fn default() -> Self {
         Self::build(&Family {

@@ -13,33 +13,32 @@ pub struct Settings {
     pub deletion_delay: Duration,
     /// How long our finalizer stays on an object that is being deleted while others hold it.
     pub finalizer_wait: Duration,
-    /// Whether objects that lack our finalizer are given it.
+    /// Whether objects without our finalizer are adopted.
     pub adopt_finalizers: bool,
     /// Whether the versions of all rows are kept in memory, to skip what did not change
     /// and spare the read before each batch.
     pub version_cache: bool,
     /// Most objects a batch.
     pub batch_rows_max: usize,
-    /// How long an object waits for company while another batch is being written.
+    /// How long an object waits for a full batch while another batch is being written.
     pub linger: Duration,
     /// How many objects may be pending before the watch is no longer read.
     pub pending_max: usize,
     /// Most objects a page of a list.
     pub page_rows: u32,
-    /// How often the position is saved: what happened since is seen again by the next life,
-    /// and a process that is killed again and again must get further each time.
+    /// How often the checkpoint is saved. A restart repeats what happened since, and a process that is killed
+    /// repeatedly must still make progress.
     pub checkpoint_period: Duration,
-    /// How long a stream is trusted before SQL is compared with the whole list all the same; zero: for ever.
+    /// How long a watch may go on before SQL is compared with the whole list; zero: without limit.
     pub compare_period: Duration,
     /// When a relist may close rows.
     pub orphan_guard: OrphanGuard,
-    /// So many rows may be closed whatever the guard says, by the first comparison after the start
-    /// alone. Above 0, the ingester compares SQL with the whole list before it watches.
+    /// How many rows the first comparison after the start may close in spite of the guard. Above 0, the ingester
+    /// compares SQL with the whole list before it watches.
     pub orphans_allowed: usize,
 }
 
-/// A relist that would close more rows than this closes none: both limits must be
-/// passed for the list to be mistrusted.
+/// A relist that would close more rows than both limits closes none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrphanGuard {
     /// Rows that may always be closed.
@@ -49,7 +48,7 @@ pub struct OrphanGuard {
 }
 
 impl OrphanGuard {
-    /// Whether closing this many of so many live rows is more than is believable.
+    /// Whether closing this many of so many live rows exceeds both limits.
     pub fn forbids(&self, orphans: usize, live: usize) -> bool {
         let over_share = orphans as u64 * 100 > live as u64 * u64::from(self.percent_max);
         orphans > self.rows_max as usize && over_share

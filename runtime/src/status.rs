@@ -1,4 +1,4 @@
-//! What can be said about the ingester at one moment, for readiness and for people.
+//! The status of the ingester, for readiness checks and for people.
 
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -8,14 +8,14 @@ use kindex_store::Stalled;
 
 use super::settings::OrphanGuard;
 
-/// Rows that were not closed, for they are too many.
+/// Rows that were not closed because there are too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldOrphans {
     /// Live rows whose objects are not in the list.
     pub rows: usize,
     /// All live rows.
     pub live: usize,
-    /// What forbids it.
+    /// The limits that they exceed.
     pub guard: OrphanGuard,
 }
 
@@ -26,9 +26,9 @@ pub struct KindStatus {
     pub kind: &'static str,
     /// Whether SQL has been compared with the cluster, or the stream resumed, since the start.
     pub synced: bool,
-    /// Whether this replica works on the kind; where another one does, nothing else in here means anything.
+    /// Whether this replica works on the kind. If not, the other fields have no meaning.
     pub active: bool,
-    /// Whether the cluster does not know the kind, whose CRD others install.
+    /// Whether the cluster does not serve the kind because its CRD is not installed.
     pub unserved: bool,
     /// What the intake does: `watching`, `listing`, …
     pub phase: &'static str,
@@ -46,11 +46,11 @@ pub struct KindStatus {
     pub oldest_arrival: Option<Timestamp>,
     /// Objects that the database refuses, with the reason.
     pub quarantined: BTreeMap<Uid, String>,
-    /// Those among them of which it refuses the record as well.
+    /// Those among them of which it rejects even the record.
     pub unrecorded: usize,
-    /// Rows that a list would have closed, had they not been too many.
+    /// Rows that the last list did not close because there were too many.
     pub held_orphans: Option<HeldOrphans>,
-    /// The last thing that went wrong, healed or not.
+    /// The last error, also if it is over.
     pub last_error: Option<String>,
     /// Whether the last attempt to reach the cluster or the database failed.
     pub failing: bool,
@@ -110,8 +110,8 @@ impl KindStatus {
         ))
     }
 
-    /// Whether every event received so far is stored, and nothing is left to do but to wait for others. A kind that the
-    /// cluster does not know has none.
+    /// Whether every event received so far is stored, and only others are waited for. Also true for a kind that the
+    /// cluster does not serve.
     pub fn is_caught_up(&self) -> bool {
         !self.active || (self.synced || self.unserved) && self.pending == self.held
     }
@@ -139,7 +139,7 @@ impl IngesterStatus {
         stalled.into_iter().chain(kinds).collect()
     }
 
-    /// Whether everything that was received is stored, and nothing is missing for good.
+    /// Whether all kinds have caught up and no row is held open.
     pub fn is_caught_up(&self) -> bool {
         self.database.is_none() && self.kinds.iter().all(KindStatus::is_caught_up)
     }

@@ -1,5 +1,5 @@
-//! Mistakes in the input: collected while stages go on, reported together, sorted by position. What can be wrong and
-//! how it is worded is in `messages`; nobody else puts a message together.
+//! Errors in the input: collected by all stages, and reported together, sorted by position. All messages are worded in
+//! `messages`.
 
 mod render;
 
@@ -10,36 +10,36 @@ pub(crate) mod messages;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::source::{Place, Sources};
+use crate::source::{Sources, Span};
 
 /// Whether a text is coloured, as for a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Letters alone.
+    /// Without colours.
     Plain,
-    /// With the codes by which a terminal colours them.
+    /// With ANSI colour codes.
     Coloured,
 }
 
-/// One mistake.
+/// One error.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
-    /// Where it is; `None` only where there is no text to point at.
-    place: Option<Place>,
+    /// Where it is; `None` only if there is no text to point at.
+    span: Option<Span>,
     /// One line without a full stop.
     title: String,
     /// Stands beside the caret; may be empty.
     label: String,
-    /// Other places that a reader must see, each with its label.
-    related: Vec<(Place, String)>,
+    /// Other spans that a reader must see, each with its label.
+    related: Vec<(Span, String)>,
     /// What to do about it, one line each.
     help: Vec<String>,
 }
 
 impl Diagnostic {
     /// Where it is.
-    pub(crate) const fn place(&self) -> Option<Place> {
-        self.place
+    pub(crate) const fn span(&self) -> Option<Span> {
+        self.span
     }
 
     /// What it is, on one line.
@@ -52,20 +52,20 @@ impl Diagnostic {
         &self.help
     }
 
-    /// The same with a code in front, and where that is explained.
+    /// The same with a code in front, and a link to its explanation.
     pub(crate) fn coded(mut self, code: &str, page: String) -> Self {
         self.title = format!("{code}: {}", self.title);
         self.help(page)
     }
 
-    /// All of it, as it is printed.
+    /// The whole text, as it is printed.
     pub(crate) fn render(&self, sources: &Sources, style: Style) -> String {
         render::render(self, sources, style)
     }
 
-    fn at(place: Place, title: impl Into<String>) -> Self {
+    fn at(span: Span, title: impl Into<String>) -> Self {
         Self {
-            place: Some(place),
+            span: Some(span),
             title: title.into(),
             label: String::new(),
             related: Vec::new(),
@@ -75,7 +75,7 @@ impl Diagnostic {
 
     fn nowhere(title: impl Into<String>) -> Self {
         Self {
-            place: None,
+            span: None,
             title: title.into(),
             label: String::new(),
             related: Vec::new(),
@@ -88,8 +88,8 @@ impl Diagnostic {
         self
     }
 
-    fn related(mut self, place: Place, label: impl Into<String>) -> Self {
-        self.related.push((place, label.into()));
+    fn related(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.related.push((span, label.into()));
         self
     }
 
@@ -99,24 +99,24 @@ impl Diagnostic {
     }
 }
 
-/// The mistakes found so far. Stages push and carry on, so that one run reports everything.
+/// The errors found so far. Stages push and carry on, so that one run reports everything.
 #[derive(Debug, Default)]
 pub struct Collector {
     found: Vec<Diagnostic>,
 }
 
 impl Collector {
-    /// Notes a mistake.
+    /// Adds an error.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         self.found.push(diagnostic);
     }
 
-    /// Whether no mistake was found.
+    /// Whether no error was found.
     pub const fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// Sorts what was found and joins it with the texts that it points into.
+    /// Sorts the errors, and adds the texts that they point into.
     pub fn into_diagnostics(mut self, sources: Sources) -> Diagnostics {
         self.found.sort();
         self.found.dedup();
@@ -128,18 +128,18 @@ impl Collector {
     }
 }
 
-/// All mistakes of a run, at least one. `Display` prints them as rustc does, a blank line after each, and ends with
+/// All errors of a run, at least one. `Display` prints them as rustc does, a blank line after each, and ends with
 /// their number.
 #[derive(Debug)]
 pub struct Diagnostics {
     found: Vec<Diagnostic>,
     sources: Box<Sources>,
-    /// Where the mistakes are and what came of them.
+    /// What the errors are in, and the consequence.
     conclusion: &'static str,
 }
 
 impl Diagnostics {
-    /// How many mistakes there are.
+    /// How many errors there are.
     pub const fn len(&self) -> usize {
         self.found.len()
     }
@@ -149,7 +149,7 @@ impl Diagnostics {
         self.found.is_empty()
     }
 
-    /// The first line of each mistake, in order: `crds.toml:12:8: unknown column type "strng"`.
+    /// The first line of each error, in order: `crds.toml:12:8: unknown column type "strng"`.
     pub fn titles(&self) -> impl Iterator<Item = String> + '_ {
         self.found
             .iter()
@@ -163,12 +163,12 @@ impl Diagnostics {
         self.sources.inputs(root)
     }
 
-    /// The same mistakes, of another sort than those in a declaration.
+    /// The same errors, found in something other than a declaration.
     pub(crate) fn concluding(self, conclusion: &'static str) -> Self {
         Self { conclusion, ..self }
     }
 
-    /// Each mistake on one line with what to do about it, in order.
+    /// Each error with its help on one line, in order.
     pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
         self.found.iter().map(|diagnostic| {
             let mut line = render::headline(diagnostic, &self.sources);
@@ -189,8 +189,8 @@ impl Diagnostics {
             .map(|diagnostic| format!("{}\n\n", diagnostic.render(&self.sources, style)))
             .collect();
         let count = match self.found.len() {
-            1 => "1 mistake".to_owned(),
-            count => format!("{count} mistakes"),
+            1 => "1 error".to_owned(),
+            count => format!("{count} errors"),
         };
         text.push_str(&format!("{count} {}", self.conclusion));
         text

@@ -1,5 +1,5 @@
-//! What a dialect has to answer: how tables, steps and types are spelt, what its engines tell of them, and what a step
-//! costs there.
+//! The interface of a dialect: how tables, steps and types are spelt, how the catalogue of its engines shows types, and
+//! what a step costs.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::model::SqlType;
 
 /// A dialect that schemas and migrations are written in.
 pub trait Dialect: fmt::Debug + Sync {
-    /// The word in the names of files and fields.
+    /// Its word in the names of files and fields.
     fn word(&self) -> &'static str;
 
-    /// The products that take it, as a heading has them.
+    /// The products that support it, for a heading.
     fn products(&self) -> &'static str;
 
     /// What the engine has room for.
@@ -25,22 +25,22 @@ pub trait Dialect: fmt::Debug + Sync {
     /// The type of a column, and whether it is NOT NULL.
     fn column_type(&self, ty: StorageType, required: bool) -> String;
 
-    /// A column's type as the engine's catalogue tells it: in small letters, without display widths.
-    fn told(&self, ty: StorageType) -> String;
+    /// A column's type as the engine's catalogue shows it: in lower case, without display widths.
+    fn catalogue_type(&self, ty: StorageType) -> String;
 
-    /// The type that the catalogue tells of; `None` for one that crds.toml has no word for, or several.
-    fn parse_told(&self, told: &str) -> Option<SqlType>;
+    /// The type that the catalogue shows; `None` for one that crds.toml has no word for, or several.
+    fn parse_catalogue_type(&self, catalogue_type: &str) -> Option<SqlType>;
 
-    /// How the texts of all tables compare, where tables say so.
+    /// The collation of all tables, if tables have one.
     fn collation(&self) -> Option<&'static str>;
 
-    /// The statement that makes all texts of a table compare as ours do; `None` where tables have no say in it.
+    /// The statement that sets the collation of a table; `None` if tables have none.
     fn collate(&self, table: &str) -> Option<String>;
 
     /// The statements that create a table with its keys, where it does not exist.
     fn create_table(&self, table: &Table) -> String;
 
-    /// A step as this dialect takes it, in steps of one statement each at most.
+    /// A step as this dialect supports it, in steps of at most one statement each.
     fn expand(&self, step: Step) -> Vec<Step>;
 
     /// The statement of a step that [`Dialect::expand`] returned; `None` for one that has none.
@@ -52,13 +52,13 @@ pub trait Dialect: fmt::Debug + Sync {
     /// The products that copy a table when a column gets another type; without the two types, those of the worst case.
     fn changing_copies(&self, types: Option<(SqlType, SqlType)>) -> Vec<&'static str>;
 
-    /// What a statement means for the form of the rows.
+    /// How a statement changes the row format.
     fn row_format(&self, verb: Verb, statement: &str) -> RowFormat;
 
-    /// Most forms that the rows of a table may have at once; `None` where there is no limit.
+    /// Most row formats that a table may have at once; `None` if there is no limit.
     fn row_formats_max(&self) -> Option<u32>;
 
-    /// The words in a statement by which rows that do not suit it make it fail. A planned statement has none.
+    /// The words in a statement that make it fail if a row violates them. A planned statement has none.
     fn refused_by_rows(&self, verb: Verb, statement: &str) -> Option<&'static str>;
 
     /// Why nobody may be able to write while the statement runs. Nothing is to be said of a planned one.
@@ -74,11 +74,11 @@ pub trait Dialect: fmt::Debug + Sync {
     fn history_query(&self, table: &str) -> Option<String>;
 
     /// What is known of a type that the engine's catalogue tells, where `wanted` is what ours would be.
-    fn form(&self, told: &str, wanted: Option<StorageType>) -> Form {
-        match wanted.filter(|wanted| self.told(*wanted) == told) {
+    fn form(&self, catalogue_type: &str, wanted: Option<StorageType>) -> Form {
+        match wanted.filter(|wanted| self.catalogue_type(*wanted) == catalogue_type) {
             Some(wanted) => Form::Ours(wanted),
-            None => self.parse_told(told).map_or_else(
-                || Form::Foreign(told.to_owned()),
+            None => self.parse_catalogue_type(catalogue_type).map_or_else(
+                || Form::Foreign(catalogue_type.to_owned()),
                 |sql| Form::Ours(StorageType::Sql(sql)),
             ),
         }

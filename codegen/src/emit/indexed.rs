@@ -145,20 +145,20 @@ fn value(model: &Model, placement: &Placement, kind: &Kind, column: &Column) -> 
     let (part, inner) = column.path.segments.split_first().expect("a path is never empty");
     let start = match part.json.as_str() {
         "metadata" => return metadata(inner),
-        "status" => (Place::Maybe(quote!(object.status.as_ref())), kind.status.message()),
-        _ => (Place::Here(quote!(object.spec)), Some(&kind.spec)),
+        "status" => (Access::Maybe(quote!(object.status.as_ref())), kind.status.message()),
+        _ => (Access::Here(quote!(object.spec)), Some(&kind.spec)),
     };
-    let (mut place, mut message) = start;
+    let (mut access, mut message) = start;
     let mut leaf = None;
     for segment in inner {
         let current = model.message(message.expect("only the last field is no message"));
         let field = field(current, segment);
-        place = place.step(current, field, placement, model);
+        access = access.step(current, field, placement, model);
         message = message_of(field);
         leaf = Some(field);
     }
     let leaf = leaf.expect("a column is a field of spec or status");
-    convert(place.into_option(), leaf, column, kind, placement)
+    convert(access.into_option(), leaf, column, kind, placement)
 }
 
 fn field<'m>(message: &'m Message, segment: &Segment) -> &'m Field {
@@ -175,21 +175,21 @@ fn message_of(field: &Field) -> Option<&MessageName> {
 }
 
 /// An expression for a value on the way to the column.
-enum Place {
+enum Access {
     /// The value itself, always there.
     Here(TokenStream),
     /// An `Option` of a reference to it.
     Maybe(TokenStream),
 }
 
-impl Place {
+impl Access {
     fn step(self, message: &Message, field: &Field, placement: &Placement, model: &Model) -> Self {
         let ident = name(&ident::field(&field.name));
         Self::Maybe(match (self, field.oneof) {
-            (place, Some(oneof)) => {
+            (access, Some(oneof)) => {
                 let pattern = member(message, oneof, field, placement, model);
                 let oneof = name(&ident::field(&message.oneofs[oneof].name));
-                match place {
+                match access {
                     Self::Here(here) => {
                         quote!(match &#here.#oneof { #pattern => Some(it), _ => None })
                     }

@@ -23,7 +23,7 @@ pub(super) fn file(doc: &str, items: impl IntoIterator<Item = TokenStream>) -> S
 /// Items as text.
 ///
 /// # Panics
-/// If the tokens are not Rust items: a mistake in an emitter.
+/// If the tokens are not Rust items: an error in an emitter.
 pub(super) fn items(items: TokenStream) -> String {
     let file = syn::parse2(items).expect("emitters write Rust items");
     prettyplease::unparse(&file)

@@ -1,5 +1,5 @@
-//! Findings that a person lets pass, where they stand: `-- kindex:allow K101: reason` in a migration, `allow` in
-//! `crds.toml`. An allowance without a reason counts and is reported; one that lets nothing pass is reported.
+//! Findings that are allowed in the file: `-- kindex:allow K101: reason` in a migration, `allow` in `crds.toml`. An
+//! allowance without a reason takes effect and is reported; one without a finding is reported.
 
 use std::ops::Range;
 
@@ -7,20 +7,21 @@ use super::Found;
 use super::code::Code;
 use crate::diag::messages;
 use crate::plan::{ALLOW, Script};
-use crate::source::{FileId, Place};
+use crate::source::{FileId, Span};
 use crate::spec::{AllowSpec, Spec};
 
 /// One allowance.
 struct Allowance {
     code: Option<Code>,
     reason: String,
-    place: Place,
-    /// Findings in here may pass.
-    reach: Place,
+    span: Span,
+    /// Findings in this span are allowed.
+    reach: Span,
     used: bool,
 }
 
-/// Removes what may pass, and reports allowances that are not as they should be. Returns how many findings passed.
+/// Removes allowed findings, and reports allowances without a reason or without a finding. Returns how many findings
+/// were allowed.
 pub(super) fn apply<'s>(
     found: &mut Vec<Found>,
     spec: &Spec,
@@ -33,24 +34,24 @@ pub(super) fn apply<'s>(
     }
     let before = found.len();
     found.retain(|found| {
-        let mut passes = false;
+        let mut allowed = false;
         for allowance in &mut allowances {
             let reaches = found
                 .diagnostic
-                .place()
-                .is_some_and(|place| contains(allowance.reach, place));
+                .span()
+                .is_some_and(|span| contains(allowance.reach, span));
             if reaches && allowance.code == Some(found.code) {
                 allowance.used = true;
-                passes = true;
+                allowed = true;
             }
         }
-        !passes
+        !allowed
     });
-    let passed = before - found.len();
+    let removed = before - found.len();
     for allowance in allowances {
         if !allowance.used {
             let is_known = allowance.code.is_some();
-            let diagnostic = messages::allows_nothing(is_known, allowance.place);
+            let diagnostic = messages::allows_nothing(is_known, allowance.span);
             found.push(Found {
                 code: Code::K902,
                 diagnostic,
@@ -58,15 +59,15 @@ pub(super) fn apply<'s>(
         } else if allowance.reason.is_empty() {
             found.push(Found {
                 code: Code::K901,
-                diagnostic: messages::allowed_without_reason(allowance.place),
+                diagnostic: messages::allowed_without_reason(allowance.span),
             });
         }
     }
-    passed
+    removed
 }
 
-fn contains(reach: Place, place: Place) -> bool {
-    reach.file == place.file && reach.start <= place.start && place.end <= reach.end
+fn contains(reach: Span, span: Span) -> bool {
+    reach.file == span.file && reach.start <= span.start && span.end <= reach.end
 }
 
 /// A line in front of the steps reaches the whole file, one in a step that step.
@@ -81,8 +82,8 @@ fn in_migration(file: FileId, text: &str) -> Vec<Allowance> {
         allowances.push(Allowance {
             code: Code::of_name(code.trim()),
             reason: reason.trim().to_owned(),
-            place: Place::new(file, line.0.clone()),
-            reach: Place::new(file, reach),
+            span: Span::new(file, line.0.clone()),
+            reach: Span::new(file, reach),
             used: false,
         });
     };
@@ -99,8 +100,8 @@ fn in_migration(file: FileId, text: &str) -> Vec<Allowance> {
 
 /// A kind's and a query's allowances reach from their name to that of the next one in the file.
 fn in_declaration(spec: &Spec, (crds, text): (FileId, &str)) -> Vec<Allowance> {
-    let kinds = spec.kinds.iter().map(|kind| (kind.name.place.start, &kind.allow));
-    let queries = spec.queries.iter().map(|query| (query.name.place.start, &query.allow));
+    let kinds = spec.kinds.iter().map(|kind| (kind.name.span.start, &kind.allow));
+    let queries = spec.queries.iter().map(|query| (query.name.span.start, &query.allow));
     let mut entries: Vec<(usize, &Vec<AllowSpec>)> = kinds.chain(queries).collect();
     entries.sort_by_key(|(start, _)| *start);
     let mut allowances = Vec::new();
@@ -113,8 +114,8 @@ fn in_declaration(spec: &Spec, (crds, text): (FileId, &str)) -> Vec<Allowance> {
                     .reason
                     .as_ref()
                     .map_or_else(String::new, |reason| reason.value.trim().to_owned()),
-                place: allow.code.place,
-                reach: Place::new(crds, *start..end),
+                span: allow.code.span,
+                reach: Span::new(crds, *start..end),
                 used: false,
             }
         }));

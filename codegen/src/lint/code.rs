@@ -11,23 +11,23 @@ pub enum Code {
     K102,
     /// A column is dropped.
     K103,
-    /// A column is made anew with another type.
+    /// A column is dropped and added again with another type.
     K201,
-    /// A statement fails where rows do not suit it.
+    /// A statement fails if a row violates it.
     K202,
     /// A column is renamed.
     K301,
     /// A column is read from another path.
     K302,
-    /// The file promises what its steps do not keep.
+    /// A file is declared compatible, but its steps are not.
     K303,
-    /// A table is copied and cannot be written meanwhile.
+    /// A table is copied, which blocks writes.
     K401,
     /// A statement was edited so that it may copy or lock a table.
     K402,
     /// MySQL takes no further instant change of a table's columns.
     K403,
-    /// A key repeats the beginning of another one.
+    /// A key is a prefix of another one.
     K501,
     /// A reference that deletes or blocks has no key.
     K502,
@@ -39,22 +39,22 @@ pub enum Code {
     K505,
     /// A query with a limit sorts all that it finds.
     K601,
-    /// A query is narrowed by a bool alone.
+    /// A query is narrowed only by a bool.
     K602,
-    /// An old name has done its work.
+    /// `was` is no longer needed.
     K701,
-    /// A finding is let pass without a reason.
+    /// A finding is allowed without a reason.
     K901,
-    /// Nothing is let pass.
+    /// An allowance without a finding.
     K902,
 }
 
-/// How much a finding matters to who reads reports. Either fails the lint.
+/// How severe a finding is. Either level fails the lint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// A migration may lose or stop something.
+    /// A migration may lose data or block programs.
     Error,
-    /// Something is slower or larger than it need be.
+    /// Something is slower or larger than necessary.
     Warning,
 }
 

@@ -7,7 +7,7 @@ use crate::diag::messages;
 use crate::dialect::row_bytes_max;
 use crate::lock::Structure;
 use crate::model::{BaseColumn, Column, ColumnName, ColumnRef, Comparison, Key, Kind, Model, OnDelete, Query, SqlType};
-use crate::source::Place;
+use crate::source::Span;
 use crate::spec::{ColumnSpec, KindSpec, Spec};
 
 /// Keys of more bytes are called long: two names of 255 characters fit, and little else besides.
@@ -15,7 +15,7 @@ const KEY_BYTES_MANY: usize = 2048;
 
 /// Everything to be said about the declaration.
 pub(super) fn check(spec: &Spec, model: &Model, structure: &Structure, found: &mut Vec<Found>) {
-    // Without mistakes, each entry became one kind and one query.
+    // Without errors, each entry became one kind and one query.
     for (spec, kind) in spec.kinds.iter().zip(&model.kinds) {
         keys(spec, kind, found);
         references(spec, kind, found);
@@ -24,7 +24,7 @@ pub(super) fn check(spec: &Spec, model: &Model, structure: &Structure, found: &m
     }
     for (spec, query) in spec.queries.iter().zip(&model.queries) {
         let kind = model.kind(&query.kind).expect("lower resolves the kind of a query");
-        self::query(query, kind, spec.name.place, found);
+        self::query(query, kind, spec.name.span, found);
     }
 }
 
@@ -46,9 +46,9 @@ fn keys(spec: &KindSpec, kind: &Kind, found: &mut Vec<Found>) {
         .filter_map(|key| Some((key, extracted(kind, key)?)))
         .collect();
     for (at, (key, columns)) in of_columns.iter().enumerate() {
-        let place = columns.first().and_then(|column| entry(spec, column));
-        let place = place.map_or(spec.name.place, |entry| {
-            entry.key.map_or(entry.name.place, |key| key.place)
+        let span = columns.first().and_then(|column| entry(spec, column));
+        let span = span.map_or(spec.name.span, |entry| {
+            entry.key.map_or(entry.name.span, |key| key.span)
         });
         let mut say = |code, diagnostic| found.push(Found { code, diagnostic });
         let others = of_columns.iter().enumerate().filter(|(other, _)| *other != at);
@@ -61,12 +61,12 @@ fn keys(spec: &KindSpec, kind: &Kind, found: &mut Vec<Found>) {
         if let Some((_, longer, _)) = longer {
             say(
                 Code::K501,
-                messages::key_redundant(key.name.as_str(), longer.name.as_str(), place),
+                messages::key_redundant(key.name.as_str(), longer.name.as_str(), span),
             );
         }
         let bytes: usize = columns.iter().filter_map(|column| column.sql.key_bytes()).sum();
         if bytes > KEY_BYTES_MANY {
-            let diagnostic = messages::key_long(key.name.as_str(), bytes, place);
+            let diagnostic = messages::key_long(key.name.as_str(), bytes, span);
             say(Code::K503, diagnostic);
         }
         if let [column] = columns.as_slice()
@@ -74,7 +74,7 @@ fn keys(spec: &KindSpec, kind: &Kind, found: &mut Vec<Found>) {
         {
             say(
                 Code::K505,
-                messages::key_on_bool(key.name.as_str(), column.name.as_str(), place),
+                messages::key_on_bool(key.name.as_str(), column.name.as_str(), span),
             );
         }
     }
@@ -95,10 +95,9 @@ fn references(spec: &KindSpec, kind: &Kind, found: &mut Vec<Found>) {
         if columns.any(|column| kind.leads_a_key(&column.name)) {
             continue;
         }
-        let place = spec.references.iter().find(|entry| reference.name == *entry.name.value);
-        let place = place.map_or(spec.name.place, |entry| entry.name.place);
-        let diagnostic =
-            messages::reference_without_key(reference.column.as_str(), reference.on_delete.as_str(), place);
+        let span = spec.references.iter().find(|entry| reference.name == *entry.name.value);
+        let span = span.map_or(spec.name.span, |entry| entry.name.span);
+        let diagnostic = messages::reference_without_key(reference.column.as_str(), reference.on_delete.as_str(), span);
         found.push(Found {
             code: Code::K502,
             diagnostic,
@@ -138,7 +137,7 @@ fn old_names(spec: &KindSpec, kind: &Kind, structure: &Structure, found: &mut Ve
     }
 }
 
-fn query(query: &Query, kind: &Kind, place: Place, found: &mut Vec<Found>) {
+fn query(query: &Query, kind: &Kind, span: Span, found: &mut Vec<Found>) {
     let equal: Vec<&str> = query
         .conditions
         .iter()
@@ -155,13 +154,13 @@ fn query(query: &Query, kind: &Kind, place: Place, found: &mut Vec<Found>) {
     if narrowing.peek().is_some() && narrowing.all(|name| is_bool(name)) {
         found.push(Found {
             code: Code::K602,
-            diagnostic: messages::query_by_bool(query.name.as_str(), place),
+            diagnostic: messages::query_by_bool(query.name.as_str(), span),
         });
     }
     if query.limit.is_some() && !query.order_by.is_empty() && !is_served(query, kind, &equal) {
         found.push(Found {
             code: Code::K601,
-            diagnostic: messages::query_sorts(query.name.as_str(), place),
+            diagnostic: messages::query_sorts(query.name.as_str(), span),
         });
     }
 }

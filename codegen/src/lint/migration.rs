@@ -7,45 +7,45 @@ use crate::diag::messages;
 use crate::dialect::{Lock, REFERENCE, Verb};
 use crate::model::{HistoryColumn, SideTable, SqlType};
 use crate::plan::{Block, Script, parse_compatible};
-use crate::source::{FileId, Place};
+use crate::source::{FileId, Span};
 
 /// Everything to be said about the migration in `file`, which has that number.
 pub(super) fn check(file: FileId, text: &str, number: u32, found: &mut Vec<Found>) {
     let script = Script::parse(text);
     for (index, block) in script.blocks.iter().enumerate() {
-        let place = Place::new(file, block.range.clone());
+        let span = Span::new(file, block.range.clone());
         let mut say = |code, diagnostic| found.push(Found { code, diagnostic });
         let Some(verb) = block.verb else { continue };
         match verb {
-            Verb::DropTable => dropped_table(block, &script, place, &mut say),
+            Verb::DropTable => dropped_table(block, &script, span, &mut say),
             Verb::DropColumn => {
                 let later = &script.blocks[index..];
                 let is_made_anew = later
                     .iter()
                     .any(|other| other.verb == Some(Verb::AddColumn) && is_same(other, block));
                 if is_made_anew {
-                    say(Code::K201, messages::column_made_anew(block.table, block.object, place));
+                    say(Code::K201, messages::column_recreated(block.table, block.object, span));
                 } else {
-                    say(Code::K103, messages::column_dropped(block.table, block.object, place));
+                    say(Code::K103, messages::column_dropped(block.table, block.object, span));
                 }
             }
             Verb::RenameColumn => {
                 let (from, to) = block.object.split_once(' ').unwrap_or((block.object, ""));
-                say(Code::K301, messages::column_renamed(block.table, from, to, place));
+                say(Code::K301, messages::column_renamed(block.table, from, to, span));
                 let engines = REFERENCE.renaming_copies();
-                say(Code::K401, messages::renaming_copies(block.table, &engines, place));
+                say(Code::K401, messages::renaming_copies(block.table, &engines, span));
             }
             Verb::ChangeColumn => {
                 let engines = REFERENCE.changing_copies(types(block));
                 if !engines.is_empty() {
-                    let diagnostic = messages::changing_copies(block.table, block.object, &engines, place);
+                    let diagnostic = messages::changing_copies(block.table, block.object, &engines, span);
                     say(Code::K401, diagnostic);
                 }
             }
-            Verb::Fill => moved(block, place, &mut say),
+            Verb::Fill => moved(block, span, &mut say),
             Verb::CreateTable | Verb::DropKey | Verb::AddColumn | Verb::RenameKey | Verb::AddKey => {}
         }
-        statement(verb, &block.statement, place, &mut say);
+        statement(verb, &block.statement, span, &mut say);
     }
     promise(&script, file, text, number, found);
 }
@@ -58,7 +58,7 @@ fn is_same(one: &Block<'_>, other: &Block<'_>) -> bool {
 fn dropped_table(
     block: &Block<'_>,
     script: &Script<'_>,
-    place: Place,
+    span: Span,
     say: &mut impl FnMut(Code, crate::diag::Diagnostic),
 ) {
     let suffixes = SideTable::ALL.map(SideTable::suffix);
@@ -71,9 +71,9 @@ fn dropped_table(
     match mains.next() {
         Some(main) if is_dropped(main) => {}
         Some(_) if block.table.ends_with(HistoryColumn::SUFFIX) => {
-            say(Code::K102, messages::history_dropped(block.table, place));
+            say(Code::K102, messages::history_dropped(block.table, span));
         }
-        Some(_) | None => say(Code::K101, messages::table_dropped(block.table, place)),
+        Some(_) | None => say(Code::K101, messages::table_dropped(block.table, span)),
     }
 }
 
@@ -85,7 +85,7 @@ fn types(block: &Block<'_>) -> Option<(SqlType, SqlType)> {
     })
 }
 
-fn moved(block: &Block<'_>, place: Place, say: &mut impl FnMut(Code, crate::diag::Diagnostic)) {
+fn moved(block: &Block<'_>, span: Span, say: &mut impl FnMut(Code, crate::diag::Diagnostic)) {
     let notes = block.comments.iter();
     let paths = notes.flat_map(|(_, comment)| comment.trim_start_matches("-- ").split("; "));
     let columns = block.object.split(',');
@@ -93,23 +93,23 @@ fn moved(block: &Block<'_>, place: Place, say: &mut impl FnMut(Code, crate::diag
         if let Some((path, before)) = path.split_once(", before ") {
             say(
                 Code::K302,
-                messages::path_changed(block.table, column, before, path, place),
+                messages::path_changed(block.table, column, before, path, span),
             );
         }
     }
 }
 
 /// What a planned statement never has.
-fn statement(verb: Verb, statement: &str, place: Place, say: &mut impl FnMut(Code, crate::diag::Diagnostic)) {
+fn statement(verb: Verb, statement: &str, span: Span, say: &mut impl FnMut(Code, crate::diag::Diagnostic)) {
     if let Some(words) = REFERENCE.refused_by_rows(verb, statement) {
-        say(Code::K202, messages::depends_on_rows(verb.as_str(), words, place));
+        say(Code::K202, messages::depends_on_rows(verb.as_str(), words, span));
     }
     if let Some(lock) = REFERENCE.locks(verb, statement) {
         let asked = match lock {
             Lock::Asked(clause) => Some(clause),
             Lock::NotRuledOut => None,
         };
-        say(Code::K402, messages::may_lock(verb.as_str(), asked, place));
+        say(Code::K402, messages::may_lock(verb.as_str(), asked, span));
     }
 }
 
@@ -137,10 +137,10 @@ fn promise(script: &Script<'_>, file: FileId, text: &str, number: u32, found: &m
     if let Some(block) = script.blocks.iter().find(breaks) {
         let line = script.comments.iter().find(|(_, line)| line.contains("compatible:"));
         let range = line.map_or(block.range.clone(), |(range, _)| range.clone());
-        let other = Place::new(file, block.range.clone());
+        let other = Span::new(file, block.range.clone());
         found.push(Found {
             code: Code::K303,
-            diagnostic: messages::promise_broken(compatible, number, Place::new(file, range), other),
+            diagnostic: messages::promise_broken(compatible, number, Span::new(file, range), other),
         });
     }
 }

@@ -1,5 +1,5 @@
-//! What is right and yet may hurt: a lint over migrations and the declaration, offline and pure. Wording is in
-//! `diag::messages`; what a person lets pass is in `allow`.
+//! The lint: finds what is valid but risky in migrations and the declaration. Offline and pure. Messages are in
+//! `diag::messages`, allowances in `allow`.
 
 mod code;
 
@@ -18,7 +18,7 @@ use crate::plan::parse_file_name;
 use crate::source::{FileId, Sources};
 use crate::spec::Spec;
 
-/// A finding before it is told.
+/// A finding before it is rendered.
 struct Found {
     code: Code,
     diagnostic: Diagnostic,
@@ -27,18 +27,18 @@ struct Found {
 /// All findings of a run, in the order of files and lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// What nobody let pass.
+    /// Findings that are not allowed.
     pub findings: Vec<Finding>,
-    /// How many findings were let pass.
+    /// How many findings are allowed.
     pub allowed: usize,
-    /// What is to be planned before all that is declared has been looked at, on one line.
+    /// What must be planned before the whole declaration can be checked, on one line.
     pub reminder: Option<String>,
 }
 
-/// One finding, ready to be told.
+/// One finding, rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What sort it is of.
+    /// Its code.
     pub code: Code,
     /// Path of the file, relative to the root.
     pub file: String,
@@ -56,7 +56,7 @@ pub struct Finding {
     pub coloured: String,
 }
 
-/// Looks at every migration and at the declaration.
+/// Checks every migration and the declaration.
 pub(crate) fn lint(spec: &Spec, lowered: &Lowered, sources: &Sources) -> Report {
     let mut found = Vec::new();
     let migrations: Vec<(FileId, u32)> = sources
@@ -76,25 +76,25 @@ pub(crate) fn lint(spec: &Spec, lowered: &Lowered, sources: &Sources) -> Report 
     let crds = (sources.crds(), sources.text(sources.crds()));
     let texts = migrations.iter().map(|(file, _)| (*file, sources.text(*file)));
     let allowed = allow::apply(&mut found, spec, crds, texts);
-    found.sort_by_key(|found| (found.diagnostic.place(), found.code));
+    found.sort_by_key(|found| (found.diagnostic.span(), found.code));
     Report {
-        findings: found.into_iter().map(|found| tell(found, sources)).collect(),
+        findings: found.into_iter().map(|found| render(found, sources)).collect(),
         allowed,
         reminder: None,
     }
 }
 
-fn tell(found: Found, sources: &Sources) -> Finding {
+fn render(found: Found, sources: &Sources) -> Finding {
     let Found { code, diagnostic } = found;
     let message = diagnostic.title().to_owned();
     let help = diagnostic.help_lines().to_vec();
-    let place = diagnostic.place().expect("a finding points at a line");
-    let (line, column) = sources.line_and_column(place);
+    let span = diagnostic.span().expect("a finding points at a line");
+    let (line, column) = sources.line_and_column(span);
     let page = format!("{code} is explained in {}", code.page());
     let coded = diagnostic.coded(code.as_str(), page);
     Finding {
         code,
-        file: sources.file(place.file).path.clone(),
+        file: sources.file(span.file).path.clone(),
         line,
         column,
         message,

@@ -8,7 +8,7 @@ use super::code::Code;
 use crate::diag::messages;
 use crate::dialect::{REFERENCE, RowFormat};
 use crate::plan::Script;
-use crate::source::{FileId, Place};
+use crate::source::{FileId, Span};
 
 /// Finds the first step of each table that MySQL refuses, in the texts of all migrations in order.
 pub(super) fn check<'t>(migrations: impl Iterator<Item = (FileId, &'t str)>, found: &mut Vec<Found>) {
@@ -26,10 +26,10 @@ pub(super) fn check<'t>(migrations: impl Iterator<Item = (FileId, &'t str)>, fou
                 RowFormat::Kept => continue,
             }
             if *count == most + 1 {
-                let place = Place::new(file, block.range.clone());
+                let span = Span::new(file, block.range.clone());
                 found.push(Found {
                     code: Code::K403,
-                    diagnostic: messages::too_many_instant_changes(block.table, most, place),
+                    diagnostic: messages::too_many_instant_changes(block.table, most, span),
                 });
             }
         }
@@ -50,8 +50,8 @@ mod tests {
         let files = [first, second].map(|text| (sources.add("m.mysql.sql".to_owned(), text.to_owned()), text));
         let mut found = Vec::new();
         check(files.into_iter(), &mut found);
-        let places = found.iter().filter_map(|found| found.diagnostic.place());
-        places.map(|place| place.start).collect()
+        let places = found.iter().filter_map(|found| found.diagnostic.span());
+        places.map(|span| span.start).collect()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 
 use crate::model::{ColumnName, HistoryColumn, KeyName, Kind, KindName, SideTable, SqlType, TableName};
-use crate::source::Place;
+use crate::source::Span;
 
 /// Kinds with their extracted columns, keys and histories. What every kind has besides is not written down.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Seal {
     /// Hash of its checksum and of the facts.
     pub hash: String,
     /// The line that says so; `None` for one of this run.
-    pub place: Option<Place>,
+    pub span: Option<Span>,
 }
 
 /// A kind as it was planned.
@@ -93,7 +93,7 @@ impl Structure {
         self.seal = Some(Seal {
             number,
             hash: self.hash_with(checksum),
-            place: None,
+            span: None,
         });
     }
 
@@ -114,7 +114,7 @@ impl Structure {
     }
 
     /// Takes the fact of a line in, if it is one of these.
-    pub(super) fn read(&mut self, fact: &str, words: &[&str], place: Place) -> Option<()> {
+    pub(super) fn read(&mut self, fact: &str, words: &[&str], span: Span) -> Option<()> {
         match (fact, words) {
             ("migration", [number, hash]) => {
                 // A second one is left from a merge and spoils the first.
@@ -122,7 +122,7 @@ impl Structure {
                 self.seal = Some(Seal {
                     number,
                     hash: (*hash).to_owned(),
-                    place: Some(place),
+                    span: Some(span),
                 });
             }
             ("kind", [kind, api_version, plural, table]) => {

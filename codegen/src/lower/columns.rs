@@ -7,13 +7,13 @@ use super::messages::Messages;
 use super::path::{self, Resolved};
 use super::types::{self, Composite};
 use super::{keys, renames, reserved};
-use crate::diag::{Collector, messages as mistakes};
+use crate::diag::{Collector, messages as errors};
 use crate::dialect;
 use crate::model::{
     BaseColumn, Cardinality, Column, ColumnName, ColumnType, FieldType, Group, Key, Message, Part, Path, PrinterColumn,
     PrinterType, Segment, SqlType, TableName,
 };
-use crate::source::{Place, Text};
+use crate::source::{Span, Text};
 use crate::spec::{ColumnSpec, KindSpec};
 
 /// What the entries under `columns` lead to.
@@ -26,7 +26,7 @@ pub(super) struct Columns {
     /// In the order of their columns.
     pub(super) printers: Vec<PrinterColumn>,
     /// Where each column is declared.
-    taken: BTreeMap<ColumnName, Place>,
+    taken: BTreeMap<ColumnName, Span>,
 }
 
 /// Checks every column of `kind`. Without `root` (its absence was reported) only names are checked.
@@ -40,10 +40,10 @@ pub(super) fn lower(
     let mut into = Columns::default();
     for spec in &kind.columns {
         if let (Some(wide), None) = (spec.wide, &spec.printer) {
-            found.push(mistakes::wide_without_printer(wide.place));
+            found.push(errors::wide_without_printer(wide.span));
         }
         let base = ColumnName::parse(&spec.name.value).and_then(dialect::fitting);
-        let base = base.map_err(|error| found.push(mistakes::bad_name(&spec.name, error)));
+        let base = base.map_err(|error| found.push(errors::bad_name(&spec.name, error)));
         let (Some(root), Some(path)) = (root, &spec.path) else {
             if let Ok(base) = base {
                 into.take(&base, &spec.name, found);
@@ -65,7 +65,7 @@ pub(super) fn lower(
     let bytes: usize = into.columns.iter().map(|column| column.sql.row_bytes()).sum();
     let most = dialect::row_bytes_max();
     if bytes > most {
-        found.push(mistakes::row_too_long(&kind.name, bytes, most));
+        found.push(errors::row_too_long(&kind.name, bytes, most));
     }
     into
 }
@@ -89,7 +89,7 @@ impl Columns {
         };
         if let Some(what) = many {
             self.take(base, &spec.name, found);
-            found.push(mistakes::not_a_column(path, what, &[]));
+            found.push(errors::not_a_column(path, what, &[]));
             return;
         }
         if let Some(ty) = types::column_type(&leaf.ty) {
@@ -111,7 +111,7 @@ impl Columns {
                     .flat_map(|message| &message.fields)
                     .map(|field| field.json_name.as_str())
                     .collect();
-                found.push(mistakes::not_a_column(path, &types::word(&leaf.ty), &fields));
+                found.push(errors::not_a_column(path, &types::word(&leaf.ty), &fields));
             }
         }
     }
@@ -151,7 +151,7 @@ impl Columns {
     ) {
         let spec = entry.spec;
         if let Some(sql) = &spec.sql {
-            found.push(mistakes::sql_on_composite(sql, &spec.name));
+            found.push(errors::sql_on_composite(sql, &spec.name));
         }
         let mut parts = Vec::new();
         for (field, suffix, part) in composite.parts {
@@ -159,7 +159,7 @@ impl Columns {
                 .base
                 .with_suffix(suffix)
                 .and_then(dialect::fitting)
-                .map_err(|error| found.push(mistakes::bad_name(&spec.name, error)));
+                .map_err(|error| found.push(errors::bad_name(&spec.name, error)));
             let Ok(name) = name else {
                 return;
             };
@@ -215,20 +215,20 @@ impl Columns {
     /// Takes a column's name, unless it is taken or reserved, which is reported.
     fn take(&mut self, name: &ColumnName, text: &Text, found: &mut Collector) -> bool {
         if BaseColumn::of_name(name.as_str()).is_some() {
-            found.push(mistakes::base_column(text, name.as_str()));
+            found.push(errors::base_column(text, name.as_str()));
             return false;
         }
         if let Some(what) = reserved::column(name.as_str()) {
-            found.push(mistakes::reserved_word(text, what));
+            found.push(errors::reserved_word(text, what));
             return false;
         }
         match self.taken.get(name) {
             Some(first) => {
-                found.push(mistakes::duplicate_column(text, name.as_str(), *first));
+                found.push(errors::duplicate_column(text, name.as_str(), *first));
                 false
             }
             None => {
-                self.taken.insert(name.clone(), text.place);
+                self.taken.insert(name.clone(), text.span);
                 true
             }
         }
@@ -244,11 +244,11 @@ fn sql_type(spec: &ColumnSpec, ty: &ColumnType, found: &mut Collector) -> Option
         return Some(ty.default_sql());
     };
     let Some(sql) = SqlType::parse(&text.value) else {
-        found.push(mistakes::unknown_sql_type(text));
+        found.push(errors::unknown_sql_type(text));
         return None;
     };
     if !ty.fits(sql) {
-        found.push(mistakes::sql_type_does_not_fit(text, sql, ty.word()));
+        found.push(errors::sql_type_does_not_fit(text, sql, ty.word()));
         return None;
     }
     Some(sql)

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::manifest::{self, Manifest};
 use super::names::{self, ResourceNames};
 use super::{Manifests, reserved};
-use crate::diag::{Collector, messages as mistakes};
+use crate::diag::{Collector, messages as errors};
 use crate::dialect::name_chars_max;
 use crate::model::{ApiVersion, GroupName, KindName, Platform, TableName, snake_case};
-use crate::source::{Place, Sources};
+use crate::source::{Sources, Span};
 use crate::spec::{KindSpec, Spec};
 
 /// Longest name that is derived from a table's: the key of its history.
@@ -36,7 +36,7 @@ pub(super) fn drafts<'s>(
     found: &mut Collector,
 ) -> Vec<Draft<'s>> {
     let mut taken = names::Taken::default();
-    let mut tables: BTreeMap<TableName, Place> = BTreeMap::new();
+    let mut tables: BTreeMap<TableName, Span> = BTreeMap::new();
     let mut drafts = Vec::new();
     for kind in &spec.kinds {
         let manifest = kind.crd.as_ref().and_then(|path| {
@@ -47,8 +47,8 @@ pub(super) fn drafts<'s>(
             continue;
         };
         taken.take(kind, &draft.group, &draft.names, found);
-        if let Some(first) = tables.insert(draft.table.clone(), kind.name.place) {
-            found.push(mistakes::duplicate_table(&kind.name, &draft.table, first));
+        if let Some(first) = tables.insert(draft.table.clone(), kind.name.span) {
+            found.push(errors::duplicate_table(&kind.name, &draft.table, first));
         }
         drafts.push(draft);
     }
@@ -73,10 +73,10 @@ fn draft<'s>(
     if let Some(manifest) = &manifest {
         let declared = [&spec.group, &spec.version, &spec.plural, &spec.scope];
         for text in declared.into_iter().flatten() {
-            found.push(mistakes::said_by_manifest(text));
+            found.push(errors::set_by_manifest(text));
         }
         for heading in spec.columns.iter().filter_map(|column| column.printer.as_ref()) {
-            found.push(mistakes::printer_beside_a_manifest(heading));
+            found.push(errors::printer_beside_a_manifest(heading));
         }
         group = manifest.group.clone();
         version = manifest.version.clone();
@@ -87,17 +87,17 @@ fn draft<'s>(
         }
     }
     let name = KindName::parse(&spec.name.value)
-        .map_err(|error| found.push(mistakes::bad_name(&spec.name, error)))
+        .map_err(|error| found.push(errors::bad_name(&spec.name, error)))
         .ok()?;
     let module = snake_case(name.as_str());
     if reserved::module(&module) {
-        found.push(mistakes::module_keyword(&spec.name, &module));
+        found.push(errors::module_keyword(&spec.name, &module));
     }
     let table = name.as_str().to_lowercase();
     let most = name_chars_max();
     if table.len() + LONGEST_SUFFIX.len() > most {
         let longest = most - LONGEST_SUFFIX.len();
-        found.push(mistakes::kind_too_long(&spec.name, longest, most));
+        found.push(errors::kind_too_long(&spec.name, longest, most));
         return None;
     }
     Some(Draft {

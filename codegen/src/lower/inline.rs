@@ -6,7 +6,7 @@ use super::protos::TypeIndex;
 use super::shape::{MadeEnum, MadeField, MadeKind, MadeMessage, proto_name, type_name};
 use super::types::GOOGLE_FILES;
 use crate::diag::{Collector, messages};
-use crate::source::{Place, Text};
+use crate::source::{Span, Text};
 use crate::spec::{FieldShape, FieldSpec, FieldsSpec};
 
 const SCALARS: [&str; 9] = [
@@ -59,7 +59,7 @@ impl Maker<'_> {
             enums: Vec::new(),
         };
         // Fields, nested types and enum values of a message share one scope in protobuf.
-        let mut taken: BTreeMap<String, Place> = BTreeMap::new();
+        let mut taken: BTreeMap<String, Span> = BTreeMap::new();
         for spec in specs {
             let json_name = &spec.name.value;
             let is_name = !json_name.is_empty()
@@ -71,7 +71,7 @@ impl Maker<'_> {
                 continue;
             }
             let proto_name = proto_name(json_name);
-            if let Some(first) = taken.insert(proto_name.clone(), spec.name.place) {
+            if let Some(first) = taken.insert(proto_name.clone(), spec.name.span) {
                 self.found.push(messages::duplicate_field(&spec.name, first));
                 continue;
             }
@@ -83,7 +83,7 @@ impl Maker<'_> {
                 name: proto_name,
                 ty,
                 doc: String::new(),
-                place: spec.name.place,
+                span: spec.name.span,
             });
         }
         made
@@ -96,7 +96,7 @@ impl Maker<'_> {
         proto_name: &str,
         spec: &FieldSpec,
         made: &mut MadeMessage,
-        taken: &mut BTreeMap<String, Place>,
+        taken: &mut BTreeMap<String, Span>,
     ) -> Option<String> {
         let nested = type_name(proto_name);
         match &spec.shape {
@@ -112,14 +112,14 @@ impl Maker<'_> {
                 made.enums.push(MadeEnum {
                     name: nested.clone(),
                     values: values.iter().map(|value| value.value.clone()).collect(),
-                    place: spec.name.place,
+                    span: spec.name.span,
                 });
                 Some(nested)
             }
         }
     }
 
-    fn check_values(&mut self, values: &[Text], field: &Text, taken: &mut BTreeMap<String, Place>) {
+    fn check_values(&mut self, values: &[Text], field: &Text, taken: &mut BTreeMap<String, Span>) {
         if values.is_empty() {
             self.found.push(messages::empty_enum(field));
         }
@@ -129,7 +129,7 @@ impl Maker<'_> {
             if !is_name {
                 self.found.push(messages::bad_enum_value(value));
             }
-            if let Some(first) = taken.insert(value.value.clone(), value.place) {
+            if let Some(first) = taken.insert(value.value.clone(), value.span) {
                 self.found.push(messages::enum_value_taken(value, first));
             }
         }

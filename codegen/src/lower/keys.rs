@@ -27,11 +27,11 @@ pub(super) fn extracted(
     spec: &ColumnSpec,
     found: &mut Collector,
 ) -> Option<Key> {
-    let place = spec.key.map_or(spec.name.place, |key| key.place);
+    let span = spec.key.map_or(spec.name.span, |key| key.span);
     let mut bytes = 0;
     for column in columns {
         let Some(more) = column.sql.key_bytes() else {
-            found.push(messages::key_on_text(column.name.as_str(), column.sql, place));
+            found.push(messages::key_on_text(column.name.as_str(), column.sql, span));
             return None;
         };
         bytes += more;
@@ -39,7 +39,7 @@ pub(super) fn extracted(
     let most = dialect::key_bytes_max();
     if bytes > most {
         let name = &spec.name.value;
-        found.push(messages::key_too_long(name, bytes, most, place));
+        found.push(messages::key_too_long(name, bytes, most, span));
         return None;
     }
     match table.key(suffix).and_then(dialect::fitting) {
@@ -49,7 +49,7 @@ pub(super) fn extracted(
         }
         Err(_) => {
             let name = format!("{table}_{suffix}");
-            found.push(messages::key_name_too_long(&name, dialect::name_chars_max(), place));
+            found.push(messages::key_name_too_long(&name, dialect::name_chars_max(), span));
             None
         }
     }

@@ -6,12 +6,12 @@ use super::draft::{self, Draft};
 use super::made::Made;
 use super::messages::{Enums, Messages};
 use super::{columns, keys, references, retention, storage_version};
-use crate::diag::{Collector, messages as mistakes};
+use crate::diag::{Collector, messages as errors};
 use crate::model::{
     Cardinality, FieldType, HistoryColumn, Kind, KindName, Message, MessageName, PrinterColumn, PrinterType,
     QualifiedName as _, Scope, Shape, SideTable, SubresourceStatus,
 };
-use crate::source::Place;
+use crate::source::Span;
 use crate::spec::ColumnSpec;
 
 /// Lowers every kind whose message is known. Where `complete` is false a message may be missing because its file did
@@ -57,7 +57,7 @@ fn root<'m>(draft: &Draft<'_>, context: &Context<'m>, found: &mut Collector) -> 
         return messages.get(context.made.root(&draft.name)?);
     };
     let name = MessageName::parse(&text.value)
-        .map_err(|error| found.push(mistakes::bad_name(text, error)))
+        .map_err(|error| found.push(errors::bad_name(text, error)))
         .ok()?;
     let message = messages.get(&name);
     if message.is_none() && context.complete {
@@ -65,7 +65,7 @@ fn root<'m>(draft: &Draft<'_>, context: &Context<'m>, found: &mut Collector) -> 
             .values()
             .filter(|message| message.field_by_json_name("spec").is_some())
             .map(|message| message.name.full());
-        found.push(mistakes::unknown_message(text, candidates));
+        found.push(errors::unknown_message(text, candidates));
     }
     message
 }
@@ -87,7 +87,7 @@ fn parts(draft: &Draft<'_>, root: &Message, found: &mut Collector) -> Option<Par
     let text = draft.spec.message.as_ref().unwrap_or(&draft.spec.name);
     for required in ["metadata", "spec"] {
         if part(required).is_none() {
-            found.push(mistakes::message_without_part(text, root.name.full(), required));
+            found.push(errors::message_without_part(text, root.name.full(), required));
         }
     }
     part("metadata")?;
@@ -101,21 +101,21 @@ fn parts(draft: &Draft<'_>, root: &Message, found: &mut Collector) -> Option<Par
 }
 
 /// Tables and keys by name: SQLite keeps both in one namespace.
-type SqlObjects = BTreeMap<String, Place>;
+type SqlObjects = BTreeMap<String, Span>;
 
 fn sql_objects(drafts: &[Draft<'_>]) -> SqlObjects {
     let mut objects = SqlObjects::new();
     for draft in drafts {
-        let place = draft.spec.name.place;
-        objects.entry(draft.table.to_string()).or_insert(place);
+        let span = draft.spec.name.span;
+        objects.entry(draft.table.to_string()).or_insert(span);
         for side in SideTable::ALL {
             let name = format!("{}_{}", draft.table, side.suffix());
-            objects.entry(name).or_insert(place);
+            objects.entry(name).or_insert(span);
         }
         if draft.spec.history {
             let name = format!("{}_{}", draft.table, HistoryColumn::SUFFIX);
-            objects.entry(format!("{name}_seen_time")).or_insert(place);
-            objects.entry(name).or_insert(place);
+            objects.entry(format!("{name}_seen_time")).or_insert(span);
+            objects.entry(name).or_insert(span);
         }
     }
     objects
@@ -165,7 +165,7 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
 fn refuse_taken(kind: &Kind, draft: &Draft<'_>, objects: &mut SqlObjects, found: &mut Collector) {
     let spec = draft.spec;
     // Of two kinds with one table, which was reported, every key has a double.
-    if objects.get(kind.table.as_str()) != Some(&spec.name.place) {
+    if objects.get(kind.table.as_str()) != Some(&spec.name.span) {
         return;
     }
     for key in &kind.keys {
@@ -173,10 +173,10 @@ fn refuse_taken(kind: &Kind, draft: &Draft<'_>, objects: &mut SqlObjects, found:
             let suffix = key.name.as_str().strip_prefix(kind.table.as_str());
             suffix.is_some_and(|suffix| suffix[1..] == column.name.value)
         };
-        let place = spec.columns.iter().find(named_for);
-        let place = place.map_or(spec.name.place, |column| column.name.place);
-        if let Some(first) = objects.insert(key.name.to_string(), place) {
-            found.push(mistakes::duplicate_sql_name(key.name.as_str(), place, first));
+        let span = spec.columns.iter().find(named_for);
+        let span = span.map_or(spec.name.span, |column| column.name.span);
+        if let Some(first) = objects.insert(key.name.to_string(), span) {
+            found.push(errors::duplicate_sql_name(key.name.as_str(), span, first));
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn make(drafts: &[Draft<'_>], protos: &mut Protos, lock: &mut Lock, f
         let package = package(draft);
         let kind = match (&draft.spec.fields, &draft.manifest) {
             (Some(fields), _) => inline::make(draft.name.as_str(), &package, fields, &index, found),
-            (None, Some(manifest)) => Some(manifest::make(manifest, &draft.name, &package, draft.spec.name.place)),
+            (None, Some(manifest)) => Some(manifest::make(manifest, &draft.name, &package, draft.spec.name.span)),
             (None, None) => None,
         };
         let Some(kind) = kind else { continue };
@@ -81,7 +81,7 @@ pub(super) fn make(drafts: &[Draft<'_>], protos: &mut Protos, lock: &mut Lock, f
                 made.kinds.insert(draft.name.clone(), (root, import_path.clone()));
                 made.texts.insert(import_path, text);
             }
-            // After other mistakes this one only follows from them.
+            // After other errors this one only follows from them.
             Err(error) if found.is_empty() => {
                 found.push(messages::made_proto_error(&draft.spec.name, &error));
             }
@@ -173,9 +173,9 @@ impl Printer<'_> {
             Ok(number) => number,
             Err(conflict) => {
                 let (number, locked) = (conflict.number, &conflict.locked_type);
-                let (name, place) = (&field.json_name, field.place);
-                let mistake = messages::tag_type_changed(name, &field.ty, place, number, locked, conflict.place);
-                self.found.push(mistake);
+                let (name, span) = (&field.json_name, field.span);
+                let error = messages::tag_type_changed(name, &field.ty, span, number, locked, conflict.span);
+                self.found.push(error);
                 conflict.number
             }
         };
@@ -199,7 +199,7 @@ impl Printer<'_> {
         let live: BTreeSet<&str> = declared.values.iter().map(String::as_str).collect();
         let retired = self.lock.retired_values(&full_name, &live);
         if let Some((0, first)) = retired.first() {
-            self.found.push(messages::first_value_removed(first, declared.place));
+            self.found.push(messages::first_value_removed(first, declared.span));
         }
         self.text.push('\n');
         self.line(depth, &format!("enum {} {{", declared.name));

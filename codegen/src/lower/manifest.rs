@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::shape::{MadeField, MadeKind, MadeMessage, proto_name, type_name};
 use crate::diag::{Collector, messages};
 use crate::model::{ApiVersion, GroupName, KindName, PrinterColumn, PrinterType, Scope};
-use crate::source::{Place, Text};
+use crate::source::{Span, Text};
 
 /// What Kindex needs of a CRD manifest.
 pub(super) struct Manifest {
@@ -145,10 +145,10 @@ pub(super) fn read(text: &str, path: &Text, kind: &Text, found: &mut Collector) 
 }
 
 /// Makes spec and status of the kind.
-pub(super) fn make(manifest: &Manifest, kind: &KindName, package: &str, place: Place) -> MadeKind {
+pub(super) fn make(manifest: &Manifest, kind: &KindName, package: &str, span: Span) -> MadeKind {
     let mut maker = Maker {
         imports: BTreeSet::new(),
-        place,
+        span,
     };
     let spec = maker.message(&format!("{kind}Spec"), package, &manifest.spec);
     let status = manifest
@@ -164,7 +164,7 @@ pub(super) fn make(manifest: &Manifest, kind: &KindName, package: &str, place: P
 
 struct Maker {
     imports: BTreeSet<String>,
-    place: Place,
+    span: Span,
 }
 
 impl Maker {
@@ -189,7 +189,7 @@ impl Maker {
                 name,
                 ty,
                 doc: description(property),
-                place: self.place,
+                span: self.span,
             });
         }
         made

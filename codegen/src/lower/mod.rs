@@ -1,5 +1,5 @@
 //! From the declaration as written to the model: every rule is checked here, every default filled in, every order
-//! decided. Stages push mistakes and carry on, so that one run finds them all.
+//! decided. Stages push errors and carry on, so that one run finds them all.
 
 mod reserved;
 mod storage_version;
@@ -43,7 +43,7 @@ use crate::model::Model;
 use crate::source::{FileId, Sources};
 use crate::spec::Spec;
 
-/// What a run without mistakes leads to.
+/// What a run without errors leads to.
 #[derive(Debug)]
 pub struct Lowered {
     /// What the emitters read.
@@ -55,7 +55,7 @@ pub struct Lowered {
 /// CRD manifests by the path written in `crds.toml`.
 pub type Manifests = BTreeMap<String, FileId>;
 
-/// Checks `spec` and turns it into a model. `None` means that mistakes were found.
+/// Checks `spec` and turns it into a model. `None` means that errors were found.
 pub fn lower(
     spec: &Spec,
     manifests: &Manifests,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::diag::{Collector, messages};
 use crate::dialect;
 use crate::model::{ApiVersion, GroupName, Platform, TableName};
-use crate::source::{Place, Text};
+use crate::source::{Span, Text};
 use crate::spec::{KindSpec, PlatformSpec};
 
 /// Stands in for a text that was missing or wrong and reported, so that later stages can go on.
@@ -126,20 +126,20 @@ pub(super) fn resource_names(spec: &KindSpec, found: &mut Collector) -> Resource
 /// Names that kubectl must be able to tell apart, with the place of their first use.
 #[derive(Default)]
 pub(super) struct Taken {
-    plurals: BTreeMap<(GroupName, String), Place>,
-    words: BTreeMap<String, Place>,
+    plurals: BTreeMap<(GroupName, String), Span>,
+    words: BTreeMap<String, Span>,
 }
 
 impl Taken {
     /// Takes the plural (unique in its group) and the short names (unique at all, also against other kinds' names).
     pub(super) fn take(&mut self, spec: &KindSpec, group: &GroupName, names: &ResourceNames, found: &mut Collector) {
-        let place = spec.plural.as_ref().unwrap_or(&spec.name).place;
+        let span = spec.plural.as_ref().unwrap_or(&spec.name).span;
         let plural = names.plural.clone();
-        if let Some(first) = self.plurals.insert((group.clone(), plural), place) {
-            found.push(messages::duplicate_plural(&names.plural, place, first));
+        if let Some(first) = self.plurals.insert((group.clone(), plural), span) {
+            found.push(messages::duplicate_plural(&names.plural, span, first));
         }
         for text in &spec.short_names {
-            if let Some(first) = self.words.insert(text.value.clone(), text.place) {
+            if let Some(first) = self.words.insert(text.value.clone(), text.span) {
                 found.push(messages::duplicate_short_name(text, first));
             }
         }

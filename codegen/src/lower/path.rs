@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::messages::Messages;
 use super::types;
-use crate::diag::{Collector, messages as mistakes};
+use crate::diag::{Collector, messages as errors};
 use crate::model::{Cardinality, Field, FieldType, Message, Path, Segment};
 use crate::source::Text;
 
@@ -64,7 +64,7 @@ fn segments(text: &Text, found: &mut Collector) -> Option<Vec<Range<usize>>> {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
         if !is_name {
-            found.push(mistakes::bad_path(text, range));
+            found.push(errors::bad_path(text, range));
             return None;
         }
         segments.push(range);
@@ -74,14 +74,14 @@ fn segments(text: &Text, found: &mut Collector) -> Option<Vec<Range<usize>>> {
 
 fn unknown_segment(text: &Text, range: Range<usize>, parent: &str, message: &Message) -> crate::diag::Diagnostic {
     if parent.is_empty() {
-        return mistakes::unknown_part_of_object(text, range, &PARTS);
+        return errors::unknown_part_of_object(text, range, &PARTS);
     }
     let name = &text.value[range.clone()];
-    // A path in proto names is the most likely mistake of all, and has exactly one answer.
+    // A path in proto names is the most likely error of all, and has exactly one answer.
     let by_proto_name = message.fields.iter().find(|field| field.name == name);
     let candidates: Vec<&str> = message.fields.iter().map(|field| field.json_name.as_str()).collect();
     let meant = by_proto_name.map(|field| field.json_name.as_str());
-    mistakes::unknown_field(text, range, parent, &candidates, meant)
+    errors::unknown_field(text, range, parent, &candidates, meant)
 }
 
 fn next_message<'m>(
@@ -92,14 +92,14 @@ fn next_message<'m>(
     found: &mut Collector,
 ) -> Option<&'m Message> {
     match field.cardinality {
-        Cardinality::Repeated => found.push(mistakes::path_through(text, range, "a list")),
-        Cardinality::Map(_) => found.push(mistakes::path_through(text, range, "a map")),
+        Cardinality::Repeated => found.push(errors::path_through(text, range, "a list")),
+        Cardinality::Map(_) => found.push(errors::path_through(text, range, "a map")),
         Cardinality::Single | Cardinality::Optional => {
             if let FieldType::Message(name) = &field.ty {
                 return messages.get(name);
             }
             let what = types::word(&field.ty);
-            found.push(mistakes::path_through(text, range, &what));
+            found.push(errors::path_through(text, range, &what));
         }
     }
     None

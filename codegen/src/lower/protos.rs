@@ -11,7 +11,7 @@ use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 
 use crate::diag::{Collector, messages};
-use crate::source::{Place, Sources};
+use crate::source::{Sources, Span};
 
 /// Import path of Kubernetes' meta types, which every object is made of.
 pub(super) const META_PROTO: &str = "k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto";
@@ -71,7 +71,7 @@ impl Protos {
     /// Compiles one more file.
     ///
     /// # Errors
-    /// The compiler's text; a mistake of whoever made the file.
+    /// The compiler's text; an error of whoever made the file.
     pub(super) fn add(&mut self, import_path: &str, text: &str) -> Result<(), String> {
         self.texts
             .0
@@ -104,11 +104,11 @@ fn report(error: &protox::Error, sources: &Sources, found: &mut Collector) {
     let whole = sources.text(file).len();
     let mut labels: Vec<_> = error.labels().into_iter().flatten().collect();
     labels.sort_by_key(miette::LabeledSpan::offset);
-    let place = |label: &miette::LabeledSpan| {
+    let span = |label: &miette::LabeledSpan| {
         let start = label.offset().min(whole);
-        Place::new(file, start..(start + label.len()).min(whole))
+        Span::new(file, start..(start + label.len()).min(whole))
     };
-    let first = labels.first().map_or(Place::new(file, 0..0), place);
+    let first = labels.first().map_or(Span::new(file, 0..0), span);
     found.push(messages::proto_error(&error.to_string(), Some(first)));
 }
 

@@ -108,8 +108,8 @@ pub(super) fn refuse_cycles(kinds: &[Kind], spec: &Spec, found: &mut Collector) 
     for kind in kinds {
         let mut trail = Vec::new();
         visit(&kind.name, &edges, &mut trail, &mut done, &mut |cycle, last| {
-            let place = place_of(spec, cycle[cycle.len() - 1], last);
-            if let Some(text) = place {
+            let span = place_of(spec, cycle[cycle.len() - 1], last);
+            if let Some(text) = span {
                 found.push(messages::reference_cycle(text, cycle));
             }
         });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::diag::{Collector, messages};
 use crate::dialect;
 use crate::model::{BaseColumn, Column, ColumnName};
-use crate::source::Place;
+use crate::source::Span;
 use crate::spec::ColumnSpec;
 use crate::spec::KindSpec;
 
@@ -32,14 +32,14 @@ pub(super) fn old_name(spec: &ColumnSpec, suffix: Option<&str>, found: &mut Coll
 
 /// Reports old names that cannot be right, whatever the database looks like.
 pub(super) fn check(kind: &KindSpec, columns: &[Column], found: &mut Collector) {
-    let mut taken: BTreeMap<&str, Place> = BTreeMap::new();
+    let mut taken: BTreeMap<&str, Span> = BTreeMap::new();
     for spec in &kind.columns {
         let Some(was) = &spec.was else { continue };
         if was.value == spec.name.value {
             found.push(messages::was_is_own_name(was));
             continue;
         }
-        if let Some(first) = taken.insert(&was.value, was.place) {
+        if let Some(first) = taken.insert(&was.value, was.span) {
             found.push(messages::was_twice(was, first));
             continue;
         }
@@ -47,14 +47,14 @@ pub(super) fn check(kind: &KindSpec, columns: &[Column], found: &mut Collector) 
         let own = columns.iter().filter(|column| base(column) == spec.name.value.as_str());
         let still = own.filter_map(|column| column.was.as_ref()).find_map(|was| {
             let other = columns.iter().find(|other| other.name == *was)?;
-            let place = kind
+            let span = kind
                 .columns
                 .iter()
                 .find(|spec| base(other) == spec.name.value.as_str())?;
-            Some((other.name.clone(), place.name.place))
+            Some((other.name.clone(), span.name.span))
         });
-        if let Some((other, place)) = still {
-            found.push(messages::was_still_exists(was, other.as_str(), place));
+        if let Some((other, span)) = still {
+            found.push(messages::was_still_exists(was, other.as_str(), span));
         }
     }
 }

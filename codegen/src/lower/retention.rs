@@ -18,7 +18,7 @@ pub(super) fn lower(
 ) -> Option<Retention> {
     let (keep_days, keep_last) = (spec.keep_days, spec.keep_last_per_namespace);
     if keep_days.is_none() && keep_last.is_none() {
-        found.push(messages::retention_of_everything(spec.place));
+        found.push(messages::retention_of_everything(spec.span));
     }
     let states = states(spec, columns, enums, found);
     Some(Retention {
@@ -38,13 +38,13 @@ fn states(
 ) -> Option<Option<RetentionStates>> {
     let Some(states) = &spec.states else {
         if let Some(text) = &spec.state_column {
-            found.push(messages::state_column_without_states(text.place));
+            found.push(messages::state_column_without_states(text.span));
             return None;
         }
         return Some(None);
     };
     if states.value.is_empty() {
-        found.push(messages::no_states(states.place));
+        found.push(messages::no_states(states.span));
         return None;
     }
     let name = spec.state_column.as_ref().map_or(STATE_COLUMN, |text| &text.value);
@@ -53,13 +53,13 @@ fn states(
         let candidates = candidates.map(|column| column.name.as_str());
         found.push(match &spec.state_column {
             Some(text) => messages::unknown_column(text, 0..text.value.len(), candidates),
-            None => messages::no_state_column(name, states.place, candidates),
+            None => messages::no_state_column(name, states.span, candidates),
         });
         return None;
     };
     if !is_text(&column.ty) {
-        let place = spec.state_column.as_ref().map_or(states.place, |text| text.place);
-        found.push(messages::state_column_not_text(name, column.ty.word(), place));
+        let span = spec.state_column.as_ref().map_or(states.span, |text| text.span);
+        found.push(messages::state_column_not_text(name, column.ty.word(), span));
         return None;
     }
     let known: Vec<bool> = states

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::snake_case;
-use crate::source::Place;
+use crate::source::Span;
 
 /// A message about to be printed.
 pub(super) struct MadeMessage {
@@ -26,7 +26,7 @@ pub(super) struct MadeField {
     pub(super) ty: String,
     pub(super) doc: String,
     /// Where a conflict about its number is shown.
-    pub(super) place: Place,
+    pub(super) span: Span,
 }
 
 /// An enum about to be printed.
@@ -36,7 +36,7 @@ pub(super) struct MadeEnum {
     /// The first one has number 0.
     pub(super) values: Vec<String>,
     /// Where a missing first value is shown.
-    pub(super) place: Place,
+    pub(super) span: Span,
 }
 
 /// Spec and status of a kind, and the files that their types come from.

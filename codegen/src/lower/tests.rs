@@ -1,4 +1,4 @@
-//! The rules of lowering, on the reference of `crds.toml` and on small declarations. Mistakes have their own cases
+//! The rules of lowering, on the reference of `crds.toml` and on small declarations. Errors have their own cases
 //! under `tests/reject`.
 
 use std::path::Path;
@@ -109,7 +109,7 @@ fn lower_text(crds: &str, old_lock: Option<&str>) -> Result<Lowered, Diagnostics
 }
 
 fn lower_reference() -> Lowered {
-    lower_text(REFERENCE, None).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    lower_text(REFERENCE, None).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn message<'m>(model: &'m Model, name: &str) -> &'m Message {
@@ -128,7 +128,7 @@ fn with_platform(kinds: &str) -> String {
 }
 
 #[test]
-fn the_reference_has_no_mistake_and_every_key() {
+fn the_reference_has_no_error_and_every_key() {
     let lowered = lower_reference();
     assert_eq!(lowered.model.kinds.len(), 3);
     let table: toml::Table = REFERENCE.parse().expect("valid TOML");
@@ -246,7 +246,7 @@ fn a_retention_rule_names_its_states_and_their_column() {
 #[test]
 fn the_annotation_of_restored_objects_has_the_prefix_of_the_others() {
     let text = REFERENCE.replace("restored_from =", "# restored_from =");
-    let model = lower_text(&text, None).expect("no mistake").model;
+    let model = lower_text(&text, None).expect("no error").model;
     assert_eq!(model.platform.restored_from, "michelangelo/RestoredFrom");
 }
 
@@ -310,13 +310,13 @@ fn numbers_of_inline_fields_outlive_the_fields() {
         r#"[kinds.Note]
 fields = { spec = { title = "string", body = "string", color = ["RED", "BLUE"] } }"#,
     );
-    let lowered = lower_text(&first, None).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let lowered = lower_text(&first, None).unwrap_or_else(|errors| panic!("{errors}"));
     let lock = lowered.lock.emit().into_values().next().expect("one file");
     let second = with_platform(
         r#"[kinds.Note]
 fields = { spec = { body = "string", author = "string", color = ["GREEN", "RED"] } }"#,
     );
-    let lowered = lower_text(&second, Some(&lock)).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let lowered = lower_text(&second, Some(&lock)).unwrap_or_else(|errors| panic!("{errors}"));
     let text = &lowered.model.made_protos["michelangelo/api/v2/note.proto"];
     for line in [
         "reserved 1; // title",
@@ -333,11 +333,11 @@ fields = { spec = { body = "string", author = "string", color = ["GREEN", "RED"]
 #[test]
 fn a_number_does_not_change_its_type() {
     let first = with_platform("[kinds.Note]\nfields = { spec = { size = \"int32\" } }");
-    let lowered = lower_text(&first, None).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let lowered = lower_text(&first, None).unwrap_or_else(|errors| panic!("{errors}"));
     let lock = lowered.lock.emit().into_values().next().expect("one file");
     let second = with_platform("[kinds.Note]\nfields = { spec = { size = \"string\" } }");
-    let mistakes = lower_text(&second, Some(&lock)).expect_err("the number stands for int32");
-    let title = mistakes.titles().next().expect("one mistake");
+    let errors = lower_text(&second, Some(&lock)).expect_err("the number stands for int32");
+    let title = errors.titles().next().expect("one error");
     assert!(title.contains("proto tag 1 of \"size\" is reused"), "{title}");
 }
 
@@ -376,9 +376,7 @@ references = { parent = { kind = "Folder", column = "parent", on_delete = "casca
 #[test]
 fn the_shipped_declaration_has_the_columns_and_keys_of_the_contract() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let model = crate::lower(&root)
-        .unwrap_or_else(|mistakes| panic!("{mistakes}"))
-        .model;
+    let model = crate::lower(&root).unwrap_or_else(|errors| panic!("{errors}")).model;
     let mut contract = String::new();
     for kind in &model.kinds {
         let columns: Vec<&str> = kind.columns.iter().map(|column| column.name.as_str()).collect();
@@ -396,7 +394,7 @@ fn the_shipped_declaration_has_the_columns_and_keys_of_the_contract() {
 #[test]
 fn generating_ten_times_gives_the_same_bytes() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let first = crate::generate(&root).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let first = crate::generate(&root).unwrap_or_else(|errors| panic!("{errors}"));
     for _ in 0..9 {
         assert_eq!(crate::generate(&root).expect("as before"), first);
     }

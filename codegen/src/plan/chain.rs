@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::migration::{Migration, parse_compatible, parse_file_name};
 use crate::diag::{Collector, messages};
 use crate::dialect;
-use crate::source::{FileId, Place, Sources};
+use crate::source::{FileId, Sources, Span};
 
 /// The file with the hashes, beside the migrations.
 pub const SUM: &str = "migrations.sum";
@@ -18,7 +18,7 @@ pub const SUM: &str = "migrations.sum";
 struct Link<'s> {
     file: &'s str,
     hash: &'s str,
-    place: Place,
+    span: Span,
 }
 
 /// The migrations below the root, in order. Everything that breaks the chain is reported; a migration is left out only
@@ -61,14 +61,14 @@ fn links<'s>(sources: &'s Sources, found: &mut Collector) -> Vec<Link<'s>> {
     let mut start = 0;
     for line in sources.text(sum).split_inclusive('\n') {
         let text = line.trim_end();
-        let place = Place::new(sum, start..start + text.len());
+        let span = Span::new(sum, start..start + text.len());
         start += line.len();
         match text.split_once(' ') {
             _ if text.is_empty() => {}
             Some((file, hash)) if parse_file_name(file).is_some() && is_hash(hash) => {
-                links.push(Link { file, hash, place });
+                links.push(Link { file, hash, span });
             }
-            _ => found.push(messages::sum_line(text, place)),
+            _ => found.push(messages::sum_line(text, span)),
         }
     }
     links
@@ -83,11 +83,11 @@ fn check_hashes(sources: &Sources, links: &[Link<'_>], found: &mut Collector) {
     let mut previous = "";
     for link in links {
         match sources.migrations().get(link.file) {
-            None => found.push(messages::migration_missing(link.file, link.place)),
+            None => found.push(messages::migration_missing(link.file, link.span)),
             Some(file) => {
                 let is = hash(previous, sources.text(*file));
                 if is != link.hash {
-                    found.push(messages::migration_edited(link.file, link.hash, &is, link.place));
+                    found.push(messages::migration_edited(link.file, link.hash, &is, link.span));
                 }
             }
         }
@@ -105,7 +105,7 @@ fn check_order(links: &[Link<'_>], found: &mut Collector) {
         let is_next = number == wanted && spelt == dialect::ALL[at] && (at == 0 || called == name);
         if !is_next {
             let wanted = format!("{wanted:04}_….{}.sql", dialect::ALL[at].word());
-            found.push(messages::migration_out_of_order(link.file, &wanted, link.place));
+            found.push(messages::migration_out_of_order(link.file, &wanted, link.span));
             return;
         }
         name = called;
@@ -138,7 +138,7 @@ fn migrations(sources: &Sources, links: &[Link<'_>]) -> Vec<Migration> {
     migrations.collect()
 }
 
-fn first_line(sources: &Sources, file: FileId) -> Place {
+fn first_line(sources: &Sources, file: FileId) -> Span {
     let end = sources.text(file).find('\n').unwrap_or(0);
-    Place::new(file, 0..end)
+    Span::new(file, 0..end)
 }

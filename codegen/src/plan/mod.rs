@@ -28,19 +28,19 @@ use crate::model::{ColumnName, Model};
 use crate::source::{MIGRATIONS, Sources};
 use crate::spec::Spec;
 
-/// What a person says of the next migration.
+/// Options of the next migration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wishes {
-    /// What it is called; `None`: after what it does.
+pub struct MigrationOptions {
+    /// Its name; `None`: named after its steps.
     pub name: Option<String>,
-    /// Findings of the lint that may pass in it, each `<code>: <reason>`.
+    /// Findings of the lint that are allowed in it, each `<code>: <reason>`.
     pub allowed: Vec<String>,
 }
 
 /// The next migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
-    /// What it is called and whom it suits; its checksum included.
+    /// Its name, compatibility and checksum.
     pub migration: Migration,
     /// What it does, in order.
     pub steps: Vec<Step>,
@@ -52,8 +52,8 @@ pub fn check(sources: &Sources, lock: &Lock, found: &mut Collector) -> Vec<Migra
     if let Some(last) = planned.last().filter(|_| found.is_empty())
         && !lock.structure.is_sealed_by(last.number, &last.checksum)
     {
-        let place = lock.structure.seal.as_ref().and_then(|seal| seal.place);
-        found.push(messages::lock_of_another_migration(&last.stem(), place));
+        let span = lock.structure.seal.as_ref().and_then(|seal| seal.span);
+        found.push(messages::lock_of_another_migration(&last.stem(), span));
     }
     planned
 }
@@ -93,15 +93,21 @@ pub struct Addition {
 }
 
 /// The next migration for `steps`, at least one, which lead to the model.
-pub fn add(steps: Vec<Step>, wishes: &Wishes, planned: &[Migration], model: &Model, sources: &Sources) -> Addition {
+pub fn add(
+    steps: Vec<Step>,
+    options: &MigrationOptions,
+    planned: &[Migration],
+    model: &Model,
+    sources: &Sources,
+) -> Addition {
     let last = planned.last();
     let number = last.map_or(1, |last| last.number + 1);
-    let named = wishes.name.clone();
+    let named = options.name.clone();
     let name = named.unwrap_or_else(|| migration::suggest_name(&steps, number));
     let compatible = migration::compatible(&steps, number, last.map(|last| last.compatible));
     let mut texts = texts(sources);
     for dialect in dialect::ALL {
-        let text = migration::render((number, &name), compatible, &steps, &wishes.allowed, dialect);
+        let text = migration::render((number, &name), compatible, &steps, &options.allowed, dialect);
         texts.insert(migration::file_name(number, &name, dialect), text);
     }
     let (sum, checksum) = chain::sum(&texts);

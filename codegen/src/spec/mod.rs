@@ -5,17 +5,17 @@ mod table;
 
 mod parse;
 
-use crate::source::{Place, Text};
+use crate::source::{Span, Text};
 
 pub use parse::parse;
 
 /// A value other than a string, and where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placed<T> {
+pub struct WithSpan<T> {
     /// The value.
     pub value: T,
     /// Where it stands.
-    pub place: Place,
+    pub span: Span,
 }
 
 /// The whole of `crds.toml`.
@@ -100,13 +100,13 @@ pub struct AllowSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionSpec {
     /// Where the table begins.
-    pub place: Place,
+    pub span: Span,
     /// Days since the object went.
-    pub keep_days: Option<Placed<u32>>,
+    pub keep_days: Option<WithSpan<u32>>,
     /// Rows of each namespace that stay.
-    pub keep_last_per_namespace: Option<Placed<u32>>,
+    pub keep_last_per_namespace: Option<WithSpan<u32>>,
     /// States that may go, and where the list stands.
-    pub states: Option<Placed<Vec<Text>>>,
+    pub states: Option<WithSpan<Vec<Text>>>,
     /// Column of the states.
     pub state_column: Option<Text>,
     /// Evicted rows too.
@@ -123,7 +123,7 @@ pub struct ColumnSpec {
     /// Name that the column had before.
     pub was: Option<Text>,
     /// Whether a key is wanted, and where that is said.
-    pub key: Option<Placed<bool>>,
+    pub key: Option<WithSpan<bool>>,
     /// SQL type instead of the default.
     pub sql: Option<Text>,
     /// Documentation.
@@ -131,7 +131,7 @@ pub struct ColumnSpec {
     /// Heading in `kubectl get`.
     pub printer: Option<Text>,
     /// Only with `-o wide`, and where that is said.
-    pub wide: Option<Placed<bool>>,
+    pub wide: Option<WithSpan<bool>>,
 }
 
 /// An entry of `[kinds.<Kind>.references]`.
@@ -163,7 +163,7 @@ pub struct QuerySpec {
     /// Sort order.
     pub order_by: Option<Text>,
     /// Most rows.
-    pub limit: Option<Placed<u32>>,
+    pub limit: Option<WithSpan<u32>>,
     /// Findings of the lint that may pass, in file order.
     pub allow: Vec<AllowSpec>,
 }

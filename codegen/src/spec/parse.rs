@@ -6,12 +6,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::table::{Reader, Table};
 use super::{
-    AllowSpec, ColumnSpec, FieldShape, FieldSpec, FieldsSpec, KindSpec, Placed, PlatformSpec, QuerySpec, ReferenceSpec,
-    RetentionSpec, Spec,
+    AllowSpec, ColumnSpec, FieldShape, FieldSpec, FieldsSpec, KindSpec, PlatformSpec, QuerySpec, ReferenceSpec,
+    RetentionSpec, Spec, WithSpan,
 };
 use crate::diag::{Collector, messages};
 use crate::grammar::{ALLOW, COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, RETENTION, Section};
-use crate::source::{Place, Sources, Text};
+use crate::source::{Sources, Span, Text};
 
 /// Reads the declaration. Syntax errors are reported and what is legible around them is still read.
 pub fn parse(sources: &Sources, found: &mut Collector) -> Spec {
@@ -21,14 +21,14 @@ pub fn parse(sources: &Sources, found: &mut Collector) -> Spec {
     for error in errors {
         let end = source.len();
         let span = error.span().unwrap_or(end..end);
-        found.push(messages::toml_syntax(error.message(), Place::new(file, span)));
+        found.push(messages::toml_syntax(error.message(), Span::new(file, span)));
     }
     let mut reader = Reader { file, source, found };
-    let top = reader.open(&FILE, Place::new(file, 0..0), document.get_ref());
+    let top = reader.open(&FILE, Span::new(file, 0..0), document.get_ref());
     let platform = top.value("platform").and_then(|value| {
         let table = value.get_ref().as_table()?;
-        let place = key_place(&reader, document.get_ref(), "platform");
-        Some(platform(&mut reader, place, table))
+        let span = key_place(&reader, document.get_ref(), "platform");
+        Some(platform(&mut reader, span, table))
     });
     let mut kinds = Vec::new();
     each(&mut reader, &top, "kinds", &KIND, None, |reader, name, table| {
@@ -60,7 +60,7 @@ fn each(
     for (name, value) in reader.entries(entries) {
         match (value.get_ref(), shorthand) {
             (DeValue::Table(table), _) => {
-                let table = reader.open(section, name.place, table);
+                let table = reader.open(section, name.span, table);
                 read(reader, name, table);
             }
             (DeValue::String(_), Some(shorthand)) => {
@@ -72,22 +72,22 @@ fn each(
                     Some(_) => "a string or a table",
                     None => "a table",
                 };
-                let place = reader.place(value);
-                let mistake = messages::wrong_sort(&name.value, wanted, other.type_str(), place);
-                reader.found.push(mistake);
+                let span = reader.span(value);
+                let error = messages::wrong_sort(&name.value, wanted, other.type_str(), span);
+                reader.found.push(error);
             }
         }
     }
 }
 
-fn key_place(reader: &Reader<'_>, table: &DeTable<'_>, key: &str) -> Place {
-    let start = Place::new(reader.file, 0..0);
+fn key_place(reader: &Reader<'_>, table: &DeTable<'_>, key: &str) -> Span {
+    let start = Span::new(reader.file, 0..0);
     let found = table.iter().find(|(name, _)| name.get_ref() == key);
-    found.map_or(start, |(name, _)| reader.place(name))
+    found.map_or(start, |(name, _)| reader.span(name))
 }
 
-fn platform(reader: &mut Reader<'_>, place: Place, table: &DeTable<'_>) -> PlatformSpec {
-    let table = reader.open(&PLATFORM, place, table);
+fn platform(reader: &mut Reader<'_>, span: Span, table: &DeTable<'_>) -> PlatformSpec {
+    let table = reader.open(&PLATFORM, span, table);
     PlatformSpec {
         group: table.text("group", reader),
         version: table.text("version", reader),
@@ -118,8 +118,8 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
     shape_is_given_once(reader, &name, &table);
     let allow = allow(reader, &table);
     let retention = table.value("retention").and_then(|value| {
-        let place = reader.place(value);
-        Some(retention(reader, place, value.get_ref().as_table()?))
+        let span = reader.span(value);
+        Some(retention(reader, span, value.get_ref().as_table()?))
     });
     let flag = |key| table.flag(key, reader).is_some_and(|flag| flag.value);
     KindSpec {
@@ -143,15 +143,15 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
     }
 }
 
-fn retention(reader: &mut Reader<'_>, place: Place, table: &DeTable<'_>) -> RetentionSpec {
-    let table = reader.open(&RETENTION, place, table);
+fn retention(reader: &mut Reader<'_>, span: Span, table: &DeTable<'_>) -> RetentionSpec {
+    let table = reader.open(&RETENTION, span, table);
     RetentionSpec {
-        place,
+        span,
         keep_days: table.count("keep_days", reader),
         keep_last_per_namespace: table.count("keep_last_per_namespace", reader),
-        states: table.value("states").map(|value| Placed {
+        states: table.value("states").map(|value| WithSpan {
             value: table.texts("states", reader),
-            place: reader.place(value),
+            span: reader.span(value),
         }),
         state_column: table.text("state_column", reader),
         evicted: table.flag("evicted", reader).is_some_and(|flag| flag.value),
@@ -233,10 +233,10 @@ fn inline_fields(reader: &mut Reader<'_>, kind: &Text, table: &DeTable<'_>) -> F
         match value.get_ref() {
             DeValue::Table(table) => *part = Some(message_fields(reader, table)),
             other => {
-                let place = reader.place(value);
+                let span = reader.span(value);
                 let found = other.type_str();
-                let mistake = messages::wrong_sort(&name.value, "a table", found, place);
-                reader.found.push(mistake);
+                let error = messages::wrong_sort(&name.value, "a table", found, span);
+                reader.found.push(error);
             }
         }
     }
@@ -257,22 +257,22 @@ fn message_fields(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Vec<FieldSpec
 }
 
 fn field_shape(reader: &mut Reader<'_>, name: &Text, value: &Spanned<DeValue<'_>>) -> Option<FieldShape> {
-    let place = reader.place(value);
+    let span = reader.span(value);
     match value.get_ref() {
-        DeValue::String(ty) => Some(FieldShape::Type(reader.text(ty, place))),
+        DeValue::String(ty) => Some(FieldShape::Type(reader.text(ty, span))),
         DeValue::Table(table) => Some(FieldShape::Message(message_fields(reader, table))),
         DeValue::Array(values) if values.iter().all(|value| value.get_ref().is_str()) => {
             let values = values
                 .iter()
-                .filter_map(|value| Some((value.get_ref().as_str()?, reader.place(value))))
-                .map(|(value, place)| reader.text(value, place))
+                .filter_map(|value| Some((value.get_ref().as_str()?, reader.span(value))))
+                .map(|(value, span)| reader.text(value, span))
                 .collect();
             Some(FieldShape::Enum(values))
         }
         other => {
             let wanted = "a type, a table of fields or a list of enum values";
-            let mistake = messages::wrong_sort(&name.value, wanted, other.type_str(), place);
-            reader.found.push(mistake);
+            let error = messages::wrong_sort(&name.value, wanted, other.type_str(), span);
+            reader.found.push(error);
             None
         }
     }

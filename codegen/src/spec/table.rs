@@ -4,12 +4,12 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Placed;
+use super::WithSpan;
 use crate::diag::{Collector, messages};
 use crate::grammar::{Section, Sort};
-use crate::source::{FileId, Place, Text};
+use crate::source::{FileId, Span, Text};
 
-/// The text being read and the mistakes found in it.
+/// The text being read and the errors found in it.
 pub(super) struct Reader<'a> {
     pub(super) file: FileId,
     pub(super) source: &'a str,
@@ -17,19 +17,19 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    pub(super) fn place<T>(&self, spanned: &Spanned<T>) -> Place {
-        Place::new(self.file, spanned.span())
+    pub(super) fn span<T>(&self, spanned: &Spanned<T>) -> Span {
+        Span::new(self.file, spanned.span())
     }
 
-    pub(super) fn text(&self, value: &str, place: Place) -> Text {
-        let literal = &self.source[place.span()];
+    pub(super) fn text(&self, value: &str, span: Span) -> Text {
+        let literal = &self.source[span.range()];
         let verbatim_start = literal
             .find(value)
             .filter(|at| literal.len() - value.len() <= 2 * at)
-            .map(|at| place.start + at);
+            .map(|at| span.start + at);
         Text {
             value: value.to_owned(),
-            place,
+            span,
             verbatim_start,
         }
     }
@@ -38,17 +38,17 @@ impl Reader<'_> {
     pub(super) fn entries<'t, 'i>(&self, table: &'t DeTable<'i>) -> Vec<(Text, &'t Spanned<DeValue<'i>>)> {
         let mut entries: Vec<_> = table
             .iter()
-            .map(|(key, value)| (self.text(key.get_ref(), self.place(key)), value))
+            .map(|(key, value)| (self.text(key.get_ref(), self.span(key)), value))
             .collect();
-        entries.sort_by_key(|(key, _)| key.place);
+        entries.sort_by_key(|(key, _)| key.span);
         entries
     }
 
-    /// Opens `table` as `section`; `place` is where a reader looks for it.
+    /// Opens `table` as `section`; `span` is where a reader looks for it.
     pub(super) fn open<'t, 'i>(
         &mut self,
         section: &'static Section,
-        place: Place,
+        span: Span,
         table: &'t DeTable<'i>,
     ) -> Table<'t, 'i> {
         let mut values = Vec::new();
@@ -57,13 +57,13 @@ impl Reader<'_> {
                 self.found.push(messages::unknown_key(section, &name));
                 continue;
             };
-            // A key with a wrong value counts as present: one mistake, one message.
+            // A key with a wrong value counts as present: one error, one message.
             let accepted = self.accepts(key.sort, &name, value);
             values.push((key.name, accepted.then_some(value)));
         }
         for key in section.keys.iter().filter(|key| key.required) {
             if !values.iter().any(|(name, _)| *name == key.name) {
-                self.found.push(messages::missing_key(section, key.name, place));
+                self.found.push(messages::missing_key(section, key.name, span));
             }
         }
         Table { values }
@@ -84,17 +84,17 @@ impl Reader<'_> {
                 (strings, "a list of strings")
             }
         };
-        let place = self.place(value);
+        let span = self.span(value);
         if !right {
-            let mistake = messages::wrong_sort(&name.value, wanted, inner.type_str(), place);
-            self.found.push(mistake);
+            let error = messages::wrong_sort(&name.value, wanted, inner.type_str(), span);
+            self.found.push(error);
             return false;
         }
         if let (Sort::Choice(choices), Some(word)) = (sort, inner.as_str())
             && !choices.contains(&word)
         {
-            let mistake = messages::unknown_choice(&name.value, word, choices, place);
-            self.found.push(mistake);
+            let error = messages::unknown_choice(&name.value, word, choices, span);
+            self.found.push(error);
             return false;
         }
         true
@@ -132,7 +132,7 @@ impl<'t, 'i> Table<'t, 'i> {
 
     pub(super) fn text(&self, key: &str, reader: &Reader<'_>) -> Option<Text> {
         let value = self.value(key)?;
-        Some(reader.text(value.get_ref().as_str()?, reader.place(value)))
+        Some(reader.text(value.get_ref().as_str()?, reader.span(value)))
     }
 
     pub(super) fn texts(&self, key: &str, reader: &Reader<'_>) -> Vec<Text> {
@@ -140,23 +140,23 @@ impl<'t, 'i> Table<'t, 'i> {
         items
             .into_iter()
             .flat_map(|items| items.iter())
-            .filter_map(|item| Some(reader.text(item.get_ref().as_str()?, reader.place(item))))
+            .filter_map(|item| Some(reader.text(item.get_ref().as_str()?, reader.span(item))))
             .collect()
     }
 
-    pub(super) fn flag(&self, key: &str, reader: &Reader<'_>) -> Option<Placed<bool>> {
+    pub(super) fn flag(&self, key: &str, reader: &Reader<'_>) -> Option<WithSpan<bool>> {
         let value = self.value(key)?;
-        Some(Placed {
+        Some(WithSpan {
             value: value.get_ref().as_bool()?,
-            place: reader.place(value),
+            span: reader.span(value),
         })
     }
 
-    pub(super) fn count(&self, key: &str, reader: &Reader<'_>) -> Option<Placed<u32>> {
+    pub(super) fn count(&self, key: &str, reader: &Reader<'_>) -> Option<WithSpan<u32>> {
         let value = self.value(key)?;
-        Some(Placed {
+        Some(WithSpan {
             value: count(value.get_ref())?,
-            place: reader.place(value),
+            span: reader.span(value),
         })
     }
 }

@@ -1,10 +1,9 @@
-//! What to do about one object and its row: every such decision of the ingester and of the repair commands, as pure,
-//! total functions. Knows neither how a row is written nor how a finalizer is removed, and keeps nothing between two
-//! calls.
+//! Every decision of the ingester and of the repair commands on an object and its row, as pure, total functions without
+//! state. Writing rows and removing finalizers is up to the callers.
 //!
-//! [`row`] says how a row stands to the version of its object that was observed; all decisions are made of that.
-//! [`ingest`] decides for who follows the cluster and carries effects out; [`repair`] for commands that may run beside
-//! an ingester, see less, and therefore do less. Modules are in reading order: each imports only those above it.
+//! [`row`] compares a row with the observed version of its object; all decisions build on that. [`ingest`] decides for
+//! the ingester, which watches the cluster and carries out effects; [`repair`] for commands that may run beside an
+//! ingester, see less and therefore do less. Modules are in reading order: each imports only those above it.
 
 pub mod row;
 

@@ -1,5 +1,5 @@
-//! Decisions of the repair commands. They are stricter than the ingester's: a list is older than a watch, no effect
-//! follows, and an ingester may be at work at the same time. Whatever may be under way is left to it.
+//! Decisions of the repair commands. They do less than the ingester's: a list is older than a watch, no effect follows,
+//! and an ingester may run at the same time. Anything that may be in flight is left to it.
 
 use kindex_model::head::Head;
 use kindex_model::object::ResourceVersion;
@@ -7,16 +7,16 @@ use kindex_query::Life;
 
 use super::row::{Row, Standing};
 
-/// What a backfill does about one listed object.
+/// The decision of a backfill on one listed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// It is stored as live.
     Store,
-    /// Its row says the same.
+    /// Its row holds the same.
     Unchanged,
     /// Its row holds a newer version.
     Newer,
-    /// Its row says that it left, or it is leaving: who moves it has to know both sides.
+    /// Its row is not live, or it is being deleted: left to the ingester.
     Leave,
 }
 
@@ -25,7 +25,7 @@ pub fn fill(head: &Head, row: Option<&Row>) -> Fill {
     let Some(row) = row else { return Fill::Store };
     match (row.life, row.standing(head.version)) {
         (Life::Evicted, Standing::Ahead) | (Life::Deleted, _) => Fill::Leave,
-        // Somebody took it back after it was stored for the last time.
+        // It stopped being final after it was stored.
         (Life::Evicted, _) if head.is_staying() => Fill::Store,
         (Life::Evicted, _) => Fill::Leave,
         (Life::Live, Standing::Ahead | Standing::Edited) => Fill::Newer,
@@ -34,10 +34,10 @@ pub fn fill(head: &Head, row: Option<&Row>) -> Fill {
     }
 }
 
-/// What a release does about one object that holds the finalizer.
+/// The decision of a release on one object that has our finalizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// SQL holds this version, or says that the object left: it is released.
+    /// SQL holds this version, or its row is not live: it is released.
     Now,
     /// It is being deleted: its final version is stored as deleted, then it is released.
     AfterClosing,
@@ -45,7 +45,7 @@ pub enum Release {
     AfterStoring,
 }
 
-/// Decides what has to be in SQL before one guarded object is released.
+/// Decides what SQL must hold before one object is released.
 pub fn release(head: &Head, row: Option<&Row>) -> Release {
     let leaving = head.deletion_timestamp.is_some();
     let lacking = match leaving {
@@ -64,18 +64,18 @@ pub fn release(head: &Head, row: Option<&Row>) -> Release {
     }
 }
 
-/// What another attempt does about one object that the database refused.
+/// The decision of a retry on one quarantined object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// It is stored, and its row is in this life afterwards.
+    /// It is stored, and its row gets this state.
     Store(Life),
-    /// Its row holds all of it already.
+    /// Its row already holds it.
     Current,
-    /// Its row says that it left while it is there: the ingester decides at its next full list.
+    /// It is present, but its row is not live: the ingester decides at its next relist.
     Left,
 }
 
-/// Decides on a refused object that is there, in this version.
+/// Decides on a quarantined object that is present in this version.
 pub fn retry_present(version: ResourceVersion, row: Option<&Row>) -> Retry {
     match row.map(|row| (row.life, row.standing(version))) {
         Some((Life::Live, Standing::Ahead)) => Retry::Current,
@@ -84,7 +84,7 @@ pub fn retry_present(version: ResourceVersion, row: Option<&Row>) -> Retry {
     }
 }
 
-/// Decides on a refused object that is gone, of which this is the version of the last text.
+/// Decides on a quarantined object that is gone. `version` is that of its last text.
 pub fn retry_gone(version: ResourceVersion, row: Option<&Row>) -> Retry {
     match row.map(|row| (row.life, row.standing(version))) {
         None | Some((Life::Live, _)) => Retry::Store(Life::Deleted),
@@ -93,11 +93,11 @@ pub fn retry_gone(version: ResourceVersion, row: Option<&Row>) -> Retry {
     }
 }
 
-/// Whether the row of a present object says what an ingester that has nothing left to do would have it say, its text
-/// left out.
+/// Whether the row of a present object has the state that an ingester with nothing left to do leaves it in. Ignores its
+/// text.
 pub fn is_settled_life(head: &Head, life: Life) -> bool {
-    // An object that others hold on its way out may stay as long as they like, and its row follows it.
-    let followed = head.deletion_timestamp.is_some() && (head.held || !head.guarded);
+    // An object that is being deleted and held by others may stay, and its row follows it.
+    let followed = head.deletion_timestamp.is_some() && (head.held || !head.has_finalizer);
     life == Life::Live || followed
 }
 
@@ -121,7 +121,7 @@ mod tests {
         Head {
             version: ResourceVersion(version),
             deletion_timestamp: None,
-            guarded: true,
+            has_finalizer: true,
             held: false,
             deleting: false,
             immutable: false,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_row_is_revived_by_nobody_but_the_ingester() {
+    fn only_the_ingester_revives_a_deleted_row() {
         for version in [4, 5, 6] {
             let deleted = row(5, Life::Deleted, RowText::Trusted);
             assert_eq!(fill(&head(version), Some(&deleted)), Fill::Leave);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_somebody_deleted_is_closed_before_it_is_released() {
+    fn a_deleted_object_is_closed_before_it_is_released() {
         assert_eq!(release(&leaving(5), None), Release::AfterClosing);
         let at = |version, life| release(&leaving(5), Some(&row(version, life, RowText::Trusted)));
         assert_eq!(at(5, Life::Live), Release::AfterClosing);
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(
             taken_back,
             Release::AfterClosing,
-            "somebody deleted what was taken back"
+            "a user deleted it after it stopped being final"
         );
     }
 
@@ -261,11 +261,11 @@ mod tests {
                 ..leaving(5)
             };
             assert!(is_settled_life(&held, life));
-            let unguarded = Head {
-                guarded: false,
+            let without_finalizer = Head {
+                has_finalizer: false,
                 ..leaving(5)
             };
-            assert!(is_settled_life(&unguarded, life));
+            assert!(is_settled_life(&without_finalizer, life));
         }
         assert!(is_settled_life(&head(5), Life::Live));
     }

@@ -1,4 +1,4 @@
-//! A row beside the object that was observed.
+//! Compares a row with the observed version of its object.
 
 use std::cmp::Ordering;
 
@@ -8,49 +8,48 @@ use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
 use kindex_store::RowState;
 
-/// What SQL says about the uid, as far as decisions need it.
+/// The row of a uid, as far as decisions need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Version of the stored text.
     pub version: RowVersion,
     /// Live, evicted or deleted.
     pub life: Life,
-    /// Whether that text is the one that the row should hold.
+    /// What is known of the stored text.
     pub text: RowText,
 }
 
 /// What is known of the text of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowText {
-    /// Kindex wrote it, and nothing speaks against it.
+    /// Kindex wrote it, and it agrees with the observation.
     Trusted,
-    /// Another program wrote it: it is written once more.
+    /// Another program wrote it: it must be written again.
     Foreign,
-    /// The row claims the very version that was observed and holds another text. One of the two is
-    /// of a time that a restored cluster lost, or of before the cluster changed how it shows what it holds.
+    /// The row has the observed version but another text. Either the cluster was restored since, or it now serves the
+    /// same object in another form.
     Different,
 }
 
-/// How the text of a row stands to one version of its object.
+/// How the text of a row compares with one version of its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It is of an older version.
     Behind,
     /// It is that version.
     Current,
-    /// It is that version, and was changed in SQL alone since.
+    /// It is that version with a later change in SQL.
     Edited,
     /// It may be that version, but another program wrote it.
     Unproven,
-    /// It says that version and is another text: only the cluster can tell which of the two is of its own time.
+    /// It has that version but another text: the object must be read from the cluster.
     Contradicting,
     /// It is of a newer version.
     Ahead,
 }
 
 impl Row {
-    /// The row as it stands beside what was observed of its object. Texts are compared only where
-    /// versions do not tell.
+    /// Compares a row with its observed object. Texts are compared only if the versions are equal.
     pub fn beside(state: &RowState, observed: Option<&Object>) -> Self {
         let same_version = |object: &&Object| object.metadata.resource_version == state.res_version.pack();
         let text = match (state.hash, observed.filter(same_version)) {
@@ -82,7 +81,7 @@ impl Row {
         }
     }
 
-    /// Whether an object of this version that is not on its way out leaves nothing to write.
+    /// Whether nothing has to be written for an object of this version that is not being deleted.
     pub fn is_current(&self) -> bool {
         self.life == Life::Live && self.text == RowText::Trusted
     }
@@ -101,7 +100,7 @@ mod tests {
         Object::parse_str(&text).expect("an object")
     }
 
-    /// How the row of an archived object, which holds the first text, stands to the second.
+    /// How the row of an archived object with the first text compares with the second.
     fn standing(stored: &Object, observed: &Object) -> Standing {
         let state = RowState {
             arrival: Arrival(1),
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_tell_first_and_texts_where_they_are_equal() {
+    fn texts_are_compared_only_under_equal_versions() {
         let observed = object(5, "a");
         assert_eq!(standing(&object(4, "a"), &observed), Standing::Behind);
         assert_eq!(standing(&object(5, "a"), &observed), Standing::Current);

@@ -1,6 +1,5 @@
-//! Kubernetes' own words, for whoever serves its API and whoever asks it: structural schemas, managed fields, tables,
-//! selectors, requests, lists and watches, Status, bodies and patches. Everything is pure: values in, values out.
-//! Refuses to know where objects are kept, who listens, and Kindex's kinds.
+//! Kubernetes' concepts for servers and clients of its API: structural schemas, managed fields, tables, selectors,
+//! requests, lists and watches, Status, bodies and patches. Pure functions, independent of storage, servers and kinds.
 //!
 //! The modules below are in reading order; each imports only those above it.
 

@@ -1,5 +1,4 @@
-//! Lists as they come over the wire: the items as texts, and what is said of the list. Refuses to know what the items
-//! are.
+//! Lists in wire format: the items as texts, and the metadata of the list.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,4 +1,4 @@
-//! Short words for what every object carries in `metadata`. Refuses to know what is valid.
+//! Accessors for the metadata of an object. Does not validate.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};

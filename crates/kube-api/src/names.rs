@@ -1,5 +1,5 @@
-//! The rules for names, label keys and label values. Each function answers with the API server's text of what is
-//! wrong, or nothing. Refuses to know where a name stands.
+//! The rules for names, label keys and label values. Each function returns the API server's messages about what is
+//! wrong.
 
 /// Longest subdomain.
 const SUBDOMAIN_MAX: usize = 253;
@@ -154,25 +154,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_key_is_said_in_the_servers_words() {
-        let said = |key: &str| qualified_name(key).join("; ");
-        assert!(said("-a").starts_with("name part must consist of alphanumeric characters"));
-        assert!(said("").starts_with("name part must be non-empty; name part must consist of"));
-        assert!(said("a/").starts_with("name part must be non-empty; name part must consist of"));
-        assert_eq!(said(&"k".repeat(64)), "name part must be no more than 63 bytes");
-        assert_eq!(said("/a"), "prefix part must be non-empty");
-        assert!(said("Example.com/a").starts_with("prefix part a lowercase RFC 1123 subdomain must consist of"));
-        assert!(said(&format!("{}/a", "p".repeat(254))).starts_with("prefix part must be no more than 253 bytes"));
-        assert!(said("a/b/c").ends_with("prefix and '/' (e.g. 'example.com/MyName')"));
-        assert!(said("a'b;--").contains("regex used for validation is"));
+    fn an_invalid_key_has_the_message_of_the_api_server() {
+        let message = |key: &str| qualified_name(key).join("; ");
+        assert!(message("-a").starts_with("name part must consist of alphanumeric characters"));
+        assert!(message("").starts_with("name part must be non-empty; name part must consist of"));
+        assert!(message("a/").starts_with("name part must be non-empty; name part must consist of"));
+        assert_eq!(message(&"k".repeat(64)), "name part must be no more than 63 bytes");
+        assert_eq!(message("/a"), "prefix part must be non-empty");
+        assert!(message("Example.com/a").starts_with("prefix part a lowercase RFC 1123 subdomain must consist of"));
+        assert!(message(&format!("{}/a", "p".repeat(254))).starts_with("prefix part must be no more than 253 bytes"));
+        assert!(message("a/b/c").ends_with("prefix and '/' (e.g. 'example.com/MyName')"));
+        assert!(message("a'b;--").contains("regex used for validation is"));
     }
 
     #[test]
-    fn what_is_wrong_with_a_value_is_said_in_the_servers_words() {
-        let said = |value: &str| label_value(value).join("; ");
-        assert_eq!(said(&"v".repeat(64)), "must be no more than 63 bytes");
+    fn an_invalid_value_has_the_message_of_the_api_server() {
+        let message = |value: &str| label_value(value).join("; ");
+        assert_eq!(message(&"v".repeat(64)), "must be no more than 63 bytes");
         for value in ["a b", "a/b", ".a", "a'", "ä"] {
-            assert!(said(value).starts_with("a valid label must be an empty string or consist of"));
+            assert!(message(value).starts_with("a valid label must be an empty string or consist of"));
         }
     }
 }

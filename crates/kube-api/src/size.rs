@@ -1,4 +1,4 @@
-//! How large values and texts are, and how much of them is told. Refuses to know what they are.
+//! The size of values and texts, and how they are shortened in messages.
 
 use std::fmt::{self, Write as _};
 use std::io;

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_watch_is_told_from_other_errors() {
+    fn an_expired_watch_is_distinguished_from_other_errors() {
         let line =
             |code: u16| format!(r#"{{"type":"ERROR","object":{{"kind":"Status","code":{code},"message":"m"}}}}"#);
         assert!(matches!(event(&line(410)), Err(ClusterError::Expired(_))));

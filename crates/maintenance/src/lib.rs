@@ -1,7 +1,6 @@
-//! What heals, fills and empties: compares SQL with the cluster, fills SQL from it, lets objects go for
-//! good, restores them, and looks after those that the database refused. Knows no kind by name, and
-//! nothing of the ingester that may run beside it. Modules are in reading order: each imports only those
-//! above it.
+//! The repair commands: compare SQL with the cluster, fill SQL from it, release finalizers, restore objects, purge
+//! rows, and retry quarantined objects. An ingester may run beside them. Modules are in reading order: each imports
+//! only those above it.
 
 pub mod retries;
 

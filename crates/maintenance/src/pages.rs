@@ -1,5 +1,4 @@
-//! The walk over the list of a kind, page by page, that backfill and release share. Knows nothing of what becomes of
-//! a page.
+//! Reads the list of a kind page by page, for backfill and release.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use kindex_store::progress::Progress;
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::RepairError;
 
-/// How often a list whose version is no longer kept is read, at most.
+/// How often an expired list is restarted, at most.
 const LISTS_MAX: u32 = 20;
 
 /// A list to walk over.
@@ -24,7 +23,7 @@ pub(crate) struct Pages<'a> {
     pub(crate) progress: &'a dyn Progress,
 }
 
-/// Where an earlier walk was interrupted.
+/// Where an interrupted list is resumed.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     pub(crate) continue_token: String,
@@ -40,7 +39,7 @@ pub(crate) struct Listed {
     pub(crate) next: Option<String>,
 }
 
-/// What becomes of the pages of a list.
+/// The receiver of the pages of a list.
 pub(crate) trait PageSink {
     /// A list of this version begins, after so many objects.
     fn begin(&mut self, version: ResourceVersion, objects: u64);
@@ -51,16 +50,15 @@ pub(crate) trait PageSink {
     /// All pages were taken.
     async fn end(&mut self) -> Result<(), RepairError>;
 
-    /// The list comes to no end: it is read anew, or nobody reads on.
+    /// The list ended early: it is restarted, or reading stops.
     async fn stop(&mut self);
 
-    /// What was counted of a list that is read anew counts no more.
+    /// The list is restarted: counts so far are void.
     fn begin_anew(&mut self);
 }
 
 impl Pages<'_> {
-    /// Gives all pages to the sink, and gives back the version of the list. One whose version is no longer kept is
-    /// read anew from its beginning.
+    /// Passes all pages to the sink, and returns the version of the list. An expired list is restarted.
     pub(crate) async fn walk<S: PageSink>(
         &self,
         mut start: Option<Start>,
@@ -73,7 +71,7 @@ impl Pages<'_> {
             match walked {
                 Ok(version) => return Ok(version),
                 Err(error) => match error.expired().filter(|_| lists < LISTS_MAX) {
-                    Some(reason) => self.progress.note(&format!("the list starts again: {reason}")),
+                    Some(reason) => self.progress.note(&format!("the list is restarted: {reason}")),
                     None => return Err(error),
                 },
             }

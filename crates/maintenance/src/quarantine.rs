@@ -1,5 +1,5 @@
-//! Another attempt at an object that the database refused: by whoever has found out why,
-//! and without the ingester, which tries again only when the object changes.
+//! Retries a quarantined object, for someone who has fixed the cause. The ingester retries only when the object
+//! changes.
 
 use jiff::Timestamp;
 use kindex_decide::repair::{self, Retry};
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::Sides;
 
-/// What became of another attempt.
+/// The result of a retry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum Retried {
@@ -23,18 +23,18 @@ pub enum Retried {
     Stored,
     /// The object is gone, and SQL holds its last text.
     StoredAsGone,
-    /// Its row held all of it already.
+    /// Its row already held it.
     Current,
-    /// The database refuses it still.
+    /// The database still rejects it.
     Refused {
         /// As the database says it.
         reason: String,
     },
-    /// Its row says that it left while it is there: the ingester decides at its next full list.
+    /// It is present, but its row is not live: the ingester decides at its next relist.
     Left,
 }
 
-/// Why another attempt came to no end.
+/// Why a retry failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RetryError {
     /// The cluster did not answer.
@@ -43,7 +43,7 @@ pub enum RetryError {
     /// The database did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The recorded text is no object.
+    /// The recorded text is not a valid object.
     #[error("the recorded text: {0}")]
     Text(#[from] ObjectError),
     /// Only its beginning is recorded.
@@ -64,12 +64,12 @@ pub enum RetryError {
     },
 }
 
-/// Tries to store an object of which there is a record, and removes the record where that succeeds.
+/// Tries to store a quarantined object, and removes its record if that succeeds.
 ///
 /// # Guarantees
-/// What the cluster shows goes over the recorded text. An object that is gone is stored as deleted
-/// (as evicted where its row says so), for the record may hold the only copy of its last text.
-/// An older text never replaces a newer one, and no row comes back to life.
+/// The text in the cluster takes precedence over the recorded one. An object that is gone is stored as deleted, or as
+/// archived if its row is, because the record may be the only copy of its last text. An older text never replaces a
+/// newer one, and no row is revived.
 pub async fn retry(
     sides: &Sides,
     kind: &'static Kind,
@@ -106,7 +106,7 @@ pub async fn retry(
             (object, decided)
         }
     };
-    // A record that the ingester makes meanwhile, of a version beyond these, stays.
+    // A record that the ingester makes in between, of a later version, stays.
     let stored = matches!(decided, Retry::Store(_)).then_some(object.metadata.resource_version);
     let held = states.first().map(RowState::cluster_version);
     let over = stored.max(held).unwrap_or_default().max(record.res_version);

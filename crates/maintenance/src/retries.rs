@@ -1,5 +1,5 @@
-//! Calls on cluster and database for who waits at a terminal: what may pass is tried again
-//! for a while, and then said. The ingester, which never gives up, has its own ways.
+//! Retries calls to the cluster and the database for a command in a terminal: transient errors are retried within a
+//! budget, and then reported. The ingester never gives up, and has its own backoff.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use kindex_kube_client::ClusterError;
 use kindex_store::{StoreError, backoff};
 use tokio::time::{Instant, sleep};
 
-/// How long failures in a row are borne.
+/// How long consecutive failures are retried.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryBudget(pub Duration);
 
 impl Default for RetryBudget {
-    /// Longer than a database takes to start again, or an API server to be replaced.
+    /// Longer than a database takes to restart, or an API server to be replaced.
     fn default() -> Self {
         Self(Duration::from_secs(120))
     }
@@ -21,9 +21,9 @@ impl Default for RetryBudget {
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// An error that says whether it may pass.
+/// An error that may be transient.
 pub trait Transient: std::fmt::Display {
-    /// The least pause before another attempt is worth it; `None` where none ever is.
+    /// The least pause before the next attempt; `None` if the error is permanent.
     fn retry_after(&self) -> Option<Duration>;
 }
 
@@ -53,7 +53,7 @@ impl Transient for StoreError {
     }
 }
 
-/// Calls until the answer is no error that may pass, or the retry budget is spent.
+/// Repeats a call while it fails with a transient error, until the retry budget is spent.
 pub async fn with_retries<T, E: Transient, F: Future<Output = Result<T, E>>>(
     retry_budget: RetryBudget,
     mut call: impl FnMut() -> F,
@@ -68,14 +68,14 @@ pub async fn with_retries<T, E: Transient, F: Future<Output = Result<T, E>>>(
         let Some(pause) = retry_budget.next_pause(attempt, began.elapsed(), &error) else {
             return Err(error);
         };
-        tracing::debug!(attempt, "Trying again: {error}");
+        tracing::debug!(attempt, "Retrying: {error}");
         sleep(pause).await;
         attempt += 1;
     }
 }
 
 impl RetryBudget {
-    /// How long to wait before another attempt; `None` where none is worth it.
+    /// How long to wait before the next attempt; `None` to give up.
     fn next_pause(self, attempt: u32, waited: Duration, error: &impl Transient) -> Option<Duration> {
         let at_least = error.retry_after()?;
         let pause = backoff::pause(attempt, PAUSE_FIRST, PAUSE_MAX, &mut rand::rng()).max(at_least);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_is_tried_again_no_sooner_than_asked_until_the_budget_is_spent() {
+    fn transient_errors_are_retried_after_retry_after_until_the_budget_is_spent() {
         let busy = ClusterError::Retryable {
             cause: "too_many_requests",
             retry_after: Some(Duration::from_secs(7)),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pass_is_not_repeated() {
+    fn permanent_errors_are_not_retried() {
         let refused = ClusterError::Refused("forbidden".to_owned());
         assert_eq!(RetryBudget::default().next_pause(1, Duration::ZERO, &refused), None);
         let schema = StoreError::Schema("no table".to_owned());

@@ -1,4 +1,4 @@
-//! Cluster and database, between which a repair command stands, and how either may fail it.
+//! The cluster and the database of a repair command, and its errors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use kindex_kube_client::{ClusterApi, ClusterError};
 use kindex_model::kind::{Kind, Platform};
 use kindex_store::{IngesterStorage, MetadataStorage, StoreError};
 
-/// Where both sides are, the rows in those roles that a command needs.
+/// The cluster and the database, in the roles that a command needs.
 pub struct Sides<S: ?Sized = dyn MetadataStorage> {
-    /// Of the platform.
+    /// The platform.
     pub platform: Platform,
-    /// One side.
+    /// The cluster.
     pub cluster: Arc<dyn ClusterApi>,
-    /// The other.
+    /// The database.
     pub storage: Arc<S>,
 }
 
 impl Sides {
-    /// The same, for who only reads and writes as an ingester does.
+    /// The same, in the role of an ingester.
     pub(crate) fn as_ingester(&self) -> Sides<dyn IngesterStorage> {
         Sides {
             platform: self.platform,
@@ -28,7 +28,7 @@ impl Sides {
     }
 }
 
-/// Why a command that walks over a kind came to no end. What it did stays done; the next run goes on.
+/// Why a command stopped. What it did stays done, and the next run continues.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
     /// The cluster did not answer, or refuses.
@@ -43,12 +43,12 @@ pub enum RepairError {
     /// The database did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Of a release alone: somebody stored in SQL what it did to its first object, or undid it.
+    /// Only for a release: an ingester reacted to the release of the first object.
     #[error("an ingester is running: it reacted within {settle:?} to the release of {kind} {object}")]
     Ingester {
         /// The kind.
         kind: &'static str,
-        /// The object; it holds the finalizer again.
+        /// The object. It has the finalizer again.
         object: String,
         /// How long was waited.
         settle: Duration,
@@ -67,7 +67,7 @@ impl RepairError {
         )
     }
 
-    /// What the cluster says where it no longer keeps the version of a list.
+    /// The reason if a list expired.
     pub(crate) fn expired(&self) -> Option<&str> {
         match self {
             Self::Cluster {

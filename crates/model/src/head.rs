@@ -13,7 +13,7 @@ pub struct Head {
     /// `metadata.deletionTimestamp`.
     pub deletion_timestamp: Option<Timestamp>,
     /// Whether `metadata.finalizers` holds ours.
-    pub guarded: bool,
+    pub has_finalizer: bool,
     /// Whether it holds finalizers of others.
     pub held: bool,
     /// Whether the Deleting annotation is `"true"`.
@@ -30,7 +30,7 @@ impl Head {
         Self {
             version: metadata.resource_version,
             deletion_timestamp: metadata.deletion_timestamp,
-            guarded: metadata.finalizers.iter().any(|f| f == platform.finalizer),
+            has_finalizer: metadata.finalizers.iter().any(|f| f == platform.finalizer),
             held: metadata.finalizers.iter().any(|f| f != platform.finalizer),
             deleting: says(platform.deleting),
             immutable: kind.immutable || says(platform.immutable),

@@ -7,19 +7,19 @@ use kindex_model::value::Value;
 use super::text::{TextError, check_time, operand, resolve};
 use crate::Select;
 use crate::pattern::Pattern;
-use crate::select::{Asked, Condition};
+use crate::select::{Condition, QuerySize};
 
-/// Groups within groups, at most.
+/// Most levels of nested groups.
 pub(super) const DEPTH_MAX: usize = 16;
 
-/// A group: its own comparisons and other groups, joined by one word.
+/// A group: its comparisons and nested groups, joined by one operator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CriterionOperation {
     /// Comparisons.
     pub criterion: Vec<Criterion>,
     /// What joins all of them.
     pub logical_operator: LogicalOperator,
-    /// Groups within this one.
+    /// Nested groups.
     pub sub_operations: Vec<CriterionOperation>,
 }
 
@@ -30,7 +30,7 @@ pub struct Criterion {
     pub field_name: String,
     /// How it is compared.
     pub operator: CriterionOperator,
-    /// With what: one value, some for `In` and `NotIn`, none for the tests for NULL. A text is read as the
+    /// The values: one, several for `In` and `NotIn`, none for the tests for NULL. A text is read as the
     /// column's type.
     pub match_values: Vec<Value>,
 }
@@ -45,10 +45,10 @@ pub enum LogicalOperator {
     Or,
 }
 
-/// How a field is compared. With SQL's meaning: a row without a value matches no comparison, and none that is negated.
+/// How a field is compared, with the semantics of SQL: a row without a value matches no comparison and no negated one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CriterionOperator {
-    /// The same, to the byte.
+    /// Equal, byte for byte.
     Equal,
     /// A value, and another one.
     NotEqual,
@@ -82,30 +82,33 @@ impl Select {
         if operation.criterion.is_empty() && operation.sub_operations.is_empty() {
             return Ok(());
         }
-        let mut asked = self.asked;
-        let condition = self.group(operation, &mut asked, 1)?;
-        self.asked = asked;
+        let mut size = self.size;
+        let condition = self.group(operation, &mut size, 1)?;
+        self.size = size;
         self.require(condition);
         Ok(())
     }
 
-    fn group(&self, operation: &CriterionOperation, asked: &mut Asked, depth: usize) -> Result<Condition, TextError> {
+    fn group(
+        &self,
+        operation: &CriterionOperation,
+        size: &mut QuerySize,
+        depth: usize,
+    ) -> Result<Condition, TextError> {
         check_depth(depth)?;
         let comparisons = operation.criterion.iter().map(|criterion| {
             let (column, ty) = resolve(self.kind(), &criterion.field_name)?;
             let values = criterion.match_values.iter().map(|value| typed(column, ty, value));
             let values = values.collect::<Result<Vec<_>, _>>()?;
-            asked.grow(values.len()).map_err(TextError::Group)?;
+            size.grow(values.len()).map_err(TextError::Group)?;
             compared(column, ty, criterion.operator, values)
         });
         let mut conditions = comparisons.collect::<Result<Vec<_>, _>>()?;
         for inner in &operation.sub_operations {
-            conditions.push(self.group(inner, asked, depth + 1)?);
+            conditions.push(self.group(inner, size, depth + 1)?);
         }
         if conditions.is_empty() {
-            return Err(TextError::Group(
-                "a group within another holds no comparison".to_owned(),
-            ));
+            return Err(TextError::Group("a nested group has no comparison".to_owned()));
         }
         Ok(match operation.logical_operator {
             LogicalOperator::And => Condition::All(conditions),
@@ -113,7 +116,7 @@ impl Select {
         })
     }
 
-    /// Takes up a condition that must hold as well, each part of it that must as one of its own: those a key can serve.
+    /// Adds a condition. The parts of a conjunction are added one by one, so that a key can serve them.
     pub(super) fn require(&mut self, condition: Condition) {
         match condition {
             Condition::All(conditions) => {
@@ -128,7 +131,7 @@ impl Select {
 
 pub(super) fn check_depth(depth: usize) -> Result<(), TextError> {
     if depth > DEPTH_MAX {
-        let message = format!("groups are at most {DEPTH_MAX} deep");
+        let message = format!("groups may be nested at most {DEPTH_MAX} deep");
         return Err(TextError::Group(message));
     }
     Ok(())
@@ -142,12 +145,12 @@ fn typed(column: &'static str, ty: ColumnType, value: &Value) -> Result<Value, T
         | (ColumnType::Bool, Value::Bool(_))
         | (ColumnType::Time, Value::Time(_)) => Ok(value.clone()),
         (ColumnType::Double, Value::Double(number)) if number.is_finite() => Ok(value.clone()),
-        // As far as doubles hold them, and no further than SQL compares them.
+        // With the precision of doubles, in which SQL compares them.
         (ColumnType::Double, Value::Int(number)) => Ok(Value::Double(*number as f64)),
         (_, Value::Text(text)) => operand(column, ty, text),
         (_, Value::Null) => Err(TextError::Comparison {
             column,
-            message: "NULL is compared with nothing: ask whether the column is null".to_owned(),
+            message: "NULL cannot be compared: test whether the column is null".to_owned(),
         }),
         (ty, value) => Err(TextError::Comparison {
             column,
@@ -206,7 +209,7 @@ pub(super) fn compared(
                 let pattern = Pattern::parse(&text).map_err(refused)?;
                 Condition::Like { column, pattern }
             }
-            _ => return Err(refused("LIKE compares texts, and the column holds none".to_owned())),
+            _ => return Err(refused("LIKE compares texts, but the column holds no text".to_owned())),
         },
     })
 }

@@ -1,5 +1,4 @@
-//! The query type of a kind: a generated module declares it, so that its methods need no
-//! import. What they do is said once, in the macro here.
+//! The macro that declares the query type of a kind in a generated module, so that its methods need no import.
 
 /// Declares the query type of a kind with a method for each of its columns.
 ///
@@ -174,7 +173,7 @@ macro_rules! query_common {
                 key: &str,
                 values: &[&str],
             ) -> $query<S::Filtered<$crate::column::labels>> {
-                // None of no values is everything, and the side table takes none for any.
+                // Without values every row matches, but the side table would take that for any value.
                 match values {
                     [] => $crate::TypedQuery::into_state(self),
                     values => self.side_label(key, values, false),
@@ -217,7 +216,7 @@ macro_rules! query_common {
                 $crate::TypedQuery::into_state(self)
             }
 
-            /// Only objects that are not deleted, whether or not the cluster still holds them.
+            /// Only objects that are not deleted: live and archived ones.
             pub fn live(mut self) -> Self {
                 self.select.without("delete_time");
                 self
@@ -229,7 +228,7 @@ macro_rules! query_common {
                 self
             }
 
-            /// Only objects that live in SQL alone.
+            /// Only archived objects.
             pub fn evicted(mut self) -> Self {
                 self.select.with("evicted_time");
                 self
@@ -243,7 +242,7 @@ macro_rules! query_common {
                 $crate::Ordering::new(self, column)
             }
 
-            /// Asks for these columns in place of objects: rows are tuples of their values, and no
+            /// Selects these columns instead of objects. Rows are tuples of their values, and no
             /// object's text is read.
             pub fn select<C: $crate::Columns<$query>>(
                 self,
@@ -266,7 +265,7 @@ macro_rules! query_common {
                 $crate::Joined::new(self, references)
             }
 
-            /// At most so many rows a page; 500 where nothing is said.
+            /// At most so many rows a page; 500 by default.
             pub fn limit(mut self, rows: u32) -> Self {
                 self.select.limit(rows);
                 self

@@ -1,6 +1,5 @@
-//! Conditions that people type: comparisons joined by `and`, `or` and `not`, with parentheses. A mistake
-//! is shown where it stands. Names are looked up in the kind's static tables and values are bound, so
-//! that nothing typed ever becomes SQL.
+//! Parses conditions that people type: comparisons joined by `and`, `or` and `not`, with parentheses. An error has its
+//! position. Names are looked up in the kind's static tables and values are bound, so that no input becomes SQL.
 
 use kindex_model::kind::{ColumnType, Kind};
 use kindex_model::value::Value;
@@ -8,9 +7,9 @@ use kindex_model::value::Value;
 use super::criteria::{CriterionOperator, check_depth, compared};
 use super::text::{TextError, operand, resolve};
 use crate::Select;
-use crate::select::{Asked, Condition};
+use crate::select::{Condition, QuerySize};
 
-/// Longer ones come before their beginnings.
+/// An operator comes before those that are its prefix.
 const OPERATORS: [(&str, CriterionOperator); 8] = [
     ("!=", CriterionOperator::NotEqual),
     ("<>", CriterionOperator::NotEqual),
@@ -22,7 +21,7 @@ const OPERATORS: [(&str, CriterionOperator); 8] = [
     (">", CriterionOperator::GreaterThan),
 ];
 const COMPARISONS: &str =
-    "after the column comes one of =, !=, <, <=, >, >=, in (…), like, is null, is not null, not in (…), not like";
+    "expected one of =, !=, <, <=, >, >=, in (…), like, is null, is not null, not in (…), not like after the column";
 
 impl Select {
     /// Only rows for which a condition holds, with SQL's meaning: a row without a value matches no
@@ -32,33 +31,33 @@ impl Select {
     /// strongly than `or`. A value may stand in single or double quotes, in which two stand for one.
     ///
     /// # Errors
-    /// [`TextError::Expression`], with the place.
+    /// [`TextError::Expression`], with the position.
     pub fn filter_by(&mut self, text: &str) -> Result<(), TextError> {
-        let mut reader = Reader {
+        let mut parser = Parser {
             kind: self.kind(),
             text,
             at: 0,
-            asked: self.asked,
+            size: self.size,
         };
-        let read = reader.alternatives(1).and_then(|condition| match reader.take()? {
+        let read = parser.alternatives(1).and_then(|condition| match parser.take()? {
             (_, Token::End) => Ok(condition),
-            (at, Token::Close) => Err(Mistake::new(at, "nothing opens this parenthesis")),
-            (at, _) => Err(Mistake::new(at, "here comes `and`, `or`, or the end")),
+            (at, Token::Close) => Err(SyntaxError::new(at, "closing parenthesis without an opening one")),
+            (at, _) => Err(SyntaxError::new(at, "expected `and`, `or` or the end of the condition")),
         });
-        let condition = read.map_err(|mistake| mistake.shown(text))?;
-        self.asked = reader.asked;
+        let condition = read.map_err(|error| error.shown(text))?;
+        self.size = parser.size;
         self.require(condition);
         Ok(())
     }
 }
 
-/// What is wrong, and at which byte.
-struct Mistake {
+/// A syntax error, and the byte at which it is.
+struct SyntaxError {
     at: usize,
     message: String,
 }
 
-impl Mistake {
+impl SyntaxError {
     fn new(at: usize, message: impl ToString) -> Self {
         Self {
             at,
@@ -82,7 +81,7 @@ impl Mistake {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token<'a> {
-    /// Without quotes, up to a space or a sign.
+    /// Without quotes, up to a space or a special character.
     Word(&'a str),
     Quoted(String),
     Operator(CriterionOperator),
@@ -98,33 +97,33 @@ impl Token<'_> {
     }
 }
 
-/// A text that is being read.
-struct Reader<'a> {
+/// The parser of one condition.
+struct Parser<'a> {
     kind: &'static Kind,
     text: &'a str,
     at: usize,
-    asked: Asked,
+    size: QuerySize,
 }
 
-impl<'a> Reader<'a> {
-    fn alternatives(&mut self, depth: usize) -> Result<Condition, Mistake> {
+impl<'a> Parser<'a> {
+    fn alternatives(&mut self, depth: usize) -> Result<Condition, SyntaxError> {
         self.joined(depth, "or", Condition::Any, Self::conjunction)
     }
 
-    fn conjunction(&mut self, depth: usize) -> Result<Condition, Mistake> {
+    fn conjunction(&mut self, depth: usize) -> Result<Condition, SyntaxError> {
         self.joined(depth, "and", Condition::All, Self::term)
     }
 
-    /// Some parts with a word between them; one alone is no group.
+    /// Parts with a keyword between them. A single part is not wrapped in a group.
     fn joined(
         &mut self,
         depth: usize,
         word: &str,
         group: fn(Vec<Condition>) -> Condition,
-        part: fn(&mut Self, usize) -> Result<Condition, Mistake>,
-    ) -> Result<Condition, Mistake> {
+        part: fn(&mut Self, usize) -> Result<Condition, SyntaxError>,
+    ) -> Result<Condition, SyntaxError> {
         let mut parts = vec![part(self, depth)?];
-        while self.passes(word)? {
+        while self.accept(word)? {
             parts.push(part(self, depth)?);
         }
         Ok(match parts.len() {
@@ -133,17 +132,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn term(&mut self, depth: usize) -> Result<Condition, Mistake> {
+    fn term(&mut self, depth: usize) -> Result<Condition, SyntaxError> {
         let (at, token) = self.take()?;
-        let inner = || check_depth(depth + 1).map_err(|error| Mistake::of(at, &error));
+        let inner = || check_depth(depth + 1).map_err(|error| SyntaxError::of(at, &error));
         match token {
             Token::Open => {
                 inner()?;
                 let condition = self.alternatives(depth + 1)?;
                 match self.take()? {
                     (_, Token::Close) => Ok(condition),
-                    (at, Token::End) => Err(Mistake::new(at, "a closing parenthesis is missing")),
-                    (at, _) => Err(Mistake::new(at, "here comes `and`, `or`, or a closing parenthesis")),
+                    (at, Token::End) => Err(SyntaxError::new(at, "missing closing parenthesis")),
+                    (at, _) => Err(SyntaxError::new(at, "expected `and`, `or` or a closing parenthesis")),
                 }
             }
             ref not if not.is("not") => {
@@ -151,67 +150,68 @@ impl<'a> Reader<'a> {
                 Ok(Condition::Not(Box::new(self.term(depth + 1)?)))
             }
             Token::Word(column) => self.comparison(at, column),
-            Token::Quoted(_) | Token::Operator(_) | Token::Close | Token::Comma | Token::End => Err(Mistake::new(
+            Token::Quoted(_) | Token::Operator(_) | Token::Close | Token::Comma | Token::End => Err(SyntaxError::new(
                 at,
-                "here comes a column, as in state=VALUE, `not`, or a parenthesis",
+                "expected a column, as in state=VALUE, `not` or an opening parenthesis",
             )),
         }
     }
 
-    fn comparison(&mut self, at: usize, column: &str) -> Result<Condition, Mistake> {
-        let (column, ty) = resolve(self.kind, column).map_err(|error| Mistake::of(at, &error))?;
+    fn comparison(&mut self, at: usize, column: &str) -> Result<Condition, SyntaxError> {
+        let (column, ty) = resolve(self.kind, column).map_err(|error| SyntaxError::of(at, &error))?;
         let (operator_at, token) = self.take()?;
         let negated = token.is("not");
         let (word_at, word) = if negated { self.take()? } else { (operator_at, token) };
         let (operator, values) = match word {
             Token::Operator(operator) if !negated => (operator, vec![self.value(column, ty)?]),
             word if word.is("in") => (CriterionOperator::In, self.values(column, ty)?),
-            // Whether the column holds texts is said of the comparison, not of the pattern.
+            // The comparison checks that the column holds text, not the pattern.
             word if word.is("like") => (
                 CriterionOperator::Like,
                 vec![self.value(column, ColumnType::Text { chars: 0 })?],
             ),
             word if word.is("is") && !negated => {
-                let operator = match self.passes("not")? {
+                let operator = match self.accept("not")? {
                     true => CriterionOperator::IsNotNull,
                     false => CriterionOperator::IsNull,
                 };
                 let (null_at, null) = self.take()?;
                 if !null.is("null") {
-                    return Err(Mistake::new(null_at, "after `is` comes null or not null"));
+                    return Err(SyntaxError::new(null_at, "expected null or not null after `is`"));
                 }
                 (operator, Vec::new())
             }
-            _ => return Err(Mistake::new(word_at, COMPARISONS)),
+            _ => return Err(SyntaxError::new(word_at, COMPARISONS)),
         };
-        let grown = self.asked.grow(values.len()).map_err(TextError::Group);
+        let grown = self.size.grow(values.len()).map_err(TextError::Group);
         let condition = grown.and_then(|()| compared(column, ty, operator, values));
-        let condition = condition.map_err(|error| Mistake::of(at, &error))?;
+        let condition = condition.map_err(|error| SyntaxError::of(at, &error))?;
         Ok(match negated {
             true => Condition::Not(Box::new(condition)),
             false => condition,
         })
     }
 
-    /// Any word is a value here, and any quoted text.
-    fn value(&mut self, column: &'static str, ty: ColumnType) -> Result<Value, Mistake> {
+    /// A value: any word, or any quoted text.
+    fn value(&mut self, column: &'static str, ty: ColumnType) -> Result<Value, SyntaxError> {
         let (at, token) = self.take()?;
         let text = match token {
             Token::Word(word) => word.to_owned(),
             Token::Quoted(text) => text,
             Token::Operator(_) | Token::Open | Token::Close | Token::Comma | Token::End => {
-                let message = "here comes a value; '' is the empty text, and one with signs stands in quotes";
-                return Err(Mistake::new(at, message));
+                let message =
+                    "expected a value; write '' for the empty text, and quote a value with special characters";
+                return Err(SyntaxError::new(at, message));
             }
         };
-        operand(column, ty, &text).map_err(|error| Mistake::of(at, &error))
+        operand(column, ty, &text).map_err(|error| SyntaxError::of(at, &error))
     }
 
-    fn values(&mut self, column: &'static str, ty: ColumnType) -> Result<Vec<Value>, Mistake> {
+    fn values(&mut self, column: &'static str, ty: ColumnType) -> Result<Vec<Value>, SyntaxError> {
         let (at, open) = self.take()?;
         if open != Token::Open {
-            let message = "after `in` come values in parentheses, as in state in (A, B)";
-            return Err(Mistake::new(at, message));
+            let message = "expected values in parentheses after `in`, as in state in (A, B)";
+            return Err(SyntaxError::new(at, message));
         }
         let mut values = Vec::new();
         loop {
@@ -219,23 +219,23 @@ impl<'a> Reader<'a> {
             match self.take()? {
                 (_, Token::Comma) => {}
                 (_, Token::Close) => return Ok(values),
-                (at, _) => return Err(Mistake::new(at, "here comes a comma or a closing parenthesis")),
+                (at, _) => return Err(SyntaxError::new(at, "expected a comma or a closing parenthesis")),
             }
         }
     }
 
     /// Takes a keyword, if it is the next token.
-    fn passes(&mut self, keyword: &str) -> Result<bool, Mistake> {
+    fn accept(&mut self, keyword: &str) -> Result<bool, SyntaxError> {
         let before = self.at;
-        let passes = self.take()?.1.is(keyword);
-        if !passes {
+        let accepted = self.take()?.1.is(keyword);
+        if !accepted {
             self.at = before;
         }
-        Ok(passes)
+        Ok(accepted)
     }
 
     /// The next token, and where it begins.
-    fn take(&mut self) -> Result<(usize, Token<'a>), Mistake> {
+    fn take(&mut self) -> Result<(usize, Token<'a>), SyntaxError> {
         let text: &'a str = self.text;
         let rest = text[self.at..].trim_start();
         let at = text.len() - rest.len();
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
             ',' => (1, Token::Comma),
             '\'' | '"' => {
                 let quoted = quoted(rest, first);
-                let (length, text) = quoted.ok_or_else(|| Mistake::new(at, "the closing quote is missing"))?;
+                let (length, text) = quoted.ok_or_else(|| SyntaxError::new(at, "missing closing quote"))?;
                 (length, Token::Quoted(text))
             }
             _ => match operator {
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
                 None => {
                     let ends = |c: char| c.is_whitespace() || "(),'\"=<>".contains(c);
                     let length = rest.find(ends).unwrap_or(rest.len());
-                    // `a!=b` needs no spaces; a sign elsewhere belongs to the word.
+                    // `a!=b` needs no spaces; a `!` elsewhere belongs to the word.
                     let length = match rest[..length].strip_suffix('!') {
                         Some(word) if rest[length..].starts_with('=') && !word.is_empty() => word.len(),
                         Some(_) | None => length,
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The length of a quoted text with its quotes, and what stands between them.
+/// The length of a quoted text with its quotes, and the text between them.
 fn quoted(text: &str, quote: char) -> Option<(usize, String)> {
     let (mut value, mut characters) = (String::new(), text.char_indices().skip(1).peekable());
     while let Some((at, character)) = characters.next() {

@@ -1,5 +1,5 @@
-//! Running a query: a page, the first row, or all rows one after the other. One function
-//! for all kinds, so that a query type is only names.
+//! Runs a query: a page, the first row, or all rows one after the other. The functions are not generic over kinds, so
+//! that query types stay thin.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use crate::reader::Reader;
 use crate::select::Select;
 use crate::stored::Stored;
 
-/// An answer on its way.
+/// A future result.
 pub type Fetched<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
 
-/// Rows on their way, page by page.
+/// A stream of rows, fetched page by page.
 pub type Streamed<'a, T, E> = Pin<Box<dyn Stream<Item = Result<T, E>> + Send + 'a>>;
 
 /// The first row in the query's order.
@@ -31,7 +31,7 @@ pub fn all<'a, R: Reader + ?Sized>(reader: &'a R, select: &'a Select) -> Streame
     streamed(move |token| Box::pin(async move { reader.select(select, token.as_deref()).await }))
 }
 
-/// The items of all pages. One page is held at a time, and asked for when the one before is used up.
+/// The items of all pages. Holds one page at a time, and fetches the next when it is used up.
 pub(super) fn streamed<'a, T, E, P>(page: P) -> Streamed<'a, T, E>
 where
     T: Send + 'a,

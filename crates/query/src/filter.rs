@@ -1,5 +1,4 @@
-//! What may be asked of one column: comparisons. Which state a comparison leaves
-//! the query in is the column's knowledge.
+//! Comparisons of one column. The column determines the state of the query after a comparison.
 
 use std::marker::PhantomData;
 
@@ -10,8 +9,8 @@ use super::state::State;
 use super::typed::TypedQuery;
 use crate::select::Condition;
 
-/// A query with a column in hand.
-#[must_use = "a column alone filters nothing: say `.eq(…)`"]
+/// A column of a query, to be compared.
+#[must_use = "a column alone filters nothing: call a comparison such as `.eq(…)`"]
 pub struct Filter<Q, C> {
     query: Q,
     column: PhantomData<C>,
@@ -23,7 +22,7 @@ type Compared<Q, C> = <Q as TypedQuery>::In<<C as Column>::Narrowed<<Q as TypedQ
 type Filtered<Q, C> = <Q as TypedQuery>::In<<<Q as TypedQuery>::State as State>::Filtered<C>>;
 
 impl<Q: TypedQuery, C: Column> Filter<Q, C> {
-    /// Takes column `C` of `query` in hand.
+    /// Selects column `C` of `query` for a comparison.
     pub fn new(query: Q) -> Self {
         Self {
             query,

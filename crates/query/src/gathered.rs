@@ -1,4 +1,4 @@
-//! What the methods of a query add to what it has gathered. Knows no state.
+//! Adds labels, annotations and orders to a query. Does not track its state.
 
 use kindex_model::kind::ColumnType;
 use kindex_model::tables::Side;

@@ -1,4 +1,4 @@
-//! Queries that bring the objects which their rows refer to.
+//! Queries whose rows come with the objects that they refer to.
 
 use kindex_model::object::Object;
 

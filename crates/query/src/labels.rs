@@ -7,22 +7,22 @@ use kindex_kube_api::selector::{LabelSelector, Requirement, Test};
 use crate::Select;
 use crate::select::Condition;
 
-/// Requirements of one selector, at most: each is a part of a statement, and engines limit those.
+/// Most requirements of one selector: each is a part of the statement, whose size engines limit.
 const REQUIREMENTS_MAX: usize = 100;
-/// Values of one selector, at most.
+/// Most values of one selector.
 const VALUES_MAX: usize = 2_000;
 
 /// A selector that is too large for a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabelsTooLarge {
-    /// Of too many requirements.
+    /// Too many requirements.
     #[error(
-        "a selector has at most {REQUIREMENTS_MAX} requirements: put the values of one label into `in (…)`, or ask \
-         several times"
+        "a selector has at most {REQUIREMENTS_MAX} requirements: put the values of one label into `in (…)`, or \
+         split it into several"
     )]
     Requirements,
-    /// Of too many values.
-    #[error("a selector has at most {VALUES_MAX} values: ask several times, each time with some of them")]
+    /// Too many values.
+    #[error("a selector has at most {VALUES_MAX} values: split it into several")]
     Values,
 }
 
@@ -47,7 +47,7 @@ impl Select {
                 Test::Exists => self.side_label(key, &[], true),
                 Test::DoesNotExist => self.side_label(key, &[], false),
                 Test::GreaterThan(bound) => self.label_within(key, bound.checked_add(1), Some(i64::MAX)),
-                // No value of a label has a sign.
+                // No value of a label has a minus sign.
                 Test::LessThan(bound) => self.label_within(key, Some(0), bound.checked_sub(1)),
             }
         }

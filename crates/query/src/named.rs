@@ -9,7 +9,7 @@ use kindex_model::value::{Unreadable, Value};
 
 use crate::select::{Condition, Direction, Order, Select};
 
-/// Why a named query cannot be asked so.
+/// Why a named query cannot run with these parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// crds.toml has no query of that name.
@@ -17,7 +17,7 @@ pub enum TemplateError {
     Unknown {
         /// As it was asked for.
         name: String,
-        /// What there is.
+        /// The known ones.
         known: String,
     },
     /// A parameter without a value.
@@ -54,7 +54,7 @@ pub enum TemplateError {
 /// The query of that name.
 ///
 /// # Errors
-/// [`TemplateError::Unknown`] names those that there are.
+/// [`TemplateError::Unknown`] names the known ones.
 pub fn named_query(registry: &Registry, name: &str) -> Result<&'static NamedQuery, TemplateError> {
     let found = registry.queries.iter().copied().find(|query| query.name == name);
     found.ok_or_else(|| TemplateError::Unknown {

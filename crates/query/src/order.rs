@@ -7,7 +7,7 @@ use super::typed::TypedQuery;
 use crate::select::{Direction, Order};
 
 /// A query and the column that it is to be ordered by.
-#[must_use = "say which way: `.asc()` or `.desc()`"]
+#[must_use = "choose a direction: `.asc()` or `.desc()`"]
 pub struct Ordering<Q, C> {
     query: Q,
     column: PhantomData<C>,

@@ -1,6 +1,6 @@
 //! What LIKE compares a text with: `%` stands for any characters, `_` for one, and after a backslash
-//! both stand for themselves. The case of letters counts. How engines write it differs; what it
-//! matches does not.
+//! both stand for themselves. The case of letters counts. Engines spell it
+//! differently, but it matches the same texts.
 
 /// A pattern that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,23 +32,23 @@ impl Pattern {
                 '_' => Part::AnyCharacter,
                 '\\' => match characters.next() {
                     Some(escaped @ ('%' | '_' | '\\')) => Part::Character(escaped),
-                    _ => return Err(r"after a backslash in a pattern comes one of %, _ and \".to_owned()),
+                    _ => return Err(r"expected %, _ or \ after a backslash in a pattern".to_owned()),
                 },
                 // SQLite would end the text here.
-                '\0' => return Err("a pattern holds no NUL".to_owned()),
+                '\0' => return Err("a pattern must not contain NUL".to_owned()),
                 other => Part::Character(other),
             });
         }
         Ok(Self(parts))
     }
 
-    /// Whether a text that matches begins with a character that is known: a key then finds it.
+    /// Whether the pattern begins with a literal character, so that a key can serve it.
     pub fn has_prefix(&self) -> bool {
         matches!(self.0.first(), Some(Part::Character(_)))
     }
 
-    /// The pattern in an engine's own form: its words for any characters and for one, and how it quotes a character
-    /// that would mean one of them.
+    /// The pattern as an engine spells it: its wildcards for any characters and for one, and how it escapes a literal
+    /// wildcard.
     pub fn spelt(&self, any: char, one: char, quote: impl Fn(char) -> String) -> String {
         let parts = self.0.iter().map(|part| match part {
             Part::Character(character) => quote(*character),

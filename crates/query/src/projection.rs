@@ -1,4 +1,4 @@
-//! Queries that ask for columns and not for objects: typed tuples, and no text of an object is read.
+//! Queries of columns instead of objects. Rows are typed tuples, and no text of an object is read.
 
 use std::marker::PhantomData;
 
@@ -13,7 +13,7 @@ use crate::{MistypedColumn, Page, Reader, Select, Selection};
 
 /// Some columns of a query of type `Q`: a tuple of up to eight.
 pub trait Columns<Q>: 'static {
-    /// What a row gives back: a tuple of the columns' values.
+    /// A row: a tuple of the columns' values.
     type Row: Send + 'static;
 
     /// Names in SQL, and what they hold.
@@ -60,7 +60,7 @@ where
     Q::State: Runnable,
     C: Columns<Q::Base>,
 {
-    /// Asks `query` for columns `C`.
+    /// Selects columns `C` of `query`.
     pub fn new(query: Q, _: C) -> Self {
         Self {
             query,

@@ -1,5 +1,5 @@
-//! How much of a table a query reads, as far as its conditions tell: the same rule for queries that
-//! are typed at run time as `state` has for those that are compiled. Knows no engine.
+//! How much of a table a query reads, judged by its conditions. The same rule for queries at run time as `state` has
+//! for compiled ones.
 
 use kindex_model::kind::Kind;
 use kindex_model::tables::Side;
@@ -10,11 +10,11 @@ use crate::select::{Condition, Order};
 /// What bounds the rows that a query reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// This key of the main table, on which a condition stands.
+    /// This key of the main table, which serves a condition.
     Key(&'static str),
     /// The key on labels.
     Label,
-    /// The limit: nothing but life is asked for, and a key has the rows in order.
+    /// The limit: the only conditions are on the state, and a key has the rows in order.
     InOrder,
     /// Nothing: every row is compared, because no key starts with this column.
     Scan(&'static str),
@@ -44,7 +44,7 @@ impl Select {
     }
 }
 
-/// The key that a condition makes use of.
+/// The key that serves a condition.
 fn narrows(kind: &Kind, condition: &Condition) -> Option<&'static str> {
     match condition {
         Condition::Compare { operator: "<>", .. } => None,
@@ -80,7 +80,7 @@ fn key_that_starts_with(kind: &Kind, column: &str) -> Option<&'static str> {
     key.map(|key| key.name)
 }
 
-/// Why every row is compared with a condition that no key serves; life is no reason.
+/// Why a condition that no key serves compares every row; `None` for a condition on the state.
 fn scanned(kind: &Kind, condition: &Condition) -> Option<Reach> {
     let scanned = |condition| scanned(kind, condition);
     match condition {
@@ -98,7 +98,7 @@ fn scanned(kind: &Kind, condition: &Condition) -> Option<Reach> {
     }
 }
 
-/// The column, or the side table, that a single condition filters by; life is no filter.
+/// The column, or the side table, that a single condition filters by; `None` for a condition on the state.
 fn filtered(condition: &Condition) -> Option<&'static str> {
     match condition {
         Condition::Null { column } | Condition::NotNull { column } if *column == "delete_time" => None,

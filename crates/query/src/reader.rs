@@ -1,4 +1,4 @@
-//! What a query is run on. Knows no database: a store answers, and says in its own words what went wrong.
+//! The interface on which queries run. A store implements it, with its own error type.
 
 use async_trait::async_trait;
 use kindex_model::kind::{ColumnType, Kind};
@@ -39,7 +39,7 @@ pub trait Reader: Send + Sync {
     async fn newest_by_names(&self, kind: &Kind, names: &[(String, String)]) -> Result<Vec<Stored>, Self::Error>;
 }
 
-/// A program of another schema has written what the column's type cannot hold.
+/// A row holds a value that the column's type cannot hold: a program with another schema has written it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MistypedColumn {
     /// The kind's name.
@@ -51,7 +51,7 @@ pub trait Selection {
     /// The conditions, the order and the limit.
     fn selection(&self) -> &Select;
 
-    /// The columns that a row comes back as, where it does not come as an object.
+    /// The columns of a projection; `None` for a query of objects.
     fn columns(&self) -> Option<&'static [(&'static str, ColumnType)]>;
 }
 

@@ -1,5 +1,5 @@
-//! References between kinds as values, and the pairs of objects that they lead to. What a reference
-//! names is read from the object's text by the same rule as its columns. Writes no SQL.
+//! References between kinds as values, and the lookup of the objects that they name. A reference is read from the
+//! object's text by the same rule as its columns. Writes no SQL.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::marker::PhantomData;

@@ -8,40 +8,43 @@ use kindex_model::value::Value;
 
 use super::pattern::Pattern;
 
-/// Rows a page where a query does not say.
+/// The default page size in rows.
 const PAGE_ROWS: u32 = 500;
 
-/// Comparisons of one query, at most: SQLite reads a thousand joined by one word, and no more.
+/// Most comparisons of one query: SQLite parses at most a thousand that are joined by one operator.
 const COMPARISONS_MAX: usize = 500;
-/// Values of one query, at most.
+/// Most values of one query.
 const VALUES_MAX: usize = 2_000;
 
-/// How much was asked by what people typed.
+/// The size of the conditions that people typed, for the limits.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct QuerySize {
     comparisons: usize,
     values: usize,
 }
 
-impl Asked {
-    /// Takes in one more comparison, or says why there is no room for it.
+impl QuerySize {
+    /// Counts one more comparison, with so many values.
+    ///
+    /// # Errors
+    /// If the query exceeds a limit.
     pub(crate) fn grow(&mut self, values: usize) -> Result<(), String> {
         self.comparisons += 1;
         self.values += values;
         match self {
             Self { comparisons, .. } if *comparisons > COMPARISONS_MAX => Err(format!(
-                "a query has at most {COMPARISONS_MAX} comparisons: compare a column with several values by IN, or ask \
-                 several times"
+                "a query has at most {COMPARISONS_MAX} comparisons: compare a column with several values by IN, or split \
+                 it into several"
             )),
             Self { values, .. } if *values > VALUES_MAX => Err(format!(
-                "a query has at most {VALUES_MAX} values: ask several times, each time with some of them"
+                "a query has at most {VALUES_MAX} values: split it into several"
             )),
             Self { .. } => Ok(()),
         }
     }
 }
 
-/// Which way an order goes.
+/// The direction of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Smallest first; rows without a value come before all others.
@@ -50,7 +53,7 @@ pub enum Direction {
     Descending,
 }
 
-/// What a query has gathered.
+/// A query.
 #[derive(Clone, Debug)]
 pub struct Select {
     kind: &'static Kind,
@@ -62,8 +65,8 @@ pub struct Select {
     pub order: Vec<Order>,
     /// Most rows a page.
     pub limit: Option<u32>,
-    pub(crate) asked: Asked,
-    /// No key has to serve the query.
+    pub(crate) size: QuerySize,
+    /// Whether the query may read the whole table.
     pub scan: bool,
 }
 
@@ -83,7 +86,7 @@ pub struct Order {
     pub column: &'static str,
     /// What it holds.
     pub ty: ColumnType,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
 }
 
@@ -106,11 +109,11 @@ pub enum Condition {
         /// The values.
         values: Vec<Value>,
     },
-    /// A text that begins so.
+    /// A text with this prefix.
     StartsWith {
         /// The column.
         column: &'static str,
-        /// What it begins with.
+        /// The prefix.
         prefix: String,
     },
     /// No value.
@@ -180,18 +183,18 @@ pub enum Condition {
         /// The text.
         text: String,
     },
-    /// A text of this form.
+    /// A text that matches this pattern.
     Like {
         /// The column.
         column: &'static str,
-        /// The form.
+        /// The pattern.
         pattern: Pattern,
     },
     /// Each of them holds.
     All(Vec<Condition>),
     /// Some of them hold.
     Any(Vec<Condition>),
-    /// It is known not to hold.
+    /// Its negation holds; not the case if it is unknown, as in SQL.
     Not(Box<Condition>),
 }
 
@@ -240,7 +243,7 @@ impl Condition {
         }
     }
 
-    /// Whether it asks for the state of life and for nothing else.
+    /// Whether it only compares the state: live, archived or deleted.
     pub fn is_of_life(&self) -> bool {
         match self {
             Self::Null { column } | Self::NotNull { column } => matches!(*column, "delete_time" | "evicted_time"),
@@ -270,7 +273,7 @@ impl Select {
             conditions: Vec::new(),
             order: Vec::new(),
             limit: None,
-            asked: Asked::default(),
+            size: QuerySize::default(),
             scan: false,
         }
     }
@@ -289,7 +292,7 @@ impl Select {
         texts
     }
 
-    /// Whether nothing is asked for but the state of life.
+    /// Whether it has no condition other than on the state.
     pub fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.conditions.iter().all(Condition::is_of_life)
     }

@@ -1,5 +1,5 @@
-//! How much of a table a query would read, as types. Only a query that some key narrows,
-//! or that says it accepts the scan, is [`Runnable`].
+//! How much of a table a query would read, as types. Only a query that a key narrows, or that calls `allow_scan`, is
+//! [`Runnable`].
 
 use std::marker::PhantomData;
 

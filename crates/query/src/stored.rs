@@ -1,14 +1,14 @@
-//! A stored object, and where it lives.
+//! A stored object and its state.
 
 use jiff::Timestamp;
 use kindex_model::object::{Object, Uid};
 
-/// Where a stored object lives.
+/// The state of a stored object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// In the cluster and in SQL.
     Live,
-    /// In SQL only, by intent: `evicted_time` is set.
+    /// Archived: it left the cluster and lives in SQL. `evicted_time` is set.
     Evicted,
     /// Deleted: `delete_time` is set.
     Deleted,
@@ -19,7 +19,7 @@ pub enum Life {
 pub struct Stored {
     /// The object's exact text and metadata.
     pub object: Object,
-    /// Where it lives.
+    /// Its state.
     pub life: Life,
     /// Time of the last write that changed the row.
     pub update_time: Option<Timestamp>,
@@ -27,8 +27,7 @@ pub struct Stored {
     pub delete_time: Option<Timestamp>,
     /// When it was evicted.
     pub evicted_time: Option<Timestamp>,
-    /// The object that took its name in the cluster while it was archived: it is no more there under its name, and
-    /// nobody deleted it. Only `get_by_id` and
-    /// `incarnations` say so.
+    /// The object that replaced it while it was archived: one of the same name was created in the cluster. Only set by
+    /// `get_by_id` and `rows_of_name`.
     pub replaced_by: Option<Uid>,
 }

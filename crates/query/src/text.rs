@@ -23,17 +23,17 @@ const BASE: [(&str, &str, ColumnType); 9] = [
     ("evicted_time", "evicted_time", ColumnType::Time),
 ];
 const TEXT: ColumnType = ColumnType::Text { chars: 255 };
-/// Why something typed is no part of a query.
+/// Why a typed condition, order or selector is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// Nothing of that name can be asked for.
+    /// The kind has no such column.
     #[error("{kind} has no column {column:?}: {help}")]
     Column {
         /// The kind.
         kind: &'static str,
         /// As it was typed.
         column: String,
-        /// What is meant, or what there is.
+        /// A suggestion, or the known columns.
         help: String,
     },
     /// Not an order.
@@ -51,13 +51,13 @@ pub enum TextError {
         message: String,
         /// As it was typed.
         text: String,
-        /// Shows the place below it.
+        /// Points at the position, in a line below.
         caret: String,
     },
-    /// A group of conditions that is none, or too large.
+    /// A group of conditions that is empty or too large.
     #[error("{0}")]
     Group(String),
-    /// The column cannot be compared so.
+    /// The column does not support the comparison.
     #[error("column {column}: {message}")]
     Comparison {
         /// The column.
@@ -74,7 +74,7 @@ pub enum TextError {
         #[source]
         source: Unreadable,
     },
-    /// Not a field selector, in the words of the API server.
+    /// Not a field selector. The message is that of the API server.
     #[error("{0}")]
     Fields(String),
 }
@@ -92,7 +92,7 @@ impl Select {
     /// stand for the characters.
     ///
     /// # Errors
-    /// What the API server refuses is refused with its words; besides, a value of another type.
+    /// What the API server refuses, with the same message; also a value of another type.
     pub fn filter_by_fields(&mut self, selector: &str) -> Result<(), TextError> {
         for term in terms(selector).into_iter().filter(|term| !term.is_empty()) {
             let at = |operator: &str| term.find(operator).map(|at| (at, operator.len()));
@@ -107,7 +107,7 @@ impl Select {
                     "invalid selector: '{selector}'; can't understand '{term}'"
                 )));
             };
-            self.asked.grow(1).map_err(TextError::Fields)?;
+            self.size.grow(1).map_err(TextError::Fields)?;
             let value = unescaped(&term[at + width..])?;
             let field = &term[..at];
             let (column, ty) = find(self.kind(), field)
@@ -137,7 +137,7 @@ impl Select {
             Some(_) => {
                 return Err(TextError::Order {
                     order: text.to_owned(),
-                    message: "after the colon of an order comes asc or desc",
+                    message: "expected asc or desc after the colon",
                 });
             }
         };
@@ -179,7 +179,7 @@ pub(super) fn operand(column: &'static str, ty: ColumnType, text: &str) -> Resul
     Ok(value)
 }
 
-/// Refuses a time that no column holds, and that servers therefore refuse to compare.
+/// Refuses a time outside the range of SQL, which servers refuse to compare.
 pub(super) fn check_time(column: &'static str, value: &Value) -> Result<(), TextError> {
     match value {
         Value::Time(time) if !storable(time) => Err(TextError::Comparison {
@@ -190,7 +190,7 @@ pub(super) fn check_time(column: &'static str, value: &Value) -> Result<(), Text
     }
 }
 
-/// Cuts at commas that no backslash protects.
+/// Splits at commas that no backslash escapes.
 fn terms(text: &str) -> Vec<&str> {
     let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {

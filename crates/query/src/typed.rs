@@ -1,4 +1,4 @@
-//! What the query types of all kinds have in common, so that filters, orders and projections can be said once.
+//! The interface of all query types, for which filters, orders and projections are written once.
 
 use crate::select::Select;
 use crate::state::State;
@@ -12,12 +12,12 @@ pub trait TypedQuery: Sized {
     /// The query that every query of the kind begins with.
     type Base: 'static;
 
-    /// What was gathered so far.
+    /// The query so far.
     fn select(&self) -> &Select;
 
-    /// What was gathered so far, to add to it.
+    /// The query so far, to add to it.
     fn select_mut(&mut self) -> &mut Select;
 
-    /// The same query, with a state that its last condition earned.
+    /// The same query in the state that follows from its last condition.
     fn into_state<S: State>(self) -> Self::In<S>;
 }

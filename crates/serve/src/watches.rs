@@ -326,11 +326,11 @@ mod tests {
     fn what_several_watches_tell_is_held_once() {
         let watches = watches(10_000);
         let text = || Bytes::from(vec![b'x'; 1_000]);
-        let told = [watches.shared(text()), watches.shared(text())];
+        let sent = [watches.shared(text()), watches.shared(text())];
         assert_eq!(watches.bytes(), 1_000);
         let own = watches.counted(text());
         assert_eq!(watches.bytes(), 2_000);
-        drop((told, own));
+        drop((sent, own));
         assert_eq!(watches.bytes(), 0);
     }
 

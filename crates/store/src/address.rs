@@ -14,14 +14,14 @@ use crate::error::StoreError;
 #[derive(Clone)]
 pub enum Address {
     /// An embedded database.
-    Sqlite(SqlitePlace),
+    Sqlite(SqliteLocation),
     /// A MySQL or MariaDB server.
     MySql(Box<MySqlConnectOptions>),
 }
 
 /// Where an embedded database keeps its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SqlitePlace {
+pub enum SqliteLocation {
     /// In this process; gone when the store is closed.
     Memory,
     /// In a file, created when missing; its directory must exist.
@@ -109,7 +109,7 @@ impl Default for PoolConfig {
 
 impl PoolConfig {
     /// How long a call may go unanswered until the database is said not to answer.
-    pub(super) fn patience(call_timeout: Duration) -> Duration {
+    pub(super) fn late_after(call_timeout: Duration) -> Duration {
         call_timeout / 6
     }
 
@@ -132,8 +132,8 @@ impl Address {
     /// The file that holds the database; `None` where no file is to be there before.
     pub fn file(&self) -> Option<&Path> {
         match self {
-            Self::Sqlite(SqlitePlace::File(path)) => Some(path),
-            Self::Sqlite(SqlitePlace::Memory) | Self::MySql(_) => None,
+            Self::Sqlite(SqliteLocation::File(path)) => Some(path),
+            Self::Sqlite(SqliteLocation::Memory) | Self::MySql(_) => None,
         }
     }
 
@@ -177,8 +177,8 @@ impl FromStr for Address {
                 "" => Err(StoreError::Address(
                     "sqlite: names no file; write sqlite:PATH or sqlite::memory:".to_owned(),
                 )),
-                ":memory:" => Ok(Self::Sqlite(SqlitePlace::Memory)),
-                path => Ok(Self::Sqlite(SqlitePlace::File(path.into()))),
+                ":memory:" => Ok(Self::Sqlite(SqliteLocation::Memory)),
+                path => Ok(Self::Sqlite(SqliteLocation::File(path.into()))),
             };
         }
         if !(text.starts_with("mysql://") || text.starts_with("mariadb://")) {
@@ -236,8 +236,8 @@ impl From<TlsMode> for MySqlSslMode {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sqlite(SqlitePlace::Memory) => f.write_str("sqlite::memory:"),
-            Self::Sqlite(SqlitePlace::File(path)) => write!(f, "sqlite:{}", path.display()),
+            Self::Sqlite(SqliteLocation::Memory) => f.write_str("sqlite::memory:"),
+            Self::Sqlite(SqliteLocation::File(path)) => write!(f, "sqlite:{}", path.display()),
             Self::MySql(options) => write!(
                 f,
                 "mysql://{}@{}:{}/{}",

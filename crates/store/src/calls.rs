@@ -1,5 +1,5 @@
-//! The calls of the database that are under way: since when each of them waits for its answer, and which of them wait
-//! longer than a database that is well lets them. Knows no statement and no table.
+//! The calls to the database in flight: how long each has waited for its answer, and which are late. Knows no statement
+//! and no table.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,7 +34,7 @@ struct State {
     under_way: BTreeMap<u64, UnderWay>,
     /// When the database last answered a read.
     read_answered: Option<Instant>,
-    /// How many calls were told to be late, and are still under way.
+    /// How many calls were reported as late and are still in flight.
     late: usize,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Reads {
 /// All calls of a store that are under way.
 #[derive(Debug)]
 pub struct Calls {
-    patience: Duration,
+    late_after: Duration,
     reads: Reads,
     state: Mutex<State>,
 }
@@ -86,9 +86,9 @@ impl fmt::Display for UnderWay {
 
 impl Calls {
     /// None yet; each may wait so long until it counts as stalled.
-    pub(super) fn new(patience: Duration, reads: Reads) -> Self {
+    pub(super) fn new(late_after: Duration, reads: Reads) -> Self {
         Self {
-            patience,
+            late_after,
             reads,
             state: Mutex::default(),
         }
@@ -135,7 +135,7 @@ impl Calls {
     /// A write that waits has a lock, a disk or other servers to wait for. A read may have much to do: it counts where
     /// no other read was answered meanwhile either, and a server is asked.
     fn is_late(&self, state: &State, call: &UnderWay, now: Instant) -> bool {
-        let is_old = |since: Instant| now - since >= self.patience;
+        let is_old = |since: Instant| now - since >= self.late_after;
         is_old(call.since)
             && match call.step {
                 Step::Write | Step::Commit => true,
@@ -166,16 +166,16 @@ impl Call<'_> {
     /// so is the last one's answer.
     pub(super) async fn bound<T>(&self, limit: Duration, answer: impl Future<Output = T>) -> Result<T, Elapsed> {
         let mut answer = pin!(answer);
-        let patience = self.calls.patience.min(limit);
-        if let Ok(answer) = timeout(patience, &mut answer).await {
+        let late_after = self.calls.late_after.min(limit);
+        if let Ok(answer) = timeout(late_after, &mut answer).await {
             self.answered(false, Instant::now());
             return Ok(answer);
         }
-        let told = self.tell_late();
-        let _counted = told.then(|| Late(self.calls));
-        let answer = timeout(limit.saturating_sub(patience), answer).await;
+        let reported = self.report_late();
+        let _counted = reported.then(|| Late(self.calls));
+        let answer = timeout(limit.saturating_sub(late_after), answer).await;
         if answer.is_ok() {
-            self.answered(told, Instant::now());
+            self.answered(reported, Instant::now());
         }
         answer
     }
@@ -194,8 +194,8 @@ impl Call<'_> {
         }
     }
 
-    /// Whether the call is late, which is told where it is the first. Of one that is not, it is told that it is slow.
-    fn tell_late(&self) -> bool {
+    /// Returns whether the call is late, and logs the first that is. Logs a call that is not late as slow.
+    fn report_late(&self) -> bool {
         let mut state = self.calls.state();
         let now = Instant::now();
         let Some(call) = state.under_way.get(&self.number).copied() else {
@@ -243,7 +243,7 @@ mod tests {
     use super::super::driver::Driver;
     use super::super::mysql::MySqlDriver;
     use super::super::sqlite::SqliteDriver;
-    use super::super::{PoolConfig, SqlitePlace};
+    use super::super::{PoolConfig, SqliteLocation};
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(10);
@@ -253,7 +253,7 @@ mod tests {
         start + Duration::from_secs(seconds)
     }
 
-    fn said(calls: &Calls, now: Instant) -> Option<String> {
+    fn late(calls: &Calls, now: Instant) -> Option<String> {
         calls.stalled_at(now).map(|stalled| stalled.to_string())
     }
 
@@ -274,12 +274,12 @@ mod tests {
     fn a_write_that_waits_is_named_with_its_kind_and_its_step() {
         let (calls, start) = (Calls::new(PATIENCE, Reads::Elsewhere), Instant::now());
         let call = calls.begin_at(Step::Write, "Model", start);
-        assert_eq!(said(&calls, after(start, 9)), None);
+        assert_eq!(late(&calls, after(start, 9)), None);
         let write = "the database has not answered a write of Model for 12 s";
-        assert_eq!(said(&calls, after(start, 12)).as_deref(), Some(write));
+        assert_eq!(late(&calls, after(start, 12)).as_deref(), Some(write));
         call.commits();
         let commit = "the database has not answered a commit of Model for 13 s";
-        assert_eq!(said(&calls, after(start, 13)).as_deref(), Some(commit));
+        assert_eq!(late(&calls, after(start, 13)).as_deref(), Some(commit));
     }
 
     #[test]
@@ -289,9 +289,9 @@ mod tests {
         let short = calls.begin_at(Step::Read, "", after(start, 8));
         short.answered(false, after(start, 9));
         drop(short);
-        assert_eq!(said(&calls, after(start, 18)), None);
+        assert_eq!(late(&calls, after(start, 18)), None);
         let read = "the database has not answered a read for 19 s";
-        assert_eq!(said(&calls, after(start, 19)).as_deref(), Some(read));
+        assert_eq!(late(&calls, after(start, 19)).as_deref(), Some(read));
         drop(long);
     }
 
@@ -299,10 +299,10 @@ mod tests {
     fn a_long_read_of_a_database_in_this_process_is_slow_and_no_stall() {
         let (calls, start) = (Calls::new(PATIENCE, Reads::Here), Instant::now());
         let read = calls.begin_at(Step::Read, "", start);
-        assert_eq!(said(&calls, after(start, 19)), None);
+        assert_eq!(late(&calls, after(start, 19)), None);
         let _write = calls.begin_at(Step::Write, "Model", start);
         let write = "the database has not answered a write of Model for 19 s";
-        assert_eq!(said(&calls, after(start, 19)).as_deref(), Some(write));
+        assert_eq!(late(&calls, after(start, 19)).as_deref(), Some(write));
         drop(read);
     }
 
@@ -310,7 +310,7 @@ mod tests {
     fn waits_for_reads(driver: impl Driver) -> bool {
         let (calls, start) = (Connections::new(driver).calls, Instant::now());
         let _read = calls.begin_at(Step::Read, "", start);
-        said(&calls, after(start, 3_600)).is_some()
+        late(&calls, after(start, 3_600)).is_some()
     }
 
     #[tokio::test]
@@ -318,7 +318,7 @@ mod tests {
         let config = PoolConfig::default();
         let server = MySqlDriver::new(MySqlConnectOptions::new().database("k"), &config).expect("a database is named");
         assert!(waits_for_reads(server));
-        assert!(!waits_for_reads(SqliteDriver::new(&SqlitePlace::Memory, &config)));
+        assert!(!waits_for_reads(SqliteDriver::new(&SqliteLocation::Memory, &config)));
     }
 
     /// What is logged.
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_statement_is_told_and_not_as_a_database_that_does_not_answer() {
+    fn a_slow_statement_is_not_reported_as_a_database_that_does_not_answer() {
         // With one dispatcher alone, tracing remembers what other tests' threads want of a line.
         let _second = Dispatch::new(Log::default());
         for (reads, expected) in [
@@ -363,14 +363,17 @@ mod tests {
         ] {
             let log = Log::default();
             with_default(&Dispatch::new(log.clone()), || {
-                Calls::new(Duration::ZERO, reads).begin(Step::Read, "").tell_late()
+                Calls::new(Duration::ZERO, reads).begin(Step::Read, "").report_late()
             });
-            let told = log.0.lock().expect("not poisoned").clone();
-            let told: Vec<&str> = told
+            let reported = log.0.lock().expect("not poisoned").clone();
+            let reported: Vec<&str> = reported
                 .lines()
                 .filter(|line| line.contains("database") || line.contains("statement"))
                 .collect();
-            assert!(matches!(told[..], [line] if line.starts_with(expected)), "{told:?}");
+            assert!(
+                matches!(reported[..], [line] if line.starts_with(expected)),
+                "{reported:?}"
+            );
         }
     }
 

@@ -1,5 +1,4 @@
-//! The tables that a database has, as it tells them itself. Whose they are, and what they should
-//! be, is not known here.
+//! The tables of a database, as its catalogue shows them.
 
 use std::time::Duration;
 
@@ -91,12 +90,12 @@ fn assemble<R: Cells>(columns: &[R], keys: &[R]) -> Result<Vec<LiveTable>, sqlx:
 }
 
 /// `bigint(20) unsigned` of MariaDB is MySQL's `bigint unsigned`; only of a flag the width means something.
-fn plain_type(told: &str) -> String {
-    let told = told.to_lowercase();
+fn plain_type(ty: &str) -> String {
+    let ty = ty.to_lowercase();
     let is_whole = |word: &str| matches!(word, "tinyint" | "smallint" | "mediumint" | "int" | "bigint");
-    match told.split_once('(').zip(told.split_once(')')) {
-        Some(((word, _), (_, rest))) if is_whole(word) && told != "tinyint(1)" => format!("{word}{rest}"),
-        _ => told,
+    match ty.split_once('(').zip(ty.split_once(')')) {
+        Some(((word, _), (_, rest))) if is_whole(word) && ty != "tinyint(1)" => format!("{word}{rest}"),
+        _ => ty,
     }
 }
 
@@ -105,8 +104,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn display_widths_say_nothing_but_of_a_flag() {
-        for (told, plain) in [
+    fn display_widths_matter_only_for_a_flag() {
+        for (ty, plain) in [
             ("bigint(20) unsigned", "bigint unsigned"),
             ("int(11)", "int"),
             ("int", "int"),
@@ -117,7 +116,7 @@ mod tests {
             ("decimal(20,2)", "decimal(20,2)"),
             ("TEXT", "text"),
         ] {
-            assert_eq!(plain_type(told), plain);
+            assert_eq!(plain_type(ty), plain);
         }
     }
 }

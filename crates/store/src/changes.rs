@@ -1,6 +1,6 @@
-//! What changed in SQL alone, for those who follow: no cluster tells of it. The changes of a kind are numbered in the
-//! order of their commits, so that who has read up to a position has missed nothing. The oldest are dropped as new
-//! ones come. Knows no dialect.
+//! The feed of changes of archived objects, which no watch of the cluster reports. The changes of a kind are numbered
+//! in the order of their commits, so that a reader at a position has missed nothing. The oldest are dropped as new ones
+//! are added. Knows no dialect.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use crate::sql_store::{BOOKKEEPING, SqlStore};
 use crate::statements::fixed;
 use crate::write::{Position, number, position};
 
-/// One change of an object that lives, or lived, in SQL alone. What the object is now its row says.
+/// One change of an archived object. Its current state is in its row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Its place in the order.
@@ -26,7 +26,7 @@ pub struct Change {
     pub labels: Option<BTreeMap<String, String>>,
 }
 
-/// The order of what changed in SQL alone.
+/// A position in the feed of changes of archived objects.
 ///
 /// # Guarantees
 /// A change is in here as soon as the row has changed, in the same transaction. Positions are committed in order,

@@ -83,7 +83,7 @@ const SOON: Duration = Duration::from_millis(500);
 
 impl<D: Driver> Connections<D> {
     pub(super) fn new(driver: D) -> Self {
-        let calls = Calls::new(PoolConfig::patience(driver.call_timeout()), D::READS);
+        let calls = Calls::new(PoolConfig::late_after(driver.call_timeout()), D::READS);
         let outage = Outage::new(driver.address());
         Self { driver, calls, outage }
     }

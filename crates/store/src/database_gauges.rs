@@ -1,5 +1,4 @@
-//! The connections of a database and the calls that wait for it, as gauges of a scrape: read at the moment when
-//! somebody asks. Knows no kind.
+//! The connections of a database and the calls that wait for it, as gauges that are read at scrape time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -3,7 +3,7 @@
 //!
 //! # Notation
 //! Everybody above an engine writes one SQL: names in brackets as in `[uid]`, a parameter as `?`, and what engines
-//! differ in asked of [`Spelling`]. The engine turns brackets and parameters into its own when the statement leaves
+//! differ in comes from [`Spelling`]. The engine turns brackets and parameters into its own when the statement leaves
 //! ([`Notation::spell`]), so that quotes and numbered parameters are known in one place.
 //!
 //! # Another engine
@@ -40,7 +40,7 @@ pub(super) trait Spelling:
 
 impl<S: Notation + ReadSql + ConditionSql + WriteSql + CatalogueSql + SchemaChangeSql> Spelling for S {}
 
-/// What is to be said of the engine as a whole.
+/// Properties of the engine as a whole.
 pub(super) trait Notation: Send + Sync {
     fn dialect(&self) -> Dialect;
 

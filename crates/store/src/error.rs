@@ -1,10 +1,10 @@
-//! Why a store could not do what was asked. Knows no engine.
+//! The errors of a store. Knows no engine.
 
 use jiff::Timestamp;
 use kindex_model::object::ResourceVersion;
 use kindex_query::MistypedColumn;
 
-/// Why a store could not do what was asked.
+/// An error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database is away or overloaded, or chose this transaction as a deadlock's
@@ -50,10 +50,10 @@ pub enum StoreError {
     /// A continue token cannot be used with this query.
     #[error("continue token: {0}")]
     Continue(String),
-    /// A named query cannot be asked so.
+    /// A named query cannot run with these parameters.
     #[error(transparent)]
     Template(#[from] kindex_query::TemplateError),
-    /// An object cannot be changed in SQL alone.
+    /// An archived object cannot be changed.
     #[error("{kind} {uid}: {source}")]
     Direct {
         /// The kind.

@@ -1,4 +1,4 @@
-//! The storage contract: what the ingester and the readers ask of a SQL database.
+//! The storage contract: what the ingester and the readers need of a SQL database.
 //! The engines differ in `mysql`, `sqlite` and `dialect` alone; the same scenarios run over all of them.
 
 pub mod pace;
@@ -69,7 +69,7 @@ mod maintenance;
 
 use std::sync::Arc;
 
-pub use address::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
+pub use address::{Address, MySqlFields, PoolConfig, SqliteLocation, Tls, TlsMode};
 pub use adoption::{BrokenRows, BrokenTable, Unfit};
 pub use calls::{Calls, Stalled};
 pub use changes::{Change, Changes};

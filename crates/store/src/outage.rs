@@ -1,5 +1,4 @@
-//! Whether the database can be reached at all. It is told in the log when it is lost and when it is back, once for all
-//! calls of a store, whatever kinds they are of. Knows no statement.
+//! Whether the database can be reached. Logs the start and the end of an outage, once for all calls of a store.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +16,7 @@ pub struct Outage {
     database: String,
     since: Mutex<Option<Instant>>,
     waiting: OnceLock<Waiting>,
-    is_told: AtomicBool,
+    is_logged: AtomicBool,
 }
 
 impl Outage {
@@ -26,28 +25,28 @@ impl Outage {
             database,
             since: Mutex::default(),
             waiting: OnceLock::new(),
-            is_told: AtomicBool::new(false),
+            is_logged: AtomicBool::new(false),
         }
     }
 
-    /// Has outages told in the log from now on, for who goes on through them; a single question ends with its error.
-    pub fn tell(&self) {
-        self.is_told.store(true, Ordering::Relaxed);
+    /// Logs outages from now on, for programs that continue through them. A single command ends with its error instead.
+    pub fn log_changes(&self) {
+        self.is_logged.store(true, Ordering::Relaxed);
     }
 
-    /// The same, with how many objects waited for the end of each. The first counter stays.
+    /// Also logs how many objects waited for the end of each outage. Only the first call sets the counter.
     pub fn count_waiting(&self, count: impl Fn() -> usize + Send + Sync + 'static) {
         // One ingester works on a store.
         let _first = self.waiting.set(Box::new(count));
-        self.tell();
+        self.log_changes();
     }
 
-    /// Since when it lasts; `None` where the database can be reached, as far as anybody tried.
+    /// How long the outage has lasted; `None` if the last call reached the database.
     pub fn lasts(&self) -> Option<Duration> {
         self.since().map(|since| since.elapsed())
     }
 
-    /// The database was not reached. Whether this is news, which is told.
+    /// Records that the database was not reached. Returns whether an outage begins.
     pub(super) fn begins(&self, why: &dyn Display) -> bool {
         let mut since = self.since();
         if since.is_some() {
@@ -55,20 +54,20 @@ impl Outage {
         }
         *since = Some(Instant::now());
         let text = self.news(why);
-        match self.is_told.load(Ordering::Relaxed) {
+        match self.is_logged.load(Ordering::Relaxed) {
             true => tracing::error!("{text}"),
             false => tracing::debug!("{text}"),
         }
         true
     }
 
-    /// The database answered. Whether this is news, which is told.
+    /// Records that the database answered. Returns whether an outage ends.
     pub(super) fn ends(&self) -> bool {
         let Some(since) = self.since().take() else {
             return false;
         };
         let text = self.farewell(since.elapsed());
-        match self.is_told.load(Ordering::Relaxed) {
+        match self.is_logged.load(Ordering::Relaxed) {
             true => tracing::info!("{text}"),
             false => tracing::debug!("{text}"),
         }
@@ -78,7 +77,7 @@ impl Outage {
     fn news(&self, why: &dyn Display) -> String {
         let meanwhile = match self.waiting.get() {
             Some(_) => "Objects wait in the cluster until it is back",
-            None => "It is asked again",
+            None => "Retrying",
         };
         format!("The database {} cannot be reached: {why}. {meanwhile}", self.database)
     }
@@ -115,12 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn its_end_says_how_long_it_lasted_and_what_waited() {
+    fn its_end_reports_how_long_it_lasted_and_what_waited() {
         let outage = Outage::new("mysql://kindex@db:3306/d".to_owned());
         let back = "The database mysql://kindex@db:3306/d is back after 37 s";
         assert_eq!(outage.farewell(Duration::from_millis(37_900)), back);
         let lost = "The database mysql://kindex@db:3306/d cannot be reached: refused. ";
-        assert_eq!(outage.news(&"refused"), format!("{lost}It is asked again"));
+        assert_eq!(outage.news(&"refused"), format!("{lost}Retrying"));
         outage.count_waiting(|| 12);
         assert!(
             outage

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_payload_is_told_and_never_half_read() {
+    fn a_damaged_payload_is_reported_and_never_half_read() {
         let packed = pack("{\"metadata\":{\"name\":\"a\"}}");
         for end in 0..packed.len() {
             assert!(unpack(ENCODING, &packed[..end]).is_err(), "{end} bytes");

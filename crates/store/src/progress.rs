@@ -1,6 +1,6 @@
-//! How far a long work is, told to whoever shows it. Knows no terminal.
+//! The progress of a long operation, for a display.
 
-/// Who is told.
+/// Receives progress.
 pub trait Progress: Send + Sync {
     /// A part of the work begins, such as one kind; `total` is how much there is to do, where that is known.
     fn begin(&self, part: &str, total: Option<u64>);
@@ -8,18 +8,18 @@ pub trait Progress: Send + Sync {
     /// So much more is done.
     fn advance(&self, count: u64);
 
-    /// Something that is not counted is under way, such as `confirming 12 differences`.
+    /// An uncounted step begins, such as `confirming 12 differences`.
     fn note(&self, note: &str);
 
     /// The part is done.
     fn end(&self);
 }
 
-/// Nobody is told.
+/// Discards progress.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Untold;
+pub struct NoProgress;
 
-impl Progress for Untold {
+impl Progress for NoProgress {
     fn begin(&self, _: &str, _: Option<u64>) {}
     fn advance(&self, _: u64) {}
     fn note(&self, _: &str) {}

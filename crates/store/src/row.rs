@@ -1,4 +1,4 @@
-//! One row of a kind: what it says, what a write makes of it, and what became of that.
+//! One row of a kind: its state, its writes and their results.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct RowState {
 }
 
 impl RowState {
-    /// The version of the cluster that the row has, or followed when it was changed in SQL alone: what the
+    /// The version of the cluster that the row has, or followed when it was changed in SQL: what the
     /// cluster's versions are compared with.
     pub fn cluster_version(&self) -> ResourceVersion {
         self.res_version.of_cluster()
@@ -137,7 +137,7 @@ pub enum Written {
     Inserted,
     /// The row was changed.
     Updated,
-    /// The row already said the same; nothing was written.
+    /// The row was already up to date; nothing was written.
     Unchanged,
     /// The row holds a newer version, or is deleted and may not be revived.
     Superseded,

@@ -136,12 +136,12 @@ mod tests {
     #[test]
     fn another_text_of_the_same_version_is_noticed() {
         assert_eq!(notice("a", "a"), None);
-        let said = notice("a", "b").expect("another text");
-        assert!(said.contains("checksum a") && said.contains("(b)"), "{said}");
+        let given = notice("a", "b").expect("another text");
+        assert!(given.contains("checksum a") && given.contains("(b)"), "{given}");
     }
 
     #[test]
-    fn says_what_to_do_about_another_version() {
+    fn another_version_is_reported_with_a_remedy() {
         assert_eq!(refusal(VERSION), None);
         assert!(refusal(VERSION + 1).expect("refused").contains("newer program"));
         assert!(refusal(VERSION - 1).expect("refused").contains("schema/migrations"));

@@ -30,7 +30,7 @@ pub struct RestoreArgs {
     #[arg(long, value_name = "VERSION|TIME", conflicts_with_all = ["evicted", "deleted", "selector", "since"])]
     pub at: Option<Moment>,
 
-    /// All objects that were evicted: they exist for their users, and live in SQL alone.
+    /// All archived objects.
     #[arg(long, conflicts_with = "name")]
     pub evicted: bool,
 

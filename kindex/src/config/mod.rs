@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kindex_model::kind::{Kind, Registry};
 use kindex_runtime::settings::{OrphanGuard, Settings};
-use kindex_store::{Address, MySqlFields, PoolConfig, SqlitePlace, Tls, TlsMode};
+use kindex_store::{Address, MySqlFields, PoolConfig, SqliteLocation, Tls, TlsMode};
 use serde_saphyr::Spanned;
 
 mod credentials;
@@ -22,7 +22,7 @@ mod read;
 mod tests;
 
 pub use credentials::CredentialError;
-pub use read::Mistake;
+pub use read::FileError;
 use read::{Reader, Stanza};
 use tree::Node;
 
@@ -135,14 +135,14 @@ pub enum MetadataStorageChoice {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     /// In the order of the file.
-    pub mistakes: Vec<Mistake>,
+    pub errors: Vec<FileError>,
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, mistake) in self.mistakes.iter().enumerate() {
+        for (index, error) in self.errors.iter().enumerate() {
             let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}{mistake}")?;
+            write!(f, "{separator}{error}")?;
         }
         Ok(())
     }
@@ -152,25 +152,25 @@ impl Config {
     /// Reads a file's text. Kinds are named as the registry names them, in any case.
     ///
     /// # Errors
-    /// Every mistake with its line and column, and what was probably meant.
+    /// Every error with its line and column, and what was probably meant.
     pub fn parse(source: &str, registry: &Registry) -> Result<Self, ConfigError> {
         let mut reader = Reader {
             source,
-            mistakes: Vec::new(),
+            errors: Vec::new(),
         };
         let config = match serde_saphyr::from_str::<Spanned<Node>>(source) {
             Ok(root) => read_config(&mut reader, root, registry),
             Err(error) => {
-                reader.yaml_mistake(&error);
+                reader.yaml_error(&error);
                 Self::default()
             }
         };
-        let mut mistakes = reader.mistakes;
-        mistakes.sort_by_key(Mistake::position);
-        if mistakes.is_empty() {
+        let mut errors = reader.errors;
+        errors.sort_by_key(FileError::position);
+        if errors.is_empty() {
             Ok(config)
         } else {
-            Err(ConfigError { mistakes })
+            Err(ConfigError { errors })
         }
     }
 
@@ -189,7 +189,7 @@ impl Config {
         }
         match &self.sqlite {
             Some(path) => MetadataStorageChoice::On {
-                address: Address::Sqlite(SqlitePlace::File(path.clone())),
+                address: Address::Sqlite(SqliteLocation::File(path.clone())),
                 pool,
             },
             None => off("metadata storage is enabled but no database is configured: \
@@ -250,7 +250,7 @@ fn read_config(reader: &mut Reader<'_>, root: Spanned<Node>, registry: &Registry
         reader.finish(stanza);
         if config.sqlite.is_some() && config.mysql.is_enabled() {
             let message = "mysql and sqlite are both configured";
-            reader.mistake(at, message, Some("keep one of the two".to_owned()));
+            reader.error(at, message, Some("keep one of the two".to_owned()));
         }
     }
     if let Some(node) = root.take("ingester") {

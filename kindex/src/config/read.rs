@@ -1,4 +1,4 @@
-//! Reading stanzas out of the tree: every key by its name and type, every mistake with
+//! Reading stanzas out of the tree: every key by its name and type, every error with
 //! its position, all of them in one run.
 
 use std::collections::BTreeMap;
@@ -12,22 +12,22 @@ use serde_saphyr::Spanned;
 use super::duration;
 use super::tree::{Key, Node, Place, Scalar, place, raw};
 
-/// One mistake.
+/// One error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct FileError {
     line: u64,
     column: u64,
     message: String,
     help: Option<String>,
 }
 
-impl Mistake {
+impl FileError {
     pub(super) fn position(&self) -> (u64, u64) {
         (self.line, self.column)
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.line, self.column, self.message)?;
         match &self.help {
@@ -37,10 +37,10 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Collects mistakes while a file is read.
+/// Collects errors while a file is read.
 pub(super) struct Reader<'a> {
     pub(super) source: &'a str,
-    pub(super) mistakes: Vec<Mistake>,
+    pub(super) errors: Vec<FileError>,
 }
 
 /// One mapping whose keys are being taken out.
@@ -52,8 +52,8 @@ pub(super) struct Stanza {
 }
 
 impl Reader<'_> {
-    pub(super) fn mistake(&mut self, at: Place, message: impl Into<String>, help: Option<String>) {
-        self.mistakes.push(Mistake {
+    pub(super) fn error(&mut self, at: Place, message: impl Into<String>, help: Option<String>) {
+        self.errors.push(FileError {
             line: at.line,
             column: at.column,
             message: message.into(),
@@ -62,13 +62,13 @@ impl Reader<'_> {
     }
 
     /// The file as a whole cannot be read.
-    pub(super) fn yaml_mistake(&mut self, error: &serde_saphyr::Error) {
+    pub(super) fn yaml_error(&mut self, error: &serde_saphyr::Error) {
         let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
         let place = Place { line, column };
-        self.mistake(place, format!("not YAML: {}", error.without_snippet()), None);
+        self.error(place, format!("not YAML: {}", error.without_snippet()), None);
     }
 
-    /// Takes a mapping apart; anything else is a mistake.
+    /// Takes a mapping apart; anything else is an error.
     pub(super) fn stanza(&mut self, name: &str, node: Spanned<Node>) -> Stanza {
         let at = place(&node);
         let entries = match node.value {
@@ -76,7 +76,7 @@ impl Reader<'_> {
             Node::Absent => Vec::new(),
             Node::Scalar(_) | Node::List => {
                 let message = format!("{name} must be a mapping of keys to values");
-                self.mistake(at, message, None);
+                self.error(at, message, None);
                 Vec::new()
             }
         };
@@ -84,7 +84,7 @@ impl Reader<'_> {
         for (key, _) in &entries {
             if seen.contains(&key.value.as_str()) {
                 let message = format!("{} is given twice", key.value);
-                self.mistake(place(key), message, None);
+                self.error(place(key), message, None);
             }
             seen.push(&key.value);
         }
@@ -106,7 +106,7 @@ impl Reader<'_> {
             let help = nearest(&key.value, stanza.known.iter().copied())
                 .map(|near| format!("did you mean {near:?}?"))
                 .unwrap_or_else(|| format!("known keys: {}", stanza.known.join(", ")));
-            self.mistake(place(key), message, Some(help));
+            self.error(place(key), message, Some(help));
         }
     }
 
@@ -115,7 +115,7 @@ impl Reader<'_> {
         let named = |wanted: &str| stanza.entries.iter().find(|(key, _)| key.value == wanted);
         if let (Some(_), Some((second, _))) = (named(one), named(other)) {
             let message = format!("{one} and {other} are both given");
-            self.mistake(place(second), message, Some("keep one of the two".to_owned()));
+            self.error(place(second), message, Some("keep one of the two".to_owned()));
         }
     }
 
@@ -132,7 +132,7 @@ impl Reader<'_> {
             Node::Map(_) | Node::List => None,
         };
         if text.is_none() {
-            self.mistake(at, format!("{key} must be a text"), quotes());
+            self.error(at, format!("{key} must be a text"), quotes());
         }
         text
     }
@@ -144,7 +144,7 @@ impl Reader<'_> {
             Node::Absent => return None,
             Node::Scalar(_) | Node::Map(_) | Node::List => {}
         }
-        self.mistake(place(&value), format!("{key} must be true or false"), None);
+        self.error(place(&value), format!("{key} must be true or false"), None);
         None
     }
 
@@ -158,7 +158,7 @@ impl Reader<'_> {
         };
         if chosen.is_none() {
             let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            self.mistake(
+            self.error(
                 place(&value),
                 format!("{key} must be one of {}", words.join(", ")),
                 None,
@@ -170,7 +170,7 @@ impl Reader<'_> {
     /// Reports a key that does nothing without something else.
     pub(super) fn needless(&mut self, stanza: &Stanza, key: &'static str, why: &str, help: &str) {
         if let Some((found, _)) = stanza.entries.iter().find(|(found, _)| found.value == key) {
-            self.mistake(place(found), format!("{key} {why}"), Some(help.to_owned()));
+            self.error(place(found), format!("{key} {why}"), Some(help.to_owned()));
         }
     }
 
@@ -188,7 +188,7 @@ impl Reader<'_> {
         let number = number.filter(|number| (least..=most).contains(number));
         if number.is_none() {
             let message = format!("{key} must be a number from {least} to {most}");
-            self.mistake(place(value), message, None);
+            self.error(place(value), message, None);
         }
         number
     }
@@ -208,7 +208,7 @@ impl Reader<'_> {
         match duration::parse(&text) {
             Ok(duration) => Some(duration),
             Err(wrong) => {
-                self.mistake(place(value), format!("{key}: {wrong}"), None);
+                self.error(place(value), format!("{key}: {wrong}"), None);
                 None
             }
         }
@@ -237,7 +237,7 @@ impl Reader<'_> {
                     .map(|near| format!("did you mean {near:?}?"))
                     .unwrap_or_else(|| format!("known kinds: {}", names.join(", ")));
                 let message = format!("unknown kind {:?} in {key}", name.value);
-                self.mistake(place(&name), message, Some(help));
+                self.error(place(&name), message, Some(help));
                 continue;
             };
             if let Some(value) = read(self, &value) {

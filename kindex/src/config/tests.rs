@@ -1,4 +1,4 @@
-//! Every key has an effect, every mistake a position, and the two gates their meanings.
+//! Every key has an effect, every error a position, and the two gates their meanings.
 
 use kindex_model::kind::{Encoded, Platform, Scope};
 
@@ -145,7 +145,7 @@ fn credentials_stand_in_the_file_or_in_files_of_their_own() {
 }
 
 #[test]
-fn the_encryption_of_a_database_is_read_and_what_has_no_effect_is_a_mistake() {
+fn the_encryption_of_a_database_is_read_and_what_has_no_effect_is_an_error() {
     let mysql = |keys: &str| format!("mysql: {{host: h, {keys}}}\n");
     let tls = |keys: &str| parse(&mysql(keys)).mysql.fields.tls;
     assert_eq!(parse("mysql: {host: h}").mysql.fields.tls.mode, TlsMode::Preferred);
@@ -286,7 +286,7 @@ fn an_unknown_kind_is_refused_with_what_was_meant() {
 }
 
 #[test]
-fn all_mistakes_of_a_file_are_told_in_its_order() {
+fn all_errors_of_a_file_are_reported_in_order() {
     let error = refused(
         "ingester:\n  requeuePeriod: 30\n  concurrentReconciles: 0\n\
          metadataStorage:\n  enableMetadataStorage: perhaps\nmysql:\n  port: 70000\n  host: [h]\n",

@@ -9,7 +9,7 @@ use kindex_generated::kinds::model;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_maintenance::sides::Sides;
 use kindex_model::projection::Version;
-use kindex_store::{Address, PoolConfig, RowWrite, SqlitePlace, open};
+use kindex_store::{Address, PoolConfig, RowWrite, SqliteLocation, open};
 use kindex_tests::embedded::Embedded;
 use kube::Client;
 use kube::api::{ListParams, ResourceExt as _};
@@ -54,7 +54,7 @@ async fn all_pages_come_back_though_what_came_back_leaves_them() {
     let (embedded, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
     let client = Client::try_from(embedded.config()).expect("a client");
     crds(&client, &registry, Whose::Ours).await.expect("models are served");
-    let place = Address::Sqlite(SqlitePlace::Memory);
+    let place = Address::Sqlite(SqliteLocation::Memory);
     let storage = open(&place, registry, &PoolConfig::default()).expect("a database");
     storage.prepare().await.expect("it is empty");
     // In an order that is not that of the names; two names were had before, by objects that were deleted.

@@ -270,7 +270,7 @@ impl Service for Api {
             limits: args.limits.clone(),
         };
         if let Rows::Stored(store) = &context.rows {
-            store.outage().tell();
+            store.outage().log_changes();
             let shown = context.figures.register(Box::new(DatabaseGauges::new(store.clone())));
             shown.expect("nothing is registered yet");
         }

@@ -296,8 +296,8 @@ impl Service for Ingester {
             health: Some(ingestion.clone()),
             until_stopped: Box::pin(async move {
                 if let (Division::Shards(_), Ingestion::On { ingester, .. }) = (division, &*ingestion) {
-                    let (place, timing) = replicas::place(&self.replicas, &self.access, LEASES);
-                    kindex_runtime::replicas::run(&place, ingester, timing, &stop).await;
+                    let (config, timing) = replicas::config(&self.replicas, &self.access, LEASES);
+                    kindex_runtime::replicas::run(&config, ingester, timing, &stop).await;
                 } else {
                     stop.cancelled().await;
                 }

@@ -112,12 +112,12 @@ fn uses(args: &UpArgs) -> bool {
 }
 
 async fn work(platform: &Platform, args: &UpArgs, place: &ClusterPlace, ingestion: &Ingestion) -> CommandResult {
-    let patience = Duration::from_secs(args.timeout);
+    let limit = Duration::from_secs(args.timeout);
     if args.samples {
         samples::apply(&place.access.client, &platform.registry, platform.samples).await?;
     }
     if args.samples || args.once {
-        let settled = settled::wait(&platform.registry, &place.access.client, ingestion, patience).await?;
+        let settled = settled::wait(&platform.registry, &place.access.client, ingestion, limit).await?;
         report::settled(&settled)?;
     }
     if args.once {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kindex_harness::mariadb::MariaDb;
 use kindex_harness::require::require;
 use kindex_model::kind::Registry;
-use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, open};
+use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqliteLocation, open};
 
 /// The database's name on a server.
 const NAME: &str = "kindex";
@@ -26,7 +26,7 @@ pub(crate) enum Database {
     /// A server: the port that the ingester is told, and the one behind it.
     Server {
         /// As configured.
-        told: u16,
+        reported: u16,
         /// As it is.
         direct: u16,
     },
@@ -36,7 +36,7 @@ impl Database {
     /// A server that the ingester reaches directly.
     pub(crate) fn server(port: u16) -> Self {
         Self::Server {
-            told: port,
+            reported: port,
             direct: port,
         }
     }
@@ -50,7 +50,7 @@ impl Database {
     pub(crate) fn stanzas(&self, directory: &Path) -> [String; 2] {
         match self {
             Self::Sqlite => [(); 2].map(|()| format!("sqlite:\n  path: {}\n", file(directory).display())),
-            Self::Server { told, direct } => [told, direct]
+            Self::Server { reported, direct } => [reported, direct]
                 .map(|port| format!("mysql:\n  host: 127.0.0.1\n  port: {port}\n  user: root\n  database: {NAME}\n")),
         }
     }
@@ -58,7 +58,7 @@ impl Database {
     /// Opens it for the test itself.
     pub(crate) fn open(&self, directory: &Path, registry: Registry) -> Arc<dyn MetadataStorage> {
         let address = match self {
-            Self::Sqlite => Address::Sqlite(SqlitePlace::File(file(directory))),
+            Self::Sqlite => Address::Sqlite(SqliteLocation::File(file(directory))),
             Self::Server { direct, .. } => Address::mysql(&MySqlFields {
                 host: "127.0.0.1".to_owned(),
                 port: *direct,

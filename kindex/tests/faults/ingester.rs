@@ -77,8 +77,8 @@ impl Ingester {
     pub(crate) fn stop(&mut self) {
         self.lost_before = self.lost();
         let mut child = self.child.take().expect("it was started");
-        let told = Command::new("kill").arg(child.id().to_string()).status();
-        assert!(told.expect("kill runs").success(), "it runs");
+        let reported = Command::new("kill").arg(child.id().to_string()).status();
+        assert!(reported.expect("kill runs").success(), "it runs");
         let ended = child.wait().expect("it was started");
         assert!(ended.success(), "{ended}: {}", self.last_words());
     }

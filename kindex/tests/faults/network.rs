@@ -20,7 +20,7 @@ fn a_broken_network_to_the_database_loses_nothing() {
     let Some(server) = mariadb(&[]) else { return };
     let network = Proxy::start(server.port);
     let mut stage = Stage::begin(&Setting::on(Database::Server {
-        told: network.port,
+        reported: network.port,
         direct: server.port,
     }));
     stage.begin_load();

@@ -87,17 +87,17 @@ impl Stage {
             std::fs::write(&path, text).expect("writable");
             path
         };
-        let told = Embedded {
+        let reported = Embedded {
             address: SocketAddr::from(([127, 0, 0, 1], network.port)),
             ..cluster.clone()
         };
-        let told = write("kubeconfig-of-the-ingester", told.kubeconfig());
+        let reported = write("kubeconfig-of-the-ingester", reported.kubeconfig());
         let gate = "metadataStorage:\n  enableMetadataStorage: true\n";
         let [proxied, direct] = setting.database.stanzas(directory.path());
         let config = write("ingester.yaml", format!("{gate}{proxied}"));
         let storage = runtime.block_on(async { setting.database.open(directory.path(), registry) });
         Self {
-            ingester: Ingester::new(directory.path(), config, told),
+            ingester: Ingester::new(directory.path(), config, reported),
             load: None,
             network,
             registry,

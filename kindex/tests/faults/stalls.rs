@@ -18,7 +18,7 @@ fn a_database_that_does_not_answer_is_a_reason_before_it_is_a_failure() {
     let Some(server) = mariadb(&[]) else { return };
     let network = Proxy::start(server.port);
     let mut stage = Stage::begin(&Setting::on(Database::Server {
-        told: network.port,
+        reported: network.port,
         direct: server.port,
     }));
     stage.begin_load();

@@ -68,7 +68,7 @@ fn a_database_as_declared_has_no_difference() {
 }
 
 #[test]
-fn every_difference_is_told_with_both_sides_and_a_way() {
+fn every_difference_is_reported_with_both_sides_and_a_remedy() {
     let project = Project::new();
     project.execute("DROP TABLE trial_labels; DROP INDEX trial_create_time; ALTER TABLE trial DROP COLUMN owner");
     project.execute("ALTER TABLE trial ADD COLUMN remark TEXT; CREATE INDEX trial_mine ON trial (name)");

@@ -58,12 +58,12 @@ fn a_reader_that_has_seen_enough_ends_no_command_with_a_panic() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_the_exit_code_says_it() {
+fn a_full_disk_is_reported_and_fails() {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("a full disk");
     let output = kindex(&["query"], full, Stdio::piped());
-    let told = text_of(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("error: stdout: "), "{told}");
+    let reported = text_of(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    assert!(reported.starts_with("error: stdout: "), "{reported}");
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn bash_completes_what_can_be_typed() {
         .args(["-c", script, KINDEX])
         .output()
         .expect("bash runs");
-    let told = text_of(&output.stderr);
-    assert_eq!(text_of(&output.stdout), "status\nwide\n", "{told}");
+    let reported = text_of(&output.stderr);
+    assert_eq!(text_of(&output.stdout), "status\nwide\n", "{reported}");
 }
 
 #[test]
@@ -94,13 +94,13 @@ fn one_run_has_a_data_directory_and_a_second_one_is_turned_away() {
         "127.0.0.1:0",
     ];
     let output = run.command(&[&["up", "--once"][..], &flags].concat());
-    let told = text_of(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
+    let reported = text_of(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{reported}");
     assert!(
-        told.contains("another `kindex up` runs in the data directory"),
-        "{told}"
+        reported.contains("another `kindex up` runs in the data directory"),
+        "{reported}"
     );
-    assert!(told.contains("--data-dir"), "{told}");
+    assert!(reported.contains("--data-dir"), "{reported}");
     assert_eq!(std::fs::read(&kubeconfig).expect("a kubeconfig"), before);
     // A process that was killed keeps nothing.
     run.kill();
@@ -108,7 +108,7 @@ fn one_run_has_a_data_directory_and_a_second_one_is_turned_away() {
 }
 
 #[test]
-fn a_cluster_that_does_not_answer_is_told_while_it_is_asked_again() {
+fn a_cluster_that_does_not_answer_is_reported_while_it_is_retried() {
     // It takes connections and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = silent.local_addr().expect("bound");
@@ -130,26 +130,26 @@ fn a_cluster_that_does_not_answer_is_told_while_it_is_asked_again() {
         .spawn()
         .expect("kindex starts");
     let stderr = BufReader::new(child.stderr.take().expect("piped"));
-    let told = stderr
+    let reported = stderr
         .lines()
         .map_while(Result::ok)
         .find(|line| line.starts_with("note: "));
     child.kill().expect("it asks for two minutes");
     child.wait().expect("it was started");
-    let told = told.expect("a note");
+    let reported = reported.expect("a note");
     assert!(
-        told.contains(&format!("the cluster at http://{address}/ does not answer")),
-        "{told}"
+        reported.contains(&format!("the cluster at http://{address}/ does not answer")),
+        "{reported}"
     );
 }
 
 #[test]
-fn a_word_that_is_mistyped_is_told_with_the_one_that_is_meant() {
+fn a_mistyped_word_is_reported_with_a_suggestion() {
     let data_dir = tempfile::tempdir().expect("a directory");
     let database = data_dir.path().join("empty.db");
     std::fs::write(&database, "").expect("a database without tables");
     let database = format!("sqlite:{}", database.display());
-    for (words, told) in [
+    for (words, reported) in [
         (
             &["get", "modles"][..],
             "unknown kind \"modles\"\n  hint: did you mean \"models\"?",
@@ -178,7 +178,7 @@ fn a_word_that_is_mistyped_is_told_with_the_one_that_is_meant() {
         );
         let stderr = text_of(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {stderr}");
-        assert!(stderr.contains(told), "{words:?}: {stderr}");
+        assert!(stderr.contains(reported), "{words:?}: {stderr}");
     }
 }
 
@@ -223,8 +223,8 @@ fn a_password_is_repeated_in_no_help_no_suggestion_and_no_error() {
 }
 
 #[test]
-fn an_unknown_word_or_flag_is_told_with_a_similar_one() {
-    for (words, told) in [
+fn an_unknown_word_or_flag_is_reported_with_a_similar_one() {
+    for (words, reported) in [
         (&["gte", "models"][..], "a similar subcommand exists: 'get'"),
         (
             &["get", "models", "--limt", "3"],
@@ -235,7 +235,7 @@ fn an_unknown_word_or_flag_is_told_with_a_similar_one() {
         let output = kindex(words, Stdio::piped(), Stdio::piped());
         let stderr = text_of(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {stderr}");
-        assert!(stderr.contains(told), "{words:?}: {stderr}");
+        assert!(stderr.contains(reported), "{words:?}: {stderr}");
     }
 }
 
@@ -268,7 +268,7 @@ fn colours_are_for_terminals_and_for_nobody_who_does_not_want_them() {
 }
 
 #[test]
-fn who_asks_a_file_that_is_not_there_is_told_so_and_makes_none() {
+fn a_missing_file_is_reported_and_not_created() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("none.db");
     let config = directory.path().join("kindex.yaml");

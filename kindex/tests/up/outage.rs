@@ -7,7 +7,7 @@ use super::process::{Running, kubectl_is_there, wait_for};
 use super::text_of;
 
 #[test]
-fn an_outage_is_told_once_and_so_is_its_end() {
+fn an_outage_is_reported_once_and_so_is_its_end() {
     if !kubectl_is_there() || !require("mariadb", MariaDb::installed()) {
         return;
     }
@@ -34,9 +34,9 @@ fn an_outage_is_told_once_and_so_is_its_end() {
         });
     }
     let log = run.log();
-    let told: Vec<&str> = log.lines().filter(|line| line.contains("The database ")).collect();
-    let [lost, back] = told[..] else { panic!("{log}") };
-    assert!(lost.contains(&address) && back.contains(&address), "{told:?}");
+    let reported: Vec<&str> = log.lines().filter(|line| line.contains("The database ")).collect();
+    let [lost, back] = reported[..] else { panic!("{log}") };
+    assert!(lost.contains(&address) && back.contains(&address), "{reported:?}");
     assert!(back.contains(" s; ") && back.ends_with(" waited"), "{back}");
     for noise in ["sqlx", "metadata storage: ", "cannot answer"] {
         assert!(!log.contains(noise), "{noise} in {log}");

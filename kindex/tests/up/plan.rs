@@ -105,7 +105,7 @@ fn what_is_let_pass_needs_a_code_and_a_reason() {
 }
 
 #[test]
-fn findings_are_told_to_people_programs_and_github() {
+fn findings_are_printed_for_people_programs_and_github() {
     let root = TempDir::new().expect("a temporary directory");
     declare(root.path(), "size = \"spec.size\"\n");
     kindex(root.path(), &["plan"]);

@@ -152,7 +152,7 @@ fn everything(asked: &Asked) {
     selectors_and_conditions_narrow(asked);
     pages_go_on_and_foreign_tokens_do_not(asked);
     a_scan_is_said_and_a_plan_shown(asked);
-    mistakes_are_explained(asked);
+    errors_are_explained(asked);
     named_queries_are_listed_and_asked(asked);
     the_past_is_listed(asked);
     nothing_found_is_said(asked);
@@ -292,7 +292,7 @@ fn a_scan_is_said_and_a_plan_shown(asked: &Asked) {
     );
 }
 
-fn mistakes_are_explained(asked: &Asked) {
+fn errors_are_explained(asked: &Asked) {
     for (flags, words) in [
         (["-l", "a in b"], "unable to parse requirement: found 'b' expected: '('"),
         (
@@ -307,12 +307,9 @@ fn mistakes_are_explained(asked: &Asked) {
             ["--where", "colour=red"],
             "PipelineRun has no column \"colour\": one of pipeline_namespace, ",
         ),
-        (["--where", "state"], "after the column comes one of ="),
+        (["--where", "state"], "expected one of ="),
         (["--where", "create_time>soon"], "\"soon\" is not a time"),
-        (
-            ["--sort", "state:down"],
-            "after the colon of an order comes asc or desc",
-        ),
+        (["--sort", "state:down"], "expected asc or desc after the colon"),
         (["--limit", "0"], "0 is not in 1..=100000"),
     ] {
         let said = asked.refused(&[&["get", "pipelineruns"], &flags[..]].concat());

@@ -51,12 +51,12 @@ fn a_database_that_is_down_is_a_reason() {
     let (status, _) = scrape::get(api, "/apis/michelangelo.api/v2/models").expect("it answers");
     assert_eq!(status, 503);
     let log = run.log();
-    let told = log
+    let reported = log
         .lines()
         .filter(|line| line.contains(" WARN ") || line.contains(" ERROR "));
-    let told: Vec<&str> = told.collect();
+    let reported: Vec<&str> = reported.collect();
     assert!(
-        matches!(told[..], [line] if line.contains("cannot be reached")),
+        matches!(reported[..], [line] if line.contains("cannot be reached")),
         "once, by the store: {log}"
     );
 }

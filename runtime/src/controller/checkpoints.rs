@@ -27,7 +27,7 @@ impl Checkpoints {
         self.saved = Some(saved);
     }
 
-    /// A restoration was found and is not known to be settled.
+    /// Whether a restore mark is saved: the restoration is not settled.
     pub(super) fn is_marked(&self) -> bool {
         self.known_mark().is_some()
     }
@@ -36,8 +36,8 @@ impl Checkpoints {
         self.saved.and_then(Checkpoint::mark)
     }
 
-    /// A list has ended at this version. Orphans of a restored cluster are in no watch: the
-    /// mark stays until they are settled.
+    /// A list has ended at this version. The restore mark stays until the orphans of the restored cluster are settled,
+    /// because no watch reports them.
     pub(super) fn on_listed(&mut self, version: ResourceVersion) {
         self.least = if self.is_marked() { version } else { ResourceVersion(0) };
     }

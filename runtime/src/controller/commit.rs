@@ -1,5 +1,5 @@
-//! Group commit: which batches are in flight, when another one may begin, and how one that the database refuses is
-//! halved until the object that it refuses is alone. Versions for the history go along.
+//! Group commit: which batches are in flight, when the next one may begin, and how a rejected batch is halved until the
+//! rejected object is alone. Versions for the history are part of the batches.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) struct Commit {
     reading: BTreeMap<Ticket, Vec<Uid>>,
     writing: BTreeMap<Ticket, Writing>,
     next_ticket: Ticket,
-    /// Parts of batches that the database refused; they go before what is queued.
+    /// Halves of rejected batches. They are written before the queue.
     groups: VecDeque<Vec<Uid>>,
     gate: StoreGate,
     records: Records,
@@ -43,19 +43,19 @@ pub(super) struct Item {
     pub(super) after: Row,
 }
 
-/// Closed while the database is not asked for anything, after a failure.
+/// Closed for a pause after a failure of the database.
 #[derive(Debug, Default)]
 struct StoreGate {
     until: Duration,
     attempts: u32,
 }
 
-/// What becomes of the rows of a batch that the database refused.
+/// How the rows of a rejected batch are retried.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Divided {
-    /// They are tried again in these groups, the first of them first.
+    /// In these groups, in order.
     Groups(Vec<Vec<Uid>>),
-    /// This is the one that it refuses.
+    /// This object is the rejected one.
     Alone(Uid),
 }
 
@@ -86,13 +86,13 @@ impl Commit {
         self.in_flight() < env.settings.concurrent_reconciles && self.gate.until <= env.now.elapsed
     }
 
-    /// Whether versions wait for the history that no row takes along.
+    /// Whether versions wait for the history without a row to write.
     pub(super) fn may_record_alone(&self) -> bool {
         self.is_idle() && self.records.pending()
     }
 
-    /// When a batch could begin that may not begin now. `queued_until` says when those that are queued have waited for
-    /// company, where there are any.
+    /// When the next batch may begin, if it may not begin now. `queued_until` is the time at which the queue is written
+    /// although the batch is not full.
     pub(super) fn deadline(&self, env: &Environment, queued_until: Option<Duration>) -> Option<Duration> {
         let free = self.in_flight() < env.settings.concurrent_reconciles;
         if !free {
@@ -111,7 +111,7 @@ impl Commit {
         self.groups.pop_front()
     }
 
-    /// An object that the database refuses; beside others it would make it refuse them too.
+    /// Writes an object alone, so that it does not make the database reject others.
     pub(super) fn isolate(&mut self, uid: &Uid) {
         self.groups.push_back(vec![uid.clone()]);
     }
@@ -122,7 +122,7 @@ impl Commit {
         ticket
     }
 
-    /// Begins a batch with a question for the rows `unknown`.
+    /// Begins a batch by reading the rows `unknown`.
     pub(super) fn read(&mut self, env: &mut Environment, ticket: Ticket, uids: Vec<Uid>, unknown: Vec<Uid>) {
         self.reading.insert(ticket, uids);
         env.emit(Output::ReadRows(ticket, unknown));
@@ -133,7 +133,7 @@ impl Commit {
         self.reading.remove(&ticket)
     }
 
-    /// Writes a batch, with versions for the history as there is room; whether there is anything to write.
+    /// Writes a batch, with versions for the history as there is room. Returns false if there is nothing to write.
     pub(super) fn write(
         &mut self,
         env: &mut Environment,
@@ -180,7 +180,7 @@ impl Commit {
         self.records.on_failure(env, records, rows, failure);
     }
 
-    /// Leaves the database alone for a while.
+    /// Begins no batch for a while.
     pub(super) fn close_gate(&mut self, env: &mut Environment, cause: &'static str) {
         self.gate.attempts = self.gate.attempts.saturating_add(1);
         self.gate.until = env.now.elapsed + env.backoff(self.gate.attempts, cause);
@@ -193,7 +193,7 @@ impl Commit {
         }
     }
 
-    /// What is pending belongs to a cluster that is no more.
+    /// Drops everything: the cluster was restored.
     pub(super) fn clear(&mut self) {
         self.groups.clear();
         self.records.clear();
@@ -213,8 +213,8 @@ impl Writing {
 }
 
 impl Divided {
-    /// Halves the rows of a refused batch. Where versions for the history were with them, the rows
-    /// may not be to blame, and go together once more, without those.
+    /// Halves the rows of a rejected batch. If it contained versions for the history, those may be the cause: the rows
+    /// are retried once without them.
     pub(super) fn of(mut uids: Vec<Uid>, with_others: bool) -> Self {
         match uids.as_slice() {
             [] => Self::Groups(Vec::new()),

@@ -1,19 +1,19 @@
-//! One object that is not settled yet: the newest that is known of it in the cluster and in SQL, and how an answer
-//! changes that. Knows no queue: where an object waits is the business of the modules below.
+//! One object that is not settled yet: its newest known state in the cluster and in SQL, and how answers change it.
+//! Queues are in the modules below.
 
 use std::time::Duration;
 
-use kindex_decide::ingest::{Asked, Observed};
+use kindex_decide::ingest::{Observed, OwnDelete};
 use kindex_decide::row::Row;
 use kindex_kube_client::ObjectName;
 use kindex_model::head::Head;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
-/// The newest that is known of a uid in the cluster.
+/// The newest known state of a uid in the cluster.
 #[derive(Clone, Debug)]
 pub(super) enum Observation {
     Present(Object),
-    /// With its last text, where there is one.
+    /// With its last text, if known.
     Gone(Option<Object>),
 }
 
@@ -25,7 +25,7 @@ impl Observation {
         }
     }
 
-    /// Whether `self` adds to what is known: versions only grow.
+    /// Whether `self` is newer than `known`.
     pub(super) fn supersedes(&self, known: &Self) -> bool {
         match (known, self) {
             (Self::Present(_), Self::Gone(_)) => true,
@@ -33,8 +33,8 @@ impl Observation {
         }
     }
 
-    /// What is known with both. A uid that is gone never returns: what the watch still tells of it is its last text.
-    /// Where no text is known, the object was only missed.
+    /// Combines both. A uid that is gone never returns: a later event only brings its last text. An object that is gone
+    /// without a text was missing from a list.
     fn after(self, known: &Self) -> Self {
         match (self, known) {
             (Self::Gone(None), known) => Self::Gone(known.object().cloned()),
@@ -57,8 +57,8 @@ impl Observation {
         }
     }
 
-    /// Whether the object goes or is gone. Another process may have let it go, and have said in SQL
-    /// before that it did: what is known of the row from earlier does not count.
+    /// Whether the object is being deleted or is gone. Another process may have released it and written its row before,
+    /// so that the row must be read again.
     pub(super) fn is_going(&self) -> bool {
         match self {
             Self::Present(object) => object.metadata.deletion_timestamp.is_some(),
@@ -67,18 +67,18 @@ impl Observation {
     }
 }
 
-/// An observation on its way from the intake to what is pending.
+/// An observation that the intake passes on.
 #[derive(Debug)]
-pub(super) struct Sighting {
+pub(super) struct ObservedObject {
     pub(super) uid: Uid,
     pub(super) name: ObjectName,
     pub(super) observation: Observation,
-    /// The position in the stream that it came with.
+    /// The version of its event.
     pub(super) at: ResourceVersion,
 }
 
-impl Sighting {
-    /// An object that the cluster shows.
+impl ObservedObject {
+    /// A present object.
     pub(super) fn present(object: Object) -> Self {
         Self::of(object, Observation::Present)
     }
@@ -98,12 +98,12 @@ impl Sighting {
     }
 }
 
-/// What wakes an entry that waits.
+/// What an entry does after its pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resume {
-    /// Decide on what is known.
+    /// Decide on the known state.
     Decide,
-    /// Ask the cluster first: an effect failed and its outcome may be unknown.
+    /// Read the object from the cluster first: an effect failed, and its outcome may be unknown.
     Ask,
 }
 
@@ -112,7 +112,7 @@ pub(super) enum Resume {
 pub(super) enum State {
     /// In the queue.
     Queued,
-    /// In one half of a batch that the database refused.
+    /// In one half of a batch that the database rejected.
     Grouped,
     /// In a batch that is being read or written.
     Batch,
@@ -130,23 +130,23 @@ pub(super) struct Entry {
     /// The newest version in which the object was seen while it was there.
     seen: Option<ResourceVersion>,
     pub(super) name: ObjectName,
-    /// The row, where it is known without reading it.
+    /// The row, if it is known.
     pub(super) row: Option<Option<Row>>,
-    /// The row that made us ask, and on which `newest` is the answer.
+    /// The row that `newest` was read to confirm.
     pub(super) confirmed: Option<Row>,
-    pub(super) asked: Asked,
-    /// A write of ours had an unknown outcome, and none was committed since.
+    pub(super) own_delete: OwnDelete,
+    /// Whether a write had an unknown outcome, and none was committed since.
     pub(super) write_unsure: bool,
-    /// Position of the oldest event that is not settled.
+    /// Version of the oldest event that is not settled.
     pub(super) oldest: ResourceVersion,
     /// Arrival of the oldest observation that is not stored.
     pub(super) arrived: Duration,
     leaving_since: Option<Duration>,
-    /// It waits for finalizers of others.
+    /// Whether it waits for finalizers of others.
     pub(super) held: bool,
     pub(super) attempts: u32,
     pub(super) state: State,
-    /// `newest` is younger than the decision that is being carried out.
+    /// Whether `newest` is newer than the decision that is being carried out.
     pub(super) overtaken: bool,
 }
 
@@ -158,7 +158,7 @@ impl Entry {
             name,
             row: None,
             confirmed: None,
-            asked: Asked::Unknown,
+            own_delete: OwnDelete::Unknown,
             write_unsure: false,
             oldest,
             arrived,
@@ -170,7 +170,7 @@ impl Entry {
         }
     }
 
-    /// Whether the object waits for its time, and not because something failed.
+    /// Whether the object waits for a delay, and not because of a failure.
     pub(super) fn waits_as_it_should(&self) -> bool {
         self.attempts == 0 && matches!(self.state, State::Waiting(..))
     }
@@ -180,8 +180,8 @@ impl Entry {
         self.held && self.waits_as_it_should()
     }
 
-    /// Replaces what is known; the decision that is under way, if any, is outdated, and the row of
-    /// an object that goes is read once more.
+    /// Replaces the known state. A decision that is in flight becomes outdated. The row of an object that is being
+    /// deleted is read again.
     pub(super) fn replace(&mut self, newest: Observation) {
         self.learn(newest);
         if self.newest.is_going() {
@@ -191,8 +191,8 @@ impl Entry {
         self.overtaken = true;
     }
 
-    /// Takes the cluster's answer to a question that was asked because of the row `doubted`. It is the truth, unless
-    /// the watch was faster with something newer.
+    /// Takes the object as it was read from the cluster to confirm the row `doubted`, unless the watch has delivered
+    /// something newer.
     pub(super) fn answer(&mut self, answer: Observation, doubted: Option<Row>) {
         if !self.overtaken || answer.supersedes(&self.newest) {
             self.learn(answer);
@@ -201,7 +201,7 @@ impl Entry {
         self.row = None;
     }
 
-    /// Takes the version that a write of ours made, unless the watch was faster with something newer.
+    /// Takes the version that our write made, unless the watch has delivered something newer.
     pub(super) fn change(&mut self, object: Object, now: Duration) {
         let changed = Observation::Present(object);
         if changed.supersedes(&self.newest) {
@@ -211,39 +211,39 @@ impl Entry {
     }
 
     /// Takes the version that our delete made of an object that stays for its finalizers.
-    pub(super) fn leave_on_our_word(&mut self, object: Object) {
-        self.asked = Asked::Accepted(object.metadata.resource_version);
+    pub(super) fn leave_by_our_delete(&mut self, object: Object) {
+        self.own_delete = OwnDelete::Accepted(object.metadata.resource_version);
         let left = Observation::Present(object);
         if left.supersedes(&self.newest) {
-            // It goes on our word: nobody else's is in the row.
+            // Our own delete: the row is already up to date.
             let row = self.row;
             self.replace(left);
             self.row = row;
         }
     }
 
-    /// The newest that is known.
+    /// The newest known state.
     pub(super) fn newest(&self) -> &Observation {
         &self.newest
     }
 
-    /// Takes what replaces it, whatever is under way.
+    /// Replaces the known state.
     fn learn(&mut self, newest: Observation) {
         self.seen = self.seen.max(newest.seen());
         self.newest = newest.after(&self.newest);
     }
 
-    /// The last text of an object that is gone is safe elsewhere, and the row does without.
+    /// Drops the last text of an object that is gone: it is quarantined, and the row is closed without it.
     pub(super) fn drop_last_text(&mut self) {
         self.newest = Observation::Gone(None);
     }
 
-    /// Whether the object is gone, and was not seen to be before it was asked for.
-    pub(super) fn is_told_gone(&self) -> bool {
+    /// Whether the object is gone, and was not known to be when it was read.
+    pub(super) fn is_reported_gone(&self) -> bool {
         matches!(&self.newest, Observation::Gone(Some(last)) if Some(last.metadata.resource_version) > self.seen)
     }
 
-    /// Whether a row that was asked for before the object went must be asked for again.
+    /// Whether a row that was read before the object left must be read again.
     pub(super) fn outdates_rows(&self) -> bool {
         self.overtaken && self.newest.is_going()
     }
@@ -258,7 +258,7 @@ impl Entry {
         }
     }
 
-    /// A decision on what is known begins: it is of now, and counts how long the object has been seen leaving.
+    /// Begins a decision on the known state. Returns how long the object has been leaving.
     pub(super) fn begin_decision(&mut self, leaving: bool, now: Duration) -> Duration {
         self.overtaken = false;
         self.held = false;
@@ -284,9 +284,9 @@ mod tests {
     }
 
     fn entry(version: u64) -> Entry {
-        let Sighting {
+        let ObservedObject {
             name, observation, at, ..
-        } = Sighting::present(object(version));
+        } = ObservedObject::present(object(version));
         Entry::new(observation, name, at, Duration::ZERO)
     }
 
@@ -302,12 +302,12 @@ mod tests {
 
     #[test]
     fn an_answer_is_believed_unless_the_watch_was_faster() {
-        let mut asked = entry(5);
-        asked.answer(Observation::Present(object(4)), Some(ROW));
+        let mut read = entry(5);
+        read.answer(Observation::Present(object(4)), Some(ROW));
         assert_eq!(
-            (version(&asked), asked.confirmed),
+            (version(&read), read.confirmed),
             (Some(4), Some(ROW)),
-            "the cluster says so"
+            "the cluster returned it"
         );
 
         let mut overtaken = entry(5);
@@ -329,18 +329,18 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_our_word_keeps_its_row() {
+    fn an_object_that_we_delete_keeps_its_row() {
         let mut ours = entry(5);
         ours.row = Some(Some(ROW));
         let going = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"6",
             "deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
         let going = Object::parse_str(going).expect("an object");
         let mut others = ours.clone();
-        ours.leave_on_our_word(going.clone());
+        ours.leave_by_our_delete(going.clone());
         assert_eq!(ours.row, Some(Some(ROW)));
-        assert_eq!(ours.asked, Asked::Accepted(ResourceVersion(6)));
+        assert_eq!(ours.own_delete, OwnDelete::Accepted(ResourceVersion(6)));
         others.replace(Observation::Present(going));
-        assert_eq!(others.row, None, "somebody else may have closed it");
+        assert_eq!(others.row, None, "another process may have closed it");
     }
 
     #[test]

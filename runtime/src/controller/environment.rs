@@ -1,5 +1,5 @@
-//! What every part of a controller has at hand in a step: the kind and its settings, both clocks, chance, and
-//! the outputs of the step so far. Decides nothing.
+//! What all parts of a controller share in a step: the kind, its settings, both clocks, the random generator and the
+//! outputs so far.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    /// `seed` decides the jitter of all pauses.
+    /// `seed` determines the jitter of all pauses.
     pub(super) fn new(
         kind: &'static Kind,
         platform: Platform,
@@ -54,7 +54,7 @@ impl Environment {
         }
     }
 
-    /// Adds to what is to be done after the step.
+    /// Adds an output of the step.
     pub(super) fn emit(&mut self, output: Output) {
         self.outputs.push(output);
     }
@@ -67,7 +67,7 @@ impl Environment {
         Head::of(object, self.kind, &self.platform)
     }
 
-    /// How long to wait before the next of so many attempts that failed for this cause.
+    /// The backoff after so many failed attempts.
     pub(super) fn backoff(&mut self, attempts: u32, cause: &'static str) -> Duration {
         let most = self.settings.requeue_period;
         backoff::pause(attempts, backoff::base(cause), most, &mut self.rng)
@@ -77,7 +77,8 @@ impl Environment {
         self.note_batch_failure(what, failure, None, false);
     }
 
-    /// An outage is told by the store once for all kinds; that a deletion waits for its end is told each time.
+    /// Logs a failed batch. The store logs an outage once for all kinds; a deletion that waits for its end is logged
+    /// here.
     pub(super) fn note_batch_failure(
         &mut self,
         what: &str,

@@ -1,5 +1,5 @@
-//! After a gap, first half: the whole list, page by page, compared with its rows.
-//! Differences are written like any event. Memory: one page, and eight bytes an object.
+//! First half of a relist: reads the whole list page by page and compares each page with its rows. Differences are
+//! written like events. Memory: one page, and eight bytes per object.
 
 use std::collections::HashMap;
 
@@ -16,34 +16,34 @@ use super::super::settings::Settings;
 #[derive(Debug)]
 pub(super) struct Listing {
     continue_token: Option<String>,
-    /// Of the list; known with the first page.
+    /// The version of the list; known after the first page.
     version: Option<ResourceVersion>,
     seen: SeenBuilder,
-    /// Something in the list has no identity: what is missing cannot be told.
+    /// Whether an item has no uid, so that missing objects cannot be determined.
     unidentified: bool,
-    /// The cluster is older than SQL, and wins.
+    /// Whether the cluster was restored: it wins although it is older than SQL.
     restored: bool,
-    /// The newest version that the cluster had told when the list began.
+    /// The newest version that the cluster had reported when the list began.
     newest: ResourceVersion,
     step: Step,
 }
 
 #[derive(Debug)]
 enum Step {
-    /// A page was asked for.
+    /// A page was requested.
     Page,
-    /// The rows of a page were asked for.
+    /// The rows of a page were requested.
     Rows(Page),
     /// The next page waits for room.
     Room,
 }
 
-/// A page beside its rows.
+/// A page with its rows.
 #[derive(Debug)]
 pub(super) struct Compared {
     pub(super) objects: Vec<(Object, Option<Row>)>,
-    /// What the list had seen, it shows: no row that was written up to here is newer than its object. One that is, is
-    /// of a time that the cluster lost.
+    /// The version up to which the list is complete. A row up to here that is newer than its object holds a version
+    /// that the cluster has lost.
     pub(super) horizon: ResourceVersion,
 }
 
@@ -51,21 +51,21 @@ pub(super) struct Compared {
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) version: ResourceVersion,
-    /// Every uid in it; `None` where something has none.
+    /// Every uid in it; `None` if an item has none.
     pub(super) seen: Option<Seen>,
 }
 
 /// What follows a page that was compared.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// Ask for another page.
+    /// Request another page.
     Page,
     /// That was the last.
     End(Listed),
 }
 
 impl Listing {
-    /// A list that begins. `newest` is the newest version that the cluster has told.
+    /// Begins a list. `newest`: the newest version that the cluster has reported.
     pub(super) fn new(restored: bool, newest: ResourceVersion) -> Self {
         Self {
             continue_token: None,
@@ -87,7 +87,7 @@ impl Listing {
         matches!(self.step, Step::Room)
     }
 
-    /// The question that the list waits for.
+    /// The request that the list waits for.
     pub(super) fn request(&self, settings: &Settings) -> Output {
         match &self.step {
             Step::Rows(page) => {
@@ -101,12 +101,12 @@ impl Listing {
         }
     }
 
-    /// Whether the first page is older than what the cluster told before the list began.
+    /// Whether the first page is older than what the cluster reported before, which shows a restoration.
     pub(super) fn is_of_the_past(&self, page: &Page) -> bool {
         self.version.is_none() && page.resource_version < self.newest
     }
 
-    /// Takes a page; whether its rows are to be read.
+    /// Takes a page. Returns whether its rows must be read.
     pub(super) fn take(&mut self, page: Page) -> bool {
         self.version.get_or_insert(page.resource_version);
         self.continue_token.clone_from(&page.continue_token);
@@ -124,7 +124,7 @@ impl Listing {
         rows
     }
 
-    /// Holds the page against its rows, where these were asked for.
+    /// Compares the page with its rows, if these were requested.
     pub(super) fn compare(&mut self, rows: &[RowState]) -> Option<Compared> {
         let Step::Rows(page) = std::mem::replace(&mut self.step, Step::Room) else {
             return None;
@@ -145,7 +145,7 @@ impl Listing {
         })
     }
 
-    /// What follows where there is room; `None` while a question is in flight.
+    /// What follows if there is room; `None` while a request is in flight.
     pub(super) fn go_on(&mut self) -> Option<Next> {
         if !self.waits_for_room() {
             return None;
@@ -186,7 +186,7 @@ mod tests {
         let mut listing = Listing::new(false, ResourceVersion(7));
         assert!(listing.take(page(&["a"], Some("more"))));
         assert!(listing.go_on().is_none(), "its rows are being read");
-        let compared = listing.compare(&[]).expect("rows were asked for");
+        let compared = listing.compare(&[]).expect("rows were requested");
         assert_eq!((compared.objects.len(), compared.horizon), (1, ResourceVersion(7)));
         assert!(matches!(listing.go_on(), Some(Next::Page)));
         assert!(!listing.take(page(&[], None)), "an empty page has no rows");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_with_something_that_has_no_uid_tells_nothing_of_what_is_missing() {
+    fn a_list_with_an_item_without_uid_finds_no_orphans() {
         let mut listing = Listing::new(false, ResourceVersion(0));
         let unreadable = Unreadable {
             name: ObjectName {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_page_tells_that_the_cluster_went_back() {
+    fn only_the_first_page_shows_that_the_cluster_was_restored() {
         let mut listing = Listing::new(false, ResourceVersion(8));
         assert!(listing.is_of_the_past(&page(&["a"], None)));
         listing.take(page(&["a"], None));

@@ -1,12 +1,11 @@
-//! The controller of one kind: a deterministic machine without I/O. Time, randomness
-//! and everything that happens come in through [`Controller::step`]; what is to be done
-//! comes out of it.
+//! The controller of one kind: a deterministic state machine without I/O. [`Controller::step`] takes the time and an
+//! input, and returns outputs to carry out.
 //!
-//! It consists of parts, each with a state of its own, and passes values between them in one direction. `intake`
+//! It consists of parts, each with its own state, and passes values between them in one direction. `intake`
 //! follows the cluster and compares it with SQL after a gap (`listing`, `sweep`, `restoration`), `pending` collapses
 //! what it shows by uid and decides, `commit` writes batches (with `records` for the history) and finds what the
-//! database refuses (`quarantine`), and `departure` lets objects leave the cluster once that is committed. `objects`
-//! takes one object from each of these to the next.
+//! database refuses (`quarantine`), and `effects` releases and deletes objects once that is committed. `objects`
+//! moves each object from one part to the next.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +44,7 @@ mod reports;
 
 mod commit;
 
-mod departure;
+mod effects;
 
 mod objects;
 
@@ -63,7 +62,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller that has not begun. `seed` decides the jitter of its pauses.
+    /// A controller that has not started. `seed` determines the jitter of its pauses.
     pub fn new(
         kind: &'static Kind,
         platform: Platform,
@@ -78,7 +77,7 @@ impl Controller {
         }
     }
 
-    /// Takes one input and says what is to be done now.
+    /// Takes one input and returns the outputs to carry out.
     pub fn step(&mut self, now: Now, input: Input) -> Vec<Output> {
         self.env.now = now;
         let event = self.take(input);
@@ -132,19 +131,19 @@ impl Controller {
     }
 
     fn on_effect(&mut self, uid: &Uid, done: EffectDone) {
-        let ended = self.objects.departure.end(uid);
+        let ended = self.objects.effects.end(uid);
         if let Some(object) = done.object() {
             self.intake.on_answer(ended.sent, object.metadata.resource_version);
         }
         self.objects.on_effect(&mut self.env, uid, ended, done);
     }
 
-    /// Tells the objects what a step of the intake means for them.
+    /// Passes an event of the intake on to the objects.
     fn pass_on(&mut self, event: Event) {
         let (env, objects) = (&mut self.env, &mut self.objects);
         match event {
             Event::Nothing => {}
-            Event::Seen(sighting) => objects.observe(env, sighting),
+            Event::Seen(observed) => objects.observe(env, observed),
             Event::Compared(page) => objects.compare(env, page),
             Event::Listed(Listed { version, seen }) => match seen {
                 Some(seen) => {
@@ -157,26 +156,26 @@ impl Controller {
                 }
             },
             Event::Orphans => self.close_orphans(),
-            Event::ListBegun => objects.departure.forget_removed(),
+            Event::ListBegun => objects.effects.forget_removed(),
             Event::Restored => objects.clear(),
         }
     }
 
-    /// Asks for orphans as there is room; one for which something is in flight comes again later.
+    /// Reads orphans from the cluster as there is room. One with an effect in flight is tried later.
     fn close_orphans(&mut self) {
         for _ in 0..self.intake.orphans() {
             let active = self.objects.pending.active();
             let Some(orphan) = self.intake.next_orphan(&self.env, active) else {
                 break;
             };
-            if let Some(orphan) = self.objects.ask_for_orphan(&self.env, orphan) {
+            if let Some(orphan) = self.objects.look_up_orphan(&self.env, orphan) {
                 self.intake.put_back(orphan);
             }
         }
         self.intake.end_closing(&mut self.env);
     }
 
-    /// Whether nothing new begins.
+    /// Whether nothing new may begin.
     fn is_paused(&self) -> bool {
         self.env.stopping || self.intake.is_restoring()
     }
@@ -208,7 +207,7 @@ impl Controller {
         self.env.stopping && !self.objects.backlog().in_flight && !self.intake.is_saving()
     }
 
-    /// A copy of what is worth showing.
+    /// The current status.
     pub fn status(&self) -> KindStatus {
         let (intake, objects) = (&self.intake, &self.objects);
         KindStatus {

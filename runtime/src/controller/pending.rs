@@ -1,5 +1,5 @@
-//! What is pending: observations collapse by uid, wait, and settle. Knows when an object is to be looked at and what
-//! is decided then, and not what is done with it.
+//! Pending objects: collapses observations by uid, and keeps queue and timers. Decides when an object is due and what
+//! to do; does not carry it out.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::seen::Seen;
 
 use super::super::settings::Settings;
-use super::entry::{Entry, Observation, Resume, Sighting, State};
+use super::entry::{Entry, Observation, ObservedObject, Resume, State};
 use super::environment::Environment;
 use super::sweep::Orphan;
 use super::watermark::Unsettled;
@@ -25,7 +25,7 @@ pub(super) struct Pending {
     queue: VecDeque<Uid>,
     queued_since: Duration,
     timers: BTreeSet<(Duration, Uid)>,
-    /// The rows of all objects, where they are kept in memory.
+    /// The rows of all objects, if they are cached.
     rows: Option<BTreeMap<Uid, Row>>,
 }
 
@@ -41,17 +41,17 @@ impl Pending {
         self.entries.len()
     }
 
-    /// Those that wait for a moment.
+    /// Those that wait for a timer.
     pub(super) fn waiting(&self) -> usize {
         self.timers.len()
     }
 
-    /// Those that wait for nothing but us and the database.
+    /// Those that wait only for us or the database.
     pub(super) fn active(&self) -> usize {
         self.entries.len() - self.timers.len()
     }
 
-    /// Those that finalizers of others hold, with rows that are up to date.
+    /// Those that are held by finalizers of others and whose rows are up to date.
     pub(super) fn held(&self) -> usize {
         self.entries.values().filter(|entry| entry.is_held()).count()
     }
@@ -60,7 +60,7 @@ impl Pending {
         self.unsettled.oldest()
     }
 
-    /// When the oldest arrived of those that do not wait as they should.
+    /// When the oldest arrived of those that do not wait for a delay.
     pub(super) fn oldest_arrival(&self, env: &Environment) -> Option<Timestamp> {
         let late = self.entries.values().filter(|entry| !entry.waits_as_it_should());
         let age = env.now.elapsed.saturating_sub(late.map(|entry| entry.arrived).min()?);
@@ -72,7 +72,7 @@ impl Pending {
     }
 
     /// # Panics
-    /// Where nothing is pending for the uid: whoever has the uid of an entry in hand keeps it from being settled.
+    /// If nothing is pending for the uid.
     pub(super) fn entry(&self, uid: &Uid) -> &Entry {
         &self.entries[uid]
     }
@@ -83,21 +83,21 @@ impl Pending {
         self.entries.get_mut(uid).expect("an entry in hand is not settled")
     }
 
-    /// Adds an entry, which is nowhere yet.
+    /// Adds an entry.
     pub(super) fn insert(&mut self, uid: &Uid, entry: Entry) {
         self.unsettled.begin(entry.oldest, uid);
         self.entries.insert(uid.clone(), entry);
     }
 
-    /// Takes up what the cluster shows; whether the object is to be decided on now. One that is in flight, or in the
-    /// queue, will be.
-    pub(super) fn observe(&mut self, env: &Environment, sighting: Sighting) -> bool {
-        let Sighting {
+    /// Takes an observation. Returns whether the object must be decided on now; one in flight or in the queue will be
+    /// anyway.
+    pub(super) fn observe(&mut self, env: &Environment, observed: ObservedObject) -> bool {
+        let ObservedObject {
             uid,
             name,
             observation,
             at,
-        } = sighting;
+        } = observed;
         let Some(entry) = self.entries.get_mut(&uid) else {
             let cached = self.cached_row(&uid).filter(|_| !observation.is_going());
             let mut entry = Entry::new(observation, name, at, env.now.elapsed);
@@ -113,7 +113,7 @@ impl Pending {
         self.wake(&uid)
     }
 
-    /// Whether the memory of rows says that nothing is to be done about an object.
+    /// Whether the cached row shows that nothing has to be done for an object.
     pub(super) fn is_stored(&self, env: &Environment, object: &Object) -> bool {
         let uid = &object.metadata.uid;
         self.cached_row(uid).is_some_and(|row| {
@@ -124,7 +124,7 @@ impl Pending {
         })
     }
 
-    /// Takes an entry out of where it waits. One that is in flight, or in the queue, waits for nothing.
+    /// Cancels the timer of an entry. Returns false if it was in flight or in the queue.
     pub(super) fn wake(&mut self, uid: &Uid) -> bool {
         let state = self.entries[uid].state;
         if let State::Waiting(until, _) = state {
@@ -133,7 +133,7 @@ impl Pending {
         matches!(state, State::Waiting(..) | State::EffectQueued)
     }
 
-    /// Decides on the newest that is known of an entry whose row is known.
+    /// Decides on the newest state of an entry whose row is known.
     pub(super) fn decide(&mut self, env: &Environment, uid: &Uid) -> Action {
         let entry = self.entries.get_mut(uid).expect("decided entries exist");
         let observed = entry.observed(|object| env.head(object));
@@ -148,10 +148,10 @@ impl Pending {
             finalizer_wait: env.settings.finalizer_wait,
             adopt_finalizers: env.settings.adopt_finalizers,
             confirmed: entry.confirmed,
-            asked: entry.asked,
+            own_delete: entry.own_delete,
             unsure: entry.write_unsure,
         };
-        if row.is_none() && entry.is_told_gone() {
+        if row.is_none() && entry.is_reported_gone() {
             env.metrics.lost.inc();
         }
         decide(&observed, row.as_ref(), &context)
@@ -177,13 +177,12 @@ impl Pending {
         self.queue.is_empty()
     }
 
-    /// When the queue has waited for company for as long as it may.
+    /// When the queue is written although the batch is not full.
     pub(super) fn lingers_until(&self, settings: &Settings) -> Duration {
         self.queued_since + settings.linger
     }
 
-    /// Whatever is queued, as far as it fits into a batch: at once where no other is in flight; else when it is
-    /// enough, or has waited for company.
+    /// The next batch: at once if no other is in flight, else when it is full or has waited long enough.
     pub(super) fn next_batch(&mut self, env: &Environment, is_alone: bool) -> Vec<Uid> {
         let rows_max = env.settings.batch_rows_max;
         let lingered = self.lingers_until(&env.settings) <= env.now.elapsed;
@@ -194,14 +193,13 @@ impl Pending {
         self.queue.drain(..rows_max.min(self.queue.len())).collect()
     }
 
-    /// Lets an entry wait before it is looked at again.
+    /// Sets the timer of an entry.
     fn wait_for(&mut self, uid: &Uid, until: Duration, resume: Resume) {
         self.entry_mut(uid).state = State::Waiting(until, resume);
         self.timers.insert((until, uid.clone()));
     }
 
-    /// Lets an entry wait where nothing failed: whatever did before is over. `held` says that it waits for finalizers
-    /// of others.
+    /// Lets an entry wait without a failure, which ends its backoff. `held`: it waits for finalizers of others.
     pub(super) fn wait(&mut self, env: &Environment, uid: &Uid, pause: Duration, held: bool) {
         let entry = self.entry_mut(uid);
         entry.attempts = 0;
@@ -209,8 +207,8 @@ impl Pending {
         self.wait_for(uid, env.now.elapsed + pause, Resume::Decide);
     }
 
-    /// Lets an entry wait after a failure: longer each time, at least as long as the
-    /// server asked for, up to `requeuePeriod`.
+    /// Lets an entry wait after a failure, with backoff up to `requeuePeriod`, and at least as long as the server
+    /// requested.
     pub(super) fn retry(
         &mut self,
         env: &mut Environment,
@@ -232,7 +230,7 @@ impl Pending {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// Takes out an entry whose moment has come.
+    /// Takes out an entry whose timer is due.
     pub(super) fn due(&mut self, now: Duration) -> Option<(Uid, Resume)> {
         self.timers.first().filter(|(at, _)| *at <= now)?;
         let (_, uid) = self.timers.pop_first()?;
@@ -254,7 +252,7 @@ impl Pending {
         Some(entry)
     }
 
-    /// The objects that are there, as far as is known, and that a list did not show.
+    /// The objects that are present as far as known, but missing from a list.
     pub(super) fn not_in(&self, seen: &Seen) -> Vec<Orphan> {
         let mut orphans = Vec::new();
         for (uid, entry) in &self.entries {
@@ -286,7 +284,7 @@ impl Pending {
         }
     }
 
-    /// Everything belongs to a cluster that is no more.
+    /// Drops everything: the cluster was restored.
     pub(super) fn clear(&mut self) {
         *self = Self {
             queued_since: self.queued_since,
@@ -296,8 +294,8 @@ impl Pending {
     }
 }
 
-/// Whether an object with a current live row leaves nothing to do.
+/// Whether nothing has to be done for an object with a current live row.
 pub(super) fn is_plain(env: &Environment, head: &Head) -> bool {
-    let adopted = head.guarded || !env.settings.adopt_finalizers;
+    let adopted = head.has_finalizer || !env.settings.adopt_finalizers;
     head.is_staying() && adopted
 }

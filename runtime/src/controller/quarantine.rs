@@ -1,4 +1,4 @@
-//! Objects that the database refuses: which of them are recorded there, and which it refuses even so.
+//! Objects that the database rejects: which of them are in quarantine, and which of them even their record is rejected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ pub(super) const VERSION_MAX: ResourceVersion = ResourceVersion(i64::MAX.cast_un
 #[derive(Debug, Default)]
 pub(super) struct Quarantine {
     records: BTreeMap<Uid, QuarantineRecord>,
-    /// Objects that the database refuses together with their records. They stay pending, and are tried alone.
+    /// Objects of which the database rejects even the record. They stay pending and are retried alone.
     unrecorded: BTreeSet<Uid>,
-    /// Records whose removal failed; tried again with the next checkpoint.
+    /// Records whose removal failed; retried with the next checkpoint.
     unreleased: Vec<(Uid, ResourceVersion)>,
-    /// The cluster was restored, and what that means is not settled: versions of a cluster that is no more say nothing.
+    /// Whether a restoration is not settled, so that versions of records cannot be compared.
     restored: bool,
 }
 
 impl Quarantine {
-    /// Takes what an earlier run recorded.
+    /// Takes the records of an earlier run.
     pub(super) fn load(&mut self, records: Vec<QuarantineRecord>) {
         let records = records.into_iter();
         self.records = records.map(|record| (record.uid.clone(), record)).collect();
@@ -53,7 +53,7 @@ impl Quarantine {
             .collect()
     }
 
-    /// The database refuses what is known of an object.
+    /// The database rejects the current state of an object.
     pub(super) fn refuse(&mut self, env: &Environment, uid: &Uid, entry: &Entry, reason: &str) {
         if !self.is_unrecorded(uid) {
             tracing::error!(kind = env.kind.name, object = %entry.name, %uid, "quarantined: {reason}");
@@ -66,7 +66,7 @@ impl Quarantine {
         self.records.insert(uid.clone(), record);
     }
 
-    /// Nothing in the database tells of the object: it stays pending, and a position before it is never left behind.
+    /// The database has neither the object nor its record: it stays pending, and the checkpoint stays before it.
     pub(super) fn on_unrecorded(&mut self, env: &mut Environment, uid: &Uid, entry: &Entry, message: &str) {
         let name = &entry.name;
         if self.unrecorded.insert(uid.clone()) {
@@ -78,15 +78,15 @@ impl Quarantine {
         env.last_error = Some(format!("{name}: neither stored nor recorded: {message}"));
     }
 
-    /// The database has taken the object, or its record.
+    /// The database has accepted the object or its record.
     pub(super) fn on_recorded(&mut self, env: &Environment, uid: &Uid) {
         if self.unrecorded.remove(uid) {
             tracing::info!(kind = env.kind.name, %uid, "The database has taken the object, or its record");
         }
     }
 
-    /// Where the row holds what was refused, or something newer, the refusal is over. The record
-    /// of an object that is gone stays, for it holds the only copy of the last text.
+    /// Removes the record if the row holds the rejected version or a newer one. The record of an object that is gone
+    /// stays, because it is the only copy of the last text.
     pub(super) fn release(&mut self, env: &mut Environment, uid: &Uid, entry: &Entry) {
         let (Observation::Present(object), Some(row)) = (entry.newest(), entry.row.flatten()) else {
             return;
@@ -128,7 +128,7 @@ impl Quarantine {
         self.unrecorded.remove(uid);
     }
 
-    /// What is pending belongs to a cluster that is no more; what was recorded still is.
+    /// Drops everything but the records: the cluster was restored.
     pub(super) fn clear(&mut self) {
         self.unrecorded.clear();
     }

@@ -1,7 +1,6 @@
-//! Versions on their way into the history of a kind that keeps one. Events collapse by uid, and
-//! what counts for a row is the newest; for the history every version counts. So each is
-//! held here from its event until a batch with it is committed, beside the entries and
-//! whatever becomes of them.
+//! Versions that wait to be written to a history. For a row only the newest event of a uid counts, but the history
+//! needs every version. So each is kept here from its event until a batch with it is committed, independent of the
+//! entries.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +18,7 @@ type Key = (ResourceVersion, Uid);
 /// The versions of a batch.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
-    /// Those that its rows hold afterwards.
+    /// Those that its rows hold after the commit.
     of_rows: Vec<Key>,
     others: Vec<Key>,
 }
@@ -39,7 +38,7 @@ impl Taken {
 #[derive(Debug, Default)]
 pub(super) struct Records {
     held: BTreeMap<Key, Record>,
-    /// Since a batch with records was refused: they are written alone, and so many at a time.
+    /// Set after a batch with records was rejected: records are written alone, at most so many at a time.
     alone: Option<usize>,
 }
 
@@ -59,18 +58,18 @@ impl Records {
         *self = Self::default();
     }
 
-    /// The oldest version that is not kept yet: a watch must not resume after it.
+    /// The oldest version that is not written yet: a watch must not resume after it.
     pub(super) fn oldest(&self) -> Option<ResourceVersion> {
         self.held.first_key_value().map(|((version, _), _)| *version)
     }
 
-    /// Whether something waits for a batch.
+    /// Whether a version waits for a batch.
     pub(super) fn pending(&self) -> bool {
         self.held.values().any(|record| !record.in_a_batch)
     }
 
-    /// Takes those of these versions that are held, and with them others, the oldest first, as
-    /// many as may be. `rows` says whether the batch changes rows as well.
+    /// Takes those of these versions that wait, and others, oldest first, up to `most`. `rows`: the batch also changes
+    /// rows.
     fn take(&mut self, stored: &[Key], most: usize, rows: bool) -> Taken {
         let others = match self.alone {
             Some(_) if rows => 0,
@@ -119,8 +118,8 @@ impl Records {
         }
     }
 
-    /// The batch with these was refused: alone, and in smaller batches, the version is found that is
-    /// to blame. It is dropped, and returned.
+    /// The batch with these was rejected. Smaller batches of records alone find the rejected version, which is dropped
+    /// and returned.
     fn on_refused(&mut self, taken: &Taken, rows: bool) -> Option<Object> {
         self.on_failed(taken);
         match taken.others.as_slice() {
@@ -138,8 +137,8 @@ impl Records {
 }
 
 impl Records {
-    /// Holds what an event shows. The echo of what we did ourselves is no version of its own: the row says what
-    /// became of the object, and `removed` up to which version others may have written it.
+    /// Keeps the version of an event. The echo of our own effect is not a version of its own: the row shows the result
+    /// of the effect, and `removed` is the version up to which others may have written.
     pub(super) fn hold(
         &mut self,
         env: &Environment,
@@ -180,7 +179,7 @@ impl Records {
         taken
     }
 
-    /// What becomes of the versions of a batch that failed.
+    /// Handles the versions of a batch that failed.
     pub(super) fn on_failure(&mut self, env: &mut Environment, taken: &Taken, rows: bool, failure: &StoreFailure) {
         if failure.retryable {
             return self.on_failed(taken);

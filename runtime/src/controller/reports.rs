@@ -1,4 +1,4 @@
-//! Warning events for people, of what a write found out about an object.
+//! Kubernetes warning events about problems that a write found in an object.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,7 +19,7 @@ const REPORTED_MAX: usize = 10_000;
 pub(super) struct Reports(BTreeMap<Uid, u64>);
 
 impl Reports {
-    /// A warning event for each archived object whose name this one took in the cluster.
+    /// Creates a warning event for each archived object that this one replaced.
     pub(super) fn replaced(env: &mut Environment, uid: &Uid, entry: &Entry, replaced: &[Uid]) {
         for old in replaced {
             let kind = env.kind;
@@ -41,7 +41,7 @@ impl Reports {
         }
     }
 
-    /// One warning event for what an object's projection could not read, until it differs.
+    /// Creates a warning event for what the projection could not read, and repeats it only if that changes.
     pub(super) fn problems(&mut self, env: &mut Environment, uid: &Uid, entry: &Entry, problems: &[Problem]) {
         if problems.is_empty() {
             self.forget(uid);
@@ -71,11 +71,14 @@ impl Reports {
             about: Target::of(object),
             warning: true,
             reason: "ProjectionIncomplete",
-            message: format!("stored whole, but not every column: {}", lines.join("; ")),
+            message: format!(
+                "stored completely, but not every column could be read: {}",
+                lines.join("; ")
+            ),
         }));
     }
 
-    /// The object is gone, or nothing is wrong with it any more.
+    /// The object is gone, or has no problem any more.
     pub(super) fn forget(&mut self, uid: &Uid) {
         self.0.remove(uid);
     }

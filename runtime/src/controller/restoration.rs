@@ -1,6 +1,6 @@
-//! A cluster that came back from a backup: what is in flight ends, the fact is marked in the
-//! database, and rows of the time that never was lose their version, so that they stand in
-//! nobody's way; a history puts that time aside. Then everything is listed, which is the business of `listing`.
+//! Handles a restored cluster: drains what is in flight, saves the restore mark, moves lost versions of a history to a
+//! branch, and rewinds rows above the version of the cluster, so that its versions replace them. Then `listing` reads
+//! the whole list.
 
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::{ResourceVersion, Uid};
@@ -10,25 +10,25 @@ use super::super::message::Output;
 use super::super::settings::Settings;
 use super::checkpoints::Checkpoints;
 
-/// How far the restoration is.
+/// A restoration in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Restoration {
-    /// What the cluster said when it was found: rows beyond are of another time.
+    /// The version to which the cluster was restored: rows above it hold lost versions.
     version: ResourceVersion,
     step: Step,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// What is in flight ends.
+    /// Work in flight is being drained.
     Draining,
-    /// The mark is being saved.
+    /// The restore mark is being saved.
     Marking,
-    /// What the history tells of that time is put aside.
+    /// Lost versions of the history are being moved to a branch.
     SettingAside,
     /// A page of rows is being read.
     Scanning { after: Option<Arrival> },
-    /// Rows of that page are being rewound; then the page after it comes, if there is one.
+    /// Rows of that page are being rewound; the next page follows, if there is one.
     Rewinding { uids: Vec<Uid>, next: Option<Arrival> },
 }
 
@@ -40,7 +40,7 @@ impl Restoration {
         }
     }
 
-    /// The question that the step waits for.
+    /// The request that the step waits for.
     pub(super) fn request(&self, settings: &Settings, checkpoints: &mut Checkpoints) -> Option<Output> {
         Some(match &self.step {
             Step::Draining => return None,
@@ -67,7 +67,7 @@ impl Restoration {
         self.step == Step::Marking
     }
 
-    /// The step that follows when nothing is in flight any more; what was may have told of an earlier split.
+    /// The step after draining. What was in flight may have shown an earlier version: `known`.
     pub(super) fn drained(&self, known: ResourceVersion) -> Option<Self> {
         let marking = Self {
             version: self.version.min(known),
@@ -76,12 +76,12 @@ impl Restoration {
         (self.step == Step::Draining).then_some(marking)
     }
 
-    /// The same with an earlier split, which another mark told of.
+    /// The same with an earlier version, from another mark.
     pub(super) fn before(self, known: ResourceVersion) -> Self {
         Self { version: known, ..self }
     }
 
-    /// The step that follows when the mark is saved.
+    /// The step after the mark was saved.
     pub(super) fn marked(self, history: bool) -> Self {
         let step = match history {
             true => Step::SettingAside,
@@ -90,7 +90,7 @@ impl Restoration {
         Self { step, ..self }
     }
 
-    /// The step that follows when a page of rows is read, of which `page_rows` were asked for; `None` after the last.
+    /// The step after a page of rows was read, of which `page_rows` were requested; `None` after the last.
     pub(super) fn scanned(self, rows: Vec<RowState>, page_rows: u32) -> Option<Self> {
         let full = rows.len() >= page_rows as usize;
         let next = rows.last().filter(|_| full).map(|row| row.arrival);
@@ -103,7 +103,7 @@ impl Restoration {
         Some(Self { step, ..self })
     }
 
-    /// The step that follows when rows are rewound, or the history is put aside; `None` after the last.
+    /// The step after rows were rewound or the history was moved; `None` after the last.
     pub(super) fn rewound(self) -> Option<Self> {
         match &self.step {
             Step::SettingAside => Some(Self {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_in_flight_may_tell_of_an_earlier_split() {
+    fn what_was_in_flight_may_show_an_earlier_version() {
         let draining = Restoration::new(ResourceVersion(5));
         let marking = draining.drained(ResourceVersion(3)).expect("it was draining");
         assert_eq!(marking.version(), ResourceVersion(3));

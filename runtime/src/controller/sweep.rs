@@ -1,5 +1,5 @@
-//! After a gap, second half: a walk over SQL's rows. A live row whose object was not in
-//! the list is asked for in the cluster, and closed if it is gone there too.
+//! Second half of a relist: scans the rows. A live row whose object was not in the list is looked up in the cluster,
+//! and closed if it is gone.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,7 +13,7 @@ use super::super::message::Output;
 use super::super::settings::{OrphanGuard, Settings};
 use super::super::status::HeldOrphans;
 
-/// The walk over SQL's rows that follows a list.
+/// The scan of the rows after a list.
 #[derive(Debug)]
 pub(super) struct Sweep {
     after: Option<Arrival>,
@@ -21,12 +21,11 @@ pub(super) struct Sweep {
     seen: Seen,
     live: usize,
     orphans: Vec<Orphan>,
-    /// Objects that the list did not show and that were pending when it ended: their rows may
-    /// be written behind the walk.
+    /// Pending objects that were missing from the list: their rows may be written behind the scan.
     pending: Vec<Orphan>,
 }
 
-/// What a list did not show.
+/// An object that was missing from a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Orphan {
     pub(super) uid: Uid,
@@ -34,26 +33,26 @@ pub(super) struct Orphan {
     pub(super) version: ResourceVersion,
 }
 
-/// Orphans that are being asked for, as there is room.
+/// Orphans that are being looked up, as there is room.
 #[derive(Debug)]
 pub(super) struct Closing {
     pub(super) version: ResourceVersion,
     pub(super) orphans: VecDeque<Orphan>,
 }
 
-/// What a walk came to.
+/// The result of a scan.
 #[derive(Debug)]
 pub(super) struct Judgement {
     pub(super) version: ResourceVersion,
-    /// Live rows whose objects the list did not show.
+    /// Live rows whose objects were missing from the list.
     pub(super) found: usize,
     /// All live rows.
     pub(super) live: usize,
-    /// Whether they are more than is believable, which was allowed for once.
+    /// Whether they exceed the limits, but were allowed.
     pub(super) on_demand: bool,
-    /// The same, and nobody allowed it: none of them is asked for.
+    /// Set if they exceed the limits and were not allowed: none of them is closed.
     pub(super) held: Option<HeldOrphans>,
-    /// Those to ask for.
+    /// Those to look up.
     pub(super) orphans: Vec<Orphan>,
 }
 
@@ -76,7 +75,7 @@ impl Sweep {
         }
     }
 
-    /// Takes a page of rows, of which `page_rows` were asked for; whether it is the last.
+    /// Takes a page of rows, of which `page_rows` were requested. Returns whether it is the last.
     pub(super) fn take(&mut self, rows: Vec<RowState>, page_rows: u32) -> bool {
         let last = rows.len() < page_rows as usize;
         self.after = rows.last().map(|row| row.arrival);
@@ -99,7 +98,7 @@ impl Sweep {
         last
     }
 
-    /// Says which orphans are believed; up to `allowed` are, whatever the guard says.
+    /// Decides which orphans are looked up: all of them within the limits of the guard, or up to `allowed`.
     pub(super) fn judge(self, guard: OrphanGuard, allowed: usize) -> Judgement {
         let (found, live) = (self.orphans.len(), self.live);
         let forbidden = guard.forbids(found, live);
@@ -109,7 +108,7 @@ impl Sweep {
             guard,
         });
         let mut orphans = if held.is_some() { Vec::new() } else { self.orphans };
-        // What was pending and not in the list went while nobody watched.
+        // Pending objects that are not in the list left without an event.
         let known: BTreeSet<Uid> = orphans.iter().map(|orphan| orphan.uid.clone()).collect();
         orphans.extend(self.pending.into_iter().filter(|orphan| !known.contains(&orphan.uid)));
         Judgement {

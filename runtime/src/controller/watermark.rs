@@ -1,13 +1,13 @@
-//! Up to where the stream of events is settled. Knows versions, and not what is done with them.
+//! The watermark: the version up to which all events are settled.
 
 use std::collections::BTreeSet;
 
 use kindex_model::object::{ResourceVersion, Uid};
 
-/// No position is below: 0 is no version.
+/// The lowest version: 0 is none.
 const FIRST: ResourceVersion = ResourceVersion(1);
 
-/// The positions of events that are not settled.
+/// The versions of events that are not settled.
 #[derive(Debug, Default)]
 pub(super) struct Unsettled(BTreeSet<(ResourceVersion, Uid)>);
 
@@ -28,14 +28,14 @@ impl Unsettled {
 /// The oldest versions that a watch must not resume after.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Oldest {
-    /// Of an event that is not settled.
+    /// That of an event that is not settled.
     pub(super) unsettled: Option<ResourceVersion>,
-    /// Of a text that the history does not hold yet.
+    /// That of a text that the history does not hold yet.
     pub(super) unrecorded: Option<ResourceVersion>,
 }
 
-/// The highest version at which a watch may resume after a crash without missing a row or a text of the history,
-/// where everything up to `received` has come. `None` where there is no such version yet.
+/// The highest version at which a watch may resume after a crash without missing a row or a text of the history, if
+/// everything up to `received` has arrived. `None` if there is no such version yet.
 pub(super) fn watermark(received: ResourceVersion, oldest: Oldest) -> Option<ResourceVersion> {
     let settled = match oldest.unsettled {
         Some(oldest) => ResourceVersion(oldest.0.saturating_sub(1)).min(received),

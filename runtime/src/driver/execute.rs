@@ -1,6 +1,5 @@
-//! Carrying out one output of a controller on a cluster and a database, whichever stand
-//! behind the two traits. Decides nothing and reads no clock; every failure goes back to
-//! the controller. Each piece of work is a span of a trace.
+//! Carries out one output of a controller on a cluster and a database. Decides nothing and reads no clock; every
+//! failure goes back to the controller. Each output is a span of a trace.
 
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
@@ -17,9 +16,9 @@ use tracing::{Instrument, Span, debug_span};
 
 use super::super::message::{Effect, EffectDone, Input, Outcome, Output, Saved, StoreFailure, Ticket};
 
-/// Where outputs are carried out.
+/// Carries out the outputs of one kind.
 #[derive(Clone)]
-pub struct Place {
+pub struct Executor {
     /// The kind whose objects these are.
     pub kind: &'static Kind,
     /// Where the objects are.
@@ -28,18 +27,17 @@ pub struct Place {
     pub storage: Arc<dyn IngesterStorage>,
 }
 
-impl Place {
-    /// Does what was asked and answers; `None` where nobody waits for an answer. Rows that
-    /// change are dated `now`.
+impl Executor {
+    /// Carries out an output and returns its answer; `None` if it has none. `now` becomes the time of rows that change.
     ///
     /// # Assumptions
-    /// Watches are kept by the caller: [`Output::Watch`] and [`Output::StopWatch`] never come here.
+    /// The caller keeps the watch: [`Output::Watch`] and [`Output::StopWatch`] never come here.
     pub async fn execute(self, output: Output, now: Timestamp) -> Option<Input> {
         let span = self.span(&output);
         self.perform(output, now).instrument(span).await
     }
 
-    /// Where the work of an output shows in a trace.
+    /// The span of an output in a trace.
     fn span(&self, output: &Output) -> Span {
         let kind = self.kind.name;
         match output {
@@ -99,7 +97,7 @@ impl Place {
                 Input::Scanned(rows.map_err(Into::into))
             }
             Output::SetHistoryAside(beyond) => {
-                Input::Rewound(storage.unsay(kind, beyond, now).await.map_err(Into::into))
+                Input::Rewound(storage.branch_off_beyond(kind, beyond, now).await.map_err(Into::into))
             }
             Output::Rewind(uids) => Input::Rewound(storage.rewind(kind, &uids, now).await.map_err(Into::into)),
             Output::ReadRows(ticket, uids) => {
@@ -191,15 +189,15 @@ impl Place {
         Ok(outcomes)
     }
 
-    /// The archived objects whose name this one took. The rows are written: what cannot be read now is not told.
+    /// The archived objects that this one replaced. Empty if they cannot be read: the rows are written already.
     async fn replaced_by(&self, object: &Object) -> Vec<Uid> {
         let metadata = &object.metadata;
         let rows = self
             .storage
-            .incarnations(self.kind, &metadata.namespace, &metadata.name);
+            .rows_of_name(self.kind, &metadata.namespace, &metadata.name);
         let rows = rows.await.unwrap_or_else(|error| {
             tracing::warn!(kind = self.kind.name, uid = %metadata.uid,
-                "Took the name of an archived object, which cannot be read now: {error}");
+                "The object replaced an archived one, which cannot be read now: {error}");
             Vec::new()
         });
         let replaced = rows
@@ -230,12 +228,12 @@ impl Place {
     async fn notify(&self, notice: &Notice) {
         if let Err(error) = self.cluster.create_event(self.kind, notice).await {
             let object = &notice.about.name;
-            tracing::warn!(kind = self.kind.name, %object, "The event was not recorded: {error}");
+            tracing::warn!(kind = self.kind.name, %object, "The Kubernetes event could not be created: {error}");
         }
     }
 }
 
-/// Says in the trace why the current piece of work came to nothing.
+/// Records in the trace why the current span failed.
 fn mark_failed(error: &dyn Display) {
     let span = Span::current();
     span.record("otel.status_code", "ERROR");

@@ -1,5 +1,5 @@
-//! The task of one kind: feeds its controller with what happens and carries out what
-//! it says. Keeps the open watch; knows no rule of the ingester.
+//! The task of one kind: gives inputs to its controller and carries out the outputs. Keeps the open watch; contains no
+//! rule of the ingester.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,12 +14,12 @@ use tokio::task::{JoinError, JoinSet};
 use super::super::controller::Controller;
 use super::super::message::{Input, Now, Output};
 use super::super::status::KindStatus;
-use super::execute::Place;
+use super::execute::Executor;
 
-/// How often the status is copied while things happen.
+/// Least time between two copies of the status.
 const STATUS_PERIOD: Duration = Duration::from_millis(50);
 
-/// What a spawned piece of work ended with.
+/// The result of a spawned task.
 enum Done {
     Answer(Input),
     /// An opened watch, of the attempt with this number.
@@ -29,23 +29,23 @@ enum Done {
 
 pub(super) struct KindTask {
     controller: Controller,
-    place: Place,
+    executor: Executor,
     status: Arc<watch::Sender<KindStatus>>,
     started: Instant,
     work: JoinSet<Done>,
     watch: Option<WatchStream>,
-    /// Attempts to open a watch; only the newest counts.
+    /// How many watches were requested; only the newest counts.
     watches: u64,
     published: Instant,
     unpublished: bool,
 }
 
 impl KindTask {
-    pub(super) fn new(controller: Controller, place: Place, status: Arc<watch::Sender<KindStatus>>) -> Self {
+    pub(super) fn new(controller: Controller, executor: Executor, status: Arc<watch::Sender<KindStatus>>) -> Self {
         let started = Instant::now();
         Self {
             controller,
-            place,
+            executor,
             status,
             started,
             work: JoinSet::new(),
@@ -56,10 +56,10 @@ impl KindTask {
         }
     }
 
-    /// Runs until it is stopped and nothing is under way.
+    /// Runs until it is stopped and drained.
     ///
     /// # Errors
-    /// Where a piece of work panicked: the controller no longer knows what is under way.
+    /// If a spawned task panicked: the controller no longer knows what is in flight.
     pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), JoinError> {
         self.step(Input::Start);
         let mut stopping = false;
@@ -102,7 +102,7 @@ impl KindTask {
                     self.watch = None;
                 }
                 output => {
-                    let answer = self.place.clone().execute(output, now.wall);
+                    let answer = self.executor.clone().execute(output, now.wall);
                     self.work
                         .spawn(async { answer.await.map_or(Done::Nothing, Done::Answer) });
                 }
@@ -115,9 +115,9 @@ impl KindTask {
         self.watches += 1;
         self.watch = None;
         let number = self.watches;
-        let place = self.place.clone();
+        let executor = self.executor.clone();
         self.work.spawn(async move {
-            let opened = place.cluster.watch(place.kind, from).await;
+            let opened = executor.cluster.watch(executor.kind, from).await;
             Done::Watch(number, opened)
         });
     }
@@ -156,9 +156,9 @@ impl KindTask {
     }
 }
 
-/// Ends when the sender says so, or is gone.
+/// Ends when the sender requests it or is dropped.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // An error means that nobody can stop us any more: whoever could is gone.
+    // An error means that the sender is gone, so that nothing else can stop the task.
     let _gone = stop.wait_for(|stop| *stop).await;
 }
 

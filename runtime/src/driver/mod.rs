@@ -1,5 +1,5 @@
-//! The ingester as it runs: one supervised task a kind, with the real clock. A kind in
-//! trouble touches no other, and a database that is down at the start is waited for.
+//! The running ingester: one supervised task per kind, with the real clock. A failing kind affects no other, and a
+//! database that is down at the start is waited for.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ pub mod execute;
 
 mod kind_task;
 
-use execute::Place;
+use execute::Executor;
 use kind_task::KindTask;
 
-/// Longest pause before a task that panicked, or a database that is down, is tried again.
+/// Longest pause before a task that panicked, or a database that is down, is retried.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// How often the database is asked whether it is there.
+/// How often the database is pinged.
 const LOOK_PERIOD: Duration = Duration::from_secs(2);
 const PAUSE_FIRST: Duration = Duration::from_millis(200);
-/// A task that ran longer is not one that panics at every start.
+/// A task that ran longer does not panic at every start: its backoff begins again.
 const HEALTHY: Duration = Duration::from_secs(60);
-/// How long a stop waits for what is under way.
+/// How long a stop waits for what is in flight.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// Which kinds an ingester works on.
@@ -42,7 +42,7 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 pub enum Division {
     /// All of them, from the start.
     Alone,
-    /// Those of the shards that it is given; there are so many shards, at least one.
+    /// Those of the shards that are assigned to it, of so many shards.
     Shards(usize),
 }
 
@@ -51,7 +51,7 @@ pub enum Division {
 pub struct Storage {
     /// The rows.
     pub rows: Arc<dyn IngesterStorage>,
-    /// The database that holds them, which is watched over; `None` for rows that are in none.
+    /// The database that holds them, which is pinged; `None` if the rows are in none.
     pub database: Option<Arc<dyn Database>>,
 }
 
@@ -68,9 +68,9 @@ impl From<Arc<dyn MetadataStorage>> for Storage {
 pub struct Ingester {
     division: Division,
     kinds: Vec<RunningKind>,
-    /// Shows the figures of all kinds and their status.
+    /// The metrics of all kinds and their status.
     figures: prometheus::Registry,
-    /// Why the database is not ready, while it is not.
+    /// Why the database is not ready; `None` if it is.
     database: watch::Receiver<Option<String>>,
     storage: Storage,
     stop: watch::Sender<bool>,
@@ -86,22 +86,22 @@ struct RunningKind {
     working: watch::Receiver<bool>,
 }
 
-/// Everything that one kind's supervision needs.
+/// What the supervision of one kind needs.
 struct Supervised {
-    place: Place,
+    executor: Executor,
     registry: Registry,
     settings: Settings,
     metrics: Arc<KindMetrics>,
     status: Arc<watch::Sender<KindStatus>>,
     stop: watch::Receiver<bool>,
-    /// Whether the kind is this replica's.
+    /// Whether the kind is assigned to this replica.
     turn: watch::Receiver<bool>,
     working: watch::Sender<bool>,
 }
 
 impl Ingester {
-    /// Starts all kinds of a registry, as far as they are this replica's. Returns at once; [`Ingester::status`] says
-    /// how far it is.
+    /// Starts the kinds of a registry that are assigned to this replica. Returns at once; [`Ingester::status`] shows
+    /// the progress.
     ///
     /// # Assumptions
     /// Runs inside a Tokio runtime with time enabled.
@@ -129,7 +129,7 @@ impl Ingester {
                 "Ingester controller registered"
             );
             supervised.push(Supervised {
-                place: Place {
+                executor: Executor {
                     kind,
                     cluster: cluster.clone(),
                     storage: storage.rows.clone(),
@@ -178,9 +178,8 @@ impl Ingester {
         }
     }
 
-    /// Works from now on on the kinds of these shards alone. Returns at once; without an effect for an ingester that
-    /// is alone.
-    pub fn hand_out(&self, shards: &BTreeSet<usize>) {
+    /// Assigns these shards, and takes all others away. Returns at once. Has no effect on an ingester that runs alone.
+    pub fn assign(&self, shards: &BTreeSet<usize>) {
         let Division::Shards(of) = self.division else { return };
         for (index, kind) in self.kinds.iter().enumerate() {
             let is_ours = shards.contains(&(index % of));
@@ -189,8 +188,8 @@ impl Ingester {
         }
     }
 
-    /// Waits until nothing is under way for the kinds of a shard that was taken away.
-    pub async fn rest(&self, shard: usize) {
+    /// Waits until the kinds of a shard that was taken away have drained.
+    pub async fn drain(&self, shard: usize) {
         let of = self.shards();
         for (_, kind) in self.kinds.iter().enumerate().filter(|(index, _)| index % of == shard) {
             let mut working = kind.working.clone();
@@ -201,7 +200,7 @@ impl Ingester {
         }
     }
 
-    /// How everything stands, at most a moment ago.
+    /// The status of all kinds, at most 50 ms old.
     pub fn status(&self) -> IngesterStatus {
         IngesterStatus {
             database: self.database.borrow().clone(),
@@ -210,18 +209,17 @@ impl Ingester {
         }
     }
 
-    /// The figures of all kinds.
+    /// The metrics of all kinds.
     pub fn metrics(&self) -> impl Iterator<Item = (&'static Kind, &Arc<KindMetrics>)> {
         self.kinds.iter().map(|kind| (kind.kind, &kind.metrics))
     }
 
-    /// What a scrape shows of the ingester: [`KindMetrics`] and the gauges of its status.
+    /// All metrics of the ingester: [`KindMetrics`] and the gauges of its status.
     pub fn figures(&self) -> &prometheus::Registry {
         &self.figures
     }
 
-    /// Begins nothing new, waits a while for what is under way, and saves the position.
-    /// What is cut off is taken up again at the next start.
+    /// Drains for a while and saves the checkpoint. The next start repeats what did not finish.
     pub async fn shutdown(&self) {
         self.stop.send_replace(true);
         let Some(mut supervisor) = self.supervisor.lock().await.take() else {
@@ -255,17 +253,17 @@ async fn supervise_all(
         tasks.spawn(supervise(kind));
     }
     if let Some(database) = storage.database {
-        tasks.spawn(look_after(database, stop));
+        tasks.spawn(ping_database(database, stop));
     }
     tasks.join_all().await;
 }
 
-/// Asks the database from time to time, so that the store tells an outage also while nothing changes.
-async fn look_after(database: Arc<dyn Database>, mut stop: watch::Receiver<bool>) {
+/// Pings the database, so that the store notices an outage even while nothing changes.
+async fn ping_database(database: Arc<dyn Database>, mut stop: watch::Receiver<bool>) {
     loop {
         let look = async {
             tokio::time::sleep(LOOK_PERIOD).await;
-            // What comes of it is the store's to tell.
+            // The store logs the result.
             let _told = database.ping().await;
         };
         tokio::select! {
@@ -276,7 +274,7 @@ async fn look_after(database: Arc<dyn Database>, mut stop: watch::Receiver<bool>
     }
 }
 
-/// Waits for the database; whether it came before the end.
+/// Waits for the database. Returns false if the ingester was stopped first.
 async fn prepare(
     storage: &dyn Prepare,
     state: &watch::Sender<Option<String>>,
@@ -303,7 +301,7 @@ async fn prepare(
     true
 }
 
-/// Runs one kind while it is this replica's, again after a panic, until it is stopped.
+/// Runs one kind while it is assigned to this replica, and again after a panic, until it is stopped.
 async fn supervise(mut kind: Supervised) {
     let mut panics = 0;
     loop {
@@ -312,13 +310,13 @@ async fn supervise(mut kind: Supervised) {
         }
         let started = Instant::now();
         let controller = Controller::new(
-            kind.place.kind,
+            kind.executor.kind,
             kind.registry.platform,
             kind.settings.clone(),
             kind.metrics.clone(),
             rand::rng().random(),
         );
-        let task = KindTask::new(controller, kind.place.clone(), kind.status.clone());
+        let task = KindTask::new(controller, kind.executor.clone(), kind.status.clone());
         kind.working.send_replace(true);
         let ended = kind.run(task).await;
         kind.working.send_replace(false);
@@ -329,8 +327,8 @@ async fn supervise(mut kind: Supervised) {
             panics = 0;
         }
         panics += 1;
-        let name = kind.place.kind.name;
-        tracing::error!(kind = name, "The controller failed and starts again: {error}");
+        let name = kind.executor.kind.name;
+        tracing::error!(kind = name, "The controller failed and restarts: {error}");
         kind.metrics.retry("panic");
         kind.status.send_modify(|status| {
             status.failing = true;
@@ -345,10 +343,10 @@ async fn supervise(mut kind: Supervised) {
 }
 
 impl Supervised {
-    /// Whether the kind became this replica's before the end.
+    /// Waits until the kind is assigned to this replica. Returns false if it was stopped first.
     async fn wait_for_turn(&mut self) -> bool {
         if !*self.turn.borrow_and_update() {
-            self.status.send_replace(KindStatus::elsewhere(self.place.kind.name));
+            self.status.send_replace(KindStatus::elsewhere(self.executor.kind.name));
         }
         tokio::select! {
             biased;
@@ -357,7 +355,7 @@ impl Supervised {
         }
     }
 
-    /// Runs the task until it is stopped, or the kind is another replica's, and nothing is under way.
+    /// Runs the task until it is stopped, or its kind is assigned to another replica, and it has drained.
     async fn run(&mut self, task: KindTask) -> Result<(), JoinError> {
         let (halt, halted) = watch::channel(false);
         // A task of its own, so that a panic of the controller ends here.

@@ -1,4 +1,4 @@
-//! The leases in the cluster: read, written and given back as the board wishes.
+//! Reads, renews and releases the leases in the cluster, as the assignment of shards decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -11,110 +11,109 @@ use kube::{Api, Client};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::board::{Board, Held, Record, Timing, Wish};
+use super::assignment::{Assignment, Held, LeaseAction, Record, Timing};
 use crate::driver::Ingester;
 
-/// On every lease of a group of replicas: its name.
+/// Label of every lease: the name of its group of replicas.
 const GROUP: &str = "kindex/replicas";
-/// On the lease of a shard: its number.
+/// Label of the lease of a shard: its number.
 const SHARD: &str = "kindex/shard";
-/// On the lease of a replica: its name.
+/// Label of the lease of a replica: its name.
 const MEMBER: &str = "kindex/member";
 
-/// Where the leases are.
+/// Where the leases are, and what they are called.
 #[derive(Clone)]
-pub struct Place {
-    /// Of the cluster.
+pub struct LeaseConfig {
+    /// The cluster that holds them.
     pub client: Client,
     /// The namespace that holds them.
     pub namespace: String,
-    /// What begins their names: `kindex-ingester`.
+    /// The prefix of their names: `kindex-ingester`.
     pub group: String,
-    /// This replica, by a name that no other one has.
+    /// The unique name of this replica.
     pub me: String,
 }
 
-/// Lets an ingester work on what it holds the leases of, until `stop`; then gives them back.
+/// Assigns to an ingester the shards whose leases this replica holds, until `stop`. Then releases the leases.
 ///
 /// # Guarantees
-/// A lease is given back after the work on its shard has come to rest. A lease that could not be renewed in time
-/// ends the work, whether or not the cluster answers.
-pub async fn run(place: &Place, ingester: &Ingester, timing: Timing, stop: &CancellationToken) {
-    let mut desk = Desk {
-        api: Api::namespaced(place.client.clone(), &place.namespace),
-        place,
+/// A lease is released after the work on its shard has drained. If a lease could not be renewed in time, the work
+/// ends, whether or not the cluster answers.
+pub async fn run(config: &LeaseConfig, ingester: &Ingester, timing: Timing, stop: &CancellationToken) {
+    let mut replica = Replica {
+        api: Api::namespaced(config.client.clone(), &config.namespace),
+        config,
         timing,
-        board: Board::new(place.me.clone(), ingester.shards(), timing),
+        assignment: Assignment::new(config.me.clone(), ingester.shards(), timing),
         leases: BTreeMap::new(),
         began: Instant::now(),
     };
     loop {
-        desk.look(ingester).await;
+        replica.sync(ingester).await;
         if timeout(timing.retry, stop.cancelled()).await.is_ok() {
             break;
         }
     }
-    let ours: Vec<usize> = desk.board.ours().collect();
-    ingester.hand_out(&BTreeSet::new());
+    let ours: Vec<usize> = replica.assignment.ours().collect();
+    ingester.assign(&BTreeSet::new());
     for shard in ours {
-        desk.give_up(shard, ingester).await;
+        replica.give_up(shard, ingester).await;
     }
-    desk.delete(&Held::Member(place.me.clone())).await;
+    replica.delete(&Held::Member(config.me.clone())).await;
 }
 
-struct Desk<'a> {
+struct Replica<'a> {
     api: Api<Lease>,
-    place: &'a Place,
+    config: &'a LeaseConfig,
     timing: Timing,
-    board: Board,
-    /// As they were read or written last.
+    assignment: Assignment,
+    /// Each lease as it was read or written last.
     leases: BTreeMap<Held, Lease>,
     began: Instant,
 }
 
-impl Desk<'_> {
+impl Replica<'_> {
     fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
-    async fn look(&mut self, ingester: &Ingester) {
-        let params = ListParams::default().labels(&format!("{GROUP}={}", self.place.group));
+    async fn sync(&mut self, ingester: &Ingester) {
+        let params = ListParams::default().labels(&format!("{GROUP}={}", self.config.group));
         match timeout(self.timing.retry, self.api.list(&params)).await {
             Ok(Ok(list)) => {
                 let leases = list.items.into_iter().filter_map(|lease| Some((held(&lease)?, lease)));
                 self.leases = leases.collect();
                 let records = self.leases.iter().map(|(held, lease)| (held.clone(), record(lease)));
-                self.board.observe(self.began.elapsed(), records);
+                self.assignment.observe(self.began.elapsed(), records);
             }
             Ok(Err(error)) => tracing::warn!("The leases of the replicas cannot be read: {error}"),
             Err(_) => tracing::warn!("The leases of the replicas cannot be read in time"),
         }
-        for wish in self.board.decide(self.now()) {
-            ingester.hand_out(&self.board.ours().collect());
-            match wish {
-                Wish::Write(held) => self.write(held).await,
-                Wish::GiveUp(shard) => self.give_up(shard, ingester).await,
-                Wish::Bury(held) => self.delete(&held).await,
+        for action in self.assignment.decide(self.now()) {
+            ingester.assign(&self.assignment.ours().collect());
+            match action {
+                LeaseAction::Write(held) => self.write(held).await,
+                LeaseAction::GiveUp(shard) => self.give_up(shard, ingester).await,
+                LeaseAction::Delete(held) => self.delete(&held).await,
             }
         }
-        ingester.hand_out(&self.board.ours().collect());
+        ingester.assign(&self.assignment.ours().collect());
     }
 
-    /// Under the condition that the lease still is as it was read: of two replicas that want it one fails, and sees
-    /// the other's at its next look.
+    /// Writes a lease if it has not changed since it was read. Of two replicas that write it at once, one fails.
     async fn write(&mut self, held: Held) {
         let began = self.now();
-        let lease = self.renewed(&held, &self.place.me);
+        let lease = self.renewed(&held, &self.config.me);
         match timeout(self.timing.retry, self.send(&held, &lease)).await {
             Ok(Ok(written)) => {
                 let is_new = self
-                    .board
+                    .assignment
                     .record(&held)
-                    .is_none_or(|record| record.holder != self.place.me);
+                    .is_none_or(|record| record.holder != self.config.me);
                 if let (Held::Shard(shard), true) = (&held, is_new) {
                     tracing::info!(shard, "This replica takes the shard");
                 }
-                self.board.written(held.clone(), began, record(&written));
+                self.assignment.written(held.clone(), began, record(&written));
                 self.leases.insert(held, written);
             }
             Ok(Err(kube::Error::Api(status))) if status.code == 409 => {}
@@ -131,17 +130,17 @@ impl Desk<'_> {
         }
     }
 
-    /// The work on the shard comes to rest first. Who cannot give a lease back lets it run out.
+    /// Drains the work on a shard and releases its lease. A lease that cannot be released expires.
     async fn give_up(&mut self, shard: usize, ingester: &Ingester) {
-        ingester.rest(shard).await;
+        ingester.drain(shard).await;
         let held = Held::Shard(shard);
         let lease = self.renewed(&held, "");
         match timeout(self.timing.retry, self.send(&held, &lease)).await {
-            Ok(Ok(_)) => tracing::info!(shard, "This replica gives the shard back"),
-            Ok(Err(error)) => tracing::warn!("A lease of the replicas cannot be given back: {error}"),
-            Err(_) => tracing::warn!("A lease of the replicas cannot be given back in time"),
+            Ok(Ok(_)) => tracing::info!(shard, "This replica releases the shard"),
+            Ok(Err(error)) => tracing::warn!("The lease of the shard cannot be released: {error}"),
+            Err(_) => tracing::warn!("The lease of the shard cannot be released in time"),
         }
-        self.board.forget(shard);
+        self.assignment.forget(shard);
     }
 
     async fn delete(&mut self, held: &Held) {
@@ -155,8 +154,8 @@ impl Desk<'_> {
 
     fn name(&self, held: &Held) -> String {
         match held {
-            Held::Member(name) => format!("{}-{name}", self.place.group),
-            Held::Shard(number) => format!("{}-{number}", self.place.group),
+            Held::Member(name) => format!("{}-{name}", self.config.group),
+            Held::Shard(number) => format!("{}-{number}", self.config.group),
         }
     }
 
@@ -169,11 +168,11 @@ impl Desk<'_> {
             Held::Member(name) => (MEMBER.to_owned(), name.clone()),
             Held::Shard(number) => (SHARD.to_owned(), number.to_string()),
         };
-        let group = (GROUP.to_owned(), self.place.group.clone());
+        let group = (GROUP.to_owned(), self.config.group.clone());
         Lease {
             metadata: ObjectMeta {
                 name: Some(self.name(held)),
-                namespace: Some(self.place.namespace.clone()),
+                namespace: Some(self.config.namespace.clone()),
                 labels: Some(BTreeMap::from([group, label])),
                 resource_version: known.and_then(|lease| lease.metadata.resource_version.clone()),
                 ..ObjectMeta::default()

@@ -1,10 +1,9 @@
-//! Several ingesters beside each other: each kind belongs to a shard, and each shard to the replica that holds its
-//! Lease. One shard is leader election; more of them divide the kinds. Two replicas that work on one kind at once,
-//! as they may for a moment, are only wasteful: every write is guarded by what it was decided on. So nothing here
-//! is needed for correctness, and no clock of another machine is believed.
+//! Several ingesters side by side: each kind belongs to a shard, and each shard to the replica that holds its Lease.
+//! One shard is leader election; more of them divide the kinds. Nothing here is needed for correctness: two replicas
+//! may work on one kind for a moment, because every write is conditional. No clock of another machine is used.
 
-mod board;
+mod assignment;
 mod leases;
 
-pub use board::{Board, Held, Record, Timing, Wish};
-pub use leases::{Place, run};
+pub use assignment::{Assignment, Held, LeaseAction, Record, Timing};
+pub use leases::{LeaseConfig, run};

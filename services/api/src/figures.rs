@@ -1,5 +1,4 @@
-//! What the API server counts, each figure with the name and the help text under which a scrape shows it. Knows no
-//! HTTP.
+//! The metrics of the API server, each with its name and help text.
 
 use std::time::Duration;
 

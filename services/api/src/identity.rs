@@ -1,4 +1,4 @@
-//! Who asks, as the headers of a request say it, whatever its protocol.
+//! The caller of a request, from its headers, for all protocols.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, header};

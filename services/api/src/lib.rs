@@ -1,7 +1,6 @@
-//! The API server: one Kubernetes API over the cluster and SQL, in which an object keeps its name and its history
-//! wherever it lives. `operations` says what each verb means and knows no HTTP server; `rest` speaks Kubernetes'
-//! paths and `grpc` the services that are emitted for the kinds; `server` listens. Knows no kind: the registry brings
-//! them.
+//! The API server: one Kubernetes API over the cluster and SQL, in which live and archived objects are served together.
+//! `operations` implements the verbs, independent of HTTP; `rest` serves Kubernetes' paths and `grpc` the emitted
+//! services; `server` listens. The kinds come from the registry.
 
 pub mod figures;
 

@@ -1,4 +1,4 @@
-//! Answers that go on: what their clients have not taken is known, and they end where others need the room.
+//! Streamed answers: tracks what clients have not read, and ends the slowest when the memory limit is reached.
 
 use axum::body::Body;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! Whom the cluster answers: programs that show its token, and nobody's pages. Refuses to know what is asked for.
+//! Authentication: a request must carry the token of the cluster, and must not come from a web page.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What every handler works with: the store, what is served, the clock, and the word to stop.
+//! What all handlers share: the store, the catalog, the clock and the stop signal.
 
 use std::sync::Arc;
 

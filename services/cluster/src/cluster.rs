@@ -70,7 +70,7 @@ pub struct ClusterOptions {
     pub token: Option<Token>,
     /// The time of day.
     pub clock: Clock,
-    /// What it bears.
+    /// Its limits.
     pub limits: Limits,
 }
 

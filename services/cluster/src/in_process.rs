@@ -1,5 +1,5 @@
-//! The server without a connection, for parts of the process that it runs in: their requests are function calls, and
-//! need no socket and no token. Refuses to know what they ask.
+//! The server without a connection, for other parts of the same process: requests are function calls, without a socket
+//! or a token.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -34,7 +34,7 @@ pub struct Limits {
     /// The same for leases, and for the ingester.
     pub requests_aside: usize,
     /// How long a request waits for its place.
-    pub patience: Duration,
+    pub queue_timeout: Duration,
     /// All watches together.
     pub watches: WatchLimits,
 }
@@ -46,7 +46,7 @@ impl Default for Limits {
             body_bytes: 128 * 1024 * 1024,
             requests: 400,
             requests_aside: 50,
-            patience: Duration::from_secs(10),
+            queue_timeout: Duration::from_secs(10),
             // Half of the store's readers.
             watches: WatchLimits {
                 beginnings: 2,
@@ -120,9 +120,9 @@ impl ClusterTerms {
             tokens,
             address,
             health: Lane::unlimited(&bodies),
-            leases: Lane::new(limits.requests_aside, limits.patience, &bodies_aside),
-            ingester: Lane::new(limits.requests_aside, limits.patience, &bodies_aside),
-            others: Lane::new(limits.requests, limits.patience, &bodies),
+            leases: Lane::new(limits.requests_aside, limits.queue_timeout, &bodies_aside),
+            ingester: Lane::new(limits.requests_aside, limits.queue_timeout, &bodies_aside),
+            others: Lane::new(limits.requests, limits.queue_timeout, &bodies),
         }
     }
 

@@ -48,7 +48,7 @@ impl Host {
     pub(crate) fn new(api: Api, limits: &Limits, address: SocketAddr) -> Self {
         let terms = ClusterTerms::new(limits, api.tokens.clone(), address);
         Self {
-            admission: Admission::new(terms, limits.connections.body, limits.patience),
+            admission: Admission::new(terms, limits.connections.body, limits.queue_timeout),
             address,
             api,
         }

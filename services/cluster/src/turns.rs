@@ -1,5 +1,5 @@
-//! Turns at changing an object: whoever changes the same object waits in a line, first come, first served, instead of
-//! reading, losing against somebody faster and starting over. Refuses to know what is changed.
+//! A queue for each object that is being changed: concurrent changes wait for each other, first come, first served,
+//! instead of conflicting and retrying.
 
 use std::hash::{BuildHasher, RandomState};
 

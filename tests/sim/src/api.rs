@@ -1,5 +1,4 @@
-//! The simulated cluster behind the interface that ingesters use, and the trouble that a
-//! request may meet on its way. Knows no scheduler.
+//! The simulated cluster behind the interface that ingesters use, and the faults of single requests to it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,23 +10,23 @@ use kindex_model::object::{Object, ResourceVersion};
 
 use super::cluster::SimCluster;
 
-/// What the next request to the cluster meets.
+/// How the next request to the cluster fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It is not carried out, and nobody answers.
+    /// It is not carried out and not answered.
     Silence,
-    /// It is carried out, and nobody answers.
+    /// It is carried out but not answered.
     LostAnswer,
-    /// It is turned away for a while.
+    /// It is throttled (429).
     Throttled,
-    /// The server fails.
+    /// The server fails (500).
     ServerError,
 }
 
-/// The seconds that a server that throttles asks for.
+/// `Retry-After` of a throttled request.
 pub(crate) const RETRY_AFTER_S: u32 = 1;
 
-/// A simulated cluster that requests reach, or do not.
+/// A simulated cluster whose requests can fail.
 #[derive(Debug, Default)]
 pub struct SimApi {
     cluster: Mutex<SimCluster>,
@@ -40,7 +39,7 @@ impl SimApi {
         self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets what the next request meets.
+    /// Sets how the next request fails.
     pub fn set_trouble(&self, trouble: Option<Trouble>) {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
@@ -61,7 +60,7 @@ impl SimApi {
     }
 }
 
-/// What the sender of a request hears of its trouble.
+/// The error that the sender of a failed request receives.
 pub(crate) fn failure(trouble: Trouble) -> ClusterError {
     let (cause, retry_after) = match trouble {
         Trouble::Silence | Trouble::LostAnswer => ("timeout", None),

@@ -1,5 +1,4 @@
-//! The rules that hold after every turn. Looks at the cluster and at SQL, never into an
-//! ingester.
+//! The rules that hold after every turn. Reads the cluster and SQL, never an ingester.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,39 +12,39 @@ use kindex_runtime::settings::Settings;
 
 use super::cluster::{Departure, SimCluster};
 use super::database::{SimDatabase, SimRow, Transition};
-use super::memory::{UnsavedEvents, has_the_row};
 use super::object::Revision;
 use super::stored::{holds_lost_version, stored_revision};
 use super::thing::IMMUTABLE;
+use super::unsaved::{UnsavedEvents, has_the_row};
 
-/// What the rules depend on, and what they have to remember.
+/// The settings and the earlier turns that the rules depend on.
 #[derive(Debug, Default)]
 pub struct Checks {
     /// Whether the kind is declared immutable.
     pub kind_immutable: bool,
-    /// Whether objects are given our finalizer.
+    /// Whether objects are adopted.
     pub adopt_finalizers: bool,
-    /// How long a soft delete waits; zero once a wall clock was wrong.
+    /// How long a soft delete waits. Zero from the moment a wall clock was wrong.
     pub deletion_delay: Duration,
-    /// How long our finalizer stays on an object that others hold.
+    /// How long our finalizer stays on an object that finalizers of others hold.
     pub finalizer_wait: Duration,
-    /// Whether there is one ingester.
+    /// Whether only one ingester runs.
     pub alone: bool,
-    /// The cluster came back from a backup, and not every ingester knows.
+    /// Whether the cluster was restored and an ingester does not know it yet.
     pub unaware: bool,
-    /// Whether the cluster came back from a backup more than once.
+    /// Whether the cluster was restored more than once.
     pub restored_again: bool,
-    /// The saved position is one of a cluster that is no more.
-    pub position_is_old: bool,
-    /// Objects that left by another hand before SQL had a row of them.
+    /// Whether the saved checkpoint is older than the restoration of the cluster.
+    pub checkpoint_is_old: bool,
+    /// How many objects others removed before they had a row.
     pub planted_losses: u64,
-    /// Records that were committed after their process had died: no process knows of them.
+    /// Quarantine records that were committed after their process had died, so that no process knows of them.
     pub late_records: BTreeSet<Uid>,
-    /// What has to be in the history before a position passes it.
+    /// Events that must be in the history before a checkpoint passes them.
     pub unsaved_events: UnsavedEvents,
     /// The turn in which a row was marked deleted.
     closed_in: BTreeMap<Uid, u64>,
-    /// Rows that were marked deleted and came back.
+    /// Rows that were marked deleted and revived.
     reopened: BTreeSet<Uid>,
     checkpoint: Option<Checkpoint>,
 }
@@ -63,28 +62,28 @@ impl Checks {
         }
     }
 
-    /// What has happened since the last look.
+    /// Checks everything that changed since the last call.
     ///
     /// # Errors
     /// The first rule that is broken.
     pub fn after_turn(&mut self, cluster: &mut SimCluster, database: &mut SimDatabase) -> Result<(), String> {
         let transitions = std::mem::take(&mut database.transitions);
         for transition in &transitions {
-            self.look_at_row(transition, cluster, database)?;
+            self.check_row(transition, cluster, database)?;
         }
         for departure in std::mem::take(&mut cluster.departures) {
-            self.nothing_leaves_unstored(&departure, cluster, database)?;
+            self.nothing_leaves_before_it_is_stored(&departure, cluster, database)?;
         }
         if !transitions.is_empty() || self.checkpoint != database.checkpoint {
-            self.a_mark_goes_last(cluster, database)?;
+            self.the_mark_is_removed_last(cluster, database)?;
             self.checkpoint = database.checkpoint;
-            self.the_position_is_settled(cluster, database)?;
-            self.the_past_is_kept(cluster, database)?;
+            self.the_checkpoint_is_settled(cluster, database)?;
+            self.the_history_is_complete(cluster, database)?;
         }
         Ok(())
     }
 
-    fn look_at_row(
+    fn check_row(
         &mut self,
         transition: &Transition,
         cluster: &SimCluster,
@@ -93,7 +92,7 @@ impl Checks {
         let uid = &transition.uid;
         let row = &database.rows[uid];
         if transition.stored {
-            self.the_cluster_said_that(row, cluster)?;
+            self.row_text_is_from_cluster(row, cluster)?;
             has_the_row(row, database)?;
         }
         no_row_goes_back(transition, database)?;
@@ -102,7 +101,7 @@ impl Checks {
         if transition.after.1 == Life::Deleted {
             let first = self.closed_in.insert(uid.clone(), cluster.turn).is_none();
             if first {
-                self.somebody_deleted(row, cluster, database)?;
+                self.archived_stays_archived(row, cluster, database)?;
                 self.no_row_closes_early(row, cluster, database)
             } else {
                 Ok(())
@@ -115,20 +114,24 @@ impl Checks {
         }
     }
 
-    /// A row holds what the cluster said, to the byte; and what a restoration made unsaid only where
-    /// an ingester wrote it that did not know.
-    fn the_cluster_said_that(&self, row: &SimRow, cluster: &SimCluster) -> Result<(), String> {
+    /// The text of a row is one that the cluster sent, byte for byte. It is one that the cluster has lost only if an
+    /// ingester wrote it that did not know of the restoration.
+    fn row_text_is_from_cluster(&self, row: &SimRow, cluster: &SimCluster) -> Result<(), String> {
         let (uid, text) = (&row.object().metadata.uid, row.object().text());
         if stored_revision(row, cluster).is_none() {
-            return Err(format!("the row of {uid} holds what the cluster never said: {text}"));
+            return Err(format!(
+                "the row of {uid} holds a text that the cluster never sent: {text}"
+            ));
         }
         if holds_lost_version(row, cluster) && !self.unaware {
-            return Err(format!("the row of {uid} takes what the cluster has lost: {text}"));
+            return Err(format!(
+                "the row of {uid} takes a text that the cluster has lost: {text}"
+            ));
         }
         Ok(())
     }
 
-    /// Only the cluster showing the uid alive revives a row.
+    /// A row is revived only if the cluster shows the uid alive.
     fn no_late_write_revives(&self, transition: &Transition, cluster: &SimCluster) -> Result<(), String> {
         let revived = matches!(transition.before, Some((_, Life::Deleted))) && transition.after.1 != Life::Deleted;
         let (Some(closed), Some(gone)) = (
@@ -145,11 +148,11 @@ impl Checks {
         Ok(())
     }
 
-    /// A soft delete waits for `deletionDelay`, but where an ingester writes that does not know yet that
-    /// the cluster is another one: what it has seen go, or seen renamed, may be back and leaving. Of
-    /// two ingesters, one that has read a closed row, which has nothing to wait for, may close it again
-    /// after the other has brought it back; and one may have written, before it knew, a row of the time that the
-    /// cluster lost, which holds its name until the same ingester has rewound it.
+    /// A soft delete waits for `deletionDelay`. Exceptions:
+    /// - An ingester that does not know of a restoration may close a row that it saw leave before the restoration.
+    /// - Of two ingesters, one that has read a closed row may close it again after the other has revived it.
+    /// - Of two ingesters, one may have stored an object of the lost time before it knew of the restoration. That row
+    ///   holds its name until the same ingester has rewound it.
     fn no_row_closes_early(&self, row: &SimRow, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
         let metadata = &row.object().metadata;
         let uid = &metadata.uid;
@@ -166,20 +169,24 @@ impl Checks {
         let read_closed = !self.alone && self.reopened.contains(uid);
         let excused = self.unaware || read_closed || lost_name;
         if !excused && Duration::try_from(waited).unwrap_or_default() < self.deletion_delay {
-            return Err(format!("{} was closed after {waited:#} already", object.uid));
+            return Err(format!("{} was closed after only {waited:#}", object.uid));
         }
         Ok(())
     }
 
-    /// An archived object that nobody deleted stays archived: every version in which it was leaving says that it is
-    /// immutable, so that only we can have deleted it. Of two ingesters, one does not know what the other asked for,
-    /// and a new object of the name closes the row of the older one.
-    fn somebody_deleted(&self, row: &SimRow, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
+    /// An archived object that no user deleted stays archived. Every version in which it was leaving is immutable, so
+    /// only an ingester can have deleted it. Excepted are rows that a new object of the same name has closed.
+    fn archived_stays_archived(
+        &self,
+        row: &SimRow,
+        cluster: &SimCluster,
+        database: &SimDatabase,
+    ) -> Result<(), String> {
         let uid = &row.object().metadata.uid;
         let Some(revisions) = cluster.revisions.get(&*uid.0).filter(|_| !self.unaware) else {
             return Ok(());
         };
-        let archiving = |revision: &&Arc<Revision>| self.kind_immutable || revision.says(IMMUTABLE);
+        let archiving = |revision: &&Arc<Revision>| self.kind_immutable || revision.is_annotated(IMMUTABLE);
         let mut leaving = revisions
             .iter()
             .filter(|revision| revision.deleted_at.is_some())
@@ -192,27 +199,27 @@ impl Checks {
         let excused = replaced || cluster.lost.contains_key(&*uid.0) || cluster.deleted_by_users.contains(&*uid.0);
         if archived && !excused {
             return Err(format!(
-                "{uid} was archived, nobody deleted it, and its row says deleted"
+                "{uid} was archived and no user deleted it, but its row is marked deleted"
             ));
         }
         Ok(())
     }
 
-    /// Our finalizer goes last, or after so long.
-    fn ours_goes_last(&self, object: &Revision, cluster: &SimCluster) -> Result<(), String> {
+    /// Our finalizer is removed last, or after `finalizerWait`.
+    fn our_finalizer_goes_last(&self, object: &Revision, cluster: &SimCluster) -> Result<(), String> {
         let since = cluster.leaving.get(&object.uid).filter(|_| !self.unaware);
         let waited = since.map(|since| cluster.now.duration_since(*since));
         match waited {
             Some(waited) if Duration::try_from(waited).unwrap_or_default() < self.finalizer_wait => Err(format!(
-                "{} was released after {waited:#} already, and others held it",
+                "{} was released after only {waited:#}, while others held it",
                 object.uid
             )),
             Some(_) | None => Ok(()),
         }
     }
 
-    /// Nothing leaves etcd by our hand before SQL holds its final version.
-    fn nothing_leaves_unstored(
+    /// An ingester removes no object from etcd before SQL holds its final version.
+    fn nothing_leaves_before_it_is_stored(
         &mut self,
         departure: &Departure,
         cluster: &SimCluster,
@@ -229,29 +236,29 @@ impl Checks {
             return Ok(());
         }
         if *stays {
-            self.ours_goes_last(object, cluster)?;
+            self.our_finalizer_goes_last(object, cluster)?;
         }
         match row {
-            // Of two ingesters, one may hold a deletion for our eviction, and the other not.
+            // Of two ingesters, one may take a deletion for an eviction, and the other not.
             Some(row) if row.life() == Life::Live && !stays => {
-                Err(format!("an object left and its row is live: {}", object.object.text()))
+                Err(format!("an object left, but its row is live: {}", object.object.text()))
             }
             Some(row) if holds(row, object, cluster) => Ok(()),
-            // Of two ingesters, one that does not know yet may store over it what the cluster once said.
+            // Of two ingesters, one that does not know of the restoration may have stored an older text over it.
             Some(row) if !self.alone && holds_lost_version(row, cluster) => Ok(()),
             Some(row) => Err(format!(
-                "an object left before SQL held it: {}, and the row says {}",
+                "an object left before SQL held it: {}, but the row holds {}",
                 object.object.text(),
                 row.object().text()
             )),
-            None => Err(format!("an object left and has no row: {}", object.object.text())),
+            None => Err(format!("an object left without a row: {}", object.object.text())),
         }
     }
 
-    /// The mark of a restored cluster stays until no row beyond its version holds what the cluster has lost; but where
-    /// an ingester does not know yet that the cluster is another one, it has a mark of its own to save. The marks of
-    /// two restorations from one backup are equal: of two ingesters one may take that of the second for its own.
-    fn a_mark_goes_last(&self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
+    /// The restore mark stays until no row above its version holds a text that the cluster has lost. An ingester that
+    /// does not know of the restoration yet will save a mark of its own. The marks of two restorations from one backup
+    /// are equal, so of two ingesters one may take the second for its own.
+    fn the_mark_is_removed_last(&self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
         let mark = |checkpoint: Option<Checkpoint>| checkpoint.and_then(Checkpoint::mark);
         let excused = self.unaware || (self.restored_again && !self.alone);
         let (Some(version), None, false) = (mark(self.checkpoint), mark(database.checkpoint), excused) else {
@@ -260,29 +267,29 @@ impl Checks {
         let beyond = |row: &&SimRow| row.version > version && holds_lost_version(row, cluster);
         match database.rows.values().find(beyond) {
             Some(row) => Err(format!(
-                "the mark of a cluster that was restored at {version} went, and a row holds what it has lost: {}",
+                "the restore mark at {version} was removed, but a row holds what the cluster has lost: {}",
                 row.object().text()
             )),
             None => Ok(()),
         }
     }
 
-    /// The saved position, where it is none of a restored cluster.
+    /// The version of the saved checkpoint, unless it is a restore mark.
     fn position(&self) -> Option<ResourceVersion> {
         let saved = self.checkpoint.filter(|saved| saved.mark().is_none());
         saved.map(Checkpoint::version)
     }
 
-    /// What a start from the saved position would not see again is settled.
-    fn the_position_is_settled(&self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
-        let trusted = self.alone && !self.position_is_old;
+    /// Everything before the saved checkpoint is settled: a restart would not see it again.
+    fn the_checkpoint_is_settled(&self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
+        let trusted = self.alone && !self.checkpoint_is_old;
         let Some(position) = self.position().filter(|_| trusted) else {
             return Ok(());
         };
         for object in cluster.objects.values().filter(|object| object.version <= position.0) {
             if let Some(reason) = self.unsettled(object, cluster, database) {
                 return Err(format!(
-                    "{position} is saved and {} is not settled: {reason}",
+                    "{position} is saved, but {} is not settled: {reason}",
                     object.uid
                 ));
             }
@@ -291,7 +298,7 @@ impl Checks {
             let row = database.rows.get(&Uid::from(uid.as_str()));
             if row.is_some_and(|row| row.life() == Life::Live) {
                 return Err(format!(
-                    "{position} is saved, {uid} left at {} and its row is live",
+                    "{position} is saved and {uid} left at {}, but its row is live",
                     gone.version
                 ));
             }
@@ -299,17 +306,17 @@ impl Checks {
         Ok(())
     }
 
-    /// What a start from the saved position would not be told again is in the history. Of two
-    /// ingesters, one may have seen less than the other.
-    fn the_past_is_kept(&mut self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
-        let trusted = self.alone && !self.position_is_old;
+    /// The history holds every event before the saved checkpoint: a restart would not receive it again. Of two
+    /// ingesters, one may have received less than the other.
+    fn the_history_is_complete(&mut self, cluster: &SimCluster, database: &SimDatabase) -> Result<(), String> {
+        let trusted = self.alone && !self.checkpoint_is_old;
         match self.position().filter(|_| trusted) {
             Some(position) => self.unsaved_events.is_kept(position, cluster, database),
             None => Ok(()),
         }
     }
 
-    /// What an ingester still has to do for a present object, if anything.
+    /// Why an ingester is not finished with a present object; `None` if it is.
     pub fn unsettled(&self, object: &Revision, cluster: &SimCluster, database: &SimDatabase) -> Option<&'static str> {
         let uid = Uid::from(object.uid.as_str());
         let row = database.rows.get(&uid);
@@ -330,12 +337,12 @@ impl Checks {
             (true, false) => {
                 let enough = match row.life() {
                     Life::Live => current,
-                    // Our own delete and release add nothing that a user wrote.
+                    // Our own delete and release change nothing that a user wrote.
                     Life::Evicted | Life::Deleted => holds(row, object, cluster),
                 };
                 (!enough).then_some("its row holds another version")
             }
-            (false, _) if object.is_final(self.kind_immutable) => Some("it has to leave and is not deleted"),
+            (false, _) if object.is_final(self.kind_immutable) => Some("it is final but not deleted"),
             (false, guarded) => match row.life() {
                 Life::Live if !current => Some("its row holds another version"),
                 Life::Live if self.adopt_finalizers && !guarded => Some("it lacks our finalizer"),
@@ -350,7 +357,7 @@ fn holds(row: &SimRow, object: &Revision, cluster: &SimCluster) -> bool {
     stored_revision(row, cluster).is_some_and(|stored| stored.content() == object.content())
 }
 
-/// Versions of a row only grow, but where the cluster was restored and won.
+/// The version of a row only grows, except after the cluster was restored.
 fn no_row_goes_back(transition: &Transition, database: &SimDatabase) -> Result<(), String> {
     let Some((before, _)) = transition.before else {
         return Ok(());

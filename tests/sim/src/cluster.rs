@@ -1,6 +1,5 @@
-//! A Kubernetes API of one kind, as far as an ingester can tell: versions, uids,
-//! preconditions, finalizers, a watch that forgets, and restoration from a backup.
-//! Remembers all that it ever held, for the checks; knows no fault.
+//! A Kubernetes API of one kind, as far as an ingester can see: versions, uids, preconditions, finalizers, watches with
+//! compaction, and restoration from a backup. Keeps all versions for the checks. Faults are in `api`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,14 +11,14 @@ use kindex_model::object::{Object, ResourceVersion};
 use super::object::{Revision, SimObject};
 use super::thing::{DELETING, FINALIZER};
 
-/// What a watch tells of one change.
+/// One change, as a watch delivers it.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// When.
     pub version: u64,
-    /// Whether the object is gone since.
+    /// Whether the change removed the object.
     pub gone: bool,
-    /// The object, in its last text if it is gone.
+    /// The object; its last text if it is gone.
     pub object: Arc<Revision>,
 }
 
@@ -35,14 +34,14 @@ impl Change {
     }
 }
 
-/// An object that left etcd, or that an ingester let go, as it was then.
+/// An object at the moment when it left etcd, or an ingester released it.
 #[derive(Clone, Debug)]
 pub struct Departure {
     /// Its last text.
     pub object: Arc<Revision>,
-    /// Whether an ingester's request made it go.
+    /// Whether a request of an ingester removed it.
     pub by_ingester: bool,
-    /// Whether others still hold it.
+    /// Whether finalizers of others still hold it.
     pub stays: bool,
 }
 
@@ -51,11 +50,11 @@ pub struct Departure {
 pub struct Gone {
     /// Version of the deletion.
     pub version: u64,
-    /// By the count of turns.
+    /// The turn in which it left.
     pub turn: u64,
 }
 
-/// The version that an event brings.
+/// The version of an event.
 pub fn version_of(event: &WatchEvent) -> u64 {
     match event {
         WatchEvent::Applied(object) | WatchEvent::Deleted(object) => object.metadata.resource_version.0,
@@ -69,34 +68,34 @@ type Objects = BTreeMap<String, Arc<Revision>>;
 /// The cluster.
 #[derive(Clone, Debug)]
 pub struct SimCluster {
-    /// What is there, by name.
+    /// The present objects, by name.
     pub objects: Objects,
-    /// Of the last change.
+    /// The version of the last change.
     pub version: u64,
     /// The turn that is being played; dates departures.
     pub turn: u64,
     /// Its clock.
     pub now: Timestamp,
-    /// Since when uids are leaving: deleted, or marked for it.
+    /// When each uid began to leave: deleted, or annotated for deletion.
     pub leaving: BTreeMap<String, Timestamp>,
-    /// Uids whose deletion users asked for.
+    /// Uids that users deleted.
     pub deleted_by_users: BTreeSet<String>,
-    /// Since the last look.
+    /// Departures since the last check.
     pub departures: Vec<Departure>,
     /// Every version of every uid.
     pub revisions: BTreeMap<String, Vec<Arc<Revision>>>,
-    /// Those among them that a restoration made unsaid.
+    /// Versions that a restoration removed, by uid.
     pub lost: BTreeMap<String, Vec<Arc<Revision>>>,
-    /// Versions with which an ingester let an object go.
+    /// Versions that the release of an object made.
     pub echoes: BTreeSet<u64>,
     /// Uids that left.
     pub gone: BTreeMap<String, Gone>,
     uids: u64,
     changes: Vec<Change>,
-    /// Changes up to here are forgotten.
+    /// Changes up to this version are compacted.
     floor: u64,
     backup: Option<Box<(Objects, u64)>>,
-    /// Lists under way: their items, by version.
+    /// Lists that are being read: their items, by version.
     lists: BTreeMap<u64, Vec<Arc<Revision>>>,
 }
 
@@ -193,7 +192,7 @@ impl SimCluster {
         self.version += 1;
         object.version = self.version;
         let revision = Revision::new(object);
-        if revision.says(DELETING) {
+        if revision.is_annotated(DELETING) {
             self.deleted_by_users.insert(revision.uid.clone());
         }
         if revision.is_leaving() {
@@ -334,7 +333,7 @@ impl SimCluster {
         Ok(self.changes.get(index))
     }
 
-    /// Where a watch at this version has to go back to in order to tell so many changes again.
+    /// Where a watch at this version has to go back to in order to repeat so many changes.
     pub fn rewound(&self, from: u64, changes: usize) -> u64 {
         let index = self.changes.partition_point(|change| change.version <= from);
         let earlier = self.changes.get(index.saturating_sub(changes + 1));
@@ -343,7 +342,7 @@ impl SimCluster {
             .clamp(self.floor.min(from), from)
     }
 
-    /// Forgets all changes so far, and the lists that are being read.
+    /// Compacts all changes so far, and the lists that are being read.
     pub fn compact(&mut self) {
         self.floor = self.version;
         self.lists.clear();
@@ -359,7 +358,7 @@ impl SimCluster {
         self.backup.as_ref().map(|backup| (backup.1, backup.0.len() as u64))
     }
 
-    /// Returns to the backup, if there is one; etcd begins anew with its version.
+    /// Restores the backup, if there is one. Versions continue from that of the backup.
     pub fn restore(&mut self) {
         let Some(backup) = self.backup.take() else {
             return;
@@ -369,10 +368,10 @@ impl SimCluster {
         let (version, turn) = (self.version, self.turn);
         self.echoes.retain(|echo| *echo <= version);
         for (uid, known) in &mut self.revisions {
-            let unsaid = known.extract_if(.., |revision| revision.version > version);
-            self.lost.entry(uid.clone()).or_default().extend(unsaid);
+            let lost = known.extract_if(.., |revision| revision.version > version);
+            self.lost.entry(uid.clone()).or_default().extend(lost);
         }
-        // What was made in a time that never was is gone as of now.
+        // Objects that were created after the backup are gone.
         for object in before.values() {
             self.gone.insert(object.uid.clone(), Gone { version, turn });
         }
@@ -390,22 +389,22 @@ impl SimCluster {
         self.floor = self.version;
     }
 
-    /// Says other things under numbers that it used before, and tells no watch: so does a cluster that
-    /// came back from a backup and has grown since, before anybody asked.
-    pub fn say_otherwise(&mut self) {
-        for (index, said) in self.objects.values_mut().enumerate() {
-            let mut object = said.state.clone();
+    /// Assigns versions that were used before to other texts, without an event: so does a cluster that was restored
+    /// and has reached the old versions again before any ingester asked.
+    pub fn reuse_versions(&mut self) {
+        for (index, revision) in self.objects.values_mut().enumerate() {
+            let mut object = revision.state.clone();
             object.value += 1;
             object.version -= index as u64 % 2;
             let known = self.revisions.entry(object.uid.clone()).or_default();
-            let unsaid = known.extract_if(.., |revision| revision.version >= object.version);
-            self.lost.entry(object.uid.clone()).or_default().extend(unsaid);
-            *said = Revision::new(object);
-            known.push(said.clone());
+            let lost = known.extract_if(.., |revision| revision.version >= object.version);
+            self.lost.entry(object.uid.clone()).or_default().extend(lost);
+            *revision = Revision::new(object);
+            known.push(revision.clone());
         }
     }
 
-    /// The object of this uid, where it is there.
+    /// The object of this uid, if it is present.
     pub fn find_uid(&self, uid: &str) -> Option<&Arc<Revision>> {
         self.objects.values().find(|object| object.uid == uid)
     }

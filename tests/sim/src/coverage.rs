@@ -1,4 +1,4 @@
-//! Which fault met which step how often. Counts; decides nothing.
+//! Counts how often each fault happened in each step.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub fn aim(seed: u64) -> (Fault, Step) {
 }
 
 impl Coverage {
-    /// A fault met a step.
+    /// Counts that a fault happened in a step.
     pub fn add(&mut self, fault: Fault, step: Step) {
         self.0[fault as usize][step as usize] += 1;
     }
@@ -43,12 +43,12 @@ impl Coverage {
         cells.for_each(|(sum, more)| *sum += more);
     }
 
-    /// How often a fault met a step.
+    /// How often a fault happened in a step.
     pub fn of(&self, fault: Fault, step: Step) -> u64 {
         self.0[fault as usize][step as usize]
     }
 
-    /// Cells that are empty and should not be, or are not and should be.
+    /// Pairs that never happened but should have, or happened but cannot.
     pub fn gaps(&self) -> Vec<String> {
         let mut gaps = Vec::new();
         for (fault, step) in Fault::ALL
@@ -56,9 +56,9 @@ impl Coverage {
             .flat_map(|fault| Step::ALL.map(|step| (fault, step)))
         {
             match (fault.impossible(step), self.of(fault, step)) {
-                (None, 0) if fault.rare(step).is_none() => gaps.push(format!("{fault:?} never met {step:?}")),
+                (None, 0) if fault.rare(step).is_none() => gaps.push(format!("{fault:?} never happened in {step:?}")),
                 (Some(reason), met) if met > 0 => {
-                    gaps.push(format!("{fault:?} met {step:?} {met} times, though {reason}"));
+                    gaps.push(format!("{fault:?} happened {met} times in {step:?}, although {reason}"));
                 }
                 (None | Some(_), _) => {}
             }

@@ -1,6 +1,5 @@
-//! A database with the store's contract: atomic batches, a guard by version, one open row a
-//! name, refusal of poison. Written from the contract of `IngesterStorage` and not from its
-//! code, small enough to be obviously right; the real stores are held to it.
+//! A model of the database: atomic batches, a version guard, one open row per name, and rejected objects. Written
+//! from the contract of `IngesterStorage` and not from its code; tests compare the real stores with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -19,11 +18,11 @@ use super::thing::is_poison;
 /// One row of the main table with its side rows.
 #[derive(Clone, Debug)]
 pub struct SimRow {
-    /// Its place among all rows.
+    /// Its `seq`.
     pub arrival: Arrival,
     /// What is stored.
     pub content: Arc<Version>,
-    /// The version that the row claims; 0 after a rewind.
+    /// `res_version`; 0 after a rewind.
     pub version: ResourceVersion,
     /// Last change of the row.
     pub update_time: Timestamp,
@@ -33,7 +32,7 @@ pub struct SimRow {
     pub evicted_time: Option<Timestamp>,
     /// How often labels and annotations were written; no more often than they changed.
     pub sides_written: [u32; 2],
-    /// How an SQL client sees it, once somebody has asked.
+    /// How an SQL client sees it. Computed on first use.
     pub(crate) line: OnceLock<String>,
 }
 
@@ -94,11 +93,11 @@ pub struct Transition {
     pub stored: bool,
 }
 
-/// A batch of which a statement is refused; nothing of it is written.
+/// A batch was rejected because of one of its rows. Nothing of it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal;
 
-/// Of a row that is being inserted.
+/// The `seq` of a row that is being inserted.
 const UNNUMBERED: Arrival = Arrival(0);
 
 /// The database.
@@ -110,13 +109,13 @@ pub struct SimDatabase {
     pub checkpoint: Option<Checkpoint>,
     /// Recorded objects with their reasons.
     pub quarantine: BTreeMap<Uid, (Object, String)>,
-    /// Since the last look.
+    /// Changes since the last check.
     pub transitions: Vec<Transition>,
-    /// Rows whose version was forgotten, once or more.
+    /// Rows that were rewound.
     pub rewound: BTreeSet<Uid>,
     /// Rows changed so far, at most one for a row and batch.
     pub changes: u64,
-    /// Every version, where the kind keeps them.
+    /// Every version, if the kind keeps a history.
     pub history: Option<SimHistory>,
 }
 
@@ -132,7 +131,7 @@ impl SimDatabase {
     }
 
     /// All rows of a name.
-    pub fn incarnations(&self, namespace: &str, name: &str) -> Vec<Stored> {
+    pub fn rows_of_name(&self, namespace: &str, name: &str) -> Vec<Stored> {
         let rows = self.rows.values().filter(|row| row.name() == (namespace, name));
         let stored = |row: &SimRow| Stored {
             object: row.object().clone(),
@@ -315,7 +314,7 @@ impl SimDatabase {
         }
     }
 
-    /// Forgets a row's version.
+    /// Resets the version of a row.
     pub fn rewind(&mut self, uid: &Uid, now: Timestamp) {
         self.history.iter_mut().for_each(|history| history.branch_off(uid, now));
         if let Some(row) = self.rows.get_mut(uid) {
@@ -330,8 +329,8 @@ fn same(a: &SimRow, b: &SimRow) -> bool {
     a.version == b.version && a.life() == b.life() && a.sides_written == b.sides_written
 }
 
-/// Keeps a version; before it what a row held that it replaces, lest the history begin after it. Of
-/// two texts of one version, the first was lost.
+/// Keeps a version in the history, and before it the version that the row held. Of two texts of one version, the
+/// cluster has lost the first.
 fn keep(history: &mut SimHistory, replaced: Option<&SimRow>, stored: &Version, now: Timestamp) {
     if let Some(row) = replaced.filter(|row| row.version.0 > 0) {
         history.keep(row.object());

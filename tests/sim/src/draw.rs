@@ -1,5 +1,5 @@
-//! Chance: which turn comes next. Every seed aims at one pair of a fault and a step, so
-//! that no pair is left to luck; everything else is drawn as it comes.
+//! Draws the turns of a history at random. Every seed aims at one pair of a fault and a step, so that each pair happens
+//! in some history.
 
 use kindex_model::checkpoint::Checkpoint;
 use kindex_runtime::message::Output;
@@ -14,31 +14,31 @@ use super::process::Watch;
 use super::step::{Class, Step};
 use super::thing::FINALIZER;
 use super::turn::Turn;
-use super::user::{NAMES, UserAction, What};
+use super::user::{ActionKind, NAMES, UserAction};
 use super::world::World;
 
 /// See the module.
 pub struct Draw {
     rng: Xoshiro256PlusPlus,
     aim: (Fault, Step),
-    /// How many of users' actions in a thousand are poison.
+    /// How many of a thousand user actions make the database reject the object.
     poison_permille: u32,
-    /// How many turns in a thousand back the cluster up, and as many bring it back.
+    /// How many of a thousand turns back up the cluster, and as many restore it.
     backup_permille: u32,
-    /// Whether an ingester that begins without a position is slow until the cluster was restored, and quick as long as
-    /// another one knows of that alone.
+    /// Whether an ingester that starts without a checkpoint is slow until the cluster is restored, and fast while only
+    /// another one knows of the restoration.
     latecomer: bool,
 }
 
 impl Draw {
-    /// The chance of this seed.
+    /// The generator of this seed.
     pub fn new(seed: u64) -> Self {
         let aim = aim(seed);
         let (fault, step) = aim;
         let poisoned = matches!(step, Step::Quarantine | Step::Unquarantine) || fault == Fault::Refused;
         let restored = step == Step::Rewind || fault == Fault::Restoration;
         Self {
-            // Settings are drawn from the same seed, and must not decide the first turns.
+            // Settings are drawn from the same seed, and must not determine the first turns.
             rng: Xoshiro256PlusPlus::seed_from_u64(!seed),
             aim,
             poison_permille: if poisoned { 250 } else { 40 },
@@ -47,7 +47,7 @@ impl Draw {
         }
     }
 
-    /// Whose turn it is.
+    /// The process that the next turn is about.
     fn who(&mut self, world: &World<'_>) -> usize {
         let who = self.rng.random_range(0..world.processes.len());
         let latecomer = world.processes.len() - 1;
@@ -94,14 +94,14 @@ impl Draw {
                 committed: self.rng.random_bool(0.6),
             },
             940..950 => Turn::Bookmark { who },
-            _ => self.accident(who, world),
+            _ => self.disruption(who, world),
         }
     }
 
-    fn accident(&mut self, who: usize, world: &World<'_>) -> Turn {
+    fn disruption(&mut self, who: usize, world: &World<'_>) -> Turn {
         let rare = self.rng.random_range(0..1000);
         if rare < 20 * self.backup_permille {
-            // A backup that is taken again and again is never older than what was seen since.
+            // A backup that is taken repeatedly would never be older than what was seen since.
             let cluster = world.api.cluster();
             let kept = cluster.backup_size().is_some() && self.rng.random_bool(0.9);
             return if !kept { Turn::BackUp } else { Turn::Restore };
@@ -149,8 +149,8 @@ impl Draw {
         any.filter(|fault| fault.is_of_a_request() && self.rng.random_bool(0.35))
     }
 
-    /// A turn that brings nearer that an ingester hears of the end of an object whose row is in a
-    /// transaction of which it knows nothing.
+    /// A turn that helps an ingester to receive the end of an object whose row is in a
+    /// transaction that it does not know of.
     fn overtaking(&mut self, world: &World<'_>) -> Option<Turn> {
         let aimed = self.aim.0 == Fault::SlowCommit || self.aim.1 == Step::Write;
         if !aimed || !self.rng.random_bool(0.9) {
@@ -161,9 +161,9 @@ impl Draw {
         let cluster = world.api.cluster();
         if let Some(object) = cluster.objects.get(stored) {
             let what = match &object.finalizers[..] {
-                [] => What::Delete,
-                held if held.iter().any(|finalizer| finalizer == FINALIZER) => What::StripFinalizer,
-                _ => What::ToggleForeignFinalizer,
+                [] => ActionKind::Delete,
+                held if held.iter().any(|finalizer| finalizer == FINALIZER) => ActionKind::StripFinalizer,
+                _ => ActionKind::ToggleForeignFinalizer,
             };
             return Some(Turn::User(UserAction { name, what }));
         }
@@ -190,8 +190,8 @@ impl Draw {
         })
     }
 
-    /// A turn that brings nearer that an answer of the cluster comes after what others wrote since, and was told of;
-    /// and that a delete meets an earlier one whose sender gave it up.
+    /// A turn that helps an answer of the cluster to arrive after a later write of others has been delivered,
+    /// and a delete to follow an earlier one whose sender has given up.
     fn overtaken(&mut self, world: &World<'_>) -> Option<Turn> {
         let step = self.aim.1;
         let aimed = matches!(step, Step::Get | Step::Release | Step::Delete);
@@ -226,13 +226,13 @@ impl Draw {
         match name {
             Some(name) if self.rng.random_bool(0.5) => Some(Turn::User(UserAction {
                 name,
-                what: What::SetValue(self.rng.random_range(0..100)),
+                what: ActionKind::SetValue(self.rng.random_range(0..100)),
             })),
             Some(_) | None => Some(Turn::Arrive { who, pick }),
         }
     }
 
-    /// The turn that brings the aimed fault to the aimed step, where that is under way.
+    /// The turn that causes the aimed fault in the aimed step, if that step is in flight.
     fn aimed(&mut self, world: &World<'_>) -> Option<Turn> {
         let (fault, step) = self.aim;
         let who = self.who(world);

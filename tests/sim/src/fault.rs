@@ -1,13 +1,13 @@
-//! What can go wrong, and why some of it cannot go wrong in some steps. Does nothing.
+//! The faults, and why some of them cannot happen in some steps.
 
 use super::step::{Class, Step};
 
 /// One sort of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// The request never reaches the cluster; its sender waits in vain.
+    /// The request never reaches the cluster.
     Lost,
-    /// The cluster does what was asked and the answer is lost.
+    /// The cluster carries out the request, and the answer is lost.
     Unanswered,
     /// The sender gives up, and later the request arrives.
     Late,
@@ -15,7 +15,7 @@ pub enum Fault {
     Throttled,
     /// 500: the server failed, and nothing happened.
     ServerError,
-    /// 409: somebody wrote to the object in between.
+    /// 409: the object was changed in between.
     Conflict,
     /// 410: the version or the list is no longer kept.
     Expired,
@@ -35,21 +35,21 @@ pub enum Fault {
     DiskFull,
     /// The database is away for a while.
     DatabaseAway,
-    /// The process dies and what it asked for has not happened.
+    /// The process dies before its request is carried out.
     CrashBefore,
-    /// The process dies and what it asked for has happened.
+    /// The process dies after its request was carried out.
     CrashAfter,
-    /// The process is asked to stop, ends in order and starts again.
+    /// The process stops in an orderly way and restarts.
     Stop,
     /// The watch breaks with an error.
     WatchBreaks,
-    /// The watch ends in peace.
+    /// The watch ends without an error.
     WatchEnds,
-    /// The watch tells again what it has told, in old versions.
+    /// The watch repeats old events.
     Replay,
-    /// The cluster forgets its past.
+    /// Etcd compacts its history.
     Compaction,
-    /// The cluster comes back from a backup.
+    /// The cluster is restored from a backup.
     Restoration,
     /// The wall clock jumps, forward or back.
     ClockJump,
@@ -87,7 +87,7 @@ impl Fault {
         Self::Overlap,
     ];
 
-    /// Why this fault never meets this step; `None` where it does.
+    /// Why this fault cannot happen in this step; `None` if it can.
     pub fn impossible(self, step: Step) -> Option<&'static str> {
         let class = step.class();
         match self {
@@ -122,7 +122,7 @@ impl Fault {
         }
     }
 
-    /// Why this fault meets this step too rarely for a run to be told to wait for it.
+    /// Why this fault happens in this step too rarely for a run to require it.
     pub fn rare(self, step: Step) -> Option<&'static str> {
         match (self, step) {
             (Self::WatchBreaks | Self::WatchEnds | Self::Replay, Step::Rewind) => {

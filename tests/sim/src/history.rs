@@ -1,19 +1,18 @@
-//! Whole histories: from a seed, or from the turns of another one; and the shortest that
-//! still breaks a rule.
+//! Whole histories: played from a seed or from a list of turns, and shortened to the turns that break a rule.
 
 use super::coverage::Coverage;
 use super::draw::Draw;
-use super::ground::{Ground, Parts};
+use super::harness::{Harness, Parts};
 use super::turn::Turn;
 use super::world::World;
 
-/// Turns that do something, at least.
+/// Least turns with an effect.
 pub const STEPS_MIN: u64 = 200;
-/// Faults, at least.
+/// Least faults.
 pub const FAULTS_MIN: u64 = 5;
-/// A seed that cannot reach both in so many turns is broken.
+/// A seed that does not reach both in so many turns fails.
 const TURNS_MAX: usize = 20_000;
-/// Attempts at making a history shorter.
+/// Most attempts to shorten a history.
 const ATTEMPTS_MAX: u32 = 400;
 
 /// How a history ended.
@@ -21,33 +20,33 @@ const ATTEMPTS_MAX: u32 = 400;
 pub struct History {
     /// The seed of its settings.
     pub seed: u64,
-    /// Which parts were production's.
+    /// Which parts were production code.
     pub parts: Parts,
-    /// Everything that chance decided.
+    /// All turns that were drawn.
     pub turns: Vec<Turn>,
-    /// Turns that did something.
+    /// Turns with an effect.
     pub steps: u64,
     /// Faults among them.
     pub faults: u64,
-    /// Which fault met which step.
+    /// How often each fault happened in each step.
     pub coverage: Coverage,
     /// The first rule that was broken.
     pub wrong: Option<String>,
-    /// What happened, where it was told.
-    pub story: String,
+    /// What happened, if a log was kept.
+    pub log: String,
 }
 
-/// Which parts a seed simulates: one in ten all of them.
+/// Which parts of a seed are production code: all of them in one seed of ten.
 pub fn parts_of(seed: u64) -> Parts {
     if seed % 10 == 9 { Parts::All } else { Parts::Controller }
 }
 
 /// Plays the whole history of a seed.
-pub fn from_seed(seed: u64, parts: Parts, ground: &Ground, telling: bool) -> History {
-    let mut world = World::new(seed, parts, ground, telling);
+pub fn from_seed(seed: u64, parts: Parts, harness: &Harness, keep_log: bool) -> History {
+    let mut world = World::new(seed, parts, harness, keep_log);
     let mut draw = Draw::new(seed);
     let mut turns = Vec::new();
-    world.survive(|world| {
+    world.catch_panic(|world| {
         while world.wrong.is_none() && (world.steps < STEPS_MIN || world.faults < FAULTS_MIN) {
             let turn = draw.turn(world);
             turns.push(turn);
@@ -61,8 +60,8 @@ pub fn from_seed(seed: u64, parts: Parts, ground: &Ground, telling: bool) -> His
 }
 
 /// Plays these turns with the settings of a seed.
-pub fn from_turns(seed: u64, parts: Parts, turns: &[Turn], ground: &Ground, telling: bool) -> History {
-    let mut world = World::new(seed, parts, ground, telling);
+pub fn from_turns(seed: u64, parts: Parts, turns: &[Turn], harness: &Harness, keep_log: bool) -> History {
+    let mut world = World::new(seed, parts, harness, keep_log);
     for turn in turns {
         world.play(*turn);
         if world.wrong.is_some() {
@@ -74,7 +73,7 @@ pub fn from_turns(seed: u64, parts: Parts, turns: &[Turn], ground: &Ground, tell
 
 fn end(seed: u64, parts: Parts, turns: Vec<Turn>, mut world: World<'_>) -> History {
     if world.wrong.is_none() {
-        world.survive(World::calm_down);
+        world.catch_panic(World::quiesce);
     }
     History {
         seed,
@@ -82,15 +81,15 @@ fn end(seed: u64, parts: Parts, turns: Vec<Turn>, mut world: World<'_>) -> Histo
         turns,
         steps: world.steps,
         faults: world.faults,
-        story: world.story(),
+        log: world.log(),
         coverage: world.coverage,
         wrong: world.wrong,
     }
 }
 
-/// A shorter history that breaks a rule as well: turns are left out, many at a time and
-/// then fewer, as long as something still goes wrong.
-pub fn shorten(history: &History, ground: &Ground) -> History {
+/// A shorter history that also breaks a rule: turns are left out, many at a time and then fewer, as long as a rule is
+/// still broken.
+pub fn shorten(history: &History, harness: &Harness) -> History {
     let mut best = history.clone();
     let mut attempts = 0;
     let mut size = best.turns.len().div_ceil(2);
@@ -101,7 +100,7 @@ pub fn shorten(history: &History, ground: &Ground) -> History {
             attempts += 1;
             let mut turns = best.turns.clone();
             turns.drain(start..(start + size).min(turns.len()));
-            let shorter = from_turns(best.seed, best.parts, &turns, ground, false);
+            let shorter = from_turns(best.seed, best.parts, &turns, harness, false);
             if shorter.wrong.is_some() {
                 best = shorter;
             } else {
@@ -112,5 +111,5 @@ pub fn shorten(history: &History, ground: &Ground) -> History {
             size /= 2;
         }
     }
-    from_turns(best.seed, best.parts, &best.turns, ground, true)
+    from_turns(best.seed, best.parts, &best.turns, harness, true)
 }

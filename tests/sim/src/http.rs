@@ -1,6 +1,5 @@
-//! The simulated cluster as a Kubernetes API server: requests as a client library builds
-//! them in, status codes and JSON out, so that production's own client is simulated too.
-//! No socket is involved. Knows no scheduler.
+//! The simulated cluster as a Kubernetes API server for the production client: HTTP requests in, status codes and JSON
+//! out, without a socket.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -28,11 +27,11 @@ use super::thing::NAMESPACE;
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Line = mpsc::UnboundedSender<Bytes>;
 
-/// One process's way to the cluster: its client, and the far end of its watch.
+/// The connection of one process to the cluster, with the sending end of its watch.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     api: Arc<SimApi>,
-    /// Where the lines of the open watch go.
+    /// The sender of the open watch.
     watch: Arc<Mutex<Option<Line>>>,
 }
 
@@ -44,7 +43,7 @@ impl Wire {
         }
     }
 
-    /// Production's client, talking to this. Runs inside a Tokio runtime.
+    /// The production client over this connection. Must be called inside a Tokio runtime.
     pub(crate) fn client(&self) -> KubeCluster {
         let wire = self.clone();
         let service = service_fn(move |request: Request<Body>| {
@@ -120,7 +119,7 @@ impl Wire {
         Response::new(BodyExt::boxed(StreamBody::new(frames.into_stream())))
     }
 
-    /// Preconditions are honoured as far as they are there.
+    /// Deletes an object under the preconditions that the request has.
     fn delete(&self, name: &str, options: &Value) -> Answer {
         let mut cluster = self.api.cluster();
         let Some(found) = cluster.get(name) else {
@@ -171,7 +170,7 @@ pub(crate) fn bookmark_line(version: u64) -> String {
     format!("{}\n", json!({"type": "BOOKMARK", "object": object}))
 }
 
-/// The end of a watch whose past was forgotten.
+/// The end of a watch whose version was compacted.
 pub(crate) fn expired_line() -> String {
     let status = json!({"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410});
     format!("{}\n", json!({"type": "ERROR", "object": status}))

@@ -1,5 +1,5 @@
-//! Bugs planted one by one in a copy of the workspace, and hunted there. The workspace itself
-//! is never touched: whatever goes wrong, there is nothing to restore.
+//! Plants bugs one by one in a copy of the workspace, and runs the simulation there until it finds them. Never changes
+//! the workspace itself.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -13,16 +13,15 @@ use serde::Deserialize;
 
 use super::mutations::{Mutation, PLANTED_IN, misfits, read};
 
-/// The simulation of the copy has a name of its own, so that it never takes the place of the
-/// one without a bug.
+/// The binary of the copy has a name of its own, so that it never replaces the one without a bug.
 const BINARY: &str = "kindex-sim-planted";
 
-/// Longer than all seeds take on a small machine that has other work.
+/// Longer than all seeds take on a small, busy machine.
 const HANGS_AFTER: Duration = Duration::from_secs(3_600);
 
-/// Where the workspace is, and where its builds go.
+/// The workspace and its build directory.
 #[derive(Debug, Deserialize)]
-pub struct Places {
+pub struct Directories {
     /// The workspace.
     #[serde(rename = "workspace_root")]
     workspace: PathBuf,
@@ -30,13 +29,13 @@ pub struct Places {
     target: PathBuf,
 }
 
-impl Places {
+impl Directories {
     fn copy(&self) -> PathBuf {
         self.target.join("planted")
     }
 }
 
-/// How the hunt for one bug ended.
+/// The result for one bug.
 #[derive(Debug)]
 pub struct Hunted {
     /// The bug.
@@ -62,21 +61,20 @@ impl fmt::Display for Hunted {
 ///
 /// # Errors
 /// Where there is none.
-pub fn places() -> io::Result<Places> {
+pub fn directories() -> io::Result<Directories> {
     let mut metadata = cargo();
     metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
     let output = succeeded(metadata.output()?)?;
     serde_json::from_slice(&output.stdout).map_err(io::Error::other)
 }
 
-/// The bugs of a workspace, or those of them that were asked for. What an earlier hunt copied
-/// goes.
+/// The bugs of a workspace, or the named ones. Removes the copy of an earlier run.
 ///
 /// # Errors
-/// Where one was asked for that there is not, or one does not fit the code.
-pub fn chosen(places: &Places, only: &[String]) -> io::Result<Vec<Mutation>> {
-    let all = read(&places.workspace)?;
-    let misfits = misfits(&places.workspace, &all);
+/// If a name is unknown, or a bug does not fit the code.
+pub fn chosen(directories: &Directories, only: &[String]) -> io::Result<Vec<Mutation>> {
+    let all = read(&directories.workspace)?;
+    let misfits = misfits(&directories.workspace, &all);
     if !misfits.is_empty() {
         return Err(io::Error::other(misfits.join("\n")));
     }
@@ -84,8 +82,8 @@ pub fn chosen(places: &Places, only: &[String]) -> io::Result<Vec<Mutation>> {
     if let Some(name) = unknown {
         return Err(io::Error::other(format!("there is no bug called {name}")));
     }
-    if places.copy().exists() {
-        fs::remove_dir_all(places.copy())?;
+    if directories.copy().exists() {
+        fs::remove_dir_all(directories.copy())?;
     }
     let wanted = |mutation: &Mutation| only.is_empty() || only.contains(&mutation.name);
     Ok(all.into_iter().filter(wanted).collect())
@@ -94,15 +92,15 @@ pub fn chosen(places: &Places, only: &[String]) -> io::Result<Vec<Mutation>> {
 /// Plants one bug, builds the simulation with it, and plays seeds until one breaks a rule.
 ///
 /// # Errors
-/// Where the copy cannot be made or built.
-pub fn hunt(places: &Places, mutation: &Mutation, seeds: u64) -> io::Result<Hunted> {
-    let copy = places.copy();
-    copy_workspace(&places.workspace, &copy)?;
+/// If the copy cannot be made or built.
+pub fn hunt(directories: &Directories, mutation: &Mutation, seeds: u64) -> io::Result<Hunted> {
+    let copy = directories.copy();
+    copy_workspace(&directories.workspace, &copy)?;
     let file = copy.join(&mutation.file);
     let planted = mutation.plant(&fs::read_to_string(&file)?).map_err(io::Error::other)?;
     fs::write(&file, planted)?;
-    build(places, &copy)?;
-    let mut play = Command::new(places.target.join("debug").join(BINARY));
+    build(directories, &copy)?;
+    let mut play = Command::new(directories.target.join("debug").join(BINARY));
     play.args(["--quiet", "--seeds", &seeds.to_string()]);
     let (status, said) = in_time(play)?;
     let found = match (status.code(), said.trim().split_once(' ')) {
@@ -116,7 +114,7 @@ pub fn hunt(places: &Places, mutation: &Mutation, seeds: u64) -> io::Result<Hunt
     })
 }
 
-/// Runs a program that says little, and ends it where it hangs: a bug may be an endless loop.
+/// Runs a program with little output, and kills it after [`HANGS_AFTER`]: a bug may be an endless loop.
 fn in_time(mut program: Command) -> io::Result<(ExitStatus, String)> {
     let mut child = program.stdout(Stdio::piped()).spawn()?;
     let mut stdout = child.stdout.take().expect("it is piped");
@@ -124,7 +122,7 @@ fn in_time(mut program: Command) -> io::Result<(ExitStatus, String)> {
     thread::spawn(move || {
         let mut said = String::new();
         let read = stdout.read_to_string(&mut said).map(|_| said);
-        // Nobody listens any more where it took too long.
+        // The receiver is gone after a timeout.
         sender.send(read).ok();
     });
     let Ok(said) = receiver.recv_timeout(HANGS_AFTER) else {
@@ -135,20 +133,22 @@ fn in_time(mut program: Command) -> io::Result<(ExitStatus, String)> {
     Ok((child.wait()?, said?))
 }
 
-/// Builds the copy. Cargo names what it builds by the profile and by the place within a
-/// workspace, not by where the workspace is: with the profile of every day, code with a bug would
-/// be taken for the code without it.
-fn build(places: &Places, copy: &Path) -> io::Result<()> {
+/// Builds the copy, with a profile of its own: Cargo names artifacts by profile and by path within the workspace, so
+/// with the usual profile it would mix up code with and without the bug.
+fn build(directories: &Directories, copy: &Path) -> io::Result<()> {
     let mut build = cargo();
-    build.current_dir(copy).env("CARGO_TARGET_DIR", &places.target).args([
-        "build",
-        "--quiet",
-        "--locked",
-        "--package",
-        "kindex-sim",
-        "--bin",
-        BINARY,
-    ]);
+    build
+        .current_dir(copy)
+        .env("CARGO_TARGET_DIR", &directories.target)
+        .args([
+            "build",
+            "--quiet",
+            "--locked",
+            "--package",
+            "kindex-sim",
+            "--bin",
+            BINARY,
+        ]);
     for package in PLANTED_IN.iter().map(|(package, _)| *package).chain(["kindex-sim"]) {
         build.args(["--config", &format!("profile.dev.package.{package}.debug=false")]);
     }

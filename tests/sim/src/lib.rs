@@ -1,10 +1,10 @@
-//! The deterministic simulation of the whole ingester: production's controller, decisions,
-//! Kubernetes client and SQL store against a simulated cluster and database, under a
-//! scheduler that draws every history from a seed. A seed replays to the letter.
+//! A deterministic simulation of the whole ingester: the production controller, decisions, Kubernetes client and SQL
+//! store against a simulated cluster and database. A scheduler draws every history from a seed, so that each can be
+//! replayed exactly.
 //!
 //! ```console
-//! $ cargo run -p kindex-sim -- --seeds 20000      # many seeds, and what met what
-//! $ cargo run -p kindex-sim -- --seed 17          # the story of one
+//! $ cargo run -p kindex-sim -- --seeds 20000      # many seeds, and which fault happened in which step
+//! $ cargo run -p kindex-sim -- --seed 17          # the log of one
 //! $ cargo run -p kindex-sim -- mutate             # which planted bugs it finds, and how soon
 //! ```
 
@@ -38,13 +38,13 @@ pub mod turn;
 
 mod stored;
 
-pub mod memory;
+pub mod unsaved;
 
 pub mod checks;
 
-pub mod rest;
+pub mod convergence;
 
-pub mod ground;
+pub mod harness;
 
 mod process;
 
@@ -54,9 +54,9 @@ mod requests;
 
 mod watches;
 
-mod accidents;
+mod disruptions;
 
-mod calm;
+mod quiesce;
 
 pub mod draw;
 

@@ -1,4 +1,4 @@
-//! The command line of the simulation. Knows how to ask and how to print.
+//! The command line of the simulation: parses arguments and prints results.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,18 +6,18 @@ use std::time::Instant;
 use std::{fmt, io};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use kindex_sim::ground::Parts;
-use kindex_sim::hunt::{chosen, hunt, places};
-use kindex_sim::run::{COVERED_FROM, Failed, run, tell};
+use kindex_sim::harness::Parts;
+use kindex_sim::hunt::{chosen, directories, hunt};
+use kindex_sim::run::{COVERED_FROM, Failed, play_with_log, run};
 
 /// Plays simulated histories of the ingester and checks its rules after every step.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Examples:
   kindex-sim --seeds 20000          play the seeds 0 to 19999
-  kindex-sim --seed 17              tell the story of one seed
-  kindex-sim --seed 17 --parts all  the same with production's client and store
-  kindex-sim mutate                 plant bugs, and see after how many seeds each is found")]
+  kindex-sim --seed 17              print the log of one seed
+  kindex-sim --seed 17 --parts all  the same with the production client and store
+  kindex-sim mutate                 plant bugs, and count the seeds until each is found")]
 struct Arguments {
     #[command(flatten)]
     play: Play,
@@ -30,25 +30,25 @@ struct Play {
     /// How many seeds to play.
     #[arg(long, default_value_t = 2_000, conflicts_with = "seed")]
     seeds: u64,
-    /// The first of them.
+    /// The first seed.
     #[arg(long, default_value_t = 0, conflicts_with = "seed")]
     from: u64,
-    /// Tells the story of this seed alone.
+    /// Play only this seed, and print its log.
     #[arg(long)]
     seed: Option<u64>,
-    /// Which parts are production's; one seed in ten has all of them where this is not said.
+    /// Which parts are production code [default: all of them in one seed of ten].
     #[arg(long)]
-    parts: Option<Which>,
-    /// Prints nothing but the seed that broke a rule, and the rule.
+    parts: Option<PartsArgument>,
+    /// Print only the seed that broke a rule, and the rule.
     #[arg(long)]
     quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Plants bugs one by one in a copy of the code and says after how many seeds each is found.
+    /// Plant bugs one by one in a copy of the code, and report after how many seeds each is found.
     Mutate {
-        /// The names of the bugs; all of tests/sim/mutations.toml where none is named.
+        /// The names of the bugs [default: all of tests/sim/mutations.toml].
         names: Vec<String>,
         /// After how many seeds a bug counts as not found.
         #[arg(long, default_value_t = 20_000)]
@@ -57,23 +57,23 @@ enum Command {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Which {
-    /// The controller, its decisions, and what carries out its outputs.
+enum PartsArgument {
+    /// The controller, its decisions, and the code that carries out its outputs.
     Controller,
-    /// The Kubernetes client and the SQL store on SQLite as well.
+    /// Also the Kubernetes client and the SQL store on SQLite.
     All,
 }
 
-impl From<Which> for Parts {
-    fn from(which: Which) -> Self {
+impl From<PartsArgument> for Parts {
+    fn from(which: PartsArgument) -> Self {
         match which {
-            Which::Controller => Self::Controller,
-            Which::All => Self::All,
+            PartsArgument::Controller => Self::Controller,
+            PartsArgument::All => Self::All,
         }
     }
 }
 
-impl fmt::Display for Which {
+impl fmt::Display for PartsArgument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Controller => "controller",
@@ -89,16 +89,16 @@ fn main() -> ExitCode {
             eprintln!("{error}");
             false
         }),
-        (None, Some(seed)) => tell_one(seed, play.parts),
+        (None, Some(seed)) => play_one(seed, play.parts),
         (None, None) => play_many(&play),
     };
     if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Whether all rules held.
-fn tell_one(seed: u64, parts: Option<Which>) -> bool {
-    let (history, story) = tell(seed, parts.map(Parts::from));
-    println!("{story}");
+fn play_one(seed: u64, parts: Option<PartsArgument>) -> bool {
+    let (history, log) = play_with_log(seed, parts.map(Parts::from));
+    println!("{log}");
     if history.wrong.is_some() {
         let parts = parts.map_or(String::new(), |parts| format!(" --parts {parts}"));
         println!("\nreplay: cargo run -p kindex-sim -- --seed {seed}{parts}");
@@ -128,7 +128,7 @@ fn play_many(play: &Play) -> bool {
         }
         Some(Failed { seed, rule }) => {
             eprintln!("seed {seed}: {rule}");
-            return tell_one(seed, play.parts);
+            return play_one(seed, play.parts);
         }
         None if play.quiet => return true,
         None => println!("{report}"),
@@ -143,8 +143,8 @@ fn play_many(play: &Play) -> bool {
 
 /// Whether every bug was found.
 fn mutate(names: &[String], seeds: u64) -> io::Result<bool> {
-    let places = places()?;
-    let mutations = chosen(&places, names)?;
+    let directories = directories()?;
+    let mutations = chosen(&directories, names)?;
     let mut table = Vec::new();
     for (index, mutation) in mutations.iter().enumerate() {
         let began = Instant::now();
@@ -155,7 +155,7 @@ fn mutate(names: &[String], seeds: u64) -> io::Result<bool> {
             mutation.name,
             mutation.bug
         );
-        let hunted = hunt(&places, mutation, seeds)?;
+        let hunted = hunt(&directories, mutation, seeds)?;
         eprintln!("{hunted} ({} s)", began.elapsed().as_secs());
         table.push(hunted);
     }

@@ -1,4 +1,4 @@
-//! One simulated object in one version: what it says, and its text. Knows no cluster.
+//! One simulated object in one version: its fields and its text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,14 +10,14 @@ use kindex_model::object::Object;
 
 use super::thing::{DELETING, FINALIZER, IMMUTABLE, NAMESPACE, POISON_LABEL, POISON_VALUE};
 
-/// What an object says.
+/// The fields of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimObject {
-    /// Who it is.
+    /// Its uid.
     pub uid: String,
-    /// How it is called.
+    /// Its name.
     pub name: String,
-    /// Of this text.
+    /// The version of this text.
     pub version: u64,
     /// `spec.value`.
     pub value: u64,
@@ -27,37 +27,37 @@ pub struct SimObject {
     pub annotations: BTreeMap<String, String>,
     /// Its finalizers.
     pub finalizers: Vec<String>,
-    /// When its deletion was asked for.
+    /// Its deletionTimestamp.
     pub deleted_at: Option<Timestamp>,
 }
 
 impl SimObject {
     /// Whether an annotation is `"true"`.
-    pub fn says(&self, annotation: &str) -> bool {
+    pub fn is_annotated(&self, annotation: &str) -> bool {
         self.annotations.get(annotation).is_some_and(|value| value == "true")
     }
 
-    /// Whether our finalizer is there.
+    /// Whether it has our finalizer.
     pub fn guarded(&self) -> bool {
         self.finalizers.iter().any(|finalizer| finalizer == FINALIZER)
     }
 
-    /// Whether it is deleted, or marked for it.
+    /// Whether it is deleted, or annotated for deletion.
     pub fn is_leaving(&self) -> bool {
-        self.says(DELETING) || self.deleted_at.is_some()
+        self.is_annotated(DELETING) || self.deleted_at.is_some()
     }
 
-    /// Whether the database refuses it.
+    /// Whether the database rejects it.
     pub fn is_poison(&self) -> bool {
         self.value == POISON_VALUE || self.labels.contains_key(POISON_LABEL)
     }
 
-    /// Whether an ingester has to make it leave, of a kind that is declared immutable or not.
+    /// Whether an ingester has to evict or delete it. `kind_immutable`: the kind is declared immutable.
     pub fn is_final(&self, kind_immutable: bool) -> bool {
-        kind_immutable || self.says(IMMUTABLE) || self.says(DELETING)
+        kind_immutable || self.is_annotated(IMMUTABLE) || self.is_annotated(DELETING)
     }
 
-    /// What a user wrote: everything that SQL must hold before the object may go.
+    /// What users wrote: SQL must hold all of it before the object leaves.
     pub fn content(&self) -> (u64, &BTreeMap<String, String>, &BTreeMap<String, String>) {
         (self.value, &self.labels, &self.annotations)
     }
@@ -100,7 +100,7 @@ fn map(add: &mut impl FnMut(std::fmt::Arguments<'_>), map: &BTreeMap<String, Str
 /// An object in one version, with its text as the runtime reads it.
 #[derive(Debug)]
 pub struct Revision {
-    /// What it says.
+    /// Its fields.
     pub state: SimObject,
     /// The same as text.
     pub object: Object,

@@ -1,25 +1,25 @@
-//! The history of a kind that keeps one, as the store's contract has it: each version once, and
-//! what a restored cluster lost on branches of its own. Small enough to be obviously right.
+//! A model of the history of a kind: each version once. Versions that a restored cluster has lost are on branches of
+//! their own.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
-/// The branch that the cluster continues: later than all that was lost.
+/// The branch that the cluster continues. Sorts after all lost branches.
 const PRESENT: Timestamp = Timestamp::MAX;
 
 /// When a branch was lost, and a version on it.
-type Place = (Timestamp, ResourceVersion);
+type BranchKey = (Timestamp, ResourceVersion);
 
 /// All versions of all objects that were kept.
 #[derive(Clone, Debug, Default)]
 pub struct SimHistory {
-    kept: BTreeMap<Uid, BTreeMap<Place, Object>>,
+    kept: BTreeMap<Uid, BTreeMap<BranchKey, Object>>,
 }
 
 impl SimHistory {
-    /// Keeps a version, where it is not kept.
+    /// Keeps a version, unless it is already kept.
     pub fn keep(&mut self, object: &Object) {
         let metadata = &object.metadata;
         let versions = self.kept.entry(metadata.uid.clone()).or_default();
@@ -28,7 +28,7 @@ impl SimHistory {
             .or_insert_with(|| object.clone());
     }
 
-    /// The cluster lost what it told of an object.
+    /// Moves all versions of an object to a lost branch.
     pub fn branch_off(&mut self, uid: &Uid, now: Timestamp) {
         let Some(versions) = self.kept.get_mut(uid) else {
             return;
@@ -41,7 +41,7 @@ impl SimHistory {
         );
     }
 
-    /// The cluster lost all that it told beyond this version.
+    /// Moves all versions above this one to a lost branch.
     pub fn branch_off_beyond(&mut self, version: ResourceVersion, now: Timestamp) {
         for versions in self.kept.values_mut() {
             let lost = versions.split_off(&(PRESENT, ResourceVersion(version.0 + 1)));

@@ -1,5 +1,4 @@
-//! One ingester process: its controller, which is production's, what it asked for, and
-//! what is on its way to it. Knows neither chance nor faults.
+//! One ingester process: the production controller, its requests in flight, and the answers on their way to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, Uid};
 use kindex_runtime::controller::Controller;
-use kindex_runtime::driver::execute::Place;
+use kindex_runtime::driver::execute::Executor;
 use kindex_runtime::message::{Effect, Input, Now, Output};
 use kindex_runtime::metrics::KindMetrics;
 use kindex_runtime::settings::Settings;
@@ -25,9 +24,9 @@ use super::thing::PLATFORM;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watch {
     Closed,
-    /// Asked for, from this version.
+    /// Requested, from this version.
     Opening(u64),
-    /// Open, and has told everything up to this version.
+    /// Open, and has delivered everything up to this version.
     Open(u64),
 }
 
@@ -39,33 +38,33 @@ pub(crate) struct Site {
     pub(crate) cluster: Arc<dyn ClusterApi>,
     pub(crate) storage: Arc<SimStorage>,
     pub(crate) metrics: Arc<KindMetrics>,
-    /// Where production's client is simulated too.
+    /// The connection of the production client, if that is part of the history.
     pub(crate) wire: Option<Wire>,
 }
 
 /// One process.
 pub(crate) struct Process {
     controller: Controller,
-    pub(crate) place: Place,
+    pub(crate) executor: Executor,
     pub(crate) wire: Option<Wire>,
-    /// The stream that production's client made of the open watch.
+    /// The open watch as a stream of the production client.
     pub(crate) stream: Option<WatchStream>,
-    /// What it asked for and what has not been carried out.
+    /// Requests that have not been carried out.
     pub(crate) requests: Vec<Output>,
-    /// Answers that are on their way, with what they answer.
+    /// Answers in flight, with the steps that they answer.
     pub(crate) answers: Vec<(Step, Option<Uid>, Input)>,
     pub(crate) watch: Watch,
-    /// Up to where it was listed or told; a watch may go back and tell what came before.
-    pub(crate) told: u64,
+    /// The newest version that a watch has delivered. A watch may go back and repeat earlier ones.
+    pub(crate) delivered: u64,
     pub(crate) started: Duration,
     pub(crate) clock_error_s: i64,
-    /// When it was asked to stop.
+    /// When it received a stop.
     pub(crate) stopping: Option<Duration>,
-    /// It has found out that the cluster was restored, and wants that to be marked.
+    /// Whether it has noticed a restoration and is saving the mark.
     pub(crate) marking: bool,
-    /// The newest version of the cluster that it was told of.
+    /// The newest version of the cluster that it has received.
     pub(crate) newest: u64,
-    /// It found no saved position, and the cluster has not told it anything yet.
+    /// Whether it found no saved checkpoint and has received nothing from the cluster yet.
     pub(crate) is_blank: bool,
 }
 
@@ -74,7 +73,7 @@ impl Process {
         let settings = site.settings.clone();
         Self {
             controller: Controller::new(site.kind, PLATFORM, settings, site.metrics.clone(), seed),
-            place: Place {
+            executor: Executor {
                 kind: site.kind,
                 cluster: site.cluster.clone(),
                 storage: site.storage.clone(),
@@ -84,7 +83,7 @@ impl Process {
             requests: Vec::new(),
             answers: Vec::new(),
             watch: Watch::Closed,
-            told: 0,
+            delivered: 0,
             started,
             clock_error_s: 0,
             stopping: None,
@@ -94,7 +93,7 @@ impl Process {
         }
     }
 
-    /// What is under way, in order.
+    /// The steps in flight, in order.
     pub(crate) fn steps(&self) -> Vec<Step> {
         let asked = self.requests.iter().map(Step::of);
         let answered = self.answers.iter().map(|(step, ..)| *step);
@@ -110,7 +109,7 @@ impl Process {
         steps
     }
 
-    /// Whether it waits for a moment and for nothing else.
+    /// Whether it only waits for a timer.
     pub(crate) fn is_pausing(&self) -> bool {
         self.requests.is_empty() && self.answers.is_empty() && self.controller.deadline().is_some()
     }
@@ -123,15 +122,15 @@ impl Process {
         self.controller.wants_events()
     }
 
-    /// When it wants to be woken, by the history's time.
+    /// When its next timer is due, in the time of the history.
     pub(crate) fn wakes_at(&self) -> Option<Duration> {
         self.controller.deadline().map(|at| at + self.started)
     }
 
-    /// Feeds the controller.
+    /// Gives an input to the controller.
     ///
     /// # Errors
-    /// What a driver may rely on and does not hold.
+    /// The first guarantee to the driver that an output breaks.
     pub(crate) fn step(&mut self, elapsed: Duration, wall: Timestamp, input: Input) -> Result<Vec<Output>, String> {
         let now = Now {
             wall,
@@ -142,7 +141,7 @@ impl Process {
         }
         let outputs = self.controller.step(now, input);
         for output in &outputs {
-            self.hold_to_contract(output)?;
+            self.check_contract(output)?;
             match output {
                 Output::Watch(from) => {
                     self.close_watch();
@@ -164,14 +163,14 @@ impl Process {
         self.stream = None;
     }
 
-    /// At most one effect, and one write, for an object at a time.
-    fn hold_to_contract(&self, output: &Output) -> Result<(), String> {
+    /// At most one effect and one write are in flight for an object.
+    fn check_contract(&self, output: &Output) -> Result<(), String> {
         match output {
             Output::Effect(uid, _) => {
                 let asked = self.requests.iter().any(|known| effect_of(known) == Some(uid));
                 let answered = self.answers.iter().any(|(_, known, _)| known.as_ref() == Some(uid));
                 if asked || answered {
-                    return Err(format!("two effects for {uid} are under way at once"));
+                    return Err(format!("two effects for {uid} are in flight at once"));
                 }
             }
             Output::Write(_, writes) => {
@@ -183,7 +182,7 @@ impl Process {
                 uids.extend(under_way.flat_map(|writes| rows(writes)));
                 uids.sort();
                 if let Some(twice) = uids.windows(2).find(|pair| pair[0] == pair[1]) {
-                    return Err(format!("two writes for {} are under way at once", twice[0]));
+                    return Err(format!("two writes for {} are in flight at once", twice[0]));
                 }
             }
             _ => {}
@@ -192,7 +191,7 @@ impl Process {
     }
 }
 
-/// Whether a request marks that the cluster was restored.
+/// Whether a request saves a restore mark.
 pub(crate) fn is_mark(output: &Output) -> bool {
     matches!(
         output,
@@ -203,7 +202,7 @@ pub(crate) fn is_mark(output: &Output) -> bool {
     )
 }
 
-/// The object that a request is for, where only one may be under way.
+/// The object of an effect.
 pub(crate) fn effect_of(output: &Output) -> Option<&Uid> {
     match output {
         Output::Effect(uid, _) => Some(uid),
@@ -217,7 +216,7 @@ fn rows(writes: &[RowWrite<Object>]) -> impl Iterator<Item = &Uid> {
     writes.iter().filter(of_a_row).map(RowWrite::uid)
 }
 
-/// One line of the story.
+/// One line of the log.
 pub(crate) fn summary(output: &Output) -> String {
     match output {
         Output::Write(ticket, writes) => {

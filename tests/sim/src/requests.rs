@@ -1,5 +1,4 @@
-//! Requests of processes: carried out, failed in every way a request can fail, and
-//! answered at once or later. Knows nothing of watches.
+//! Requests of processes: carried out or failed, and answered at once or later. Watches are in `watches`.
 
 use kindex_kube_client::Target;
 use kindex_model::checkpoint::Checkpoint;
@@ -13,7 +12,7 @@ use super::fault::Fault;
 use super::process::{effect_of, is_mark, summary};
 use super::step::{Class, Step};
 use super::storage::Trouble as StoreTrouble;
-use super::world::{World, tell};
+use super::world::{World, log};
 
 impl World<'_> {
     /// Carries out one request.
@@ -31,7 +30,7 @@ impl World<'_> {
             .or(fault)
             .filter(|fault| fault.impossible(step).is_none());
         let fault = fault.filter(|fault| self.arrange(*fault, &request));
-        tell!(
+        log!(
             self,
             "{who} {}{}",
             summary(&request),
@@ -62,7 +61,7 @@ impl World<'_> {
         true
     }
 
-    /// An answer arrives that was on its way.
+    /// Delivers an answer that is in flight.
     pub(crate) fn arrive(&mut self, who: usize, pick: usize) -> bool {
         let who = who % self.processes.len();
         let answers = &mut self.processes[who].answers;
@@ -71,12 +70,12 @@ impl World<'_> {
         }
         let index = pick % answers.len();
         let (step, _, answer) = answers.swap_remove(index);
-        tell!(self, "{who} hears of its {step:?}");
+        log!(self, "{who} receives the answer to {step:?}");
         self.step(who, answer);
         true
     }
 
-    /// The fault of what is away at this moment.
+    /// The fault that a current outage causes in a step.
     fn outage_of(&self, step: Step) -> Option<Fault> {
         let away = |until| self.elapsed < until;
         match step.class() {
@@ -87,13 +86,13 @@ impl World<'_> {
         }
     }
 
-    /// Makes ready for a fault. Says whether it can come about.
+    /// Prepares a fault. Returns whether it can happen.
     fn arrange(&mut self, fault: Fault, request: &Output) -> bool {
         let cluster = |trouble| (Some(trouble), None);
         let store = |trouble| (None, Some(trouble));
         let (cluster, store) = match fault {
             Fault::Lost | Fault::ClusterAway => cluster(ClusterTrouble::Silence),
-            // An ingester that is to notice a restoration hears what it did to the restored cluster.
+            // An ingester must receive the answers of the restored cluster in order to notice the restoration.
             Fault::Unanswered | Fault::Late if self.noticed.is_some() => return false,
             Fault::Unanswered => cluster(ClusterTrouble::LostAnswer),
             Fault::Throttled => cluster(ClusterTrouble::Throttled),
@@ -119,7 +118,7 @@ impl World<'_> {
         true
     }
 
-    /// Somebody changes the object that a request is for.
+    /// A user changes the object that a request is for.
     fn write_in_between(&mut self, request: &Output) -> bool {
         let Output::Effect(_, Effect::SetFinalizers { target, .. } | Effect::Delete(target)) = request else {
             return false;
@@ -138,11 +137,11 @@ impl World<'_> {
             object.annotations.insert("touched".to_owned(), touched);
         });
         drop(cluster);
-        tell!(self, "somebody writes to {name}");
+        log!(self, "a user writes to {name}");
         true
     }
 
-    /// Forgets the list that a request reads on.
+    /// Makes the list expire that a request continues.
     fn expire(&mut self, request: &Output) -> bool {
         let Output::List {
             continue_token: Some(_),
@@ -155,10 +154,10 @@ impl World<'_> {
         true
     }
 
-    /// Carries a request out with production's code, on behalf of a process.
+    /// Carries out a request of a process with production code.
     fn execute(&mut self, who: usize, request: Output) -> Input {
         let step = Step::of(&request);
-        // Other writers wait for the locks of an open transaction, and to start takes longer than to commit.
+        // Writers wait for the locks of an open transaction, and a start takes longer than a commit.
         let waits = step == Step::Load || step.class() == Class::DatabaseWrite;
         if waits && !self.storage.is_in_trouble() {
             while self.end_transaction(true) {}
@@ -166,39 +165,39 @@ impl World<'_> {
         if step == Step::Load {
             self.note_load(who);
         }
-        let place = self.processes[who].place.clone();
+        let executor = self.processes[who].executor.clone();
         let wall = self.wall(who);
-        let answer = self.ground.run(self.parts, place.execute(request, wall));
+        let answer = self.harness.run(self.parts, executor.execute(request, wall));
         answer.expect("every request has an answer")
     }
 
-    /// A request arrives that its sender gave up.
+    /// Carries out a request whose sender has given up.
     pub(crate) fn late_request(&mut self, pick: usize) -> bool {
         if self.late.is_empty() {
             return false;
         }
         let index = pick % self.late.len();
         let request = self.late.swap_remove(index);
-        tell!(self, "late: {}", summary(&request));
+        log!(self, "late: {}", summary(&request));
         self.execute(0, request);
         true
     }
 
-    /// The oldest transaction ends whose sender gave it up.
+    /// Ends the oldest transaction whose sender has given up.
     pub(crate) fn end_transaction(&mut self, committed: bool) -> bool {
         if self.open_transactions.is_empty() {
             return false;
         }
         let request = self.open_transactions.remove(0);
         let outcome = if committed { "committed" } else { "rolled back" };
-        tell!(self, "{outcome} late: {}", summary(&request));
+        log!(self, "{outcome} late: {}", summary(&request));
         if committed {
             if let Output::Effect(uid, Effect::Quarantine { .. }) = &request {
                 self.checks.late_records.insert(uid.clone());
             }
-            let place = self.processes[0].place.clone();
+            let executor = self.processes[0].executor.clone();
             let wall = self.wall(0);
-            self.ground.run(self.parts, place.execute(request, wall));
+            self.harness.run(self.parts, executor.execute(request, wall));
         }
         true
     }
@@ -212,7 +211,7 @@ impl World<'_> {
         }
     }
 
-    /// Remembers the newest version that a process was told of.
+    /// Records the newest version that a process has received.
     pub(crate) fn note_newest(&mut self, who: usize, input: &Input) {
         let of = |object: &Object| object.metadata.resource_version.0;
         let version = match input {

@@ -1,6 +1,5 @@
-//! Many seeds on all processors. Each history stays on one thread; which seeds are played
-//! depends on nothing but their number, and the lowest that fails is the one reported. A panic of what plays them is a
-//! failure of its seed like any other.
+//! Runs many seeds on all processors, each history on one thread, and reports the lowest seed that fails. A panic
+//! counts as a failure of its seed.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,25 +8,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::coverage::Coverage;
-use super::ground::{Ground, Parts};
+use super::harness::{Harness, Parts};
 use super::history::{FAULTS_MIN, History, STEPS_MIN, from_seed, parts_of, shorten};
 use super::world::panic_text;
 
-/// From this number on, every pair of a fault and a step must have met.
+/// A run of at least this many seeds must contain every possible pair of a fault and a step.
 pub const COVERED_FROM: u64 = 5_000;
 
-/// What came of many seeds.
+/// The result of many seeds.
 #[derive(Debug)]
 pub struct Report {
-    /// How many were asked for.
+    /// How many seeds were requested.
     pub seeds: u64,
     /// How long they took.
     pub time: Duration,
-    /// How many steps they had in all.
+    /// Steps of all seeds.
     pub steps: u64,
-    /// How many faults.
+    /// Faults of all seeds.
     pub faults: u64,
-    /// Which fault met which step.
+    /// How often each fault happened in each step.
     pub coverage: Coverage,
     /// The lowest seed that broke a rule.
     pub failed: Option<Failed>,
@@ -57,18 +56,18 @@ impl Sum {
     }
 }
 
-/// Plays the seeds from `first` on, so many, and stops at one that breaks a rule.
-/// `parts` replaces what the seeds themselves say.
+/// Plays `seeds` seeds from `first` on, and stops at the first that breaks a rule. `parts` overrides the parts that
+/// each seed would choose.
 pub fn run(first: u64, seeds: u64, parts: Option<Parts>, progress: &(dyn Fn(u64) + Sync)) -> Report {
-    let play = |seed, ground: &Ground| from_seed(seed, parts.unwrap_or_else(|| parts_of(seed)), ground, false);
+    let play = |seed, harness: &Harness| from_seed(seed, parts.unwrap_or_else(|| parts_of(seed)), harness, false);
     run_with(first, seeds, &play, progress)
 }
 
-/// As [`run`], by another player of one seed.
+/// Like [`run`], with `play` as the function that plays one seed.
 pub fn run_with(
     first: u64,
     seeds: u64,
-    play: &(dyn Fn(u64, &Ground) -> History + Sync),
+    play: &(dyn Fn(u64, &Harness) -> History + Sync),
     progress: &(dyn Fn(u64) + Sync),
 ) -> Report {
     let began = Instant::now();
@@ -78,22 +77,22 @@ pub fn run_with(
     let (sum, failed) = (Mutex::new(Sum::default()), Mutex::new(None::<Failed>));
     let fail = |seed, rule| {
         lowest.fetch_min(seed, Ordering::Relaxed);
-        let mut failed = failed.lock().expect("no thread panics while it tells");
+        let mut failed = failed.lock().expect("no thread panics while it reports");
         if failed.as_ref().is_none_or(|known| seed < known.seed) {
             *failed = Some(Failed { seed, rule });
         }
     };
     let play_some = || {
-        let ground = Ground::default();
+        let harness = Harness::default();
         let mut own = Sum::default();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            // Seeds come in order: what is left to play lies above the one that failed.
+            // Seeds are played in ascending order, so the remaining ones are all higher than the one that failed.
             if seed >= first + seeds || seed > lowest.load(Ordering::Relaxed) {
                 break;
             }
             let played = catch_unwind(AssertUnwindSafe(|| {
-                let history = play(seed, &ground);
+                let history = play(seed, &harness);
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1);
                 history
             }));
@@ -126,11 +125,11 @@ pub fn run_with(
         steps: sum.steps,
         faults: sum.faults,
         coverage: sum.coverage,
-        failed: failed.into_inner().expect("no thread panics while it tells"),
+        failed: failed.into_inner().expect("no thread panics while it reports"),
     }
 }
 
-/// The first line of what is wrong with a history.
+/// The first line of the rule that a history broke, if it broke one.
 fn broken_rule(history: &History) -> Option<String> {
     let first_line = |wrong: &String| wrong.lines().next().unwrap_or_default().to_owned();
     let (steps, faults) = (history.steps, history.faults);
@@ -138,24 +137,24 @@ fn broken_rule(history: &History) -> Option<String> {
     history.wrong.as_ref().map(first_line).or(too_few)
 }
 
-/// The story of one seed; of one that breaks a rule also the shortest version found.
-pub fn tell(seed: u64, parts: Option<Parts>) -> (History, String) {
-    let ground = Ground::default();
-    let history = from_seed(seed, parts.unwrap_or_else(|| parts_of(seed)), &ground, true);
+/// Plays one seed and returns its log; if it breaks a rule, with the shortest version found.
+pub fn play_with_log(seed: u64, parts: Option<Parts>) -> (History, String) {
+    let harness = Harness::default();
+    let history = from_seed(seed, parts.unwrap_or_else(|| parts_of(seed)), &harness, true);
     let Some(wrong) = &history.wrong else {
-        let story = history.story.clone();
-        return (history, story);
+        let log = history.log.clone();
+        return (history, log);
     };
-    let short = shorten(&history, &ground);
-    let story = format!(
+    let short = shorten(&history, &harness);
+    let log = format!(
         "{}\n\nseed {seed}: {wrong}\n\nThe same with {} of {} turns:\n\n{}\n\nseed {seed}, shortened: {}",
-        history.story,
+        history.log,
         short.turns.len(),
         history.turns.len(),
-        short.story,
+        short.log,
         short.wrong.as_deref().unwrap_or("no rule is broken"),
     );
-    (history, story)
+    (history, log)
 }
 
 impl fmt::Display for Report {

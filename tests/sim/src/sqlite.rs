@@ -1,6 +1,5 @@
-//! Production's store on a database in memory, and a second way into that database, by
-//! which its rows are compared with the model's after every change: text, columns, times,
-//! labels and annotations, position and quarantine.
+//! The production store on SQLite in memory, and a second connection that compares its tables with the model after
+//! every change: texts, columns, times, labels and annotations, checkpoint and quarantine.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use jiff::Timestamp;
 use kindex_model::value::Value;
-use kindex_store::{Address, MetadataStorage, PoolConfig, SqlitePlace};
+use kindex_store::{Address, MetadataStorage, PoolConfig, SqliteLocation};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Row as _};
 use tokio::sync::Mutex;
@@ -58,10 +57,10 @@ const TABLES: [&str; 9] = [
 /// Ids of side rows by table and uid, with how often the model had written them then.
 type Ids = BTreeMap<String, (String, u32)>;
 
-/// Production's store over SQLite.
+/// The production store on SQLite.
 pub struct RealStore {
     pub(crate) store: Arc<dyn MetadataStorage>,
-    eyes: Mutex<(SqliteConnection, Ids)>,
+    observer: Mutex<(SqliteConnection, Ids)>,
 }
 
 impl RealStore {
@@ -71,32 +70,32 @@ impl RealStore {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         // This file system of SQLite's own keeps a named database in memory for a whole process.
         let path = PathBuf::from(format!("file:/kindex-sim-{number}?vfs=memdb"));
-        let eyes = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
-        let eyes = eyes.connect().await.expect("a database in memory opens");
-        let address = Address::Sqlite(SqlitePlace::File(path));
+        let observer = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+        let observer = observer.connect().await.expect("a database in memory opens");
+        let address = Address::Sqlite(SqliteLocation::File(path));
         let store =
             kindex_store::open(&address, REGISTRY, &PoolConfig::default()).expect("the address names a database");
         store.prepare().await.expect("an empty database is prepared");
         Arc::new(Self {
             store,
-            eyes: Mutex::new((eyes, Ids::new())),
+            observer: Mutex::new((observer, Ids::new())),
         })
     }
 
     /// Empties the database for another history.
     pub(crate) async fn clear(&self) {
-        let mut eyes = self.eyes.lock().await;
+        let mut observer = self.observer.lock().await;
         for statement in TABLES {
-            let emptied = sqlx::query(statement).execute(&mut eyes.0).await;
+            let emptied = sqlx::query(statement).execute(&mut observer.0).await;
             emptied.expect("tables can be emptied");
         }
-        eyes.1.clear();
+        observer.1.clear();
     }
 
     /// Every difference between the database and its model; `None` where they agree.
     pub(crate) async fn difference(&self, model: &SimDatabase) -> Option<String> {
-        let mut eyes = self.eyes.lock().await;
-        let (connection, ids) = &mut *eyes;
+        let mut observer = self.observer.lock().await;
+        let (connection, ids) = &mut *observer;
         let found = sqlx::query(EVERYTHING).fetch_one(connection).await;
         let found = found.expect("the tables are there");
         let [rows, rest, found_ids]: [String; 3] = [0, 1, 2].map(|index| found.get_unchecked(index));
@@ -113,8 +112,8 @@ fn differing_lines(found: &str, expected: &str) -> Option<String> {
     let (found, expected): (Vec<&str>, Vec<&str>) = (found.lines().collect(), expected.lines().collect());
     let extra = found.iter().filter(|line| !expected.contains(line));
     let missing = expected.iter().filter(|line| !found.contains(line));
-    let extra = extra.map(|line| format!("SQL says:      {line}"));
-    let missing = missing.map(|line| format!("it should say: {line}"));
+    let extra = extra.map(|line| format!("SQL holds:     {line}"));
+    let missing = missing.map(|line| format!("it should be:  {line}"));
     Some(missing.chain(extra).collect::<Vec<_>>().join("\n"))
 }
 

@@ -1,4 +1,4 @@
-//! What an ingester can have under way when something goes wrong. Knows no fault.
+//! The steps that an ingester can have in flight when a fault happens.
 
 use kindex_runtime::message::{Effect, Output};
 

@@ -19,16 +19,16 @@ use kindex_store::{
 use super::database::SimDatabase;
 use super::sqlite::RealStore;
 
-/// What the next call meets.
+/// How the next call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It fails by this cause, and nothing happens.
+    /// With this cause, before it is carried out.
     Before(&'static str),
-    /// It happens, and then fails by this cause.
+    /// With this cause, after it was carried out.
     After(&'static str),
 }
 
-/// A simulated database that calls reach, or do not.
+/// A simulated database whose calls can fail.
 #[derive(Default)]
 pub struct SimStorage {
     model: Mutex<SimDatabase>,
@@ -52,7 +52,7 @@ impl SimStorage {
         locked(&self.model)
     }
 
-    /// Sets what the next call meets.
+    /// Sets how the next call fails.
     pub fn set_trouble(&self, trouble: Option<Trouble>) {
         *locked(&self.trouble) = trouble;
     }
@@ -61,17 +61,17 @@ impl SimStorage {
         locked(&self.trouble).is_some()
     }
 
-    /// Lets every call fail from now on, or none.
+    /// Makes every call fail from now on, or none.
     pub fn set_down(&self, down: bool) {
         self.down.store(down, Ordering::Relaxed);
     }
 
-    /// What the real store did otherwise than the model, if anything.
+    /// The first difference between the real store and the model.
     pub fn take_difference(&self) -> Option<String> {
         locked(&self.difference).take()
     }
 
-    /// Whether the call goes through, and how it fails afterwards.
+    /// Begins a call. Returns the error with which it fails after it was carried out.
     fn begin(&self, kind: &str) -> Result<Option<StoreError>, StoreError> {
         if self.down.load(Ordering::Relaxed) {
             return Err(failure(kind, "connection"));
@@ -86,7 +86,7 @@ impl SimStorage {
     fn compare<T: std::fmt::Debug + PartialEq>(&self, what: &str, found: &T, expected: &T) {
         if found != expected {
             self.differ(format!(
-                "{what}: the real store says {found:?}, it should say {expected:?}"
+                "{what}: the real store returns {found:?} instead of {expected:?}"
             ));
         }
     }
@@ -100,12 +100,12 @@ impl SimStorage {
             // A copy, because nothing may be locked across a call.
             let model = self.database().clone();
             if let Some(difference) = real.difference(&model).await {
-                self.differ(format!("SQL is not what it should be\n{difference}"));
+                self.differ(format!("SQL differs from the model\n{difference}"));
             }
         }
     }
 
-    /// Compares what both keep of these objects, to the byte and in order.
+    /// Compares the histories of these objects, byte for byte and in order.
     async fn compare_history(&self, kind: &Kind, uids: &[Uid]) {
         let (Some(real), true) = (&self.real, kind.history) else {
             return;
@@ -204,7 +204,7 @@ impl Rows for SimStorage {
                     (Ok(found), Ok(expected)) => self.compare("written", found, expected),
                     (Err(StoreError::Refused { .. }), Err(_)) => {}
                     (found, expected) => {
-                        self.differ(format!("the real store answers {found:?}, it should {expected:?}"));
+                        self.differ(format!("the real store returns {found:?} instead of {expected:?}"));
                     }
                 }
                 self.compare_rows().await;
@@ -230,15 +230,16 @@ impl Rewind for SimStorage {
         Ok(())
     }
 
-    async fn unsay(&self, kind: &Kind, beyond: ResourceVersion, now: Timestamp) -> Result<(), StoreError> {
-        let unsay = |store: Arc<dyn MetadataStorage>| async move { store.unsay(kind, beyond, now).await };
+    async fn branch_off_beyond(&self, kind: &Kind, beyond: ResourceVersion, now: Timestamp) -> Result<(), StoreError> {
+        let branch_off_beyond =
+            |store: Arc<dyn MetadataStorage>| async move { store.branch_off_beyond(kind, beyond, now).await };
         let model = |model: &mut SimDatabase| {
             model
                 .history
                 .iter_mut()
                 .for_each(|history| history.branch_off_beyond(beyond, now));
         };
-        self.change(kind, unsay, model).await
+        self.change(kind, branch_off_beyond, model).await
     }
 }
 
@@ -313,8 +314,8 @@ impl Quarantine for SimStorage {
 
 #[async_trait]
 impl RowsOfName for SimStorage {
-    async fn incarnations(&self, _: &Kind, namespace: &str, name: &str) -> Result<Vec<Stored>, StoreError> {
-        // Whom an object replaced is told in an event alone.
-        Ok(self.database().incarnations(namespace, name))
+    async fn rows_of_name(&self, _: &Kind, namespace: &str, name: &str) -> Result<Vec<Stored>, StoreError> {
+        // Only an event names the objects that another one replaced, and the simulation sends none.
+        Ok(self.database().rows_of_name(namespace, name))
     }
 }

@@ -1,4 +1,4 @@
-//! Which of the versions that the cluster ever had a row holds.
+//! Finds the version of the cluster that a row holds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::cluster::SimCluster;
 use super::database::SimRow;
 use super::object::Revision;
 
-/// The version that a row holds, to the byte, whether the cluster has lost it since or not.
+/// The version that a row holds, byte for byte, even if the cluster has lost it.
 pub(crate) fn stored_revision<'a>(row: &SimRow, cluster: &'a SimCluster) -> Option<&'a Revision> {
     find_text(row, &cluster.revisions).or_else(|| find_text(row, &cluster.lost))
 }

@@ -1,5 +1,4 @@
-//! The kind whose objects are simulated, the tables that hold them, and the words that
-//! steer them. Knows no history.
+//! The simulated kind, its tables, and the annotations and finalizers that control its objects.
 
 use kindex_model::kind::{Column, ColumnType, Encoded, Key, Kind, Platform, Registry, Scope};
 use kindex_model::object::Object;
@@ -10,15 +9,14 @@ pub const NAMESPACE: &str = "sim";
 pub const FINALIZER: &str = "sim/Ingester";
 /// The finalizer of another controller.
 pub const FOREIGN_FINALIZER: &str = "sim/other";
-/// Asks for deletion when `"true"`.
+/// The annotation that deletes an object if it is `"true"`.
 pub const DELETING: &str = "sim/Deleting";
-/// Says that the object is final when `"true"`.
+/// The annotation that makes an object final if it is `"true"`.
 pub const IMMUTABLE: &str = "sim/Immutable";
 
-/// A number in the spec that the main table refuses.
+/// A number in the spec that the main table rejects.
 pub const POISON_VALUE: u64 = 666;
-/// The key and the value of a label that the table of labels refuses, after the main table
-/// has taken the row.
+/// A label, key and value, that the label table rejects after the main table has accepted the row.
 pub const POISON_LABEL: &str = "poison";
 
 /// The simulated platform.
@@ -85,7 +83,7 @@ const fn kind(immutable: bool, history: bool) -> Kind {
     }
 }
 
-/// Whether the database refuses this text, by its value or by a label.
+/// Whether the database rejects this text, because of its value or a label.
 pub fn is_poison(object: &Object) -> bool {
     let labelled = object.metadata.labels.values().any(|value| value == POISON_LABEL);
     labelled || object.text().contains("\"value\":666")

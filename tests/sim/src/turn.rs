@@ -1,5 +1,5 @@
-//! One turn of a history as a value: everything that chance decides is in it, so that a
-//! history is a list of turns, which can be played again with some left out.
+//! One turn of a history as a value. It holds everything that was drawn at random, so that a list of turns can be
+//! replayed, also with some of them left out.
 
 use super::fault::Fault;
 use super::user::UserAction;
@@ -18,36 +18,36 @@ pub enum Turn {
         pick: usize,
         /// How it fails, if it does.
         fault: Option<Fault>,
-        /// Whether the answer is still on its way when the turn ends.
+        /// Whether the answer stays in flight after the turn.
         hold: bool,
     },
-    /// An answer arrives that was on its way.
+    /// An answer arrives that was in flight.
     Arrive {
         /// The process.
         who: usize,
         /// Which answer.
         pick: usize,
     },
-    /// A watch that a process asked for is opened, or is not.
+    /// A watch that a process requested is opened, or fails to open.
     OpenWatch {
         /// The process.
         who: usize,
-        /// Why it is not.
+        /// Why it fails, if it does.
         fault: Option<Fault>,
     },
-    /// The watch tells its next event.
+    /// The watch delivers its next event.
     Event {
         /// The process.
         who: usize,
     },
-    /// The watch goes back by so many events, and tells them again.
+    /// The watch goes back by so many events, and repeats them.
     Replay {
         /// The process.
         who: usize,
         /// How many.
         events: usize,
     },
-    /// The watch tells how far it is.
+    /// The watch delivers a bookmark.
     Bookmark {
         /// The process.
         who: usize,
@@ -59,12 +59,12 @@ pub enum Turn {
         /// Whether it breaks.
         broken: bool,
     },
-    /// A request arrives that its sender gave up.
+    /// A request is carried out whose sender has given up.
     LateRequest {
         /// Which.
         pick: usize,
     },
-    /// A transaction ends whose sender gave it up.
+    /// A transaction ends whose sender has given up.
     EndTransaction {
         /// Whether it is committed.
         committed: bool,
@@ -78,19 +78,19 @@ pub enum Turn {
     Crash {
         /// The process.
         who: usize,
-        /// Bits that say which of its requests still have their effect.
+        /// Bits: which of its requests are still carried out.
         effective: u32,
     },
-    /// A process is asked to stop, and starts again when it has.
+    /// A process stops in an orderly way and restarts.
     Stop {
         /// The process.
         who: usize,
     },
-    /// Etcd forgets the past.
+    /// Etcd compacts its history.
     Compact,
     /// Etcd is backed up.
     BackUp,
-    /// Etcd returns to its backup.
+    /// Etcd is restored from its backup.
     Restore,
     /// A process's wall clock is wrong by so much from now on.
     SetClock {
@@ -99,7 +99,7 @@ pub enum Turn {
         /// In seconds.
         wrong_by_s: i64,
     },
-    /// Something is away for a while.
+    /// An outage begins.
     Outage {
         /// What.
         fault: Fault,

@@ -1,5 +1,5 @@
 //! What users and other controllers do to the cluster. An action is a value, so that a
-//! history can be told again without some of its actions.
+//! history can be replayed without some of its actions.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ use super::cluster::SimCluster;
 use super::object::SimObject;
 use super::thing::{DELETING, FINALIZER, FOREIGN_FINALIZER, IMMUTABLE, POISON_LABEL, POISON_VALUE};
 
-/// The names that objects have; few, so that they are used again.
+/// The names of objects. Few, so that they are reused.
 pub const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-/// Something that is done to the object of a name.
+/// What is done to the object of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ActionKind {
     /// It is created, with our finalizer or without, and so with that of another controller.
     Create {
         /// Its value.
@@ -34,19 +34,19 @@ pub enum What {
     Annotate(u64),
     /// The Immutable annotation is set to this.
     MarkImmutable(bool),
-    /// The API server asks for its deletion.
+    /// The deleting annotation is set.
     MarkDeleting,
     /// It is deleted.
     Delete,
     /// The finalizer of another controller comes, or goes.
     ToggleForeignFinalizer,
-    /// Somebody takes our finalizer away.
+    /// Our finalizer is removed by a user.
     StripFinalizer,
-    /// The database will refuse its row.
+    /// Its value becomes one that the database rejects.
     PoisonRow,
-    /// The database will refuse one of its labels.
+    /// It gets a label that the database rejects.
     PoisonLabel,
-    /// What the database refuses is taken back.
+    /// What the database rejects is removed.
     Cure,
     /// It is deleted, and another one of its name created at once.
     Recreate {
@@ -61,7 +61,7 @@ pub struct UserAction {
     /// Which of [`NAMES`].
     pub name: usize,
     /// What is done.
-    pub what: What,
+    pub what: ActionKind,
 }
 
 impl fmt::Display for UserAction {
@@ -76,90 +76,90 @@ impl UserAction {
         let name = rng.random_range(0..NAMES.len());
         let value = rng.random_range(0..100);
         if rng.random_range(0..1000) < poison_permille {
-            let what = *[What::PoisonRow, What::PoisonLabel, What::Cure]
+            let what = *[ActionKind::PoisonRow, ActionKind::PoisonLabel, ActionKind::Cure]
                 .choose(rng)
                 .expect("some");
             return Self { name, what };
         }
         let what = match rng.random_range(0..100) {
-            0..28 => What::Create {
+            0..28 => ActionKind::Create {
                 value,
                 guarded: rng.random_bool(0.8),
                 held: rng.random_bool(0.25),
             },
-            28..42 => What::SetValue(value),
-            42..49 => What::Relabel(value),
-            49..55 => What::Annotate(value),
-            55..58 => What::ToggleForeignFinalizer,
-            58..66 => What::MarkImmutable(true),
-            66..68 => What::MarkImmutable(false),
-            68..75 => What::MarkDeleting,
-            75..87 => What::Delete,
-            87..91 => What::ToggleForeignFinalizer,
-            91..93 => What::StripFinalizer,
-            93..95 => What::Cure,
-            _ => What::Recreate { value },
+            28..42 => ActionKind::SetValue(value),
+            42..49 => ActionKind::Relabel(value),
+            49..55 => ActionKind::Annotate(value),
+            55..58 => ActionKind::ToggleForeignFinalizer,
+            58..66 => ActionKind::MarkImmutable(true),
+            66..68 => ActionKind::MarkImmutable(false),
+            68..75 => ActionKind::MarkDeleting,
+            75..87 => ActionKind::Delete,
+            87..91 => ActionKind::ToggleForeignFinalizer,
+            91..93 => ActionKind::StripFinalizer,
+            93..95 => ActionKind::Cure,
+            _ => ActionKind::Recreate { value },
         };
         Self { name, what }
     }
 
-    /// Does it, where it can be done. Says whether anything changed.
+    /// Performs the action if it is possible. Returns whether anything changed.
     pub fn perform(self, cluster: &mut SimCluster, now: Timestamp) -> bool {
         let name = NAMES[self.name];
         let before = cluster.version;
         match self.what {
-            What::Create { value, guarded, held } => {
+            ActionKind::Create { value, guarded, held } => {
                 let ours = guarded.then_some(FINALIZER);
                 let finalizers: Vec<&str> = ours.into_iter().chain(held.then_some(FOREIGN_FINALIZER)).collect();
                 cluster.create_held(name, value, &finalizers);
             }
-            What::Delete => {
+            ActionKind::Delete => {
                 cluster.delete(name, now, false);
             }
-            What::Recreate { value } => {
+            ActionKind::Recreate { value } => {
                 cluster.delete(name, now, false);
                 cluster.create(name, value, true);
             }
-            What::SetValue(_)
-            | What::Relabel(_)
-            | What::Annotate(_)
-            | What::MarkImmutable(_)
-            | What::MarkDeleting
-            | What::ToggleForeignFinalizer
-            | What::StripFinalizer
-            | What::PoisonRow
-            | What::PoisonLabel
-            | What::Cure => cluster.update(name, false, |object| self.change(object)),
+            ActionKind::SetValue(_)
+            | ActionKind::Relabel(_)
+            | ActionKind::Annotate(_)
+            | ActionKind::MarkImmutable(_)
+            | ActionKind::MarkDeleting
+            | ActionKind::ToggleForeignFinalizer
+            | ActionKind::StripFinalizer
+            | ActionKind::PoisonRow
+            | ActionKind::PoisonLabel
+            | ActionKind::Cure => cluster.update(name, false, |object| self.change(object)),
         }
         cluster.version != before
     }
 
     fn change(self, object: &mut SimObject) {
         match self.what {
-            What::SetValue(value) => object.value = value,
-            What::Relabel(value) => toggle(&mut object.labels, &format!("l{}", value % 3), value),
-            What::Annotate(value) => toggle(&mut object.annotations, &format!("note{}", value % 2), value),
-            What::MarkImmutable(marked) => {
+            ActionKind::SetValue(value) => object.value = value,
+            ActionKind::Relabel(value) => toggle(&mut object.labels, &format!("l{}", value % 3), value),
+            ActionKind::Annotate(value) => toggle(&mut object.annotations, &format!("note{}", value % 2), value),
+            ActionKind::MarkImmutable(marked) => {
                 object.annotations.insert(IMMUTABLE.to_owned(), marked.to_string());
             }
-            What::MarkDeleting => {
+            ActionKind::MarkDeleting => {
                 object.annotations.insert(DELETING.to_owned(), "true".to_owned());
             }
-            What::ToggleForeignFinalizer => toggle_foreign_finalizer(object),
-            What::StripFinalizer => object.finalizers.retain(|finalizer| finalizer != FINALIZER),
-            What::PoisonRow => object.value = POISON_VALUE,
-            What::PoisonLabel => {
+            ActionKind::ToggleForeignFinalizer => toggle_foreign_finalizer(object),
+            ActionKind::StripFinalizer => object.finalizers.retain(|finalizer| finalizer != FINALIZER),
+            ActionKind::PoisonRow => object.value = POISON_VALUE,
+            ActionKind::PoisonLabel => {
                 object.labels.insert(POISON_LABEL.to_owned(), POISON_LABEL.to_owned());
             }
-            What::Cure => cure(object),
-            What::Create { .. } | What::Delete | What::Recreate { .. } => {
+            ActionKind::Cure => cure(object),
+            ActionKind::Create { .. } | ActionKind::Delete | ActionKind::Recreate { .. } => {
                 unreachable!("not a change of an object")
             }
         }
     }
 }
 
-/// Ends what would stand in the way of convergence: poison, and others' finalizers.
+/// Removes what prevents convergence: content that the database rejects, and finalizers of others.
 pub fn tidy_up(cluster: &mut SimCluster) {
     for name in NAMES {
         cluster.update(name, false, |object| {

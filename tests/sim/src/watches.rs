@@ -1,4 +1,4 @@
-//! Watches of processes: opened, told from, told from again, and ended.
+//! Watches of processes: opening, delivering and repeating events, and ending.
 
 use futures::StreamExt;
 use kindex_kube_client::{ClusterError, WatchEvent};
@@ -11,10 +11,10 @@ use super::fault::Fault;
 use super::http;
 use super::process::Watch;
 use super::step::Step;
-use super::world::{World, tell};
+use super::world::{World, log};
 
 impl World<'_> {
-    /// Opens the watch that a process asked for, or does not.
+    /// Opens the watch that a process requested, or fails to.
     pub(crate) fn open_watch(&mut self, who: usize, fault: Option<Fault>) -> bool {
         let who = who % self.processes.len();
         let Watch::Opening(from) = self.processes[who].watch else {
@@ -47,12 +47,12 @@ impl World<'_> {
         }
         match opened {
             Ok(()) => {
-                tell!(self, "{who} watches from {from}");
+                log!(self, "{who} watches from {from}");
                 self.processes[who].watch = Watch::Open(from);
-                self.processes[who].told = from;
+                self.processes[who].delivered = from;
             }
             Err(error) => {
-                tell!(self, "{who} cannot watch from {from}: {error}");
+                log!(self, "{who} cannot watch from {from}: {error}");
                 self.step(who, Input::Watch(Err(error)));
             }
         }
@@ -63,8 +63,11 @@ impl World<'_> {
         let process = &mut self.processes[who];
         if process.wire.is_some() {
             self.api.set_trouble(trouble);
-            let opening = process.place.cluster.watch(process.place.kind, ResourceVersion(from));
-            let opened = self.ground.run(self.parts, opening);
+            let opening = process
+                .executor
+                .cluster
+                .watch(process.executor.kind, ResourceVersion(from));
+            let opened = self.harness.run(self.parts, opening);
             self.api.set_trouble(None);
             process.stream = Some(opened?);
             return Ok(());
@@ -75,7 +78,7 @@ impl World<'_> {
         }
     }
 
-    /// The watch tells its next event, where there is one and room for it.
+    /// Delivers the next event of the watch, if there is one and the process has room for it.
     pub(crate) fn event(&mut self, who: usize) -> bool {
         let who = who % self.processes.len();
         let Some(position) = self.listening(who) else {
@@ -93,12 +96,12 @@ impl World<'_> {
                 self.met(Fault::Expired, Step::Watch);
             }
         }
-        tell!(self, "{who} sees {event:?}");
-        self.tell_process(who, event, line);
+        log!(self, "{who} sees {event:?}");
+        self.deliver(who, event, line);
         true
     }
 
-    /// The watch tells how far it is, where it has nothing else to tell.
+    /// Delivers a bookmark, if the watch has no event to deliver.
     pub(crate) fn bookmark(&mut self, who: usize) -> bool {
         let who = who % self.processes.len();
         let Some(position) = self.listening(who) else {
@@ -112,9 +115,9 @@ impl World<'_> {
             return false;
         }
         self.processes[who].watch = Watch::Open(version);
-        tell!(self, "{who} bookmark @{version}");
+        log!(self, "{who} bookmark @{version}");
         let line = self.wired(who, || http::bookmark_line(version));
-        self.tell_process(who, Ok(WatchEvent::Bookmark(ResourceVersion(version))), line);
+        self.deliver(who, Ok(WatchEvent::Bookmark(ResourceVersion(version))), line);
         true
     }
 
@@ -130,20 +133,20 @@ impl World<'_> {
         self.processes[who].wire.is_some().then(line)
     }
 
-    /// Hands an event over, on its way through production's client where there is one.
-    fn tell_process(&mut self, who: usize, event: Result<WatchEvent, ClusterError>, line: Option<String>) {
+    /// Delivers an event to a process, through the production client if that is part of the history.
+    fn deliver(&mut self, who: usize, event: Result<WatchEvent, ClusterError>, line: Option<String>) {
         let process = &mut self.processes[who];
         if let Ok(event) = &event
-            && version_of(event) > process.told
+            && version_of(event) > process.delivered
         {
-            process.told = version_of(event);
+            process.delivered = version_of(event);
             self.checks.unsaved_events.note(event);
         }
         let event = match (&process.wire, line) {
             (Some(wire), Some(line)) => {
                 wire.send(line);
                 let stream = process.stream.as_mut().expect("a watch is open");
-                let received = self.ground.run(self.parts, stream.next());
+                let received = self.harness.run(self.parts, stream.next());
                 received.expect("what was sent is received")
             }
             _ => event,
@@ -151,7 +154,7 @@ impl World<'_> {
         self.step(who, Input::Watch(event));
     }
 
-    /// The watch goes back and tells again.
+    /// The watch goes back and repeats events.
     pub(crate) fn replay(&mut self, who: usize, events: usize) -> bool {
         let who = who % self.processes.len();
         let Watch::Open(position) = self.processes[who].watch else {
@@ -161,14 +164,14 @@ impl World<'_> {
         if back == position {
             return false;
         }
-        tell!(self, "{who} is told again what came after {back}");
+        log!(self, "the watch of {who} repeats the events after {back}");
         self.faults += 1;
         self.met_all(Fault::Replay, who);
         self.processes[who].watch = Watch::Open(back);
         true
     }
 
-    /// The watch ends, in peace or with an error.
+    /// The watch ends, with or without an error.
     pub(crate) fn end_watch(&mut self, who: usize, broken: bool) -> bool {
         let who = who % self.processes.len();
         if !matches!(self.processes[who].watch, Watch::Open(_)) {
@@ -176,20 +179,20 @@ impl World<'_> {
         }
         self.faults += 1;
         if broken {
-            tell!(self, "{who} watch breaks");
+            log!(self, "{who} watch breaks");
             self.met_all(Fault::WatchBreaks, who);
             self.step(who, Input::Watch(Err(failure(Trouble::Silence))));
         } else {
-            tell!(self, "{who} watch ends");
+            log!(self, "{who} watch ends");
             self.met_all(Fault::WatchEnds, who);
             self.step(who, Input::WatchEnded);
         }
         true
     }
 
-    /// The cluster forgets its past.
+    /// Etcd compacts its history.
     pub(crate) fn compact(&mut self) -> bool {
-        tell!(self, "etcd is compacted");
+        log!(self, "etcd is compacted");
         self.faults += 1;
         for who in 0..self.processes.len() {
             self.met_all(Fault::Compaction, who);

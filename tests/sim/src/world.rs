@@ -1,5 +1,5 @@
-//! One history: processes, cluster, database and time, and the turns that move them. After
-//! every turn the rules are checked. Chance is elsewhere: a world does what its turns say.
+//! One history: processes, cluster, database and virtual time. Plays turns, and checks the rules after each. Contains
+//! no randomness: turns are drawn in `draw`.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use super::api::SimApi;
 use super::checks::Checks;
 use super::coverage::{Coverage, aim};
 use super::fault::Fault;
-use super::ground::{Ground, Parts};
+use super::harness::{Harness, Parts};
 use super::http::Wire;
 use super::past::SimHistory;
 use super::process::{Process, Site, summary};
@@ -26,22 +26,22 @@ use super::storage::SimStorage;
 use super::thing::{FINAL_THING, KEPT_THING, THING};
 use super::turn::Turn;
 
-/// Adds a line to the story, where one is told.
-macro_rules! tell {
+/// Adds a line to the log of the history, if one is kept.
+macro_rules! log {
     ($world:expr, $($line:tt)*) => {
-        if $world.telling {
+        if $world.keep_log {
             let at = $world.elapsed.as_secs_f64();
             let line = format!($($line)*);
-            $world.story.push(format!("{at:>8.3}s {line}"));
+            $world.log.push(format!("{at:>8.3}s {line}"));
         }
     };
 }
-pub(crate) use tell;
+pub(crate) use log;
 
-/// Time that passes with every turn.
+/// How long a turn takes.
 const TURN: Duration = Duration::from_millis(3);
 
-/// Until when something is away.
+/// When each outage ends.
 #[derive(Debug, Default)]
 pub(crate) struct Outages {
     pub(crate) cluster: Duration,
@@ -51,7 +51,7 @@ pub(crate) struct Outages {
 
 /// See the module.
 pub struct World<'a> {
-    pub(crate) ground: &'a Ground,
+    pub(crate) harness: &'a Harness,
     pub(crate) parts: Parts,
     seed: u64,
     pub(crate) site: Site,
@@ -59,31 +59,31 @@ pub struct World<'a> {
     pub(crate) storage: Arc<SimStorage>,
     pub(crate) processes: Vec<Process>,
     started: u64,
-    /// Requests to the cluster that their senders gave up.
+    /// Requests to the cluster whose senders have given up.
     pub(crate) late: Vec<Output>,
-    /// Transactions that their senders gave up; they hold their locks.
+    /// Transactions whose senders have given up; they still hold their locks.
     pub(crate) open_transactions: Vec<Output>,
     pub(crate) elapsed: Duration,
     pub(crate) outages: Outages,
-    /// Who has noticed that the cluster was restored; users wait for all of them.
+    /// Which processes have noticed that the cluster was restored. Users wait until all have.
     pub(crate) noticed: Option<Vec<bool>>,
-    /// How often the cluster came back from its backup.
+    /// How often the cluster was restored from its backup.
     pub(crate) restorations: u64,
     pub(crate) checks: Checks,
     pub(crate) coverage: Coverage,
     /// Turns that did something.
     pub(crate) steps: u64,
     pub(crate) faults: u64,
-    /// Counted before this history began.
+    /// The lost counter when this history began.
     pub(crate) lost_before: u64,
-    pub(crate) telling: bool,
-    pub(crate) story: Vec<String>,
+    pub(crate) keep_log: bool,
+    pub(crate) log: Vec<String>,
     pub(crate) wrong: Option<String>,
 }
 
 impl<'a> World<'a> {
-    /// The beginning of a history: what a seed says of settings and processes.
-    pub fn new(seed: u64, parts: Parts, ground: &'a Ground, telling: bool) -> Self {
+    /// Begins a history, with the settings and processes that a seed determines.
+    pub fn new(seed: u64, parts: Parts, harness: &'a Harness, keep_log: bool) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let settings = draw_settings(&mut rng);
         let kind = match rng.random_range(0..100) {
@@ -91,20 +91,20 @@ impl<'a> World<'a> {
             6..22 => &KEPT_THING,
             _ => &THING,
         };
-        // Where there is one ingester, hardly a row stands in the way of a restored cluster.
+        // A single ingester hardly ever leaves rows newer than the restored cluster.
         let rewinds = aim(seed).1 == Step::Rewind;
         let processes = if rng.random_bool(0.3) || rewinds { 2 } else { 1 };
         let api = Arc::new(SimApi::default());
-        let real = matches!(parts, Parts::All).then(|| ground.store());
+        let real = matches!(parts, Parts::All).then(|| harness.store());
         let storage = Arc::new(SimStorage::new(real));
         storage.database().history = kind.history.then(SimHistory::default);
         let checks = Checks::of(kind, &settings, processes);
         let mut world = Self {
-            story: vec![format!(
+            log: vec![format!(
                 "seed {seed}, {parts:?}: {processes} ingesters, immutable: {}, {settings:?}",
                 kind.immutable
             )],
-            ground,
+            harness,
             parts,
             seed,
             site: Site {
@@ -112,7 +112,7 @@ impl<'a> World<'a> {
                 settings,
                 cluster: api.clone(),
                 storage: storage.clone(),
-                metrics: ground.metrics.clone(),
+                metrics: harness.metrics.clone(),
                 wire: None,
             },
             api,
@@ -129,8 +129,8 @@ impl<'a> World<'a> {
             coverage: Coverage::default(),
             steps: 0,
             faults: 0,
-            lost_before: ground.metrics.lost.get(),
-            telling,
+            lost_before: harness.metrics.lost.get(),
+            keep_log,
             wrong: None,
         };
         for who in 0..processes {
@@ -141,12 +141,12 @@ impl<'a> World<'a> {
         world
     }
 
-    /// A process that has not begun.
+    /// A process that has not started.
     pub(crate) fn new_process(&mut self) -> Process {
         let mut site = self.site.clone();
         if self.parts == Parts::All {
             let wire = Wire::new(self.api.clone());
-            let client = self.ground.run(self.parts, async { wire.client() });
+            let client = self.harness.run(self.parts, async { wire.client() });
             site.cluster = Arc::new(client);
             site.wire = Some(wire);
         }
@@ -155,7 +155,7 @@ impl<'a> World<'a> {
         Process::new(&site, jitter, self.elapsed)
     }
 
-    /// Plays one turn, wakes who waited for its time, and checks the rules.
+    /// Plays one turn, fires the timers that are due, and checks the rules.
     pub fn play(&mut self, turn: Turn) {
         self.guarded(|world| {
             let did = world.act(turn);
@@ -167,7 +167,7 @@ impl<'a> World<'a> {
         });
     }
 
-    /// Does something and checks the rules. A panic of production code is a broken rule.
+    /// Runs `act` and checks the rules. A panic of production code counts as a broken rule.
     pub(crate) fn guarded(&mut self, act: impl FnOnce(&mut Self) -> bool) -> bool {
         let acted = catch_unwind(AssertUnwindSafe(|| {
             self.api.cluster().turn += 1;
@@ -182,8 +182,8 @@ impl<'a> World<'a> {
         })
     }
 
-    /// What panics outside of a turn is wrong as well: the seed fails, and whoever plays it goes on.
-    pub(crate) fn survive(&mut self, play: impl FnOnce(&mut Self)) {
+    /// Turns a panic outside of a turn into a failure of the seed, so that the other seeds go on.
+    pub(crate) fn catch_panic(&mut self, play: impl FnOnce(&mut Self)) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| play(self))) {
             self.wrong.get_or_insert(panic_text(&*panic));
         }
@@ -210,7 +210,7 @@ impl<'a> World<'a> {
             Turn::Stop { who } => self.stop(who),
             Turn::Compact => self.compact(),
             Turn::BackUp => {
-                tell!(self, "etcd is backed up");
+                log!(self, "etcd is backed up");
                 self.api.cluster().back_up();
                 true
             }
@@ -230,12 +230,12 @@ impl<'a> World<'a> {
         let version = cluster.version;
         drop(cluster);
         if did {
-            tell!(self, "{action} → @{version}");
+            log!(self, "{action} → @{version}");
         }
         did
     }
 
-    /// Lets time pass, and wakes who waited for it.
+    /// Advances the time, and fires the timers that are due.
     pub(crate) fn pass(&mut self, time: Duration) {
         self.elapsed += time;
         self.api.cluster().now = self.true_time();
@@ -250,12 +250,12 @@ impl<'a> World<'a> {
         Timestamp::from_second(1_800_000_000).expect("in range") + self.elapsed
     }
 
-    /// The time on a process's wall clock.
+    /// The time that a process's wall clock shows.
     pub(crate) fn wall(&self, who: usize) -> Timestamp {
         self.true_time() + SignedDuration::from_secs(self.processes[who].clock_error_s)
     }
 
-    /// Feeds a controller.
+    /// Gives an input to the controller of a process.
     pub(crate) fn step(&mut self, who: usize, input: Input) {
         self.note_newest(who, &input);
         let wall = self.wall(who);
@@ -263,18 +263,18 @@ impl<'a> World<'a> {
             Err(wrong) => self.wrong = self.wrong.take().or(Some(wrong)),
             Ok(outputs) => {
                 for output in outputs {
-                    tell!(self, "  {who} → {}", summary(&output));
+                    log!(self, "  {who} → {}", summary(&output));
                 }
             }
         }
     }
 
-    /// A fault met a step.
+    /// Counts that a fault happened in a step.
     pub(crate) fn met(&mut self, fault: Fault, step: Step) {
         self.coverage.add(fault, step);
     }
 
-    /// A fault met all that a process has under way.
+    /// Counts that a fault happened in every step that a process has in flight.
     pub(crate) fn met_all(&mut self, fault: Fault, who: usize) {
         for step in self.processes[who].steps() {
             if fault.impossible(step).is_none() {
@@ -287,7 +287,7 @@ impl<'a> World<'a> {
         if self.wrong.is_some() {
             return;
         }
-        // Whoever found out in this turn did what it did before, and a write that nobody waits for may come yet.
+        // A process that noticed in this turn acted without knowing, and an abandoned write may still be committed.
         self.checks.unaware = self.noticed.is_some();
         self.checks.restored_again = self.restorations > 1;
         if self.all_noticed() && self.open_transactions.is_empty() {
@@ -295,7 +295,7 @@ impl<'a> World<'a> {
         }
         let checkpoint = self.storage.database().checkpoint;
         let marked = checkpoint.and_then(Checkpoint::mark).is_some();
-        self.checks.position_is_old &= !self.all_noticed() || !marked;
+        self.checks.checkpoint_is_old &= !self.all_noticed() || !marked;
         let checked = self
             .checks
             .after_turn(&mut self.api.cluster(), &mut self.storage.database());
@@ -303,9 +303,9 @@ impl<'a> World<'a> {
         self.wrong = difference.or(checked.err());
     }
 
-    /// What was told of this history.
-    pub fn story(&self) -> String {
-        self.story.join("\n")
+    /// The log of this history.
+    pub fn log(&self) -> String {
+        self.log.join("\n")
     }
 
     /// Whether all rules held.
@@ -317,7 +317,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

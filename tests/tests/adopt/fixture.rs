@@ -86,7 +86,7 @@ impl Reference {
 
     /// Everything that the catalogue says, but for the order of keys and the next row number.
     pub(super) async fn catalogue(&mut self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for row in self.rows("SHOW TABLES").await {
             let table = row[0].clone().expect("a name");
             let shown = self.rows(&format!("SHOW CREATE TABLE `{table}`")).await;
@@ -98,9 +98,9 @@ impl Reference {
             lines[keys].sort();
             let numbered = |word: &&str| !word.starts_with("AUTO_INCREMENT=");
             lines[last] = lines[last].split(' ').filter(numbered).collect::<Vec<_>>().join(" ");
-            told.push(lines.join("\n"));
+            reported.push(lines.join("\n"));
         }
-        told
+        reported
     }
 }
 

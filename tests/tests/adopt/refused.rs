@@ -1,8 +1,8 @@
 //! Databases that are not taken up: every reason is told at once, and nothing is changed.
 
 use kindex_generated::registry;
-use kindex_store::progress::Untold;
-use kindex_store::{Address, AdoptOptions, MigrateError, MigrateOptions, PoolConfig, SqlitePlace, StoreError};
+use kindex_store::progress::NoProgress;
+use kindex_store::{Address, AdoptOptions, MigrateError, MigrateOptions, PoolConfig, SqliteLocation, StoreError};
 
 use super::fixture::{Reference, object};
 use crate::schema::server::{Product, on_servers};
@@ -11,7 +11,7 @@ on_servers!(
     what_cannot_be_converted_is_named_with_what_to_do,
     a_text_that_is_no_object_is_found_behind_any_number_of_doubtful_ones,
     tables_of_a_later_spelling_are_named,
-    without_being_told_nobody_touches_them,
+    without_the_flag_they_are_not_changed,
 );
 
 /// A plant and what it makes the refusal say: where, why, what to do.
@@ -63,7 +63,7 @@ async fn what_cannot_be_converted_is_named_with_what_to_do(product: Product) {
     }
     let before = reference.catalogue().await;
     let store = reference.store();
-    let refused = store.adopt(&AdoptOptions::default(), &Untold).await;
+    let refused = store.adopt(&AdoptOptions::default(), &NoProgress).await;
     let refused = refused.expect_err("much is in the way");
     assert!(matches!(refused, MigrateError::Unfit(_)), "{refused}");
     let text = refused.to_string();
@@ -128,7 +128,7 @@ async fn tables_of_a_later_spelling_are_named(product: Product) {
     reference
         .execute("RENAME TABLE pipelinerun_labels TO pipeline_run_labels")
         .await;
-    let refused = reference.store().adopt(&AdoptOptions::default(), &Untold).await;
+    let refused = reference.store().adopt(&AdoptOptions::default(), &NoProgress).await;
     let text = refused.expect_err("the table is there under another name").to_string();
     assert!(
         text.contains("RENAME TABLE `pipeline_run_labels` TO `pipelinerun_labels`"),
@@ -136,7 +136,7 @@ async fn tables_of_a_later_spelling_are_named(product: Product) {
     );
 }
 
-async fn without_being_told_nobody_touches_them(product: Product) {
+async fn without_the_flag_they_are_not_changed(product: Product) {
     let Some(mut reference) = Reference::empty(product).await else {
         return;
     };
@@ -147,7 +147,7 @@ async fn without_being_told_nobody_touches_them(product: Product) {
     let refused = store.prepare().await.expect_err("another program made the tables");
     assert!(matches!(refused, StoreError::Schema(_)), "{refused}");
     assert!(refused.to_string().contains("kindex migrate --adopt"), "{refused}");
-    let refused = store.migrate(&MigrateOptions::default(), &Untold).await;
+    let refused = store.migrate(&MigrateOptions::default(), &NoProgress).await;
     let refused = refused.expect_err("another program made the tables").to_string();
     assert!(refused.contains("kindex migrate --adopt"), "{refused}");
     assert_eq!(reference.catalogue().await, before, "nothing was created beside them");
@@ -155,10 +155,10 @@ async fn without_being_told_nobody_touches_them(product: Product) {
 
 #[tokio::test]
 async fn a_sqlite_database_has_nothing_to_take_up() {
-    let memory = Address::Sqlite(SqlitePlace::Memory);
+    let memory = Address::Sqlite(SqliteLocation::Memory);
     let store = kindex_store::open(&memory, registry(), &PoolConfig::default()).unwrap();
     let refused = store
-        .adopt(&AdoptOptions::default(), &Untold)
+        .adopt(&AdoptOptions::default(), &NoProgress)
         .await
         .expect_err("refused");
     assert!(refused.to_string().contains("SQLite"), "{refused}");

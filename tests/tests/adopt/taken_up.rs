@@ -6,7 +6,7 @@ use kindex_model::kind::{ColumnType, Kind};
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::{ContentHash, Version};
 use kindex_query::Life;
-use kindex_store::progress::Untold;
+use kindex_store::progress::NoProgress;
 use kindex_store::{AdoptOptions, MigrationStanding, RowImage};
 
 use super::fixture::{Reference, STATES, object, uid};
@@ -23,7 +23,7 @@ on_servers!(
 );
 
 async fn adopt(reference: &Reference) -> kindex_store::Adopted {
-    let adopted = reference.store().adopt(&AdoptOptions::default(), &Untold).await;
+    let adopted = reference.store().adopt(&AdoptOptions::default(), &NoProgress).await;
     adopted.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -118,7 +118,7 @@ async fn a_kind_that_was_evicted_as_a_whole_is_named(product: Product) {
         page_rows: Some(2),
         ..AdoptOptions::default()
     };
-    let adopted = reference.store().adopt(&options, &Untold).await.expect("taken up");
+    let adopted = reference.store().adopt(&options, &NoProgress).await.expect("taken up");
     assert_eq!((adopted.kinds[0].evicted, adopted.kinds[1].evicted), (2, 1));
     assert_eq!(image(&reference, first, "live").await.life(), Life::Evicted);
     assert_eq!(image(&reference, first, "deleted").await.life(), Life::Deleted);
@@ -141,7 +141,7 @@ async fn the_rows_of_all_pages_are_taken_up(product: Product) {
         page_rows: Some(2),
         ..AdoptOptions::default()
     };
-    let adopted = reference.store().adopt(&options, &Untold).await.expect("taken up");
+    let adopted = reference.store().adopt(&options, &NoProgress).await.expect("taken up");
     let counts = &adopted.kinds[0];
     assert_eq!((counts.rows, counts.changed, counts.unread), (7, 7, 0));
     let whole = format!("SELECT COUNT(*) FROM `{}` WHERE `content_hash` IS NOT NULL", kind.table);

@@ -85,7 +85,7 @@ impl Watch {
     }
 
     /// The next that is no bookmark, as `TYPE name`.
-    pub(super) async fn told(&mut self) -> String {
+    pub(super) async fn received(&mut self) -> String {
         loop {
             match self.next().await {
                 (kind, _) if kind == "BOOKMARK" => {}
@@ -108,12 +108,12 @@ impl Watch {
     }
 
     /// What is told up to this, and this.
-    pub(super) async fn told_until(&mut self, last: &str) -> Vec<String> {
-        let mut told = vec![self.told().await];
-        while told.last().unwrap() != last {
-            told.push(self.told().await);
+    pub(super) async fn received_until(&mut self, last: &str) -> Vec<String> {
+        let mut received = vec![self.received().await];
+        while received.last().unwrap() != last {
+            received.push(self.received().await);
         }
-        told
+        received
     }
 }
 

@@ -37,7 +37,7 @@ async fn one_watch_too_many_is_told_to_come_again() {
         watches: 2,
         ..WatchLimits::default()
     };
-    let (address, figures) = stage.bearing(Limits::default(), watches).await;
+    let (address, figures) = stage.with_limits(Limits::default(), watches).await;
     let path = format!("{MODELS}?watch=true&resourceVersion=1");
     // One that does not ask again by itself.
     let mut config = Config::new(format!("http://{address}").parse().unwrap());
@@ -89,7 +89,7 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
         },
         ..Limits::default()
     };
-    let (address, figures) = stage.bearing(limits, watches).await;
+    let (address, figures) = stage.with_limits(limits, watches).await;
     let mut held = Vec::new();
     for _ in 0..STALLED {
         held.push(stalled(address).await);

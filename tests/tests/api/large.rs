@@ -1,5 +1,5 @@
 //! Selectors and conditions as large as SQL takes them, and one part more: the first are answered, the second are
-//! refused as the caller's mistake, with the limit and with what to do instead. In both protocols, on each engine.
+//! refused as the caller's error, with the limit and with what to do instead. In both protocols, on each engine.
 
 use std::fmt::Write as _;
 
@@ -44,21 +44,21 @@ const SELECTORS: [Limit; 3] = [
         option: "labelSelector",
         text: |count| parts(count, "k#=v"),
         most: 100,
-        said: ["at most 100 requirements", "`in (…)`, or ask several times"],
+        said: ["at most 100 requirements", "`in (…)`, or split it into several"],
     },
     Limit {
         parameter: "labelSelector",
         option: "labelSelector",
         text: |count| format!("k in ({})", parts(count, "v#")),
         most: 2000,
-        said: ["at most 2000 values", "ask several times"],
+        said: ["at most 2000 values", "split it into several"],
     },
     Limit {
         parameter: "fieldSelector",
         option: "fieldSelector",
         text: |count| parts(count, "metadata.name!=a#"),
         most: 500,
-        said: ["at most 500 comparisons", "by IN, or ask several times"],
+        said: ["at most 500 comparisons", "by IN, or split it into several"],
     },
 ];
 
@@ -117,7 +117,7 @@ async fn conditions(client: &Client) {
                         (most + 1, Code::InvalidArgument),
                         "{refused:?}"
                     );
-                    let said_all = [said, "ask several times"];
+                    let said_all = [said, "split it into several"];
                     assert!(
                         said_all.iter().all(|part| refused.message().contains(part)),
                         "{refused:?}"

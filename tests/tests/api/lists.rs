@@ -153,7 +153,7 @@ async fn deleted_objects_are_listed_where_they_are_asked_for() {
 
 /// One was deleted just now, and the cluster has the other: which of them a row stands for its uid says.
 #[tokio::test(flavor = "multi_thread")]
-async fn objects_of_one_name_are_told_apart_by_their_uids() {
+async fn objects_of_one_name_are_distinguished_by_their_uids() {
     let stage = Stage::on_sqlite().await;
     let labels = json!({"team": "a"});
     stage.create("a", labels.clone(), json!({})).await;

@@ -50,7 +50,7 @@ async fn create(stage: &Stage, user: &str, namespace: &str, name: &str, annotati
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_nobody_is_told_nothing() {
+async fn an_anonymous_caller_learns_nothing() {
     let stage = Stage::with_rights().await;
     for headers in [
         &[][..],

@@ -18,7 +18,7 @@ const TWO: Sizes = Sizes {
     changes: 2,
 };
 
-/// Five objects in the cluster and five in SQL alone, all of a team.
+/// Five live objects and five archived ones, all of a team.
 async fn populate(stage: &Stage) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for number in 0..5 {
@@ -115,11 +115,11 @@ async fn a_watch_tells_the_whole_state_and_all_changes_since_the_last_look() {
     let all = populate(&stage).await;
     let api = stage.served_by(TWO).await;
     let mut watch = Watch::begin(&api, "").await;
-    let mut told = BTreeSet::new();
+    let mut received = BTreeSet::new();
     for _ in 0..all.len() {
-        told.insert(watch.told().await);
+        received.insert(watch.received().await);
     }
-    assert_eq!(told, all.iter().map(|name| format!("ADDED {name}")).collect());
+    assert_eq!(received, all.iter().map(|name| format!("ADDED {name}")).collect());
 
     // By another server: this one learns of them when it looks next.
     let from = list_version(&api).await;

@@ -72,7 +72,7 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
         },
         ..Limits::default()
     };
-    let (address, figures) = stage.bearing(limits, WatchLimits::default()).await;
+    let (address, figures) = stage.with_limits(limits, WatchLimits::default()).await;
     let mut held = Vec::new();
     for _ in 0..50 {
         let mut nobody = begin(address, "POST", "").await;
@@ -111,7 +111,7 @@ async fn a_body_that_comes_too_slowly_is_given_up() {
         },
         ..Limits::default()
     };
-    let (address, _) = stage.bearing(limits, WatchLimits::default()).await;
+    let (address, _) = stage.with_limits(limits, WatchLimits::default()).await;
     let mut slow = begin(address, "POST", JANE).await;
     assert_eq!(code(&mut slow).await, "408");
     stage.end().await;
@@ -144,7 +144,7 @@ async fn bodies_under_way_share_a_budget_of_which_one_caller_has_half() {
         },
         ..Limits::default()
     };
-    let (address, _) = stage.bearing(limits, WatchLimits::default()).await;
+    let (address, _) = stage.with_limits(limits, WatchLimits::default()).await;
     let mut held = Vec::new();
     for _ in 0..3 {
         held.push(begin_large(address).await);

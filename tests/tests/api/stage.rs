@@ -250,7 +250,7 @@ impl Stage {
     }
 
     /// Another API server over the same, that bears as much as this, and what it counts.
-    pub(super) async fn bearing(&self, limits: Limits, watches: WatchLimits) -> (SocketAddr, Figures) {
+    pub(super) async fn with_limits(&self, limits: Limits, watches: WatchLimits) -> (SocketAddr, Figures) {
         let figures = Figures::default();
         let operations = self.operations().with_figures(figures.clone());
         let operations = operations.with_watch_limits(watches);
@@ -306,7 +306,7 @@ impl Stage {
         self.wait_until_evicted(name).await;
     }
 
-    /// Until SQL alone has a model.
+    /// Waits until a model is archived.
     pub(super) async fn wait_until_evicted(&self, name: &str) {
         eventually(&format!("{name} is evicted"), async || {
             let (code, _) = ask(&self.cluster, "GET", &model(name), &Value::Null).await;
@@ -326,7 +326,7 @@ impl Stage {
 
     /// Where the newest model of a name lives.
     pub(super) async fn life(&self, name: &str) -> Option<Life> {
-        let rows = self.store.incarnations(&model::KIND, "default", name).await.unwrap();
+        let rows = self.store.rows_of_name(&model::KIND, "default", name).await.unwrap();
         rows.first().map(|row| row.life)
     }
 }

@@ -118,11 +118,11 @@ async fn lists_and_watches_are_the_clusters_alone() {
     let mut watch = Watch::begin(&through.api, &format!("resourceVersion={version}")).await;
     let mut state = Watch::begin(&through.api, "").await;
     for name in ["a", "b", "c"] {
-        assert_eq!(state.told().await, format!("ADDED {name}"));
+        assert_eq!(state.received().await, format!("ADDED {name}"));
     }
     ask(&through.api, "DELETE", &format!("{MODELS}/b"), &Value::Null).await;
     for watch in [&mut watch, &mut state] {
-        assert_eq!(watch.told().await, "DELETED b");
+        assert_eq!(watch.received().await, "DELETED b");
     }
     through.end();
 }

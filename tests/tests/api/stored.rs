@@ -1,4 +1,4 @@
-//! Objects that live in SQL alone, through the API server: they are read, changed and deleted as if they lived.
+//! Archived objects through the API server: they are read, changed and deleted like live ones.
 
 use kindex_query::Life;
 use serde_json::{Value, json};

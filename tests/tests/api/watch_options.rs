@@ -1,19 +1,19 @@
-//! What a watch is asked for: where it ends, of which namespace it is, whether it is told how far it has come; and how
-//! soon it is told of what its own server does in SQL.
+//! What a watch is asked for: where it ends, of which namespace it is, whether it is sent bookmarks; and how
+//! soon it is sent what its own server does in SQL.
 
 use std::time::Duration;
 
 use futures::{AsyncBufReadExt, StreamExt};
 use kindex_api::operations::Pace;
-use kindex_tests::patience::PATIENCE;
+use kindex_harness::patience::PATIENCE;
 use serde_json::{Value, json};
 
 use super::following::{Watch, delete, label, list_version};
 use super::stage::{MODELS, Stage, ask, client_of, manifest, serve};
 use super::storage_off::Through;
 
-/// All that a watch tells to its end, which it has been asked for.
-async fn told(client: &kube::Client, query: &str, accept: &str) -> Vec<Value> {
+/// All events of a watch with a timeout.
+async fn received(client: &kube::Client, query: &str, accept: &str) -> Vec<Value> {
     let path = format!("{MODELS}?watch=true&{query}");
     let request = http::Request::get(path).header("accept", accept);
     let text = client.request_text(request.body(Vec::new()).unwrap());
@@ -35,12 +35,12 @@ async fn a_watch_ends_when_it_was_asked_to_and_tells_how_far_it_came_where_it_wa
     let (json, table) = ("application/json", "application/json;as=Table;g=meta.k8s.io;v=v1");
     let metadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let (none, some, rows, head, off_none, off_some) = futures::join!(
-        told(&stage.api, &from, json),
-        told(&stage.api, &with, json),
-        told(&stage.api, &with, table),
-        told(&stage.api, &with, metadata),
-        told(&through.api, plain, json),
-        told(&through.api, &plain_with, json),
+        received(&stage.api, &from, json),
+        received(&stage.api, &with, json),
+        received(&stage.api, &with, table),
+        received(&stage.api, &with, metadata),
+        received(&through.api, plain, json),
+        received(&through.api, &plain_with, json),
     );
     assert!(none.is_empty() && off_none.is_empty(), "{none:?} {off_none:?}");
     for (events, kind) in [
@@ -79,13 +79,13 @@ async fn what_a_server_changes_in_sql_its_watches_are_told_at_once() {
     let slow = client_of(serve(operations, None, stage.ground.stop()).await);
     let mut watch = Watch::begin(&slow, &format!("resourceVersion={from}")).await;
     label(&slow, "a", json!({"n": "1"})).await;
-    assert_eq!(watch.told_until("MODIFIED a").await.last().unwrap(), "MODIFIED a");
+    assert_eq!(watch.received_until("MODIFIED a").await.last().unwrap(), "MODIFIED a");
     delete(&slow, "b").await;
-    assert_eq!(watch.told().await, "DELETED b");
+    assert_eq!(watch.received().await, "DELETED b");
     let collection = format!("{MODELS}?fieldSelector=metadata.name%3Dc");
     let (code, answer) = ask(&slow, "DELETE", &collection, &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
-    assert_eq!(watch.told().await, "DELETED c");
+    assert_eq!(watch.received().await, "DELETED c");
     stage.end().await;
 }
 
@@ -106,15 +106,18 @@ async fn a_watch_of_the_cluster_alone_begins_and_selects_as_it_is_asked() {
     let mut of_team = Watch::begin(&through.api, "labelSelector=team%3Dy").await;
     let mut of_name = Watch::begin(&through.api, "fieldSelector=metadata.name%3Db").await;
     for name in ["a", "b"] {
-        assert_eq!(state.told().await, format!("ADDED {name}"));
+        assert_eq!(state.received().await, format!("ADDED {name}"));
     }
     let (kind, bookmark) = state.next().await;
     let end = &bookmark["metadata"]["annotations"]["k8s.io/initial-events-end"];
     assert_eq!((kind.as_str(), end), ("BOOKMARK", &json!("true")));
     create("c", "y").await;
-    assert_eq!(state.told().await, "ADDED c");
-    assert_eq!([of_team.told().await, of_team.told().await], ["ADDED b", "ADDED c"]);
-    assert_eq!(of_name.told().await, "ADDED b");
+    assert_eq!(state.received().await, "ADDED c");
+    assert_eq!(
+        [of_team.received().await, of_team.received().await],
+        ["ADDED b", "ADDED c"]
+    );
+    assert_eq!(of_name.received().await, "ADDED b");
     through.end();
 }
 
@@ -152,7 +155,7 @@ async fn a_state_of_several_pages_is_told_whole() {
     let mut watch = Watch::begin(&stage.api, "").await;
     stage.create("last", json!({}), json!({})).await;
     for name in all.iter().map(String::as_str).chain(["last"]) {
-        assert_eq!(watch.told().await, format!("ADDED {name}"));
+        assert_eq!(watch.received().await, format!("ADDED {name}"));
     }
     stage.end().await;
 }
@@ -180,7 +183,7 @@ async fn the_columns_come_with_the_first_row_and_not_with_a_bookmark() {
     stage.end().await;
 }
 
-/// So that a client whose connection breaks is not told of the change again.
+/// So that a client whose connection breaks is not received of the change again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_in_sql_is_followed_by_a_version_to_go_on_from_before_anything_else_is_told() {
     let stage = Stage::on_sqlite().await;
@@ -191,6 +194,6 @@ async fn a_change_in_sql_is_followed_by_a_version_to_go_on_from_before_anything_
     assert_eq!(watch.next().await.0, "MODIFIED");
     stage.create("b", json!({}), json!({})).await;
     assert_eq!(watch.next().await.0, "BOOKMARK");
-    assert_eq!(watch.told().await, "ADDED b");
+    assert_eq!(watch.received().await, "ADDED b");
     stage.end().await;
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::stage::{FINAL, MODELS, Stage, ask, model};
 
 /// What a watch from a list's version tells until `last` is created, as `TYPE name` without repetitions.
-async fn told(stage: &Stage, query: &str, change: impl AsyncFnOnce()) -> Vec<String> {
+async fn received(stage: &Stage, query: &str, change: impl AsyncFnOnce()) -> Vec<String> {
     let (_, list) = ask(&stage.api, "GET", MODELS, &Value::Null).await;
     let version = list["metadata"]["resourceVersion"].as_str().unwrap();
     let path = format!("{MODELS}?watch=true&timeoutSeconds=240&resourceVersion={version}&{query}");
@@ -14,19 +14,19 @@ async fn told(stage: &Stage, query: &str, change: impl AsyncFnOnce()) -> Vec<Str
     let mut lines = stage.api.request_stream(request).await.unwrap().lines();
     change().await;
     stage.create("last", json!({"team": "x"}), json!({})).await;
-    let mut told: Vec<String> = Vec::new();
+    let mut received: Vec<String> = Vec::new();
     while let Some(line) = lines.next().await {
         let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let name = event["object"]["metadata"]["name"].as_str().unwrap_or_default();
         if name == "last" {
-            return told;
+            return received;
         }
         let event = format!("{} {name}", event["type"].as_str().unwrap());
-        if told.last() != Some(&event) {
-            told.push(event);
+        if received.last() != Some(&event) {
+            received.push(event);
         }
     }
-    panic!("the watch ended early, after {told:?}");
+    panic!("the watch ended early, after {received:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,7 +34,7 @@ async fn an_eviction_is_no_deletion() {
     let stage = Stage::on_sqlite().await;
     stage.create("evicted", json!({"team": "x"}), json!({})).await;
     stage.create("deleted", json!({"team": "x"}), json!({})).await;
-    let events = told(&stage, "", async || {
+    let events = received(&stage, "", async || {
         let patch = json!({"metadata": {"annotations": {FINAL: "true"}}});
         ask(&stage.api, "PATCH", &model("evicted"), &patch).await;
         stage.wait_until_evicted("evicted").await;
@@ -50,7 +50,7 @@ async fn an_eviction_is_no_deletion() {
 async fn an_object_that_leaves_the_selector_is_deleted_for_the_watcher() {
     let stage = Stage::on_sqlite().await;
     stage.create("a", json!({"team": "x"}), json!({})).await;
-    let events = told(&stage, "labelSelector=team%3Dx", async || {
+    let events = received(&stage, "labelSelector=team%3Dx", async || {
         let patch = json!({"metadata": {"labels": {"team": "y"}}});
         ask(&stage.api, "PATCH", &model("a"), &patch).await;
     })

@@ -1,4 +1,4 @@
-//! Watches of what lives in SQL alone: whoever watches, from whichever version and through whichever server, ends up
+//! Watches of archived objects: whoever watches, from whichever version and through whichever server, ends up
 //! with what a list shows.
 
 use std::collections::BTreeSet;
@@ -17,11 +17,11 @@ use super::stage::{FINAL, MODELS, Stage, ask, eventually, manifest, model};
 
 scenarios!(
     every_server_tells_it_as_selectors_have_it,
-    who_was_away_is_told_what_happened,
-    what_the_cluster_tells_late_is_not_told_after_what_sql_told,
+    a_resumed_watch_receives_what_happened,
+    a_late_event_of_the_cluster_is_not_sent_after_that_of_sql,
     the_state_comes_first_where_no_version_is_given,
     a_name_that_is_taken_again_stays,
-    what_changes_on_its_way_out_is_told,
+    a_change_during_the_eviction_is_sent,
     whoever_follows_has_what_a_list_shows,
 );
 
@@ -44,11 +44,11 @@ async fn every_server_tells_it_as_selectors_have_it(stage: Stage) {
     let (kind, object) = all.next().await;
     assert_eq!((kind.as_str(), &object["kind"]), ("BOOKMARK", &json!("Model")));
     assert!(!is_direct(version(&object)), "a version to go on from: {object}");
-    assert_eq!(of_team.told().await, "DELETED a");
+    assert_eq!(of_team.received().await, "DELETED a");
 
     label(&stage.later, "a", json!({"team": "x"})).await;
-    assert_eq!(all.told().await, "MODIFIED a");
-    assert_eq!(of_team.told().await, "ADDED a");
+    assert_eq!(all.received().await, "MODIFIED a");
+    assert_eq!(of_team.received().await, "ADDED a");
     delete(&stage.later, "b").await;
     for watch in [&mut all, &mut of_team] {
         let (kind, object) = loop {
@@ -64,14 +64,14 @@ async fn every_server_tells_it_as_selectors_have_it(stage: Stage) {
     let (code, answer) = ask(&stage.api, "DELETE", &collection, &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
     for watch in [&mut all, &mut of_team] {
-        let told = BTreeSet::from([watch.told().await, watch.told().await]);
-        assert_eq!(told, ["DELETED a", "DELETED c"].map(str::to_owned).into());
+        let received = BTreeSet::from([watch.received().await, watch.received().await]);
+        assert_eq!(received, ["DELETED a", "DELETED c"].map(str::to_owned).into());
     }
-    assert_eq!(of_name.told().await, "DELETED c", "and nothing of the others");
+    assert_eq!(of_name.received().await, "DELETED c", "and nothing of the others");
     stage.end().await;
 }
 
-async fn who_was_away_is_told_what_happened(stage: Stage) {
+async fn a_resumed_watch_receives_what_happened(stage: Stage) {
     for name in ["a", "b"] {
         stage.create_evicted(name, json!({}), json!({})).await;
     }
@@ -85,8 +85,8 @@ async fn who_was_away_is_told_what_happened(stage: Stage) {
     label(&stage.api, "a", json!({"n": "2"})).await;
     delete(&stage.api, "b").await;
     let mut watch = Watch::begin(&stage.later, &format!("resourceVersion={}", version(&bookmark))).await;
-    let told = watch.told_until("DELETED b").await;
-    assert_eq!(told, ["MODIFIED a", "DELETED b"]);
+    let received = watch.received_until("DELETED b").await;
+    assert_eq!(received, ["MODIFIED a", "DELETED b"]);
 
     // A client that knows no bookmarks goes on from what it saw last. That is no version of the cluster.
     let path = format!("{MODELS}?watch=true&resourceVersion={}", version(&direct));
@@ -113,17 +113,18 @@ async fn who_was_away_is_told_what_happened(stage: Stage) {
     let from = list_version(&stage.api).await;
     let mut watch = Watch::begin(&stage.api, &format!("resourceVersion={from}")).await;
     stage.create("last", json!({}), json!({})).await;
-    let told = watch.told_until("ADDED last").await;
+    let received = watch.received_until("ADDED last").await;
     assert!(
-        told.iter()
+        received
+            .iter()
             .all(|event| !event.ends_with(" a") && !event.ends_with(" b")),
-        "{told:?}"
+        "{received:?}"
     );
     stage.end().await;
 }
 
 /// The cluster tells of the object as it was before it moved, SQL of what became of it then.
-async fn what_the_cluster_tells_late_is_not_told_after_what_sql_told(stage: Stage) {
+async fn a_late_event_of_the_cluster_is_not_sent_after_that_of_sql(stage: Stage) {
     for name in ["kept", "deleted"] {
         stage.create(name, json!({"n": "0"}), json!({})).await;
     }
@@ -154,20 +155,20 @@ async fn the_state_comes_first_where_no_version_is_given(stage: Stage) {
     }
     for query in ["", "resourceVersion=0", "limit=1"] {
         let mut watch = Watch::begin(&stage.api, query).await;
-        let told = BTreeSet::from([watch.told().await, watch.told().await, watch.told().await]);
+        let received = BTreeSet::from([watch.received().await, watch.received().await, watch.received().await]);
         assert_eq!(
-            told,
+            received,
             ["ADDED a", "ADDED b", "ADDED live"].map(str::to_owned).into(),
             "{query}"
         );
         label(&stage.api, "a", json!({"asked": query.len().to_string()})).await;
-        assert_eq!(watch.told().await, "MODIFIED a", "{query}");
+        assert_eq!(watch.received().await, "MODIFIED a", "{query}");
     }
 
     let list = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let mut watch = Watch::begin(&stage.api, list).await;
-    let told = BTreeSet::from([watch.told().await, watch.told().await, watch.told().await]);
-    assert_eq!(told.len(), 3, "{told:?}");
+    let received = BTreeSet::from([watch.received().await, watch.received().await, watch.received().await]);
+    assert_eq!(received.len(), 3, "{received:?}");
     let (kind, bookmark) = watch.next().await;
     assert_eq!(kind, "BOOKMARK");
     assert_eq!(
@@ -176,16 +177,16 @@ async fn the_state_comes_first_where_no_version_is_given(stage: Stage) {
     );
     delete(&stage.api, "a").await;
     // What was changed a moment before the watch began may be told again.
-    let told = watch.told_until("DELETED a").await;
-    assert!(told.iter().all(|event| event.ends_with(" a")), "{told:?}");
+    let received = watch.received_until("DELETED a").await;
+    assert!(received.iter().all(|event| event.ends_with(" a")), "{received:?}");
 
     let now = "sendInitialEvents=false&resourceVersionMatch=NotOlderThan";
     let mut watch = Watch::begin(&stage.api, now).await;
     delete(&stage.api, "b").await;
-    let told = watch.told_until("DELETED b").await;
+    let received = watch.received_until("DELETED b").await;
     assert!(
-        !told.contains(&"ADDED live".to_owned()),
-        "what was there is not told: {told:?}"
+        !received.contains(&"ADDED live".to_owned()),
+        "what was there is not told: {received:?}"
     );
     for query in ["sendInitialEvents=true", "resourceVersionMatch=NotOlderThan"] {
         let (code, refused) = ask(&stage.api, "GET", &format!("{MODELS}?watch=true&{query}"), &Value::Null).await;
@@ -229,7 +230,7 @@ async fn a_name_that_is_taken_again_stays(stage: Stage) {
 }
 
 /// SQL has it already, and somebody's finalizer holds it in the cluster, where it changes once more.
-async fn what_changes_on_its_way_out_is_told(stage: Stage) {
+async fn a_change_during_the_eviction_is_sent(stage: Stage) {
     stage.create_held("a", json!({"n": "1"})).await;
     let from = list_version(&stage.api).await;
     let mut watches = Vec::new();

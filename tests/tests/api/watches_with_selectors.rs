@@ -11,11 +11,11 @@ use super::following::{Watch, delete, label, list_version, scenarios};
 use super::stage::{FINAL, MODELS, Stage, ask, eventually, manifest, model, names};
 
 scenarios!(
-    who_saw_it_in_between_is_told_that_it_left,
+    a_watch_that_saw_it_in_between_receives_its_deletion,
     whose_name_went_to_an_object_that_nobody_there_sees_is_gone,
     whose_name_was_taken_past_the_server_is_gone,
     what_left_the_selector_before_it_left_the_cluster_is_gone,
-    what_hangs_about_in_the_cluster_is_told_of_as_sql_has_it,
+    an_object_that_stays_in_the_cluster_is_sent_as_sql_has_it,
     a_field_of_a_key_selects_in_both_places,
 );
 
@@ -24,22 +24,22 @@ async fn watch(stage: &Stage, from: &str, selector: &str) -> Watch {
 }
 
 /// What is told up to the creation of an object in the cluster.
-async fn told_until_created(stage: &Stage, watch: &mut Watch, name: &str, labels: Value) -> Vec<String> {
+async fn received_until_created(stage: &Stage, watch: &mut Watch, name: &str, labels: Value) -> Vec<String> {
     stage.create(name, labels, json!({})).await;
-    watch.told_until(&format!("ADDED {name}")).await
+    watch.received_until(&format!("ADDED {name}")).await
 }
 
 /// A watch that begins anew is told what it saw before; what it saw between two of these changes counts as well.
-async fn who_saw_it_in_between_is_told_that_it_left(stage: Stage) {
+async fn a_watch_that_saw_it_in_between_receives_its_deletion(stage: Stage) {
     stage.create_evicted("a", json!({"team": "x"}), json!({})).await;
     let from = list_version(&stage.api).await;
     label(&stage.api, "a", json!({"team": "y"})).await;
     let mut first = watch(&stage, &from, "team%3Dy").await;
-    assert_eq!(first.told().await, "ADDED a");
+    assert_eq!(first.received().await, "ADDED a");
     drop(first);
     label(&stage.api, "a", json!({"team": "z"})).await;
     let mut again = watch(&stage, &from, "team%3Dy").await;
-    assert_eq!(again.told_until("DELETED a").await.last().unwrap(), "DELETED a");
+    assert_eq!(again.received_until("DELETED a").await.last().unwrap(), "DELETED a");
     stage.end().await;
 }
 
@@ -50,13 +50,13 @@ async fn whose_name_went_to_an_object_that_nobody_there_sees_is_gone(stage: Stag
     delete(&stage.api, "a").await;
     stage.create("a", json!({"team": "y"}), json!({})).await;
     let mut of_old = watch(&stage, &from, "team%3Dx").await;
-    assert_eq!(of_old.told().await, "DELETED a");
+    assert_eq!(of_old.received().await, "DELETED a");
     for selector in ["team%3Dy", "team"] {
         let mut of_new = watch(&stage, &from, selector).await;
         let last = format!("last-{}", selector.len());
-        let told = told_until_created(&stage, &mut of_new, &last, json!({"team": "y"})).await;
-        let of_a: Vec<&String> = told.iter().filter(|event| event.ends_with(" a")).collect();
-        assert_eq!(of_a.last().map(|event| event.as_str()), Some("ADDED a"), "{told:?}");
+        let received = received_until_created(&stage, &mut of_new, &last, json!({"team": "y"})).await;
+        let of_a: Vec<&String> = received.iter().filter(|event| event.ends_with(" a")).collect();
+        assert_eq!(of_a.last().map(|event| event.as_str()), Some("ADDED a"), "{received:?}");
     }
     stage.end().await;
 }
@@ -69,7 +69,7 @@ async fn whose_name_was_taken_past_the_server_is_gone(stage: Stage) {
     let other = manifest(json!({"name": "a", "labels": {"team": "y"}}), json!({}));
     let (code, answer) = ask(&stage.cluster, "POST", MODELS, &other).await;
     assert_eq!(code, 201, "{answer}");
-    assert_eq!(of_old.told().await, "DELETED a");
+    assert_eq!(of_old.received().await, "DELETED a");
     stage.end().await;
 }
 
@@ -87,14 +87,14 @@ async fn what_left_the_selector_before_it_left_the_cluster_is_gone(stage: Stage)
         stage.wait_until_evicted(name).await;
     }
     let mut watch = watch(&stage, &from, "team%3Dx").await;
-    let told = told_until_created(&stage, &mut watch, "last", json!({"team": "x"})).await;
-    assert!(told.contains(&"DELETED left".to_owned()), "{told:?}");
-    assert!(!told.contains(&"DELETED evicted".to_owned()), "{told:?}");
+    let received = received_until_created(&stage, &mut watch, "last", json!({"team": "x"})).await;
+    assert!(received.contains(&"DELETED left".to_owned()), "{received:?}");
+    assert!(!received.contains(&"DELETED evicted".to_owned()), "{received:?}");
     stage.end().await;
 }
 
 /// Another program changes the row, while somebody's finalizer keeps the object from going.
-async fn what_hangs_about_in_the_cluster_is_told_of_as_sql_has_it(stage: Stage) {
+async fn an_object_that_stays_in_the_cluster_is_sent_as_sql_has_it(stage: Stage) {
     stage.create_held("a", json!({"team": "x"})).await;
     let from = list_version(&stage.api).await;
     // The ingester may still be about to store how the object stands there: then the change is one of what was.
@@ -109,12 +109,12 @@ async fn what_hangs_about_in_the_cluster_is_told_of_as_sql_has_it(stage: Stage) 
     .await;
 
     let mut of_old = watch(&stage, &from, "team%3Dx").await;
-    assert_eq!(of_old.told().await, "DELETED a");
+    assert_eq!(of_old.received().await, "DELETED a");
     let mut of_new = watch(&stage, &from, "team%3Dy").await;
-    assert_eq!(of_new.told().await, "ADDED a");
+    assert_eq!(of_new.received().await, "ADDED a");
     stage.release("a").await;
-    let told = told_until_created(&stage, &mut of_new, "last", json!({"team": "y"})).await;
-    assert!(!told.contains(&"DELETED a".to_owned()), "{told:?}");
+    let received = received_until_created(&stage, &mut of_new, "last", json!({"team": "y"})).await;
+    assert!(!received.contains(&"DELETED a".to_owned()), "{received:?}");
     stage.end().await;
 }
 
@@ -141,11 +141,11 @@ async fn a_field_of_a_key_selects_in_both_places(stage: Stage) {
     .await;
     let (code, answer) = ask(&stage.api, "PATCH", &model("archived"), &json!({"spec": of("svm")})).await;
     assert_eq!(code, 200, "{answer}");
-    assert_eq!(by_xgb.told().await, "DELETED archived");
-    assert_eq!(by_svm.told().await, "MODIFIED archived");
+    assert_eq!(by_xgb.received().await, "DELETED archived");
+    assert_eq!(by_svm.received().await, "MODIFIED archived");
     let (code, answer) = ask(&stage.api, "PATCH", &model("live"), &json!({"spec": of("svm")})).await;
     assert_eq!(code, 200, "{answer}");
-    assert_eq!(by_xgb.told().await, "DELETED live");
-    assert_eq!(by_svm.told().await, "ADDED live");
+    assert_eq!(by_xgb.received().await, "DELETED live");
+    assert_eq!(by_svm.received().await, "ADDED live");
     stage.end().await;
 }

@@ -353,7 +353,7 @@ fn values_that_cannot_work_are_refused_with_what_to_do() {
     if !helm_is_there() {
         return;
     }
-    for (values, told) in [
+    for (values, reported) in [
         (
             &["--set=ingester.replica=3"][..],
             "'/ingester': additional properties 'replica' not allowed",
@@ -400,7 +400,7 @@ fn values_that_cannot_work_are_refused_with_what_to_do() {
         ),
     ] {
         let said = refused(values);
-        assert!(said.contains(told), "{values:?}: {said}");
+        assert!(said.contains(reported), "{values:?}: {said}");
     }
     let said = refused(&["--set=api.enabled=true,ingester.mode=alone"]);
     assert!(

@@ -82,9 +82,9 @@ impl Server {
     /// Asserts that a database has the tables of the schema file, and has them from a program of ours.
     async fn expect_schema(&mut self, database: &str) {
         let found = crate::schema::server::found(&mut self.connection, database).await;
-        let told = |ty| kindex_codegen::dialect::REFERENCE.told(ty);
+        let reported = |ty| kindex_codegen::dialect::REFERENCE.catalogue_type(ty);
         let model = crate::schema::shipped_model();
-        crate::schema::catalogue::assert_same(&found, &crate::schema::catalogue::wanted(&model, told));
+        crate::schema::catalogue::assert_same(&found, &crate::schema::catalogue::wanted(&model, reported));
     }
 }
 

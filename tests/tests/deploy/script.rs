@@ -15,7 +15,7 @@ on_servers!(
     a_server_gets_the_tables_and_keeps_what_it_has,
     another_name_for_the_database,
     a_password_from_a_file,
-    a_wrong_password_is_told_at_once,
+    a_wrong_password_is_reported_at_once,
     tables_of_another_program_are_left_alone,
 );
 
@@ -93,7 +93,7 @@ async fn a_password_from_a_file(product: Product) {
     assert!(output.status.success(), "{}", said(&output));
 }
 
-async fn a_wrong_password_is_told_at_once(product: Product) {
+async fn a_wrong_password_is_reported_at_once(product: Product) {
     let Some(server) = Server::of(product).await else {
         return;
     };
@@ -148,7 +148,7 @@ fn what_is_typed_wrong_exits_with_2() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_waited_for_and_then_told() {
+fn a_missing_server_is_waited_for_and_then_reported() {
     if !client_is_there() {
         return;
     }
@@ -168,11 +168,11 @@ fn a_server_that_is_not_there_is_waited_for_and_then_told() {
 fn the_password_stands_on_no_command_line() {
     let directory = TempDir::new().expect("a temporary directory");
     let client = directory.path().join("mariadb");
-    let told = directory.path().join("told");
+    let reported = directory.path().join("told");
     let spy = format!(
-        "#!/bin/bash\nprintf '%s\\n' \"$*\" >>{told}\nfor word; do case $word in --defaults-file=*) \
-         stat -c %a \"${{word#*=}}\" >>{told} ;; esac; done\necho 'ERROR 1045' >&2\nexit 1\n",
-        told = told.display()
+        "#!/bin/bash\nprintf '%s\\n' \"$*\" >>{reported}\nfor word; do case $word in --defaults-file=*) \
+         stat -c %a \"${{word#*=}}\" >>{reported} ;; esac; done\necho 'ERROR 1045' >&2\nexit 1\n",
+        reported = reported.display()
     );
     fs::write(&client, spy).expect("writable");
     fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).expect("ours");
@@ -182,7 +182,10 @@ fn the_password_stands_on_no_command_line() {
         &[("PATH", &search), ("MYSQL_PASSWORD", PASSWORD)],
     );
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    let told = fs::read_to_string(told).expect("the client was called");
-    assert!(told.contains("--defaults-file=") && told.contains("\n600\n"), "{told}");
-    assert!(!told.contains(PASSWORD), "{told}");
+    let reported = fs::read_to_string(reported).expect("the client was called");
+    assert!(
+        reported.contains("--defaults-file=") && reported.contains("\n600\n"),
+        "{reported}"
+    );
+    assert!(!reported.contains(PASSWORD), "{reported}");
 }

@@ -50,7 +50,7 @@ pub fn on_the_wire(json: Json) -> Json {
 fn the_checked_in_output_is_current() {
     let artifacts = match kindex_codegen::generate(&traps()) {
         Ok(generated) => generated.artifacts,
-        Err(mistakes) => panic!("{mistakes}"),
+        Err(errors) => panic!("{errors}"),
     };
     let differences = artifact::sync(&traps(), &artifacts, Mode::Check).expect("readable");
     let command = "cargo run -- generate --root tests/fixtures/traps";

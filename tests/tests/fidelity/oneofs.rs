@@ -1,4 +1,4 @@
-//! Oneofs: flattened in JSON, and no mistake in them goes unnoticed.
+//! Oneofs: flattened in JSON, and no error in them goes unnoticed.
 
 use kindex_tests::types::trap::Mood;
 use kindex_tests::types::trap::trap_spec::{Choice, SecondChoice};

@@ -19,7 +19,7 @@ pub static TRAPS: LazyLock<DescriptorPool> = LazyLock::new(|| pool(&super::fixtu
 fn pool(root: &std::path::Path) -> DescriptorPool {
     let lowered = match kindex_codegen::lower(root) {
         Ok(lowered) => lowered,
-        Err(mistakes) => panic!("{mistakes}"),
+        Err(errors) => panic!("{errors}"),
     };
     DescriptorPool::from_file_descriptor_set(lowered.model.descriptors).expect("compiled by protox")
 }

@@ -15,7 +15,7 @@ fn directory(case: &str) -> PathBuf {
 
 fn emit(case: &str) -> Artifacts {
     let generated = kindex_codegen::generate(&directory(case));
-    generated.unwrap_or_else(|mistakes| panic!("{mistakes}")).artifacts
+    generated.unwrap_or_else(|errors| panic!("{errors}")).artifacts
 }
 
 fn text<'a>(artifacts: &'a Artifacts, path: &str) -> &'a str {
@@ -32,7 +32,7 @@ mod case {
 /// with others.
 fn check(case: &str) {
     let directory = directory(case);
-    let run = || kindex_codegen::generate(&directory).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let run = || kindex_codegen::generate(&directory).unwrap_or_else(|errors| panic!("{errors}"));
     let generated = run();
     assert!(!generated.descriptors.is_empty());
     assert!((0..3).all(|_| run() == generated), "every run emits the same bytes");

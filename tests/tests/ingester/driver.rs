@@ -279,7 +279,7 @@ async fn a_restart_goes_on_where_the_shutdown_left_off() {
 
 /// The store tells an outage once for all kinds. That a deletion waits for its end is told, and so is what is none.
 #[test]
-fn a_batch_that_an_outage_stops_is_told_only_where_somebody_waits_for_it() {
+fn a_batch_that_an_outage_stops_is_logged_only_for_a_deletion() {
     let deadlock = StoreFailure {
         cause: "deadlock",
         ..away()
@@ -288,7 +288,7 @@ fn a_batch_that_an_outage_stops_is_told_only_where_somebody_waits_for_it() {
         deleted: true,
         ..thing("a", 5)
     };
-    for (object, failure, told) in [
+    for (object, failure, reported) in [
         (thing("a", 5), away(), 0),
         (leaving, away(), 1),
         (thing("a", 5), deadlock, 1),
@@ -301,7 +301,7 @@ fn a_batch_that_an_outage_stops_is_told_only_where_somebody_waits_for_it() {
         let write = bench.no_rows(&read);
         let (ticket, _) = write_of(&write).expect("a write");
         bench.step(Input::Written(ticket, Err(failure)));
-        assert_eq!(log.text().matches(" WARN ").count(), told, "{}", log.text());
+        assert_eq!(log.text().matches(" WARN ").count(), reported, "{}", log.text());
     }
 }
 

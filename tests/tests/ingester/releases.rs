@@ -6,14 +6,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterApi, ClusterError, Notice, ObjectName, Page, Target, WatchStream};
-use kindex_maintenance::release::{Options, Place, Released, release};
+use kindex_maintenance::release::{Options, ReleaseSides, Released, release};
 use kindex_model::kind::Kind;
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_query::Life;
 use kindex_sim::storage::SimStorage;
 use kindex_sim::thing::{PLATFORM, THING};
 use kindex_store::IngesterStorage;
-use kindex_store::progress::Untold;
+use kindex_store::progress::NoProgress;
 
 use super::fakes::FakeCluster;
 
@@ -28,12 +28,12 @@ async fn run(cluster: Arc<dyn ClusterApi>) -> Released {
 }
 
 async fn run_with(cluster: Arc<dyn ClusterApi>, options: &Options) -> Released {
-    let place = Place {
+    let sides = ReleaseSides {
         platform: PLATFORM,
         cluster,
         storage: None,
     };
-    let released = release(&place, &THING, true, options, &Untold).await;
+    let released = release(&sides, &THING, true, options, &NoProgress).await;
     released.expect("it comes to its end")
 }
 
@@ -102,7 +102,7 @@ async fn the_objects_of_all_pages_are_released() {
                 cluster.with(&THING, |cluster| cluster.delete(name, Timestamp::now(), false));
             }
             let storage = Arc::new(SimStorage::default());
-            let place = Place {
+            let sides = ReleaseSides {
                 platform: PLATFORM,
                 cluster: Arc::new(cluster.clone()),
                 storage: stored.then(|| storage.clone() as Arc<dyn IngesterStorage>),
@@ -112,7 +112,7 @@ async fn the_objects_of_all_pages_are_released() {
                 page_rows,
                 ..Options::default()
             };
-            let released = release(&place, &THING, true, &options, &Untold).await;
+            let released = release(&sides, &THING, true, &options, &NoProgress).await;
             let released = released.expect("it comes to its end");
             let counts = (released.objects, released.guarded, released.released, released.gone);
             assert_eq!(counts, (7, 7, 7, 3), "pages of {page_rows}");

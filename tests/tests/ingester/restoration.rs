@@ -149,7 +149,7 @@ fn no_watch_is_opened_from_a_version_that_the_cluster_may_not_have() {
 }
 
 #[test]
-fn a_list_older_than_anything_that_was_told_is_one_of_a_restored_cluster() {
+fn a_list_older_than_any_received_version_is_of_a_restored_cluster() {
     let mut bench = Bench::watching(Settings::default());
     bench.step(Input::Watch(Ok(WatchEvent::Bookmark(ResourceVersion(9)))));
     let expired = ClusterError::Expired("too old".to_owned());
@@ -205,7 +205,7 @@ fn a_write_that_makes_an_old_version_shows_a_restoration_that_nothing_else_shows
 }
 
 #[test]
-fn a_write_is_not_held_against_what_was_told_after_it_went_out() {
+fn a_write_is_not_compared_with_versions_received_after_it_was_sent() {
     let mut bench = releasing();
     bench.step(Input::Watch(Ok(WatchEvent::Bookmark(ResourceVersion(30)))));
     let outputs = released(&mut bench, 21);

@@ -56,7 +56,7 @@ impl Database {
 }
 
 #[test]
-fn an_object_that_is_not_even_recorded_is_told_once_and_stands_in_nobodys_way() {
+fn an_object_without_a_quarantine_record_is_logged_once_and_blocks_no_other() {
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let log = Log::default();
     let _guard = tracing::subscriber::set_default(log.subscriber());
@@ -65,9 +65,9 @@ fn an_object_that_is_not_even_recorded_is_told_once_and_stands_in_nobodys_way() 
     let mut database = Database::new(&poison);
     let read = bench.applied(&poison);
     database.answer(&mut bench, read);
-    let told = |line: &str| log.text().matches(line).count();
+    let reported = |line: &str| log.text().matches(line).count();
     let neither = "The database refuses both this object and a quarantine record of it";
-    assert_eq!((told(neither), bench.controller.status().unrecorded), (1, 1));
+    assert_eq!((reported(neither), bench.controller.status().unrecorded), (1, 1));
     let before = (log.text().lines().count(), database.refused.len());
 
     for round in 0..20 {
@@ -102,12 +102,12 @@ fn an_object_that_is_not_even_recorded_is_told_once_and_stands_in_nobodys_way() 
     database.answer(&mut bench, pending);
     let status = bench.controller.status();
     assert_eq!((status.pending, status.unrecorded, status.quarantined.len()), (0, 0, 1));
-    assert_eq!(told("The database has taken the object, or its record"), 1);
+    assert_eq!(reported("The database has taken the object, or its record"), 1);
     assert_eq!(bench.checkpoints.last(), Some(&settled(49)));
 }
 
 #[test]
-fn an_object_that_is_stored_in_the_end_is_told_of_anew_when_it_is_refused_again() {
+fn an_object_that_was_stored_is_logged_again_when_it_is_refused_again() {
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let log = Log::default();
     let _guard = tracing::subscriber::set_default(log.subscriber());

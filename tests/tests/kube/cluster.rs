@@ -39,7 +39,7 @@ impl TestCluster {
     }
 
     /// A cluster that bears no more than this.
-    pub(super) async fn bearing(limits: Limits) -> Self {
+    pub(super) async fn with_limits(limits: Limits) -> Self {
         Self::in_directory(tempfile::tempdir().unwrap(), 10_000, limits).await
     }
 

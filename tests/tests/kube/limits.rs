@@ -74,7 +74,7 @@ async fn create(cluster: &TestCluster, name: &str, bytes: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_do_not_come_keep_nobody_waiting() {
-    let cluster = TestCluster::bearing(Limits {
+    let cluster = TestCluster::with_limits(Limits {
         requests: 4,
         connections: ConnectionLimits {
             body: BodyPace {
@@ -125,7 +125,7 @@ async fn code_at_the_end(mut stream: TcpStream) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_under_way_share_a_budget_and_the_ingester_has_its_own_by_its_token_alone() {
-    let cluster = TestCluster::bearing(Limits {
+    let cluster = TestCluster::with_limits(Limits {
         body_bytes: 4 * LARGE_BYTES,
         connections: ConnectionLimits {
             body: BodyPace {
@@ -163,7 +163,7 @@ async fn bodies_under_way_share_a_budget_and_the_ingester_has_its_own_by_its_tok
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_the_ingester_and_of_a_lease_has_room_where_others_have_filled_the_budget() {
-    let cluster = TestCluster::bearing(Limits {
+    let cluster = TestCluster::with_limits(Limits {
         // Half of it holds one such body, whatever it takes while it grows: less than twice its length.
         body_bytes: 4 * LARGE_BYTES,
         connections: ConnectionLimits {
@@ -198,7 +198,7 @@ async fn a_body_of_the_ingester_and_of_a_lease_has_room_where_others_have_filled
 
 #[tokio::test(flavor = "multi_thread")]
 async fn heads_and_bodies_that_do_not_come_end() {
-    let cluster = TestCluster::bearing(Limits {
+    let cluster = TestCluster::with_limits(Limits {
         connections: ConnectionLimits {
             first: Duration::from_millis(100),
             idle: Duration::from_millis(200),
@@ -226,7 +226,7 @@ async fn heads_and_bodies_that_do_not_come_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn health_leases_and_the_ingester_are_answered_where_no_other_request_has_a_place() {
-    let cluster = TestCluster::bearing(Limits {
+    let cluster = TestCluster::with_limits(Limits {
         requests: 0,
         ..Limits::default()
     })
@@ -250,7 +250,7 @@ async fn health_leases_and_the_ingester_are_answered_where_no_other_request_has_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_connects_and_asks_nothing_ends_sooner_than_who_has_asked() {
-    let cluster = TestCluster::bearing(Limits {
+    let cluster = TestCluster::with_limits(Limits {
         connections: ConnectionLimits {
             first: Duration::from_millis(100),
             idle: Duration::from_secs(3600),
@@ -300,7 +300,7 @@ async fn small_patches_do_not_make_large_objects() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_watch_too_many_is_told_to_come_again() {
-    let cluster = TestCluster::bearing(Limits {
+    let cluster = TestCluster::with_limits(Limits {
         watches: WatchLimits {
             watches: 1,
             ..Limits::default().watches
@@ -326,7 +326,7 @@ async fn one_watch_too_many_is_told_to_come_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
-    let cluster = TestCluster::bearing(Limits {
+    let cluster = TestCluster::with_limits(Limits {
         watches: WatchLimits {
             bytes: KIB * KIB,
             patience: Duration::from_secs(2),

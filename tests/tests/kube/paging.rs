@@ -95,7 +95,7 @@ async fn a_token_from_before_the_history_has_expired() {
 }
 
 #[tokio::test]
-async fn an_exact_version_and_one_not_older_are_told_apart() {
+async fn an_exact_version_and_one_not_older_are_distinguished() {
     let cluster = with_seven().await;
     let then = cluster
         .widgets()

@@ -1,6 +1,6 @@
 //! The chain of hashes: what breaks it is named with its file and the way out, by the planner and by the build.
 
-use kindex_codegen::plan::Wishes;
+use kindex_codegen::plan::MigrationOptions;
 use kindex_generated::registry;
 use sha2::{Digest, Sha256};
 
@@ -19,7 +19,7 @@ fn project() -> Project {
 
 /// What a person reads where the chain is broken.
 fn refusal(project: &Project) -> String {
-    let refused = kindex_codegen::plan(project.root(), &Wishes::default()).expect_err("the chain is broken");
+    let refused = kindex_codegen::plan(project.root(), &MigrationOptions::default()).expect_err("the chain is broken");
     let warnings = project.build().warnings;
     assert!(!warnings.is_empty(), "the build says so as well, and goes on");
     assert!(kindex_codegen::lint(project.root()).is_err(), "the lint refuses");
@@ -41,7 +41,7 @@ fn an_edited_file_is_named_with_both_hashes() {
         "the file's hash is ",
         "restore the file",
         "kindex plan --rehash",
-        "1 mistake",
+        "1 error",
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
@@ -53,7 +53,7 @@ fn after_an_edit_on_purpose_the_files_are_taken_as_they_are() {
     let before = project.read("generated/src/migrations.rs");
     let text = project.read(FIRST);
     project.write(FIRST, &format!("{text}\n-- a remark\n"));
-    let artifacts = kindex_codegen::rehash(project.root()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let artifacts = kindex_codegen::rehash(project.root()).unwrap_or_else(|errors| panic!("{errors}"));
     project.sync(&artifacts);
     assert!(project.look().next.is_none());
     assert_ne!(

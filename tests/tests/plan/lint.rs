@@ -1,11 +1,11 @@
-//! The lint: each page has an example, and the example is found; what is let pass passes; what is shipped is clean.
+//! The lint: each page has an example, and the example is found; what is allowed passes; what is shipped is clean.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use kindex_codegen::lint::{Code, Report};
-use kindex_codegen::plan::Wishes;
+use kindex_codegen::plan::MigrationOptions;
 
 use super::{FIELDS, Project, columns};
 
@@ -15,7 +15,7 @@ fn root() -> PathBuf {
 }
 
 fn lint(project: &Project) -> Report {
-    kindex_codegen::lint(project.root()).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    kindex_codegen::lint(project.root()).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn codes(report: &Report) -> Vec<Code> {
@@ -33,7 +33,7 @@ fn with_migration(text: &str) -> Project {
     let project = Project::planned(FIELDS);
     project.write("schema/migrations/0002_example.mysql.sql", text);
     project.write("schema/migrations/0002_example.sqlite.sql", "-- 0002_example\n");
-    let artifacts = kindex_codegen::rehash(project.root()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let artifacts = kindex_codegen::rehash(project.root()).unwrap_or_else(|errors| panic!("{errors}"));
     project.sync(&artifacts);
     project
 }
@@ -74,7 +74,7 @@ fn every_page_has_a_code_and_the_index_lists_it() {
 
 #[test]
 fn what_is_shipped_has_no_finding() {
-    let report = kindex_codegen::lint(&root()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let report = kindex_codegen::lint(&root()).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(report.findings, [], "run `kindex lint`");
 }
 
@@ -139,19 +139,22 @@ fn what_a_server_copies_is_named_with_the_server() {
     let [owner, size] = messages.as_slice() else {
         panic!("two findings: {messages:?}");
     };
-    assert!(owner.contains("copies the table on MySQL,"), "{owner}");
-    assert!(size.contains("copies the table on MySQL and MariaDB,"), "{size}");
+    assert!(owner.contains("copies the table on MySQL and blocks"), "{owner}");
+    assert!(
+        size.contains("copies the table on MySQL and MariaDB and blocks"),
+        "{size}"
+    );
 }
 
 #[test]
 fn a_finding_passes_where_the_plan_says_so() {
     let project = Project::planned(&columns("owner = \"spec.owner\""));
     project.declare(&columns(""));
-    let wishes = Wishes {
+    let options = MigrationOptions {
         name: Some("without_owner".to_owned()),
         allowed: vec!["K103: nobody reads it".to_owned()],
     };
-    let planned = kindex_codegen::plan(project.root(), &wishes).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let planned = kindex_codegen::plan(project.root(), &options).unwrap_or_else(|errors| panic!("{errors}"));
     project.sync(&planned.artifacts);
     let report = lint(&project);
     assert_eq!((report.findings.len(), report.allowed), (0, 1), "{report:#?}");

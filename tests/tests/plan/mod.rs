@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use kindex_codegen::artifact::{self, Artifacts, Mode};
-use kindex_codegen::plan::Wishes;
+use kindex_codegen::plan::MigrationOptions;
 use kindex_codegen::{Generated, Planned};
 use tempfile::TempDir;
 
@@ -61,13 +61,13 @@ impl Project {
 
     /// Plans and writes nothing.
     fn look(&self) -> Planned {
-        let planned = kindex_codegen::plan(self.root(), &Wishes::default());
-        planned.unwrap_or_else(|mistakes| panic!("{mistakes}"))
+        let planned = kindex_codegen::plan(self.root(), &MigrationOptions::default());
+        planned.unwrap_or_else(|errors| panic!("{errors}"))
     }
 
     /// What a build does.
     fn build(&self) -> Generated {
-        let generated = kindex_codegen::generate(self.root()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let generated = kindex_codegen::generate(self.root()).unwrap_or_else(|errors| panic!("{errors}"));
         self.sync(&generated.artifacts);
         generated
     }

@@ -1,4 +1,4 @@
-//! One directory per mistake in a declaration: `crds.toml`, whatever else the mistake needs, and the whole report that
+//! One directory per error in a declaration: `crds.toml`, whatever else the error needs, and the whole report that
 //! a person gets. The messages in `proto/` are shared by all cases.
 
 use std::collections::BTreeSet;
@@ -49,18 +49,18 @@ fn report(case: &str) -> Option<kindex_codegen::diag::Diagnostics> {
 
 /// Compares the report with the snapshot of the case.
 fn check(case: &str) {
-    let mistakes = report(case).expect("the declaration is refused");
+    let errors = report(case).expect("the declaration is refused");
     let mut settings = Settings::clone_current();
     settings.set_snapshot_path(directory().join(case));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!("report", mistakes.to_string()));
+    settings.bind(|| insta::assert_snapshot!("report", errors.to_string()));
 }
 
 #[test]
-fn twenty_mistakes_are_reported_in_one_run_and_in_order() {
-    let mistakes = report("twenty_mistakes_at_once").expect("there are some");
-    let titles: Vec<String> = mistakes.titles().collect();
+fn twenty_errors_are_reported_in_one_run_and_in_order() {
+    let errors = report("twenty_errors_at_once").expect("there are some");
+    let titles: Vec<String> = errors.titles().collect();
     let positions: Vec<(u32, u32)> = titles.iter().map(|title| position(title)).collect();
     assert!(positions.is_sorted(), "{titles:#?}");
     let distinct: BTreeSet<&str> = titles.iter().filter_map(|title| title.splitn(4, ':').nth(3)).collect();

@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use kindex_generated::kinds::{pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_query::{Life, Narrowed, Stored};
-use kindex_store::{Address, MetadataStorage, SqlitePlace, StoreError};
+use kindex_store::{Address, MetadataStorage, SqliteLocation, StoreError};
 use kindex_tests::databases::mariadb::{self, Flavour};
 use kindex_tests::databases::mysql;
 use kindex_tests::databases::patient;
@@ -15,7 +15,7 @@ use super::rows::{delete, put};
 
 #[tokio::test]
 async fn sqlite_follows_references() {
-    everything(&Address::Sqlite(SqlitePlace::Memory)).await;
+    everything(&Address::Sqlite(SqliteLocation::Memory)).await;
 }
 
 #[tokio::test]

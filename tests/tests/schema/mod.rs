@@ -30,7 +30,7 @@ fn root() -> PathBuf {
 
 pub fn shipped_model() -> Model {
     let lowered = kindex_codegen::lower(&root());
-    lowered.unwrap_or_else(|mistakes| panic!("{mistakes}")).model
+    lowered.unwrap_or_else(|errors| panic!("{errors}")).model
 }
 
 /// Emitted once for all tests.
@@ -38,7 +38,7 @@ fn shipped() -> &'static Artifacts {
     static SHIPPED: OnceLock<Artifacts> = OnceLock::new();
     SHIPPED.get_or_init(|| {
         let generated = kindex_codegen::generate(&root());
-        generated.unwrap_or_else(|mistakes| panic!("{mistakes}")).artifacts
+        generated.unwrap_or_else(|errors| panic!("{errors}")).artifacts
     })
 }
 

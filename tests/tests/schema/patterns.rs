@@ -4,7 +4,7 @@
 use kindex_generated::kinds::{model, pipeline, pipeline_run, revision};
 use kindex_generated::registry;
 use kindex_query::Life;
-use kindex_store::{Address, MetadataStorage, SqlitePlace};
+use kindex_store::{Address, MetadataStorage, SqliteLocation};
 use kindex_tests::databases::mariadb::{self, Flavour};
 use kindex_tests::databases::mysql;
 use kindex_tests::databases::patient;
@@ -18,7 +18,7 @@ use crate::store::backend::rows;
 async fn every_statement_of_the_page_finds_something_on_sqlite() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("patterns.db");
-    everything(&Address::Sqlite(SqlitePlace::File(path))).await;
+    everything(&Address::Sqlite(SqliteLocation::File(path))).await;
 }
 
 #[tokio::test]

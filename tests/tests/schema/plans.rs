@@ -8,7 +8,7 @@ use kindex_generated::registry;
 use kindex_model::kind::{Column, ColumnType, Kind};
 use kindex_model::value::Value;
 use kindex_query::{LabelSelector, Reach, Select};
-use kindex_store::{Access, Address, Dialect, MetadataStorage, Plan, SqlitePlace};
+use kindex_store::{Access, Address, Dialect, MetadataStorage, Plan, SqliteLocation};
 use kindex_tests::databases::mariadb::{self, Flavour};
 use kindex_tests::databases::mysql;
 use kindex_tests::databases::patient;
@@ -29,7 +29,7 @@ const UID: [(&str, ColumnType); 1] = [("uid", ColumnType::Text { chars: 64 })];
 async fn sqlite_uses_the_keys_that_are_declared() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("plans.db");
-    everything(&Address::Sqlite(SqlitePlace::File(path))).await;
+    everything(&Address::Sqlite(SqliteLocation::File(path))).await;
 }
 
 #[tokio::test]
@@ -56,23 +56,23 @@ async fn everything(address: &Address) {
         .map(|kind| filling(store.dialect(), kind))
         .collect();
     run(address, &script).await;
-    let mut mistakes = Vec::new();
+    let mut errors = Vec::new();
     for kind in registry().kinds {
-        keys(store, kind, &mut mistakes).await;
-        conditions(store, kind, &mut mistakes).await;
-        lists(store, kind, &mut mistakes).await;
+        keys(store, kind, &mut errors).await;
+        conditions(store, kind, &mut errors).await;
+        lists(store, kind, &mut errors).await;
     }
-    leads(store, &mut mistakes).await;
-    work::selectors(store, address, &mut mistakes).await;
-    work::after_statistics(store, address, &mut mistakes).await;
-    named_queries(store, &mut mistakes).await;
+    leads(store, &mut errors).await;
+    work::selectors(store, address, &mut errors).await;
+    work::after_statistics(store, address, &mut errors).await;
+    named_queries(store, &mut errors).await;
     a_scan_and_a_sort_are_seen(store).await;
-    assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+    assert!(errors.is_empty(), "{}", errors.join("\n"));
     store.close().await;
 }
 
 /// Equality in all columns of a key: the key finds the rows, and has them by uid on InnoDB.
-async fn keys(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: &mut Vec<String>) {
+async fn keys(store: &dyn MetadataStorage, kind: &'static Kind, errors: &mut Vec<String>) {
     for key in kind.keys {
         let mut select = Select::all(kind);
         for column in key.columns {
@@ -91,20 +91,20 @@ async fn keys(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: &mut V
         let found = plan.steps.iter().find(|step| step.table.as_deref() == Some("t"));
         let found = found.is_some_and(|step| step.access == Access::Search && step.key.as_deref() == Some(key.name));
         if !found {
-            mistakes.push(told(&format!("{}: not by {}", kind.name, key.name), &plan));
+            errors.push(reported(&format!("{}: not by {}", kind.name, key.name), &plan));
         }
         judge(
             &format!("{} by {}", kind.name, key.name),
             &plan,
             store.dialect() == Dialect::Sqlite,
-            mistakes,
+            errors,
         );
     }
 }
 
 /// Conditions on a column of texts that a key starts with, in the forms that narrow: not on the one kind that has so
 /// many rows that a part of them may come faster by walking all.
-async fn conditions(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: &mut Vec<String>) {
+async fn conditions(store: &dyn MetadataStorage, kind: &'static Kind, errors: &mut Vec<String>) {
     let first = |column: &&Column| kind.keys.iter().any(|key| key.columns[0] == column.name);
     let text = |column: &&Column| matches!(column.ty, ColumnType::Text { .. });
     for column in kind.columns.iter().filter(first).filter(text) {
@@ -120,14 +120,14 @@ async fn conditions(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: 
             assert!(matches!(select.reach(), Reach::Key(_)), "{condition}");
             let plan = store.explain(&select, None).await.expect("a plan");
             if kind.name != MANY {
-                judge(&format!("{}: {condition}", kind.name), &plan, true, mistakes);
+                judge(&format!("{}: {condition}", kind.name), &plan, true, errors);
             }
         }
     }
 }
 
 /// The lists of `kindex get`, their first pages and later ones.
-async fn lists(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: &mut Vec<String>) {
+async fn lists(store: &dyn MetadataStorage, kind: &'static Kind, errors: &mut Vec<String>) {
     let form = |namespace: Option<&str>, label: &str, order: &[&str]| {
         let mut select = Select::all(kind);
         select
@@ -158,18 +158,18 @@ async fn lists(store: &dyn MetadataStorage, kind: &'static Kind, mistakes: &mut 
     ] {
         let name = format!("{}: {name}", kind.name);
         let plan = store.explain(&select, None).await.expect("a plan");
-        judge(&name, &plan, may_sort, mistakes);
+        judge(&name, &plan, may_sort, errors);
         let page = store.select(&select, None).await.expect("a page");
         if let Some(token) = page.continue_token {
             let plan = store.explain(&select, Some(&token)).await.expect("a plan");
-            judge(&format!("{name}, the second page"), &plan, may_sort, mistakes);
+            judge(&format!("{name}, the second page"), &plan, may_sort, errors);
         }
     }
 }
 
 /// What is rarer leads, and nothing is sorted: 2,000 rows have the team, 4,000 the state, 66,666 the tier, and
 /// 10,000 the namespace, whose key has them in another order.
-async fn leads(store: &dyn MetadataStorage, mistakes: &mut Vec<String>) {
+async fn leads(store: &dyn MetadataStorage, errors: &mut Vec<String>) {
     let kind = registry().find(MANY).expect("a kind");
     for (label, condition, first, may_sort) in [
         ("team=team7", "state=v7", "l0", false),
@@ -189,10 +189,10 @@ async fn leads(store: &dyn MetadataStorage, mistakes: &mut Vec<String>) {
         for _ in 0..2 {
             let name = format!("{label}, {condition}");
             let plan = store.explain(&select, token.as_deref()).await.expect("a plan");
-            judge(&name, &plan, may_sort, mistakes);
+            judge(&name, &plan, may_sort, errors);
             let tables: Vec<_> = plan.steps.iter().filter_map(|step| step.table.as_deref()).collect();
             if tables.first() != Some(&first) {
-                mistakes.push(told(&format!("{name}: does not begin with {first}"), &plan));
+                errors.push(reported(&format!("{name}: does not begin with {first}"), &plan));
             }
             let page = store.project(&select, &UID, token.as_deref()).await.expect("a page");
             found.extend(page.items.into_iter().flatten());
@@ -229,13 +229,13 @@ async fn a_scan_and_a_sort_are_seen(store: &dyn MetadataStorage) {
     select.order_by("update_time").expect("a column");
     select.allow_scan();
     let plan = store.explain(&select, None).await.expect("a plan");
-    let mut mistakes = Vec::new();
-    judge("unkeyed", &plan, false, &mut mistakes);
-    assert_eq!(mistakes.len(), 2, "{plan:?}");
+    let mut errors = Vec::new();
+    judge("unkeyed", &plan, false, &mut errors);
+    assert_eq!(errors.len(), 2, "{plan:?}");
 }
 
 /// Each of them is narrowed by a key, and may sort what that finds.
-async fn named_queries(store: &dyn MetadataStorage, mistakes: &mut Vec<String>) {
+async fn named_queries(store: &dyn MetadataStorage, errors: &mut Vec<String>) {
     for query in registry().queries {
         let parameters = query
             .parameters()
@@ -244,22 +244,22 @@ async fn named_queries(store: &dyn MetadataStorage, mistakes: &mut Vec<String>) 
         let parameters: BTreeMap<String, String> = parameters.collect();
         let select = Select::named(query, &parameters).expect("parameters are texts");
         let plan = store.explain(&select, None).await.expect("a plan");
-        judge(query.name, &plan, true, mistakes);
+        judge(query.name, &plan, true, errors);
     }
 }
 
-fn judge(name: &str, plan: &Plan, may_sort: bool, mistakes: &mut Vec<String>) {
+fn judge(name: &str, plan: &Plan, may_sort: bool, errors: &mut Vec<String>) {
     if plan.steps.iter().any(|step| step.access == Access::Scan) {
-        mistakes.push(told(&format!("{name}: a full scan"), plan));
+        errors.push(reported(&format!("{name}: a full scan"), plan));
     }
     if !may_sort && plan.steps.iter().any(|step| step.sorts) {
-        mistakes.push(told(&format!("{name}: a sort"), plan));
+        errors.push(reported(&format!("{name}: a sort"), plan));
     }
 }
 
-fn told(mistake: &str, plan: &Plan) -> String {
+fn reported(error: &str, plan: &Plan) -> String {
     let steps: Vec<&str> = plan.steps.iter().map(|step| step.text.as_str()).collect();
-    format!("{mistake}\n  {}\n  {}", steps.join("; "), plan.statement.sql)
+    format!("{error}\n  {}\n  {}", steps.join("; "), plan.statement.sql)
 }
 
 /// The labels of each row of a number: key, value, and which rows have it.
@@ -354,7 +354,7 @@ fn numbers(rows: u32) -> String {
 async fn run(address: &Address, script: &str) {
     let script = || sqlx::raw_sql(AssertSqlSafe(script.to_owned()));
     match address {
-        Address::Sqlite(SqlitePlace::File(path)) => {
+        Address::Sqlite(SqliteLocation::File(path)) => {
             let mut connection = SqliteConnectOptions::new()
                 .filename(path)
                 .connect()
@@ -363,7 +363,7 @@ async fn run(address: &Address, script: &str) {
             connection.execute(script()).await.expect("SQLite takes the rows");
             connection.close().await.expect("closed");
         }
-        Address::Sqlite(SqlitePlace::Memory) => unreachable!("no second connection reaches it"),
+        Address::Sqlite(SqliteLocation::Memory) => unreachable!("no second connection reaches it"),
         Address::MySql(options) => {
             let mut connection = options.connect().await.expect("the server answers");
             connection.execute(script()).await.expect("the server takes the rows");

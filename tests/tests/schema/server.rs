@@ -52,7 +52,7 @@ pub(crate) use on_servers;
 on_servers!(
     a_server_has_every_table_as_the_model_has_it,
     the_authoritative_script_brings_its_own_database,
-    names_keys_and_values_are_told_apart_by_case,
+    names_keys_and_values_are_distinguished_by_case,
     objects_are_stored_and_what_is_no_json_is_refused,
 );
 
@@ -87,7 +87,7 @@ async fn a_server_has_every_table_as_the_model_has_it(product: Product) {
     let script = text(shipped(), "schema/mysql_schema.sql");
     run(&mut connection, &script).await;
     let found = found(&mut connection, &database.name).await;
-    assert_same(&found, &wanted(&shipped_model(), told));
+    assert_same(&found, &wanted(&shipped_model(), reported));
     run(&mut connection, &script).await;
     let again = self::found(&mut connection, &database.name).await;
     assert_same(&again, &found);
@@ -100,10 +100,10 @@ async fn the_authoritative_script_brings_its_own_database(product: Product) {
     let script = text(shipped(), "schema/ingester_schema.sql");
     run(&mut connection, &script).await;
     let found = found(&mut connection, "michelangelo").await;
-    assert_same(&found, &wanted(&shipped_model(), told));
+    assert_same(&found, &wanted(&shipped_model(), reported));
 }
 
-async fn names_keys_and_values_are_told_apart_by_case(product: Product) {
+async fn names_keys_and_values_are_distinguished_by_case(product: Product) {
     let Some((database, mut connection)) = product.connect().await else {
         return;
     };
@@ -162,7 +162,7 @@ async fn objects_are_stored_and_what_is_no_json_is_refused(product: Product) {
 }
 
 /// How the servers tell a type, without the display widths that mean nothing.
-fn told(ty: StorageType) -> String {
+fn reported(ty: StorageType) -> String {
     match ty {
         StorageType::Sql(SqlType::Boolean) => "tinyint(1)".to_owned(),
         StorageType::Sql(sql) => sql.to_string().to_lowercase().replace(", ", ","),

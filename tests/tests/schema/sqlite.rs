@@ -23,7 +23,7 @@ async fn apply(connection: &mut SqliteConnection) {
 async fn sqlite_has_every_table_as_the_model_has_it() {
     let mut connection = database().await;
     apply(&mut connection).await;
-    assert_same(&found(&mut connection).await, &wanted(&shipped_model(), told));
+    assert_same(&found(&mut connection).await, &wanted(&shipped_model(), reported));
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn sqlite_refuses_what_is_no_json_and_what_has_another_type() {
 }
 
 /// How SQLite tells a type.
-fn told(ty: StorageType) -> String {
+fn reported(ty: StorageType) -> String {
     let word = match ty {
         StorageType::Sql(sql) => match sql {
             SqlType::Double => "REAL",

@@ -10,7 +10,7 @@ use kindex_generated::registry;
 use kindex_model::object::Uid;
 use kindex_model::value::Value;
 use kindex_query::{LabelSelector, Select};
-use kindex_store::{Address, Dialect, MetadataStorage, RowWrite, SqlitePlace, Statement};
+use kindex_store::{Address, Dialect, MetadataStorage, RowWrite, SqliteLocation, Statement};
 use kindex_tests::databases::patient;
 use sqlx::mysql::MySqlConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -92,7 +92,7 @@ impl Form {
 }
 
 /// Two pages of each form, with an engine's own estimates and, on SQLite, without any.
-pub(super) async fn selectors(store: &dyn MetadataStorage, address: &Address, mistakes: &mut Vec<String>) {
+pub(super) async fn selectors(store: &dyn MetadataStorage, address: &Address, errors: &mut Vec<String>) {
     let mut meter = Meter::open(address).await;
     for form in FORMS {
         let (select, mut token) = (form.select(), None);
@@ -102,7 +102,7 @@ pub(super) async fn selectors(store: &dyn MetadataStorage, address: &Address, mi
             let most = meter.allowed(form.rows);
             if read > most {
                 let steps: Vec<&str> = plan.steps.iter().map(|step| step.text.as_str()).collect();
-                mistakes.push(format!(
+                errors.push(format!(
                     "{} {} {:?}, {page} page: {read} read, {most} allowed\n  {}\n  {}",
                     form.labels,
                     form.condition,
@@ -126,7 +126,7 @@ pub(super) async fn selectors(store: &dyn MetadataStorage, address: &Address, mi
 
 /// The same once SQLite has statistics, which a store leaves that has written; and what the reference page shows to
 /// those who ask by other programs.
-pub(super) async fn after_statistics(store: &dyn MetadataStorage, address: &Address, mistakes: &mut Vec<String>) {
+pub(super) async fn after_statistics(store: &dyn MetadataStorage, address: &Address, errors: &mut Vec<String>) {
     let last = kindex_store::open(address, registry(), &patient()).expect("an address");
     let kind = registry().find(MANY).expect("a kind");
     let nothing = [RowWrite::SoftDelete {
@@ -136,7 +136,7 @@ pub(super) async fn after_statistics(store: &dyn MetadataStorage, address: &Addr
     last.write(kind, &nothing, now).await.expect("nothing is written");
     last.close().await;
     if store.dialect() == Dialect::Sqlite {
-        selectors(store, address, mistakes).await;
+        selectors(store, address, errors).await;
     }
     let mut meter = Meter::open(address).await;
     let by_label = "SELECT t.namespace, t.name, t.update_time FROM pipelinerun AS t \
@@ -148,7 +148,7 @@ pub(super) async fn after_statistics(store: &dyn MetadataStorage, address: &Addr
     };
     let (read, most) = (meter.reads(&statement).await, meter.allowed(OWNED));
     if read > most {
-        mistakes.push(format!("{read} read, {most} allowed\n  {by_label}"));
+        errors.push(format!("{read} read, {most} allowed\n  {by_label}"));
     }
     meter.close().await;
 }
@@ -165,7 +165,7 @@ const STEPS: i32 = 10;
 impl Meter {
     async fn open(address: &Address) -> Self {
         match address {
-            Address::Sqlite(SqlitePlace::File(path)) => {
+            Address::Sqlite(SqliteLocation::File(path)) => {
                 let options = SqliteConnectOptions::new().filename(path);
                 let mut connection = options.connect().await.expect("a file");
                 let steps = Arc::new(AtomicU64::new(0));
@@ -178,7 +178,7 @@ impl Meter {
                 drop(handle);
                 Self::Sqlite(Box::new(connection), steps)
             }
-            Address::Sqlite(SqlitePlace::Memory) => unreachable!("no second connection reaches it"),
+            Address::Sqlite(SqliteLocation::Memory) => unreachable!("no second connection reaches it"),
             Address::MySql(options) => Self::MySql(Box::new(options.connect().await.expect("the server answers"))),
         }
     }

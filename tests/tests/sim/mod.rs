@@ -1,17 +1,17 @@
 //! The simulation's seeds as tests, and the rules of the simulation itself. What is
 //! simulated, and how, is the crate `kindex-sim`.
 //!
-//! `KINDEX_SIM_SEEDS=20000 cargo test` plays more of them; a seed that breaks a rule tells its
-//! story, also in a shortened version, and replays with `cargo run -p kindex-sim -- --seed <seed>`.
+//! `KINDEX_SIM_SEEDS=20000 cargo test` plays more of them; a seed that breaks a rule prints its
+//! log, also of a shortened version, and replays with `cargo run -p kindex-sim -- --seed <seed>`.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kindex_sim::ground::{Ground, Parts};
+use kindex_sim::harness::{Harness, Parts};
 use kindex_sim::history::{FAULTS_MIN, STEPS_MIN, from_seed, from_turns};
 use kindex_sim::mutations::{misfits, read};
-use kindex_sim::run::{COVERED_FROM, Failed, run, run_with, tell};
+use kindex_sim::run::{COVERED_FROM, Failed, play_with_log, run, run_with};
 
 /// Enough to see a rule broken that is broken easily.
 const SEEDS: u64 = 500;
@@ -33,8 +33,8 @@ fn simulation_of_many_histories_holds_the_rules() {
     let seeds = number("KINDEX_SIM_SEEDS").unwrap_or(SEEDS);
     let report = run(0, seeds, None, &|_| {});
     if let Some(Failed { seed, rule }) = report.failed {
-        let (_, story) = tell(seed, None);
-        panic!("{story}\n{rule}\nreplay: cargo run -p kindex-sim -- --seed {seed}");
+        let (_, log) = play_with_log(seed, None);
+        panic!("{log}\n{rule}\nreplay: cargo run -p kindex-sim -- --seed {seed}");
     }
     // Past the test harness, which keeps what a passing test prints.
     writeln!(std::io::stderr(), "simulation: {report}").expect("standard error is open");
@@ -48,10 +48,10 @@ fn simulation_of_many_histories_holds_the_rules() {
 #[test]
 fn a_panic_of_what_plays_a_seed_fails_the_run_at_once_and_is_named() {
     let (panics_at, played) = (3, AtomicU64::new(0));
-    let play = |seed, ground: &Ground| {
+    let play = |seed, harness: &Harness| {
         assert!(seed != panics_at, "planted at seed {seed}");
         played.fetch_add(1, Ordering::Relaxed);
-        from_seed(seed, Parts::Controller, ground, false)
+        from_seed(seed, Parts::Controller, harness, false)
     };
     let report = run_with(0, MANY, &play, &|_| {});
     let failed = report.failed.expect("a panic is a failure");
@@ -80,19 +80,16 @@ fn every_planted_bug_fits_the_code() {
 
 #[test]
 fn a_seed_replays_to_the_letter_and_from_its_turns() {
-    let ground = Ground::default();
+    let harness = Harness::default();
     for (seed, parts) in [
         (3, Parts::Controller),
         (77, Parts::Controller),
         (1234, Parts::Controller),
         (9, Parts::All),
     ] {
-        let history = from_seed(seed, parts, &ground, true);
+        let history = from_seed(seed, parts, &harness, true);
         assert!(history.steps >= STEPS_MIN && history.faults >= FAULTS_MIN);
-        assert_eq!(from_seed(seed, parts, &ground, true).story, history.story);
-        assert_eq!(
-            from_turns(seed, parts, &history.turns, &ground, true).story,
-            history.story
-        );
+        assert_eq!(from_seed(seed, parts, &harness, true).log, history.log);
+        assert_eq!(from_turns(seed, parts, &history.turns, &harness, true).log, history.log);
     }
 }

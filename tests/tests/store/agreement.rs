@@ -111,7 +111,7 @@ async fn random_sequences_leave_what_the_model_says(backend: Backend) {
             let now = sequence.moment(step);
             let wanted = sequence.model.write(&batch, now).expect("no widget is poison");
             let written = backend.write_all(&batch, now).await;
-            let story: Vec<String> = batch.iter().map(told).collect();
+            let story: Vec<String> = batch.iter().map(reported).collect();
             assert_eq!(written, wanted, "seed {seed}, step {step}: {story:#?}");
             expect_states(&backend, &sequence, &story).await;
         }
@@ -149,18 +149,22 @@ async fn random_sequences_keep_the_versions_that_the_model_keeps(backend: Backen
                         .history
                         .iter_mut()
                         .for_each(|history| history.branch_off_beyond(beyond, lost));
-                    backend.store.unsay(&KEEPSAKE, beyond, lost).await.expect("put aside");
+                    backend
+                        .store
+                        .branch_off_beyond(&KEEPSAKE, beyond, lost)
+                        .await
+                        .expect("moved to a branch");
                 }
                 _ => {}
             }
         }
         expect_history(&backend, &sequence).await;
-        // The next sequence has other uids, and `unsay` means all.
+        // The next sequence has other uids, and `branch_off_beyond` means all.
         backend
             .store
-            .unsay(&KEEPSAKE, ResourceVersion(0), at(5_000))
+            .branch_off_beyond(&KEEPSAKE, ResourceVersion(0), at(5_000))
             .await
-            .expect("put aside");
+            .expect("moved to a branch");
     }
 }
 
@@ -180,7 +184,7 @@ async fn expect_history(backend: &Backend, sequence: &Sequence) {
 }
 
 /// A write in a line.
-fn told(write: &RowWrite) -> String {
+fn reported(write: &RowWrite) -> String {
     match write {
         RowWrite::Store { version, life, revive } => {
             let metadata = &version.object.metadata;

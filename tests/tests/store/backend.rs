@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use kindex_harness::require::passed_over;
 use kindex_model::object::Uid;
 use kindex_query::Life;
-use kindex_store::{Address, MetadataStorage, PoolConfig, RowState, RowWrite, SqlitePlace, Written};
-use kindex_store::{Address, MetadataStorage, RowState, RowWrite, SqlitePlace, Written};
+use kindex_store::{Address, MetadataStorage, PoolConfig, RowState, RowWrite, SqliteLocation, Written};
 use kindex_tests::databases::Database;
 use kindex_tests::databases::mariadb::{self, Flavour};
 use kindex_tests::databases::mysql;
@@ -30,12 +29,12 @@ pub(crate) struct Backend {
 
 impl Backend {
     pub(crate) async fn memory() -> Self {
-        Self::prepared(Address::Sqlite(SqlitePlace::Memory), None, None).await
+        Self::prepared(Address::Sqlite(SqliteLocation::Memory), None, None).await
     }
 
     pub(crate) async fn file() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let place = SqlitePlace::File(directory.path().join("kindex.db"));
+        let place = SqliteLocation::File(directory.path().join("kindex.db"));
         Self::prepared(Address::Sqlite(place), None, Some(directory)).await
     }
 
@@ -132,11 +131,11 @@ impl Backend {
 /// Runs a query beside any store; `None` for a database in memory, which no one else can open.
 pub(crate) async fn rows(address: &Address, sql: &str) -> Option<Vec<Vec<Option<String>>>> {
     match address {
-        Address::Sqlite(SqlitePlace::Memory) => {
+        Address::Sqlite(SqliteLocation::Memory) => {
             passed_over("in part: a database in memory can be opened by nobody but its store");
             None
         }
-        Address::Sqlite(SqlitePlace::File(path)) => {
+        Address::Sqlite(SqliteLocation::File(path)) => {
             Some(sqlite_rows(SqliteConnectOptions::new().filename(path), sql).await)
         }
         Address::MySql(options) => Some(mysql_rows(options, sql).await),

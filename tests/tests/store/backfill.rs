@@ -10,7 +10,7 @@ use kindex_maintenance::sides::{RepairError, Sides};
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::object::ResourceVersion;
 use kindex_query::Life;
-use kindex_store::progress::Untold;
+use kindex_store::progress::NoProgress;
 
 use super::backend::Backend;
 use super::shelf::Shelf;
@@ -53,7 +53,7 @@ fn small_pages() -> Options {
 }
 
 async fn fill(backend: &Backend, shelf: &Arc<Shelf>) -> Result<Filled, RepairError> {
-    backfill(&sides(backend, shelf), &WIDGET, &small_pages(), &Untold).await
+    backfill(&sides(backend, shelf), &WIDGET, &small_pages(), &NoProgress).await
 }
 
 async fn live_rows(backend: &Backend) -> u64 {
@@ -126,11 +126,11 @@ async fn all_pages_are_written_however_small_they_are(backend: Backend) {
         };
         for pages in [2, 1] {
             *shelf.pages_left.lock().unwrap() = Some(pages);
-            let interrupted = backfill(&sides(&backend, &shelf), &WIDGET, &options, &Untold).await;
+            let interrupted = backfill(&sides(&backend, &shelf), &WIDGET, &options, &NoProgress).await;
             assert!(interrupted.is_err(), "{interrupted:?}");
         }
         *shelf.pages_left.lock().unwrap() = None;
-        let filled = backfill(&sides(&backend, &shelf), &WIDGET, &options, &Untold).await;
+        let filled = backfill(&sides(&backend, &shelf), &WIDGET, &options, &NoProgress).await;
         filled.expect("filled");
         assert_eq!(
             live_rows(&backend).await,

@@ -6,8 +6,8 @@ use kindex_maintenance::sides::Sides;
 use kindex_maintenance::verify::{Class, Difference, Finding, Options, verify};
 use kindex_model::object::{Object, Uid};
 use kindex_query::Life;
-use kindex_store::progress::Untold;
-use kindex_store::{Address, SqlitePlace};
+use kindex_store::progress::NoProgress;
+use kindex_store::{Address, SqliteLocation};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 use std::sync::Arc;
@@ -137,7 +137,7 @@ async fn found(backend: &Backend) -> Vec<String> {
         let no_object = |one: &Difference| one.class == Class::Payload && one.detail.contains("is no object");
         uids.extend(finding.differences.iter().any(no_object).then_some(finding.uid));
     };
-    let checked = verify(&sides, &WIDGET, &options, &Untold, &mut take).await;
+    let checked = verify(&sides, &WIDGET, &options, &NoProgress, &mut take).await;
     checked.expect("both sides answer");
     uids
 }
@@ -152,8 +152,8 @@ impl Door {
     async fn open(backend: &Backend) -> Option<Self> {
         backend.rows("SELECT 1").await?;
         match &backend.address {
-            Address::Sqlite(SqlitePlace::Memory) => None,
-            Address::Sqlite(SqlitePlace::File(path)) => {
+            Address::Sqlite(SqliteLocation::Memory) => None,
+            Address::Sqlite(SqliteLocation::File(path)) => {
                 let options = SqliteConnectOptions::new().filename(path);
                 Some(Self::Sqlite(options.connect().await.expect("the file opens")))
             }

@@ -1,4 +1,4 @@
-//! What changed in SQL alone is told once, in the order of its commits, and remembered for as long as it is promised.
+//! Each change of an archived object is recorded once, in the order of commits, and kept as long as documented.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use super::direct::{evict, evicted, read, update};
 use super::widget::{WIDGET, Widget, at, soft_delete, widget};
 
 scenarios!(
-    each_change_is_told_with_what_it_replaced,
-    what_changes_nothing_or_is_refused_is_not_told,
-    whose_name_another_object_takes_is_told_of_where_no_cluster_tells,
+    each_change_is_recorded_with_what_it_replaced,
+    what_changes_nothing_or_is_refused_is_not_recorded,
+    a_replaced_object_is_recorded_as_deleted,
     the_changes_of_a_large_batch_are_numbered_without_gaps,
-    what_an_evicted_object_still_goes_through_in_the_cluster_is_told,
+    changes_of_an_evicted_object_that_is_still_in_the_cluster_are_recorded,
     who_follows_many_writers_misses_nothing,
     the_first_mark_counts,
     the_oldest_are_dropped_and_missed,
@@ -51,7 +51,7 @@ async fn delete(backend: &Backend, uid: &str) {
     deleted.expect("deleted");
 }
 
-async fn each_change_is_told_with_what_it_replaced(backend: Backend) {
+async fn each_change_is_recorded_with_what_it_replaced(backend: Backend) {
     for uid in ["u1", "u2", "u3", "u4"] {
         evict(&backend, &evicted(uid)).await;
     }
@@ -90,7 +90,7 @@ async fn each_change_is_told_with_what_it_replaced(backend: Backend) {
     assert_eq!(changes(&backend, 5, 2).await, Some(Vec::new()));
 }
 
-async fn what_changes_nothing_or_is_refused_is_not_told(backend: Backend) {
+async fn what_changes_nothing_or_is_refused_is_not_recorded(backend: Backend) {
     let object = evicted("u1");
     evict(&backend, &object).await;
     update(&backend, &read(&object, ResourceVersion(10)), at(1))
@@ -108,8 +108,8 @@ async fn what_changes_nothing_or_is_refused_is_not_told(backend: Backend) {
 
 /// More than one statement takes.
 async fn the_changes_of_a_large_batch_are_numbered_without_gaps(backend: Backend) {
-    let objects = |incarnation: &str, version: u64| -> Vec<Widget> {
-        let of = |number| widget(&format!("{incarnation}{number:04}"), &format!("n{number:04}"), version);
+    let objects = |prefix: &str, version: u64| -> Vec<Widget> {
+        let of = |number| widget(&format!("{prefix}{number:04}"), &format!("n{number:04}"), version);
         (0..1_100).map(of).collect()
     };
     let archived: Vec<RowWrite> = objects("old", 10)
@@ -120,31 +120,31 @@ async fn the_changes_of_a_large_batch_are_numbered_without_gaps(backend: Backend
     let anew: Vec<RowWrite> = objects("new", 20).iter().map(Widget::live).collect();
     backend.write_all(&anew, at(1)).await;
     assert_eq!(position(&backend).await, Position(1_100));
-    let told = changes(&backend, 0, 2_000).await.expect("none was dropped");
-    let places: Vec<u64> = told.iter().map(|change| change.position.0).collect();
+    let reported = changes(&backend, 0, 2_000).await.expect("none was dropped");
+    let places: Vec<u64> = reported.iter().map(|change| change.position.0).collect();
     assert_eq!(places, (1..=1_100).collect::<Vec<u64>>());
-    let mut uids: Vec<&str> = told.iter().map(|change| &*change.uid.0).collect();
+    let mut uids: Vec<&str> = reported.iter().map(|change| &*change.uid.0).collect();
     uids.sort_unstable();
     uids.dedup();
     assert_eq!(uids.len(), 1_100);
 }
 
-async fn whose_name_another_object_takes_is_told_of_where_no_cluster_tells(backend: Backend) {
+async fn a_replaced_object_is_recorded_as_deleted(backend: Backend) {
     evict(&backend, &widget("evicted", "a", 10)).await;
     backend.write(widget("lives", "b", 11).live(), at(0)).await;
     backend.write(widget("lives-later", "b", 12).live(), at(1)).await;
     assert_eq!(position(&backend).await, Position(0), "the cluster tells of its own");
     let writes = [widget("next", "a", 13).live(), widget("other", "c", 14).live()];
     backend.write_all(&writes, at(2)).await;
-    let told = Some(vec![change(1, "evicted", None)]);
-    assert_eq!(changes(&backend, 0, 10).await, told);
+    let reported = Some(vec![change(1, "evicted", None)]);
+    assert_eq!(changes(&backend, 0, 10).await, reported);
     backend
         .write(widget("evicted", "a", 10).store(Life::Evicted, false), at(3))
         .await;
-    assert_eq!(changes(&backend, 0, 10).await, told, "once");
+    assert_eq!(changes(&backend, 0, 10).await, reported, "once");
 }
 
-async fn what_an_evicted_object_still_goes_through_in_the_cluster_is_told(backend: Backend) {
+async fn changes_of_an_evicted_object_that_is_still_in_the_cluster_are_recorded(backend: Backend) {
     let evicted = |version: u64| widget("u1", "a", version).label("n", &version.to_string());
     evict(&backend, &evicted(10)).await;
     for (uid, name) in [("bare", "b"), ("quiet", "q")] {
@@ -162,8 +162,8 @@ async fn what_an_evicted_object_still_goes_through_in_the_cluster_is_told(backen
         widget("quiet", "q", 11).store(Life::Evicted, false),
     ];
     backend.write_all(&writes, at(1)).await;
-    let told = [change(1, "bare", Some(&[])), change(2, "u1", Some(&[("n", "10")]))];
-    assert_eq!(changes(&backend, 0, 10).await, Some(told.to_vec()));
+    let reported = [change(1, "bare", Some(&[])), change(2, "u1", Some(&[("n", "10")]))];
+    assert_eq!(changes(&backend, 0, 10).await, Some(reported.to_vec()));
     backend.write_all(&writes, at(2)).await;
     backend.write(evicted(9).store(Life::Evicted, false), at(3)).await;
     backend.write(evicted(12).live(), at(4)).await;

@@ -2,7 +2,7 @@
 //! names the rows that keep it from that.
 
 use kindex_harness::require::passed_over;
-use kindex_store::progress::Untold;
+use kindex_store::progress::NoProgress;
 use kindex_store::{Address, MigrateError, MigrateOptions, Migrated};
 
 use super::backend::Backend;
@@ -45,7 +45,7 @@ async fn older(backend: &Backend) -> Option<()> {
 }
 
 async fn migrate(backend: &Backend) -> Result<Vec<Migrated>, MigrateError> {
-    backend.store.migrate(&MigrateOptions::default(), &Untold).await
+    backend.store.migrate(&MigrateOptions::default(), &NoProgress).await
 }
 
 /// The steps of a dry run.

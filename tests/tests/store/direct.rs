@@ -1,4 +1,4 @@
-//! Changes to objects that live in SQL alone: they reach everything that SQL holds, of many that read the
+//! Changes to archived objects: they reach everything that SQL holds, of many that read the
 //! same version one wins, and what may not be changed is refused with the reason.
 
 use futures::future::join_all;
@@ -54,10 +54,10 @@ fn followed(object: &Object) -> Option<ResourceVersion> {
 }
 
 pub(super) async fn update(backend: &Backend, wanted: &Object, now: Timestamp) -> Result<Object, DirectError> {
-    told(backend.store.update_direct(&WIDGET, wanted, now).await)
+    reported(backend.store.update_direct(&WIDGET, wanted, now).await)
 }
 
-fn told<T>(answer: Result<T, StoreError>) -> Result<T, DirectError> {
+fn reported<T>(answer: Result<T, StoreError>) -> Result<T, DirectError> {
     answer.map_err(|error| match error {
         StoreError::Direct { source, .. } => source,
         other => panic!("{other:?}"),
@@ -274,7 +274,7 @@ async fn a_deletion_has_the_same_lock(backend: Backend) {
     let delete = async |uid: &str, version: Option<u64>, second| {
         let uid = Uid::from(uid);
         let version = version.map(ResourceVersion);
-        told(backend.store.delete_direct(&WIDGET, &uid, version, at(second)).await)
+        reported(backend.store.delete_direct(&WIDGET, &uid, version, at(second)).await)
     };
     assert_eq!(delete("u1", None, 0).await, Err(DirectError::Missing));
     backend.write(evicted("u1").live(), at(0)).await;
@@ -323,7 +323,8 @@ async fn what_is_archived_can_be_changed_after_its_cluster_came_back_from_a_back
     let again = read(&evicted("u1").label("team", "pay"), changed.metadata.resource_version);
     update(&backend, &again, at(3)).await.expect("and once more");
 
-    let delete = async |uid: &str, read| told(backend.store.delete_direct(&WIDGET, &Uid::from(uid), read, at(4)).await);
+    let delete =
+        async |uid: &str, read| reported(backend.store.delete_direct(&WIDGET, &Uid::from(uid), read, at(4)).await);
     delete("u2", Some(version)).await.expect("deleted");
     delete("u3", None).await.expect("deleted");
     assert_eq!(backend.life("u2").await, Some(Life::Deleted));

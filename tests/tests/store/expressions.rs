@@ -1,4 +1,4 @@
-//! Conditions one by one: what texts are equal, where a mistake stands, what is too large, and that
+//! Conditions one by one: what texts are equal, where an error stands, what is too large, and that
 //! nothing typed is ever SQL.
 
 use kindex_model::value::Value;
@@ -14,7 +14,7 @@ use super::widget::{WIDGET, Widget, at, widget};
 scenarios!(
     texts_are_compared_to_the_byte_and_ordered_by_code_points,
     not_binds_more_strongly_than_and_wherever_it_stands,
-    a_mistake_is_shown_where_it_stands,
+    an_error_is_shown_where_it_stands,
     what_is_too_large_is_refused,
     all_that_is_asked_of_one_query_counts_together,
     values_are_checked_by_the_columns_type,
@@ -128,35 +128,39 @@ async fn not_binds_more_strongly_than_and_wherever_it_stands(backend: Backend) {
     }
 }
 
-async fn a_mistake_is_shown_where_it_stands(_: Backend) {
+async fn an_error_is_shown_where_it_stands(_: Backend) {
     for (text, message, caret) in [
-        ("", "here comes a column, as in state=VALUE, `not`, or a parenthesis", 0),
-        ("group", "after the column comes one of =", 5),
-        ("group = a and", "here comes a column", 13),
-        ("group = a b", "here comes `and`, `or`, or the end", 10),
-        ("(group = a", "a closing parenthesis is missing", 10),
-        ("group = a)", "nothing opens this parenthesis", 9),
+        (
+            "",
+            "expected a column, as in state=VALUE, `not` or an opening parenthesis",
+            0,
+        ),
+        ("group", "expected one of =", 5),
+        ("group = a and", "expected a column", 13),
+        ("group = a b", "expected `and`, `or` or the end of the condition", 10),
+        ("(group = a", "missing closing parenthesis", 10),
+        ("group = a)", "closing parenthesis without an opening one", 9),
         ("group = é and colour = b", "Widget has no column \"colour\"", 14),
         (
             "order = 1 or order = x",
             "column order: \"x\" is not a whole number",
             21,
         ),
-        ("group in a", "after `in` come values in parentheses", 9),
-        ("group in ()", "here comes a value", 10),
-        ("group in (a b)", "here comes a comma or a closing parenthesis", 12),
-        ("group = 'a", "the closing quote is missing", 8),
-        ("group =", "here comes a value; '' is the empty text", 7),
-        ("group is no", "after `is` comes null or not null", 9),
-        ("group not = a", "after the column comes one of =", 10),
+        ("group in a", "expected values in parentheses after `in`", 9),
+        ("group in ()", "expected a value", 10),
+        ("group in (a b)", "expected a comma or a closing parenthesis", 12),
+        ("group = 'a", "missing closing quote", 8),
+        ("group =", "expected a value; write '' for the empty text", 7),
+        ("group is no", "expected null or not null after `is`", 9),
+        ("group not = a", "expected one of =", 10),
         (
             "order like 'a'",
-            "column order: LIKE compares texts, and the column holds none",
+            "column order: LIKE compares texts, but the column holds no text",
             0,
         ),
         (
             r"group like 'a\b'",
-            r"after a backslash in a pattern comes one of %, _ and \",
+            r"expected %, _ or \ after a backslash in a pattern",
             0,
         ),
         (
@@ -182,7 +186,11 @@ async fn what_is_too_large_is_refused(backend: Backend) {
     let deep = |depth: usize| format!("{}order=1{}", "(".repeat(depth), ")".repeat(depth));
     assert_eq!(filter(&deep(15)), Ok(()));
     for text in [deep(16), deep(100_000), "not ".repeat(100_000) + "order=1"] {
-        assert!(filter(&text).expect_err("deep").contains("groups are at most 16 deep"));
+        assert!(
+            filter(&text)
+                .expect_err("deep")
+                .contains("groups may be nested at most 16 deep")
+        );
     }
     let wide = |width: usize| vec!["(group='a' and order=1)"; width].join(" or ");
     let mut widest = Select::all(&WIDGET);
@@ -206,7 +214,10 @@ async fn what_is_too_large_is_refused(backend: Backend) {
         };
     }
     let refused = Select::all(&WIDGET).filter_by_operation(&nested).expect_err("deep");
-    assert!(refused.to_string().contains("groups are at most 16 deep"), "{refused}");
+    assert!(
+        refused.to_string().contains("groups may be nested at most 16 deep"),
+        "{refused}"
+    );
 }
 
 /// Fields, conditions and groups are parts of one statement.
@@ -298,7 +309,7 @@ async fn what_cannot_be_compared_is_refused(_: Backend) {
             vec![text("1 OR 1=1")],
             "\"1 OR 1=1\" is not a whole number",
         ),
-        ("order", Equal, vec![Value::Null], "NULL is compared with nothing"),
+        ("order", Equal, vec![Value::Null], "NULL cannot be compared"),
         ("order", Equal, vec![], "Equal takes 1 value, not 0"),
         ("order", In, vec![], "In takes 1 or more values, not 0"),
         ("order", IsNull, vec![Value::Int(1)], "IsNull takes no value, not 1"),
@@ -321,7 +332,7 @@ async fn what_cannot_be_compared_is_refused(_: Backend) {
     let refused = Select::all(&WIDGET)
         .filter_by_operation(&hollow)
         .expect_err("nothing within");
-    assert_eq!(refused.to_string(), "a group within another holds no comparison");
+    assert_eq!(refused.to_string(), "a nested group has no comparison");
 }
 
 async fn no_part_of_a_condition_is_sql(backend: Backend) {

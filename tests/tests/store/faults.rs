@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kindex_harness::mariadb::MariaDb;
 use kindex_harness::patience::PATIENCE;
 use kindex_harness::proxy::Proxy;
-use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqlitePlace, StoreError, Written};
+use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqliteLocation, StoreError, Written};
 use kindex_tests::databases::Database;
 use kindex_tests::databases::mariadb::{Flavour, available, database};
 use kindex_tests::databases::patient;
@@ -360,7 +360,7 @@ async fn an_object_longer_than_a_packet_is_refused_by_the_store_itself() {
 async fn a_sqlite_file_locked_by_another_process_is_retryable() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("k.db");
-    let address = Address::Sqlite(SqlitePlace::File(path.clone()));
+    let address = Address::Sqlite(SqliteLocation::File(path.clone()));
     let store = kindex_store::open(&address, REGISTRY, &impatient()).expect("an address");
     store.prepare().await.expect("prepared");
     let mut other = SqliteConnectOptions::new()

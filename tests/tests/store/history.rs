@@ -20,7 +20,7 @@ scenarios!(
     versions_are_read_page_by_page,
     a_history_that_begins_late_begins_with_what_the_row_holds,
     what_a_restored_cluster_took_back_is_not_forgotten,
-    numbers_that_a_restored_cluster_uses_again_are_told_apart,
+    versions_that_a_restored_cluster_reuses_are_distinguished,
     a_batch_that_is_refused_keeps_nothing,
     sql_reads_the_payload,
     a_kind_without_a_history_has_none,
@@ -170,12 +170,12 @@ async fn a_name_stands_for_what_it_did_at_that_moment(backend: Backend) {
         AsOf::Deleted { at: then, last } => assert_eq!((then, &*last.object.metadata.uid.0), (at(60), "u2")),
         other => panic!("of two that were deleted the last one counts: {other:?}"),
     }
-    let incarnations = backend
+    let rows_of_name = backend
         .store
-        .incarnations(&KEEPSAKE, "shop", "a")
+        .rows_of_name(&KEEPSAKE, "shop", "a")
         .await
         .expect("readable");
-    let uids: Vec<&str> = incarnations.iter().map(|row| &*row.object.metadata.uid.0).collect();
+    let uids: Vec<&str> = rows_of_name.iter().map(|row| &*row.object.metadata.uid.0).collect();
     assert_eq!(uids, ["u2", "u1"]);
 }
 
@@ -297,15 +297,15 @@ async fn what_a_restored_cluster_took_back_is_not_forgotten(backend: Backend) {
     assert_eq!(twenty.expect("readable").expect("kept").object.text(), again.text());
 }
 
-async fn numbers_that_a_restored_cluster_uses_again_are_told_apart(backend: Backend) {
+async fn versions_that_a_restored_cluster_reuses_are_distinguished(backend: Backend) {
     for version in [10, 20, 30] {
         let late = record(&widget("u1", "a", version), at(10));
         write(&backend, &[late, record(&widget("u2", "b", version), at(10))], at(10)).await;
     }
     for _ in 0..2 {
         let beyond = ResourceVersion(15);
-        let unsaid = backend.store.unsay(&KEEPSAKE, beyond, at(40)).await;
-        unsaid.expect("put aside");
+        let moved = backend.store.branch_off_beyond(&KEEPSAKE, beyond, at(40)).await;
+        moved.expect("moved to a branch");
     }
     let again = widget("u1", "a", 20).label("restored", "yes");
     write(&backend, &[again.live()], at(50)).await;

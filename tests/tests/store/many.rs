@@ -13,7 +13,7 @@ scenarios!(
     the_older_rows_of_all_names_are_closed,
     a_history_has_all_versions_of_a_batch,
     all_histories_of_a_batch_begin_anew,
-    what_all_archived_objects_had_before_is_told,
+    the_previous_labels_of_all_archived_objects_are_recorded,
 );
 
 /// More than twice as many as a statement names.
@@ -51,11 +51,14 @@ async fn reads_are_about_all_the_rows_that_are_named(backend: Backend) {
     let newest = store.newest_by_names(&WIDGET, &names).await.expect("read");
     assert_eq!(newest.len() as u64, MANY);
     assert_eq!(store.namesakes(&WIDGET, &uids).await.expect("read"), []);
-    assert_eq!(store.strays(&WIDGET, &uids).await.expect("read"), []);
+    assert_eq!(store.orphaned_sides(&WIDGET, &uids).await.expect("read"), []);
     if backend.rows("DELETE FROM `widget`").await.is_none() {
         return;
     }
-    assert_eq!(store.strays(&WIDGET, &uids).await.expect("read").len() as u64, MANY);
+    assert_eq!(
+        store.orphaned_sides(&WIDGET, &uids).await.expect("read").len() as u64,
+        MANY
+    );
 }
 
 /// Rows, and those among them that are deleted.
@@ -149,17 +152,17 @@ async fn all_histories_of_a_batch_begin_anew(backend: Backend) {
     }
 }
 
-async fn what_all_archived_objects_had_before_is_told(backend: Backend) {
+async fn the_previous_labels_of_all_archived_objects_are_recorded(backend: Backend) {
     for (second, label) in [(0, "before"), (1, "after")] {
         let labelled = |thing: Widget| thing.label("l", label).store(Life::Evicted, false);
         let version = 1 + u64::from(label == "after");
         let writes: Vec<RowWrite> = things(version).into_iter().map(labelled).collect();
         backend.write_all(&writes, at(second)).await;
     }
-    let told = backend.store.changes(&WIDGET, Position(0), 5_000).await;
-    let told = told.expect("read").expect("none was dropped");
-    assert_eq!(told.len() as u64, MANY);
-    for change in told {
+    let reported = backend.store.changes(&WIDGET, Position(0), 5_000).await;
+    let reported = reported.expect("read").expect("none was dropped");
+    assert_eq!(reported.len() as u64, MANY);
+    for change in reported {
         let before = change.labels.expect("an update");
         assert_eq!(before.get("l").map(String::as_str), Some("before"), "{}", change.uid);
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kindex_harness::patience::PATIENCE;
 use kindex_model::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
 use kindex_query::Life;
-use kindex_store::progress::Untold;
+use kindex_store::progress::NoProgress;
 use kindex_store::{MetadataStorage, MigrateError, MigrateOptions, MigrationStanding as Standing, StoreError};
 use kindex_tests::databases::patient;
 use serde_json::json;
@@ -147,7 +147,7 @@ async fn with_rows(backend: &Backend, rows: u64) -> Option<()> {
 }
 
 async fn migrate(store: &Arc<dyn MetadataStorage>) -> Result<(usize, u64), MigrateError> {
-    let migrated = store.migrate(&MigrateOptions::default(), &Untold).await?;
+    let migrated = store.migrate(&MigrateOptions::default(), &NoProgress).await?;
     let steps = migrated.iter().map(|migration| migration.steps).sum();
     Ok((steps, migrated.iter().map(|migration| migration.rows_filled).sum()))
 }
@@ -256,7 +256,7 @@ async fn rows_that_an_older_program_wrote_since_are_filled_again(backend: Backen
         refill: true,
         ..MigrateOptions::default()
     };
-    let refilled = new.migrate(&refill, &Untold).await.expect("filled");
+    let refilled = new.migrate(&refill, &NoProgress).await.expect("filled");
     let rows: Vec<u64> = refilled.iter().map(|migration| migration.rows_filled).collect();
     assert_eq!(rows, [5]);
     expect_filled(&backend, 20).await;
@@ -270,7 +270,7 @@ async fn pages_of_two_are_filled_to_the_last_row(backend: Backend) {
         page_rows: Some(2),
         ..MigrateOptions::default()
     };
-    let migrated = open(&backend, newer_program(NEW)).migrate(&options, &Untold).await;
+    let migrated = open(&backend, newer_program(NEW)).migrate(&options, &NoProgress).await;
     let rows: u64 = migrated.expect("migrated").iter().map(|done| done.rows_filled).sum();
     assert_eq!(rows, 9);
     expect_filled(&backend, 9).await;
@@ -307,7 +307,7 @@ async fn a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read(backend: 
     };
     let filling = {
         let new = new.clone();
-        tokio::spawn(async move { new.migrate(&refill, &Untold).await })
+        tokio::spawn(async move { new.migrate(&refill, &NoProgress).await })
     };
     let waits = || new.calls().oldest() > Duration::from_millis(300);
     let deadline = Instant::now() + PATIENCE;
@@ -334,11 +334,13 @@ enum Writer {
 impl Writer {
     async fn begin(backend: &Backend) -> Self {
         let mut writer = match &backend.address {
-            kindex_store::Address::Sqlite(kindex_store::SqlitePlace::File(path)) => {
+            kindex_store::Address::Sqlite(kindex_store::SqliteLocation::File(path)) => {
                 let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
                 Self::Sqlite(options.connect().await.expect("the file opens"))
             }
-            kindex_store::Address::Sqlite(kindex_store::SqlitePlace::Memory) => unreachable!("nobody else can open it"),
+            kindex_store::Address::Sqlite(kindex_store::SqliteLocation::Memory) => {
+                unreachable!("nobody else can open it")
+            }
             kindex_store::Address::MySql(options) => Self::MySql(options.connect().await.expect("the server is up")),
         };
         let begin = match &writer {

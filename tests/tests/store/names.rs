@@ -1,4 +1,4 @@
-//! Names that come again with another uid: one incarnation is alive, the others are closed.
+//! Names that are reused with another uid: one row is open, the others are closed.
 
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
@@ -11,14 +11,14 @@ use super::widget::{WIDGET, at, soft_delete, widget};
 
 scenarios!(
     a_recreated_name_closes_the_old_row,
-    a_late_first_write_of_the_old_incarnation_stays_closed,
-    both_incarnations_in_one_batch,
+    a_late_first_write_of_the_old_object_stays_closed,
+    two_objects_of_one_name_in_one_batch,
     other_names_and_namesakes_in_the_past_are_left_alone,
-    a_revived_row_gives_way_to_a_younger_incarnation,
+    a_revived_row_gives_way_to_a_newer_object,
     a_row_that_is_revived_by_a_younger_version_closes_the_other,
     who_is_deleted_by_the_same_batch_closes_nobody,
     a_name_is_that_of_the_row_that_is_not_deleted,
-    two_writers_of_two_incarnations_leave_one_alive,
+    two_writers_of_two_objects_of_one_name_leave_one_open,
     an_archived_object_whose_name_is_taken_says_by_whom_until_it_is_purged,
     a_name_that_was_free_and_an_object_that_came_back_replace_nobody,
     a_version_of_sqls_own_never_closes_the_live_row_of_a_new_object,
@@ -45,7 +45,7 @@ async fn a_recreated_name_closes_the_old_row(backend: Backend) {
     }
 }
 
-async fn a_late_first_write_of_the_old_incarnation_stays_closed(backend: Backend) {
+async fn a_late_first_write_of_the_old_object_stays_closed(backend: Backend) {
     backend.write(widget("u2", "a", 20).live(), at(0)).await;
     assert_eq!(
         backend.write(widget("u1", "a", 10).live(), at(1)).await,
@@ -55,7 +55,7 @@ async fn a_late_first_write_of_the_old_incarnation_stays_closed(backend: Backend
     assert_eq!(backend.life("u2").await, Some(Life::Live));
 }
 
-async fn both_incarnations_in_one_batch(backend: Backend) {
+async fn two_objects_of_one_name_in_one_batch(backend: Backend) {
     let batch = [widget("u1", "a", 20).live(), widget("u2", "a", 10).live()];
     backend.write_all(&batch, at(0)).await;
     assert_eq!(backend.life("u1").await, Some(Life::Live));
@@ -103,7 +103,7 @@ async fn a_name_is_that_of_the_row_that_is_not_deleted(backend: Backend) {
     backend.write(widget("stands", "a", 10).live(), at(2)).await;
     let rows = backend
         .store
-        .incarnations(&WIDGET, "shop", "a")
+        .rows_of_name(&WIDGET, "shop", "a")
         .await
         .expect("readable");
     let uids: Vec<&str> = rows.iter().map(|row| &*row.object.metadata.uid.0).collect();
@@ -117,7 +117,7 @@ async fn a_name_is_that_of_the_row_that_is_not_deleted(backend: Backend) {
     assert_eq!((newest.len(), found.is_some()), (1, true));
 }
 
-async fn a_revived_row_gives_way_to_a_younger_incarnation(backend: Backend) {
+async fn a_revived_row_gives_way_to_a_newer_object(backend: Backend) {
     let old = widget("u1", "a", 10);
     backend.write(old.live(), at(0)).await;
     backend.write(soft_delete("u1"), at(1)).await;
@@ -127,7 +127,7 @@ async fn a_revived_row_gives_way_to_a_younger_incarnation(backend: Backend) {
     assert_eq!(backend.life("u2").await, Some(Life::Live));
 }
 
-async fn two_writers_of_two_incarnations_leave_one_alive(backend: Backend) {
+async fn two_writers_of_two_objects_of_one_name_leave_one_open(backend: Backend) {
     for round in 0..20 {
         let name = format!("n{round}");
         let (old, new) = (format!("{name}-old"), format!("{name}-new"));
@@ -149,7 +149,7 @@ async fn replaced_by(backend: &Backend, uid: &str) -> Option<String> {
     let row = row.expect("readable").expect("stored");
     let rows = backend
         .store
-        .incarnations(&WIDGET, "shop", &row.object.metadata.name)
+        .rows_of_name(&WIDGET, "shop", &row.object.metadata.name)
         .await;
     let rows = rows.expect("readable");
     let listed = rows.iter().find(|one| *one.object.metadata.uid.0 == *uid);
@@ -236,7 +236,7 @@ async fn a_version_of_sqls_own_never_closes_the_live_row_of_a_new_object(backend
     backend.write(soft_delete("u2"), at(3)).await;
     let rows = backend
         .store
-        .incarnations(&WIDGET, "shop", "a")
+        .rows_of_name(&WIDGET, "shop", "a")
         .await
         .expect("readable");
     assert_eq!(&*rows[0].object.metadata.uid.0, "u2", "the newest comes first");

@@ -1,4 +1,4 @@
-//! What the cluster still says of an object that was changed in SQL alone: late words change nothing, an
+//! Events of the cluster for an object that was changed in SQL: late words change nothing, an
 //! object that lives on takes its row back, and the past remembers both.
 
 use kindex_decide::row::{Row, RowText};
@@ -95,7 +95,7 @@ async fn a_new_object_of_the_name_closes_the_changed_row(backend: Backend) {
     backend.write(soft_delete("new"), at(3)).await;
     let rows = backend
         .store
-        .incarnations(&WIDGET, "shop", "a")
+        .rows_of_name(&WIDGET, "shop", "a")
         .await
         .expect("readable");
     let uids: Vec<&str> = rows.iter().map(|row| &*row.object.metadata.uid.0).collect();

@@ -258,7 +258,7 @@ async fn a_token_has_only_values_that_rows_have(backend: Backend) {
         let page = query().limit(1).fetch(&*backend.store).await.expect("a page");
         let token = page.continue_token.expect("more rows");
         let text = URL_SAFE_NO_PAD.decode(token).expect("a token is base64");
-        let told: Value = serde_json::from_slice(&text).expect("of JSON");
+        let reported: Value = serde_json::from_slice(&text).expect("of JSON");
         let refused = async |token: &Value| {
             let token = URL_SAFE_NO_PAD.encode(token.to_string());
             match query().limit(1).fetch_after(&*backend.store, &token).await {
@@ -267,14 +267,14 @@ async fn a_token_has_only_values_that_rows_have(backend: Backend) {
                 Err(other) => panic!("{forged}: {other:?}"),
             }
         };
-        assert_eq!(refused(&told).await, None, "as it came");
-        let mut other = told.clone();
+        assert_eq!(refused(&reported).await, None, "as it came");
+        let mut other = reported.clone();
         other["after"][0] = json!({ cell: forged });
         assert!(
             refused(&other).await.is_some_and(|why| why.contains("not one")),
             "{forged}"
         );
-        let mut unnamed = told;
+        let mut unnamed = reported;
         unnamed["after"][1] = json!("Null");
         assert!(
             refused(&unnamed).await.is_some_and(|why| why.contains("not one")),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kindex_harness::ports::Closed;
 use kindex_model::kind::{Column, ColumnType, Kind, Registry};
-use kindex_store::progress::Untold;
+use kindex_store::progress::NoProgress;
 use kindex_store::{Address, MetadataStorage, MigrateOptions, PoolConfig, Position, StoreError};
 use kindex_tests::databases::patient;
 
@@ -166,7 +166,7 @@ async fn what_a_program_adds_of_its_own_is_made_by_a_migration(backend: Backend)
     backend
         .rows("UPDATE kindex_schema SET checksum = 'of a program before'")
         .await;
-    let migrated = backend.store.migrate(&MigrateOptions::default(), &Untold).await;
+    let migrated = backend.store.migrate(&MigrateOptions::default(), &NoProgress).await;
     assert!(migrated.expect("migrated").is_empty(), "no migration names them");
     assert_eq!(backend.rows(read).await, Some(before));
     assert!(backend.store.positions().await.expect("a table").is_empty());

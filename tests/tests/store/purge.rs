@@ -11,7 +11,7 @@ use kindex_maintenance::retries::RetryBudget;
 use kindex_model::kind::Retention;
 use kindex_model::object::Uid;
 use kindex_query::Life;
-use kindex_store::progress::Untold;
+use kindex_store::progress::NoProgress;
 use kindex_store::{Gone, RowWrite};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -113,7 +113,7 @@ async fn purged(backend: &Backend, rule: &Retention, mode: Mode) -> Purged {
         page_rows: 2,
         retry_budget: RetryBudget(Duration::from_secs(60)),
     };
-    let purged = purge(backend.store.as_ref(), &WIDGET, rule, &options, &Untold).await;
+    let purged = purge(backend.store.as_ref(), &WIDGET, rule, &options, &NoProgress).await;
     purged.expect("the database answers")
 }
 

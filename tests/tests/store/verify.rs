@@ -7,7 +7,7 @@ use std::time::Duration;
 use kindex_maintenance::sides::Sides;
 use kindex_maintenance::verify::{Checked, Class, Finding, Options, verify};
 use kindex_query::Life;
-use kindex_store::progress::Untold;
+use kindex_store::progress::NoProgress;
 use serde_json::json;
 
 use super::backend::Backend;
@@ -81,7 +81,7 @@ impl Sample {
         };
         let mut findings = Vec::new();
         let mut found = |finding| findings.push(finding);
-        let checked = verify(&sides, &WIDGET, options, &Untold, &mut found).await;
+        let checked = verify(&sides, &WIDGET, options, &NoProgress, &mut found).await;
         (checked.expect("both sides answer"), findings)
     }
 

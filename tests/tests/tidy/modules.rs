@@ -22,10 +22,10 @@ fn a_module_imports_only_modules_above_it() {
             found.extend(folder.upward_imports(&file.path, rust));
         }
     }
-    let told = |(list, module, other): &(String, String, String)| {
+    let reported = |(list, module, other): &(String, String, String)| {
         format!("{list}: `{module}` imports `{other}`, which is declared below it")
     };
-    expect_none(found.iter().map(told).collect());
+    expect_none(found.iter().map(reported).collect());
 }
 
 /// A folder of modules, as the file in it says that declares them.

@@ -98,8 +98,9 @@ fn the_page_of_crds_toml_has_the_whole_reference() {
         read("codegen/src/reference.toml"),
     );
     let lines = |text: &str| -> Vec<String> {
-        let told = text.lines().filter(|line| !line.is_empty());
-        told.map(|line| line.trim_end_matches('-').trim_end().to_owned())
+        let reported = text.lines().filter(|line| !line.is_empty());
+        reported
+            .map(|line| line.trim_end_matches('-').trim_end().to_owned())
             .collect()
     };
     let mut in_code = false;
@@ -184,7 +185,7 @@ fn folder(path: &str) -> String {
 
 /// Who adds a kind commits all that the build emitted with it.
 #[test]
-fn whoever_is_told_what_to_commit_is_told_all_that_is_emitted() {
+fn a_list_of_what_to_commit_names_all_that_is_emitted() {
     let emitted = all(&[".rs", ".sql", ".yaml", ".md", ".sh"])
         .into_iter()
         .filter(is_emitted);
@@ -196,19 +197,19 @@ fn whoever_is_told_what_to_commit_is_told_all_that_is_emitted() {
         folders.contains("schema/") && folders.contains("docs/reference/"),
         "{folders:?}"
     );
-    let (mut told, mut findings) = (0, Vec::new());
+    let (mut reported, mut findings) = (0, Vec::new());
     for page in all(&[".md"]) {
         for (number, line) in page.text.lines().enumerate() {
             if !line.contains("`generated/`, `schema/`") {
                 continue;
             }
-            told += 1;
+            reported += 1;
             let missing = folders.iter().filter(|folder| !line.contains(&format!("`{folder}`")));
             findings.extend(missing.map(|folder| page.finding(number, &format!("`{folder}` is emitted as well"))));
         }
     }
     expect_none(findings);
-    assert!(told >= 3, "{told} lines say what to commit");
+    assert!(reported >= 3, "{reported} lines say what to commit");
 }
 
 #[test]

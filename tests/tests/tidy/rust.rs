@@ -313,7 +313,7 @@ fn leaves(tree: &UseTree) -> Vec<String> {
 }
 
 #[test]
-fn texts_and_comments_are_told_from_code() {
+fn texts_and_comments_are_distinguished_from_code() {
     let text = concat!(
         "fn f() {\n",
         "    let a = \"// no \\\" comment\"; // yes: \"quoted\"\n",

@@ -44,12 +44,12 @@ fn names(source: &str, name: &str) -> bool {
 }
 
 #[test]
-fn every_mistake_has_its_text_and_every_text_its_mistake() {
+fn every_error_has_its_text_and_every_text_its_error() {
     let exists = |path: &str| root().join(path).exists();
-    let mistakes = hand_written(&[".rs", ".stderr"]);
-    let in_ui = mistakes
+    let errors = hand_written(&[".rs", ".stderr"]);
+    let in_ui = errors
         .iter()
-        .filter(|file| file.path.starts_with("tests/tests/ui/mistakes/"));
+        .filter(|file| file.path.starts_with("tests/tests/ui/errors/"));
     let mut findings = Vec::new();
     for file in in_ui {
         let path = Path::new(&file.path);

@@ -16,14 +16,35 @@ const IN_PROSE: &[(&str, &str)] = &[
     ("lets go of", "releases"),
     ("is amiss", "is wrong"),
     ("unguarded object", "object without the finalizer"),
+    ("is let pass", "is allowed"),
+    ("here comes", "expected"),
+    ("on our word", "by our delete"),
 ];
 
 /// What no type, function or variable is called, with the term for it.
 const IN_NAMES: &[(&str, &str)] = &[
     ("Deed", "Operation, Attributes or UserAction"),
+    ("Desk", "Replica"),
+    ("Incarnation", "NamedRow"),
+    ("Mistake", "FileError"),
     ("Passing", "InFlight"),
     ("Patience", "RetryBudget"),
     ("Seeing", "Observation"),
+    ("Sighting", "ObservedObject"),
+    ("Told", "FeedEntry"),
+    ("Untold", "NoProgress"),
+    ("Wish", "LeaseAction"),
+    ("Wishes", "MigrationOptions"),
+    ("incarnation", "row"),
+    ("incarnations", "rows_of_name"),
+    ("mistake", "error"),
+    ("mistakes", "errors"),
+    ("outlived", "superseded"),
+    ("strays", "orphaned_sides"),
+    ("tell", "report, send or log"),
+    ("told", "reported, received or sent"),
+    ("unsaid", "lost"),
+    ("unsay", "branch_off_beyond"),
 ];
 
 /// Where the retired terms stand because they are explained, or because that was what was said then.

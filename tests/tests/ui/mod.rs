@@ -1,17 +1,17 @@
 //! `#[derive(IndexedObject)]` on hand-written kinds: what it makes of a correct
-//! type, and what it says to each mistake.
+//! type, and what it says to each error.
 
 mod hand_written;
 
-/// One file per mistake, named after it, with the exact text that a person sees.
+/// One file per error, named after it, with the exact text that a person sees.
 /// All of them are checked by one cargo invocation, which builds the dependencies once
 /// more and takes minutes: it runs where `KINDEX_REQUIRE` names `trybuild`.
 #[test]
-fn each_mistake_is_reported_at_its_token() {
+fn each_error_is_reported_at_its_token() {
     let required = std::env::var("KINDEX_REQUIRE").unwrap_or_default();
     if !required.split(',').any(|component| component == "trybuild") {
         println!("not run: KINDEX_REQUIRE does not name `trybuild`");
         return;
     }
-    trybuild::TestCases::new().compile_fail("tests/ui/mistakes/*.rs");
+    trybuild::TestCases::new().compile_fail("tests/ui/errors/*.rs");
 }

@@ -1,11 +1,11 @@
-//! Mistakes about columns: paths that lead nowhere, types that SQL cannot hold, keys that engines cannot build.
+//! Errors in columns: unknown paths, types that SQL cannot hold, keys that engines cannot build.
 
 use std::ops::Range;
 
 use super::{list, suggestion};
 use crate::diag::Diagnostic;
 use crate::model::SqlType;
-use crate::source::{Place, Text};
+use crate::source::{Span, Text};
 
 pub(crate) fn bad_path(text: &Text, range: Range<usize>) -> Diagnostic {
     Diagnostic::at(text.part(range), format!("bad path \"{}\"", text.value))
@@ -81,7 +81,7 @@ pub(crate) fn unknown_sql_type(text: &Text) -> Diagnostic {
         "DATE",
     ];
     let title = format!("unknown column type \"{}\"", text.value);
-    let mut diagnostic = Diagnostic::at(text.place, title);
+    let mut diagnostic = Diagnostic::at(text.span, title);
     let nearest = super::nearest(&text.value, TYPES);
     if let Some(nearest) = nearest {
         diagnostic = diagnostic.help(format!("did you mean \"{nearest}\"?"));
@@ -91,40 +91,40 @@ pub(crate) fn unknown_sql_type(text: &Text) -> Diagnostic {
 
 pub(crate) fn sql_type_does_not_fit(text: &Text, sql: SqlType, ty: &str) -> Diagnostic {
     let title = format!("a column of type {sql} cannot hold every {ty}");
-    Diagnostic::at(text.place, title).label(format!("the field is of type {ty}"))
+    Diagnostic::at(text.span, title).label(format!("the field is of type {ty}"))
 }
 
 pub(crate) fn sql_on_composite(sql: &Text, column: &Text) -> Diagnostic {
     let title = format!("column \"{}\" has parts with types of their own", column.value);
-    Diagnostic::at(sql.place, title).help("remove `sql`, or declare a column for one part of the field")
+    Diagnostic::at(sql.span, title).help("remove `sql`, or declare a column for one part of the field")
 }
 
-pub(crate) fn wide_without_printer(place: Place) -> Diagnostic {
-    Diagnostic::at(place, "`wide` without `printer` shows nothing").help("give the heading: printer = \"State\"")
+pub(crate) fn wide_without_printer(span: Span) -> Diagnostic {
+    Diagnostic::at(span, "`wide` without `printer` shows nothing").help("give the heading: printer = \"State\"")
 }
 
-pub(crate) fn key_on_text(column: &str, sql: SqlType, place: Place) -> Diagnostic {
+pub(crate) fn key_on_text(column: &str, sql: SqlType, span: Span) -> Diagnostic {
     let title = format!("no key can be built on `{column}`: it is {sql}");
-    Diagnostic::at(place, title).help("use a type with a length of at most 704 characters: sql = \"VARCHAR(704)\"")
+    Diagnostic::at(span, title).help("use a type with a length of at most 704 characters: sql = \"VARCHAR(704)\"")
 }
 
-pub(crate) fn key_too_long(column: &str, bytes: usize, most: usize, place: Place) -> Diagnostic {
+pub(crate) fn key_too_long(column: &str, bytes: usize, most: usize, span: Span) -> Diagnostic {
     let title = format!("the key on `{column}` would be {bytes} bytes long");
-    Diagnostic::at(place, title).help(format!(
+    Diagnostic::at(span, title).help(format!(
         "InnoDB builds keys of at most {most} bytes beside the uid that ends them, four for each character of a VARCHAR"
     ))
 }
 
-pub(crate) fn key_name_too_long(name: &str, most: usize, place: Place) -> Diagnostic {
+pub(crate) fn key_name_too_long(name: &str, most: usize, span: Span) -> Diagnostic {
     let title = format!("the key's name `{name}` is {} characters long", name.len());
-    Diagnostic::at(place, title).help(format!(
+    Diagnostic::at(span, title).help(format!(
         "MySQL and MariaDB accept names of at most {most} characters; shorten the column's name"
     ))
 }
 
 pub(crate) fn row_too_long(kind: &Text, bytes: usize, most: usize) -> Diagnostic {
     let title = format!("the columns of kind {} would take {bytes} bytes of a row", kind.value);
-    Diagnostic::at(kind.place, title).help(format!(
+    Diagnostic::at(kind.span, title).help(format!(
         "MySQL has room for {most}, four bytes for each character of a VARCHAR; set shorter lengths with `sql`, \
          or `sql = \"TEXT\"` for columns without a key"
     ))

@@ -1,5 +1,5 @@
-//! Every message that a person can get about the declaration, as a function named for the mistake. Stages know what
-//! is wrong and where; only this module knows how to say it.
+//! Every message about the declaration, as a function named for the error. Stages find what is wrong and where; only
+//! this module words it.
 
 mod columns;
 mod lint;

@@ -1,8 +1,8 @@
-//! Mistakes in names: wrong letters, too long, taken, reserved.
+//! Errors in names: wrong letters, too long, taken, reserved.
 
 use crate::diag::Diagnostic;
 use crate::model::{NameError, TableName};
-use crate::source::{Place, Text};
+use crate::source::{Span, Text};
 
 pub(crate) fn bad_name(text: &Text, error: NameError) -> Diagnostic {
     let name = &text.value;
@@ -17,9 +17,9 @@ pub(crate) fn bad_name(text: &Text, error: NameError) -> Diagnostic {
         NameError::NotQualified => format!("\"{name}\" is not the name of a message"),
     };
     let help = match error {
-        NameError::Empty => return Diagnostic::at(text.place, title),
+        NameError::Empty => return Diagnostic::at(text.span, title),
         NameError::TooLong { most } => {
-            return Diagnostic::at(text.place, title).help(format!(
+            return Diagnostic::at(text.span, title).help(format!(
                 "MySQL and MariaDB accept names of at most {most} characters; columns made of parts get \
                  `_namespace` or `_proxy_user` appended"
             ));
@@ -37,71 +37,71 @@ pub(crate) fn bad_name(text: &Text, error: NameError) -> Diagnostic {
         NameError::NotApiVersion => "Kubernetes versions look like v1, v2alpha1 or v1beta2",
         NameError::NotQualified => "write the full name: package, dot, message",
     };
-    Diagnostic::at(text.place, title).help(help)
+    Diagnostic::at(text.span, title).help(help)
 }
 
 pub(crate) fn not_qualified(text: &Text) -> Diagnostic {
     let title = format!("\"{}\" is not a qualified name", text.value);
-    Diagnostic::at(text.place, title)
+    Diagnostic::at(text.span, title)
         .help("Kubernetes wants a DNS name, a slash, and up to 63 letters, digits and `-_.`: michelangelo/Ingester")
 }
 
 pub(crate) fn not_a_resource_name(text: &Text) -> Diagnostic {
     let title = format!("\"{}\" is not a resource name", text.value);
-    Diagnostic::at(text.place, title).help("up to 63 lower-case letters, digits and dashes, as they stand in a URL")
+    Diagnostic::at(text.span, title).help("up to 63 lower-case letters, digits and dashes, as they stand in a URL")
 }
 
 pub(crate) fn kind_too_long(kind: &Text, longest: usize, most: usize) -> Diagnostic {
     let title = format!("kind \"{}\" is too long", kind.value);
-    Diagnostic::at(kind.place, title).help(format!(
+    Diagnostic::at(kind.span, title).help(format!(
         "at most {longest} characters: its tables and keys get suffixes, and the engines accept names of {most}"
     ))
 }
 
 pub(crate) fn module_keyword(kind: &Text, module: &str) -> Diagnostic {
     let title = format!("kind \"{}\" would be the Rust module `{module}`", kind.value);
-    Diagnostic::at(kind.place, title)
+    Diagnostic::at(kind.span, title)
         .label("a keyword of Rust")
         .help("choose another name")
 }
 
-pub(crate) fn duplicate_table(kind: &Text, table: &TableName, first: Place) -> Diagnostic {
+pub(crate) fn duplicate_table(kind: &Text, table: &TableName, first: Span) -> Diagnostic {
     let title = format!("two kinds with one table `{table}`");
-    Diagnostic::at(kind.place, title)
+    Diagnostic::at(kind.span, title)
         .related(first, "the first one")
         .help("the table is the kind in lower case, so kinds must differ in more than case")
 }
 
-pub(crate) fn duplicate_plural(plural: &str, place: Place, first: Place) -> Diagnostic {
-    Diagnostic::at(place, format!("plural \"{plural}\" is taken in this API group"))
+pub(crate) fn duplicate_plural(plural: &str, span: Span, first: Span) -> Diagnostic {
+    Diagnostic::at(span, format!("plural \"{plural}\" is taken in this API group"))
         .related(first, "by this kind")
         .help("set `plural` on one of the kinds")
 }
 
-pub(crate) fn duplicate_short_name(text: &Text, first: Place) -> Diagnostic {
+pub(crate) fn duplicate_short_name(text: &Text, first: Span) -> Diagnostic {
     let title = format!("short name \"{}\" is taken", text.value);
-    Diagnostic::at(text.place, title).related(first, "here")
+    Diagnostic::at(text.span, title).related(first, "here")
 }
 
-pub(crate) fn duplicate_sql_name(name: &str, place: Place, first: Place) -> Diagnostic {
-    Diagnostic::at(place, format!("two tables or keys with one name `{name}`"))
+pub(crate) fn duplicate_sql_name(name: &str, span: Span, first: Span) -> Diagnostic {
+    Diagnostic::at(span, format!("two tables or keys with one name `{name}`"))
         .related(first, "the first one belongs to this kind")
         .help("SQLite keeps tables and keys in one list; rename the column that the key is named for")
 }
 
 pub(crate) fn base_column(text: &Text, name: &str) -> Diagnostic {
-    Diagnostic::at(text.place, format!("column \"{name}\" is one that every table has"))
+    Diagnostic::at(text.span, format!("column \"{name}\" is one that every table has"))
         .help("choose another name; the value of the base column cannot be replaced")
 }
 
 pub(crate) fn reserved_word(text: &Text, whose: &str) -> Diagnostic {
     let title = format!("column \"{}\" is a reserved word of {whose}", text.value);
-    Diagnostic::at(text.place, title).help(format!("choose another name, such as \"{}_value\"", text.value))
+    Diagnostic::at(text.span, title).help(format!("choose another name, such as \"{}_value\"", text.value))
 }
 
-pub(crate) fn duplicate_column(text: &Text, name: &str, first: Place) -> Diagnostic {
-    Diagnostic::at(text.place, format!("duplicate column \"{name}\""))
-        .related(first, "first made here")
+pub(crate) fn duplicate_column(text: &Text, name: &str, first: Span) -> Diagnostic {
+    Diagnostic::at(text.span, format!("duplicate column \"{name}\""))
+        .related(first, "first declared here")
         .help(
             "a ResourceIdentifier makes `<name>_namespace` and `<name>_name`, a UserInfo `<name>_name` and \
              `<name>_proxy_user`",

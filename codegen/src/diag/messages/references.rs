@@ -1,4 +1,4 @@
-//! Mistakes about what refers to what: kinds, columns, queries.
+//! Errors in references to kinds, columns and queries.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::model::KindName;
 use crate::source::Text;
 
 pub(crate) fn unknown_kind<'a>(text: &Text, candidates: impl Iterator<Item = &'a str>) -> Diagnostic {
-    let mut diagnostic = Diagnostic::at(text.place, format!("unknown kind \"{}\"", text.value));
+    let mut diagnostic = Diagnostic::at(text.span, format!("unknown kind \"{}\"", text.value));
     let help = suggestion(&text.value, candidates, "the kinds are");
     diagnostic.help.extend(help);
     diagnostic
@@ -32,12 +32,12 @@ pub(crate) fn target_not_once(name: &Text, both: bool) -> Diagnostic {
     } else {
         format!("reference \"{}\" names no kind", name.value)
     };
-    Diagnostic::at(name.place, title).help("give `kind`, or `kind_column` where the kind differs from object to object")
+    Diagnostic::at(name.span, title).help("set `kind`, or `kind_column` if the kind differs between objects")
 }
 
 pub(crate) fn kind_column_not_text(text: &Text, ty: &str) -> Diagnostic {
     let title = format!("column \"{}\" cannot hold the name of a kind", text.value);
-    Diagnostic::at(text.place, title).label(format!("it is of type {ty}"))
+    Diagnostic::at(text.span, title).label(format!("it is of type {ty}"))
 }
 
 pub(crate) fn not_an_identifier_column<'a>(
@@ -50,7 +50,7 @@ pub(crate) fn not_an_identifier_column<'a>(
     } else {
         format!("unknown column \"{}\"", text.value)
     };
-    let mut diagnostic = Diagnostic::at(text.place, title);
+    let mut diagnostic = Diagnostic::at(text.span, title);
     let help = suggestion(&text.value, candidates, "ResourceIdentifier columns are");
     diagnostic
         .help
@@ -62,15 +62,15 @@ pub(crate) fn reference_cycle(text: &Text, cycle: &[&KindName]) -> Diagnostic {
     let mut trail: Vec<&str> = cycle.iter().map(|kind| kind.as_str()).collect();
     trail.extend(cycle.first().map(|kind| kind.as_str()));
     let title = format!("reference cycle: {}", trail.join(" -> "));
-    Diagnostic::at(text.place, title)
+    Diagnostic::at(text.span, title)
         .label("closes the cycle")
         .help("these kinds wait for each other's deletion; set on_delete = \"orphan\" on one of the references")
 }
 
 pub(crate) fn query_syntax(text: &Text, range: Range<usize>, wanted: &str) -> Diagnostic {
     let is_end = range.start >= text.value.len();
-    let place = if is_end { text.place } else { text.part(range) };
-    Diagnostic::at(place, format!("expected {wanted}")).label(if is_end { "at the end" } else { "here" })
+    let span = if is_end { text.span } else { text.part(range) };
+    Diagnostic::at(span, format!("expected {wanted}")).label(if is_end { "at the end" } else { "here" })
 }
 
 pub(crate) fn literal_of_wrong_type(text: &Text, range: Range<usize>, ty: &str) -> Diagnostic {
@@ -94,7 +94,7 @@ pub(crate) fn parameter_of_two_types(text: &Text, range: Range<usize>, (first, s
 }
 
 pub(crate) fn query_scans(text: &Text, leading: &[&str]) -> Diagnostic {
-    Diagnostic::at(text.place, "this query would read the whole table")
+    Diagnostic::at(text.span, "this query would read the whole table")
         .label("no condition narrows by a key")
         .help(format!(
             "add an equality with the first column of a key ({}), or set key = true on a column",

@@ -1,25 +1,25 @@
-//! Mistakes about what may be removed: rules that keep nothing, states that are none.
+//! Errors in retention rules.
 
 use super::suggestion;
 use crate::diag::Diagnostic;
-use crate::source::Place;
+use crate::source::Span;
 
-pub(crate) fn retention_of_everything(place: Place) -> Diagnostic {
-    Diagnostic::at(place, "this rule would remove every row as soon as its object is gone")
-        .help("give `keep_days`, `keep_last_per_namespace` or both")
+pub(crate) fn retention_of_everything(span: Span) -> Diagnostic {
+    Diagnostic::at(span, "this rule would remove every row as soon as its object is gone")
+        .help("set `keep_days`, `keep_last_per_namespace` or both")
 }
 
-pub(crate) fn state_column_without_states(place: Place) -> Diagnostic {
-    Diagnostic::at(place, "`state_column` without `states`").help("say which states may go: states = [\"…\"]")
+pub(crate) fn state_column_without_states(span: Span) -> Diagnostic {
+    Diagnostic::at(span, "`state_column` without `states`")
+        .help("name the states whose rows may be removed: states = [\"…\"]")
 }
 
-pub(crate) fn no_states(place: Place) -> Diagnostic {
-    Diagnostic::at(place, "no state may go by this rule").help("name at least one state, or leave `states` out for all")
+pub(crate) fn no_states(span: Span) -> Diagnostic {
+    Diagnostic::at(span, "this rule covers no state").help("name at least one state, or leave `states` out for all")
 }
 
-pub(crate) fn no_state_column<'a>(name: &str, place: Place, candidates: impl Iterator<Item = &'a str>) -> Diagnostic {
-    let mut diagnostic =
-        Diagnostic::at(place, format!("the kind has no column \"{name}\"")).label("states of which column?");
+pub(crate) fn no_state_column<'a>(name: &str, span: Span, candidates: impl Iterator<Item = &'a str>) -> Diagnostic {
+    let mut diagnostic = Diagnostic::at(span, format!("the kind has no column \"{name}\"")).label("no such column");
     let help = suggestion(
         name,
         candidates,
@@ -29,6 +29,6 @@ pub(crate) fn no_state_column<'a>(name: &str, place: Place, candidates: impl Ite
     diagnostic
 }
 
-pub(crate) fn state_column_not_text(name: &str, ty: &str, place: Place) -> Diagnostic {
-    Diagnostic::at(place, format!("column \"{name}\" holds no states")).label(format!("it is of type {ty}"))
+pub(crate) fn state_column_not_text(name: &str, ty: &str, span: Span) -> Diagnostic {
+    Diagnostic::at(span, format!("column \"{name}\" holds no states")).label(format!("it is of type {ty}"))
 }

@@ -24,7 +24,7 @@ fn name(ty: StorageType) -> String {
 }
 
 /// The type as the servers' catalogue tells it, without display widths.
-pub(super) fn told(ty: StorageType) -> String {
+pub(super) fn catalogue_type(ty: StorageType) -> String {
     match ty {
         StorageType::Sql(SqlType::Boolean) => "tinyint(1)".to_owned(),
         other => name(other).to_lowercase().replace(", ", ","),
@@ -32,8 +32,8 @@ pub(super) fn told(ty: StorageType) -> String {
 }
 
 /// The type that the catalogue tells of; `None` for one that crds.toml has no word for.
-pub(super) fn parse_told(told: &str) -> Option<SqlType> {
-    match told {
+pub(super) fn parse_catalogue_type(catalogue_type: &str) -> Option<SqlType> {
+    match catalogue_type {
         "tinyint(1)" => Some(SqlType::Boolean),
         other => SqlType::parse(other),
     }

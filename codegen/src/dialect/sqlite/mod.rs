@@ -48,12 +48,12 @@ impl Dialect for Sqlite {
         types::column_type(ty, required)
     }
 
-    fn told(&self, ty: StorageType) -> String {
-        types::told(ty)
+    fn catalogue_type(&self, ty: StorageType) -> String {
+        types::catalogue_type(ty)
     }
 
-    fn parse_told(&self, told: &str) -> Option<SqlType> {
-        types::parse_told(told)
+    fn parse_catalogue_type(&self, catalogue_type: &str) -> Option<SqlType> {
+        types::parse_catalogue_type(catalogue_type)
     }
 
     fn collation(&self) -> Option<&'static str> {

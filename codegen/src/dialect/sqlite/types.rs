@@ -22,12 +22,12 @@ fn name(ty: StorageType) -> String {
 }
 
 /// The type as the catalogue tells it, in small letters.
-pub(super) fn told(ty: StorageType) -> String {
+pub(super) fn catalogue_type(ty: StorageType) -> String {
     name(ty).to_lowercase()
 }
 
 /// `None`: a word of SQLite's stands for several types of crds.toml.
-pub(super) fn parse_told(_told: &str) -> Option<SqlType> {
+pub(super) fn parse_catalogue_type(_told: &str) -> Option<SqlType> {
     None
 }
 

@@ -145,7 +145,7 @@ fn the_shipped_declaration_and_the_reference_fit() {
 }
 
 #[test]
-fn mistakes_do_not_fit() {
+fn errors_do_not_fit() {
     for (good, bad, pointer) in [
         ("version   = \"v2\"", "version   = 2", "/platform/version"),
         ("version   = \"v2\"", "", "/platform: without \"version\""),

@@ -1,5 +1,4 @@
-//! All combinations of what can be observed, stored and known, against the rules that
-//! no cell of the table may break.
+//! Checks the rules that every decision must keep, for all combinations of observation, row and context.
 
 use kindex_model::row_version::RowVersion;
 
@@ -24,12 +23,16 @@ fn all_rows() -> Vec<Option<Row>> {
 
 fn all_contexts(row: Option<Row>) -> Vec<Context> {
     let mut contexts = Vec::new();
-    for asked in [Asked::Unknown, Asked::Accepted(at(5)), Asked::Accepted(at(6))] {
+    for own_delete in [
+        OwnDelete::Unknown,
+        OwnDelete::Accepted(at(5)),
+        OwnDelete::Accepted(at(6)),
+    ] {
         for (deletion_delay, finalizer_wait) in [(0, 0), (10, 0), (0, 10), (10, 10)] {
             for adopt_finalizers in [false, true] {
                 for confirmed in [None, row] {
                     contexts.push(Context {
-                        asked,
+                        own_delete,
                         deletion_delay: Duration::from_secs(deletion_delay),
                         finalizer_wait: Duration::from_secs(finalizer_wait),
                         adopt_finalizers,
@@ -50,7 +53,7 @@ fn all_heads() -> Vec<Head> {
         heads.push(Head {
             version: at(6),
             deletion_timestamp: bit(0).then(|| context().now),
-            guarded: bit(1),
+            has_finalizer: bit(1),
             deleting: bit(2),
             immutable: bit(3),
             held: bit(4),
@@ -70,7 +73,7 @@ fn for_all(mut check: impl FnMut(&Head, Option<Row>, &Context, Action)) {
     }
 }
 
-/// What the row says once the action's write is committed.
+/// The row after the action's write is committed.
 fn after(head: &Head, row: Option<Row>, action: Action) -> Option<Row> {
     match action.write {
         None => row,
@@ -93,12 +96,12 @@ fn nothing_leaves_before_sql_holds_its_final_version() {
             return;
         }
         let held = after(head, row, action).expect("a row before the object leaves");
-        let own_delete = context.asked == Asked::Accepted(head.version);
+        let own_delete = context.own_delete == OwnDelete::Accepted(head.version);
         assert!(
             held.cluster_version() >= head.version || own_delete,
             "{head:?} {row:?} {context:?} {action:?}"
         );
-        // Others still hold what we release after our wait: it stays, and what follows is followed.
+        // An object that we release after `finalizer_wait` stays, and its row follows it.
         let stays = action.then == Then::Release && head.held;
         assert!(stays || held.life != Life::Live, "{head:?} {row:?} {action:?}");
     });
@@ -113,7 +116,7 @@ fn our_finalizer_goes_last_while_we_wait() {
             "{head:?} {context:?} {action:?}"
         );
         if let Then::WaitForOthers(_) = action.then {
-            assert!(head.guarded && head.held && head.deletion_timestamp.is_some());
+            assert!(head.has_finalizer && head.held && head.deletion_timestamp.is_some());
         }
     });
 }
@@ -125,7 +128,7 @@ fn an_object_that_is_there_has_its_text_in_sql() {
             return;
         }
         let held = after(head, row, action).expect("every object that is there has a row");
-        let own_delete = context.asked == Asked::Accepted(head.version) && !head.held;
+        let own_delete = context.own_delete == OwnDelete::Accepted(head.version) && !head.held;
         assert!(
             held.cluster_version() >= head.version || own_delete,
             "{head:?} {row:?} {context:?} {action:?}"
@@ -161,13 +164,13 @@ fn only_a_confirmed_observation_revives_or_rewinds() {
 #[test]
 fn only_our_own_finalizer_is_released_and_only_from_a_leaving_object() {
     for_all(|head, _, _, action| match action.then {
-        Then::Release => assert!(head.guarded && head.deletion_timestamp.is_some()),
+        Then::Release => assert!(head.has_finalizer && head.deletion_timestamp.is_some()),
         Then::Delete { release } => {
             assert!(head.deletion_timestamp.is_none());
             assert!(head.deleting || head.immutable);
-            assert_eq!(release, head.guarded);
+            assert_eq!(release, head.has_finalizer);
         }
-        Then::AddFinalizer => assert!(!head.guarded && !head.is_leaving() && !head.immutable),
+        Then::AddFinalizer => assert!(!head.has_finalizer && !head.is_leaving() && !head.immutable),
         Then::Nothing | Then::Wait(_) | Then::WaitForOthers(_) | Then::Confirm | Then::Rewind => {}
     });
 }

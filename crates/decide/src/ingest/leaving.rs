@@ -1,4 +1,4 @@
-//! Every cell of the table for objects that leave the cluster, by name.
+//! A test for each case of an object that leaves the cluster.
 
 use super::tests::{DELAY, action, at, context, decided, head, revived, row, stored, terminating};
 use super::*;
@@ -21,28 +21,31 @@ fn terminating_with_live_row_stores_the_final_version_as_deleted_and_releases() 
 }
 
 #[test]
-fn terminating_with_evicted_row_is_released_where_we_asked_for_it() {
+fn terminating_with_evicted_row_is_released_if_we_deleted_it() {
     let evicted = row(5, Life::Evicted);
-    let asked = |asked| Context { asked, ..context() };
+    let own_delete = |own_delete| Context {
+        own_delete,
+        ..context()
+    };
     let observed = Observed::Present(terminating(6));
     assert_eq!(
-        decide(&observed, Some(&evicted), &asked(Asked::Accepted(at(6)))),
+        decide(&observed, Some(&evicted), &own_delete(OwnDelete::Accepted(at(6)))),
         action(None, Then::Release),
         "the row differs from our own delete's version by the timestamp alone"
     );
     assert_eq!(
-        decide(&observed, Some(&evicted), &asked(Asked::Accepted(at(5)))),
+        decide(&observed, Some(&evicted), &own_delete(OwnDelete::Accepted(at(5)))),
         action(stored(Life::Evicted), Then::Release),
-        "somebody wrote after our delete"
+        "a write of others after our delete"
     );
     assert_eq!(
-        decide(&observed, Some(&evicted), &asked(Asked::Unknown)),
+        decide(&observed, Some(&evicted), &own_delete(OwnDelete::Unknown)),
         action(stored(Life::Deleted), Then::Release)
     );
 }
 
 #[test]
-fn after_a_restart_an_immutable_object_with_evicted_row_leaves_on_our_word() {
+fn after_a_restart_an_immutable_object_with_evicted_row_counts_as_evicted() {
     let evicted = Some(row(5, Life::Evicted));
     let immutable = Head {
         immutable: true,
@@ -55,7 +58,7 @@ fn after_a_restart_an_immutable_object_with_evicted_row_leaves_on_our_word() {
     assert_eq!(
         decided(terminating(6), evicted),
         action(stored(Life::Deleted), Then::Release),
-        "without the mark it was deleted by somebody else"
+        "without the annotation it was deleted by a user"
     );
 }
 
@@ -119,9 +122,9 @@ fn a_wrong_cluster_clock_never_prolongs_the_delay() {
 // deletionTimestamp, our finalizer gone
 
 #[test]
-fn terminating_unguarded_only_follows_the_text_in_every_life() {
+fn terminating_without_our_finalizer_only_the_text_is_stored() {
     let head = Head {
-        guarded: false,
+        has_finalizer: false,
         ..terminating(6)
     };
     assert_eq!(decided(head, None), action(stored(Life::Live), Then::Nothing));
@@ -142,57 +145,60 @@ fn held(version: u64) -> Head {
     }
 }
 
-/// What is decided so many seconds after the object was first seen leaving.
-fn held_for(seconds: u64, head: Head, row: Option<Row>, asked: Asked) -> Action {
+/// The decision so many seconds after the object was first seen leaving.
+fn held_for(seconds: u64, head: Head, row: Option<Row>, own_delete: OwnDelete) -> Action {
     let context = Context {
         finalizer_wait: WAIT,
         leaving_for: Duration::from_secs(seconds),
-        asked,
+        own_delete,
         ..context()
     };
     decide(&Observed::Present(head), row.as_ref(), &context)
 }
 
 #[test]
-fn our_finalizer_goes_last_and_the_row_follows_in_its_life() {
+fn our_finalizer_goes_last_and_the_row_follows() {
     let rest = Then::WaitForOthers(Duration::from_secs(540));
-    let asked = Asked::Accepted(at(6));
+    let own_delete = OwnDelete::Accepted(at(6));
     for life in [Life::Live, Life::Evicted, Life::Deleted] {
         for version in [6, 7] {
             let row = Some(row(5, life));
-            assert_eq!(held_for(60, held(version), row, asked), action(stored(life), rest));
+            assert_eq!(held_for(60, held(version), row, own_delete), action(stored(life), rest));
         }
-        let current = held_for(60, held(6), Some(row(6, life)), asked);
+        let current = held_for(60, held(6), Some(row(6, life)), own_delete);
         assert_eq!(current, action(None, rest), "nothing is written that did not change");
     }
-    assert_eq!(held_for(60, held(6), None, asked), action(stored(Life::Live), rest));
+    assert_eq!(
+        held_for(60, held(6), None, own_delete),
+        action(stored(Life::Live), rest)
+    );
 }
 
 #[test]
-fn once_others_have_let_go_the_row_gets_its_final_life_and_the_object_is_released() {
-    let last = |life, asked| held_for(60, terminating(7), Some(row(6, life)), asked);
+fn after_others_have_released_it_the_row_is_closed_and_the_object_released() {
+    let last = |life, own_delete| held_for(60, terminating(7), Some(row(6, life)), own_delete);
     for life in [Life::Live, Life::Deleted] {
         let expected = action(stored(Life::Deleted), Then::Release);
-        assert_eq!(last(life, Asked::Unknown), expected);
+        assert_eq!(last(life, OwnDelete::Unknown), expected);
     }
     assert_eq!(
-        last(Life::Evicted, Asked::Accepted(at(6))),
+        last(Life::Evicted, OwnDelete::Accepted(at(6))),
         action(stored(Life::Evicted), Then::Release)
     );
     assert_eq!(
-        last(Life::Evicted, Asked::Unknown),
+        last(Life::Evicted, OwnDelete::Unknown),
         action(stored(Life::Deleted), Then::Release)
     );
 }
 
 #[test]
-fn who_wants_to_be_last_as_well_is_waited_for_only_so_long() {
-    let released = |life| held_for(600, held(6), Some(row(5, life)), Asked::Accepted(at(6)));
+fn another_finalizer_is_waited_for_only_so_long() {
+    let released = |life| held_for(600, held(6), Some(row(5, life)), OwnDelete::Accepted(at(6)));
     for life in [Life::Live, Life::Evicted, Life::Deleted] {
         assert_eq!(
             released(life),
             action(stored(life), Then::Release),
-            "the object stays, and so does what the row says of it"
+            "the object stays, and its row keeps its state"
         );
     }
 }
@@ -234,9 +240,9 @@ fn deleting_annotation_stores_as_deleted_then_deletes_and_releases() {
 }
 
 #[test]
-fn deleting_annotation_on_an_unguarded_object_has_nothing_to_release() {
+fn deleting_annotation_without_our_finalizer_has_nothing_to_release() {
     let bare = Head {
-        guarded: false,
+        has_finalizer: false,
         ..marked(6)
     };
     assert_eq!(decided(bare, None).then, Then::Delete { release: false });
@@ -263,7 +269,7 @@ fn the_deletion_delay_counts_from_first_sight_of_the_annotation() {
     assert_eq!(
         waiting(0, Some(row(6, Life::Deleted))).then,
         Then::Delete { release: true },
-        "what is deleted already does not wait"
+        "an object that is already deleted does not wait"
     );
 }
 

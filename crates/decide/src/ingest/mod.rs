@@ -1,4 +1,4 @@
-//! What the ingester does about one object: the whole table of its rules as one pure, total function.
+//! The decision of the ingester on one object: all of its rules, as one pure, total function.
 
 use std::time::Duration;
 
@@ -19,25 +19,24 @@ mod tests;
 /// What the cluster shows of one uid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observed {
-    /// The object is not there any more.
+    /// The object is gone.
     Gone {
-        /// Its last text, where one is known.
+        /// Its last text, if known.
         last: Option<Head>,
-        /// The newest version in which it was seen while it was there. A delete event has a version of its own and the
-        /// text of the version before; where nothing was seen, it is all that tells of that text.
+        /// The newest version in which it was seen present. A delete event has a version of its own and the text of the
+        /// version before; if the object was never seen, that event is the only source of the text.
         seen: Option<ResourceVersion>,
     },
-    /// The object is there.
+    /// The object is present.
     Present(Head),
 }
 
-/// Whether a deletion that the cluster shows is the one with which we evict.
+/// Whether a deletion that the cluster shows is our own, for an eviction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Asked {
-    /// Nothing is known, as after a restart, or where a delete of ours met a conflict: another ingester may have sent
-    /// the one that was faster. An object that says it is immutable and whose row is evicted is taken to be leaving on
-    /// our word. Where somebody else deleted it after the row was written, that is what happens a moment later as well,
-    /// when the object is on its way already.
+pub enum OwnDelete {
+    /// Unknown, after a restart or a conflict: another ingester may have sent the delete. An immutable object whose row
+    /// is archived counts as evicted. If a user deleted it after its row was written, the result is the same as if that
+    /// delete had arrived during the eviction.
     #[default]
     Unknown,
     /// Our delete was accepted and produced this version of the object.
@@ -51,38 +50,37 @@ pub struct Context {
     pub now: Timestamp,
     /// How long the object has been seen leaving, by our own clock.
     pub leaving_for: Duration,
-    /// How long a soft delete waits after the deletion was asked for.
+    /// How long a soft delete waits after the deletion was requested.
     pub deletion_delay: Duration,
     /// How long our finalizer stays on an object that is being deleted while others hold it, since the object was
     /// seen leaving.
     pub finalizer_wait: Duration,
-    /// Whether objects that lack our finalizer are given it.
+    /// Whether objects without our finalizer are adopted.
     pub adopt_finalizers: bool,
-    /// Where the observation is the cluster's answer to [`Then::Confirm`]: the row that
-    /// made us ask. An event may have been overtaken; an answer that is younger than
-    /// the row has not.
+    /// The row for which [`Then::Confirm`] read the object from the cluster. An event may be older than the row; what
+    /// was read after the row is not.
     pub confirmed: Option<Row>,
-    /// See [`Asked`].
-    pub asked: Asked,
-    /// A write of ours had an unknown outcome: a row that is not there may still appear.
+    /// See [`OwnDelete`].
+    pub own_delete: OwnDelete,
+    /// Whether a write had an unknown outcome, so that a missing row may still appear.
     pub unsure: bool,
 }
 
 /// What happens to the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// The observed text is stored, and the row is in this life afterwards.
+    /// The observed text is stored, and the row gets this state.
     Store {
-        /// The row's life.
+        /// The state of the row.
         life: Life,
-        /// Whether a deleted row comes back.
+        /// Whether a deleted row is revived.
         revive: bool,
     },
-    /// The row is marked deleted as it stands.
+    /// The row is marked deleted, with its text unchanged.
     SoftDelete,
 }
 
-/// What happens once the write is committed, and only then.
+/// What happens after the write is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// The object is settled until it changes.
@@ -91,33 +89,32 @@ pub enum Then {
     AddFinalizer,
     /// Our finalizer is removed.
     Release,
-    /// The object is deleted on the condition that it is still this version, and
-    /// released where it holds our finalizer.
+    /// The object is deleted if it still has this version, and released if it has our finalizer.
     Delete {
         /// Whether there is a finalizer of ours to remove.
         release: bool,
     },
     /// Decide again after this long.
     Wait(Duration),
-    /// Others hold the object: decide again when it changes, or after this long.
+    /// Finalizers of others hold the object: decide again when it changes, or after this long.
     WaitForOthers(Duration),
-    /// Ask the cluster for the object and decide again on its answer.
+    /// Read the object from the cluster, and decide again.
     Confirm,
-    /// The cluster is older than SQL: forget the row's version and decide again.
+    /// The cluster was restored and is older than SQL: rewind the row, and decide again.
     Rewind,
 }
 
 /// One decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// First this, where there is anything to write.
+    /// The write, if there is anything to write.
     pub write: Option<Write>,
-    /// Then this.
+    /// What follows.
     pub then: Then,
 }
 
 impl Action {
-    /// Everything is as it should be.
+    /// Nothing to do.
     pub const NOTHING: Self = Self {
         write: None,
         then: Then::Nothing,
@@ -135,10 +132,10 @@ impl Action {
 /// Decides what to do about one object.
 ///
 /// # Guarantees
-/// Total: every observation with every row has an answer. An answer that lets the
-/// object leave the cluster (`Release`, `Delete`) writes the observed version first,
-/// unless SQL holds it or a version that differs only by our own delete. Our finalizer goes last, unless
-/// others hold the object for longer than [`Context::finalizer_wait`].
+/// Total: every observation with every row has a decision. A decision that removes the object from the cluster
+/// (`Release`, `Delete`) writes the observed version first, unless SQL holds it or a version that differs only by our
+/// own delete. Our finalizer is removed last, unless finalizers of others hold the object for longer than
+/// [`Context::finalizer_wait`].
 pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Action {
     let head = match observed {
         Observed::Gone { last, seen } => return decide_gone(last.as_ref(), *seen, row, context),
@@ -152,10 +149,10 @@ pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Acti
         }
     }
     if let Some(time) = head.deletion_timestamp {
-        if head.guarded {
+        if head.has_finalizer {
             decide_deletion(head, time, row, context)
         } else {
-            decide_unguarded_deletion(head, row, context)
+            decide_deletion_without_finalizer(head, row, context)
         }
     } else if head.deleting {
         decide_deleting_annotation(head, row, context)
@@ -166,8 +163,8 @@ pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Acti
     }
 }
 
-/// A soft delete waits for a transaction that still holds the row, where a read does not. A row that is not live any
-/// more gets the last text where others wrote it, and not where the delete event is the echo of our own effect.
+/// A soft delete waits for an open transaction on the row, which a read would not see. A row that is not live gets the
+/// last text if others wrote it, but not if the delete event is the echo of our own effect.
 fn decide_gone(last: Option<&Head>, seen: Option<ResourceVersion>, row: Option<&Row>, context: &Context) -> Action {
     let write = match row {
         None => context
@@ -177,15 +174,15 @@ fn decide_gone(last: Option<&Head>, seen: Option<ResourceVersion>, row: Option<&
             let stored = row.cluster_version();
             let newer = last.filter(|last| last.version > stored);
             let unstored = newer.filter(|_| seen.is_some_and(|seen| seen > stored));
-            let told_last = newer.filter(|_| seen.is_none() && !row.version.is_direct());
+            let new_last = newer.filter(|_| seen.is_none() && !row.version.is_direct());
             match row.life {
                 Life::Live if newer.is_some() => Some(store(Life::Deleted)),
                 Life::Live => Some(Write::SoftDelete),
-                Life::Evicted => unstored.or(told_last).map(|last| match asked_by_us(last, context) {
+                Life::Evicted => unstored.or(new_last).map(|last| match is_own_delete(last, context) {
                     true => store(Life::Evicted),
                     false => store(Life::Deleted),
                 }),
-                Life::Deleted => unstored.or(told_last).map(|_| store(Life::Deleted)),
+                Life::Deleted => unstored.or(new_last).map(|_| store(Life::Deleted)),
             }
         }
     };
@@ -195,8 +192,8 @@ fn decide_gone(last: Option<&Head>, seen: Option<ResourceVersion>, row: Option<&
     }
 }
 
-/// SQL holds a newer version. Mostly the observation is late and its successor is on
-/// the way; where it asks for an effect, or the cluster itself insists, that is found out.
+/// SQL holds a newer version. Usually the observation is late, and a newer event follows. If an effect would follow
+/// from it, or the cluster confirms it, the object is read again.
 fn decide_older(head: &Head, row: &Row, context: &Context) -> Action {
     if context.confirmed == Some(*row) {
         Action::REWIND
@@ -208,10 +205,10 @@ fn decide_older(head: &Head, row: &Row, context: &Context) -> Action {
 }
 
 fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>, context: &Context) -> Action {
-    // What a row says that has come to its end; another one is closed once nothing is waited for.
+    // A row that is already closed keeps its state; a live one is closed once there is nothing to wait for.
     let (settled, meanwhile) = match row.map(|row| row.life) {
         Some(Life::Deleted) => (Some(Life::Deleted), Life::Deleted),
-        Some(Life::Evicted) => (asked_by_us(head, context).then_some(Life::Evicted), Life::Evicted),
+        Some(Life::Evicted) => (is_own_delete(head, context).then_some(Life::Evicted), Life::Evicted),
         Some(Life::Live) | None => (None, Life::Live),
     };
     let delay = settled.is_none().then(|| {
@@ -225,7 +222,7 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
     let (life, then) = match (delay.flatten(), others) {
         (Some(wait), _) => (meanwhile, Then::Wait(wait)),
         (None, Some(Some(wait))) => (meanwhile, Then::WaitForOthers(wait)),
-        // The object stays without us, and so does a live row.
+        // Others hold the object without our finalizer: a live row stays live.
         (None, Some(None)) if meanwhile == Life::Live => (Life::Live, Then::Release),
         (None, Some(None) | None) => (settled.unwrap_or(Life::Deleted), Then::Release),
     };
@@ -235,8 +232,8 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
     }
 }
 
-/// Another finalizer holds the object and ours is gone: only the text can still change.
-fn decide_unguarded_deletion(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+/// Finalizers of others hold the object and ours is removed: only the text can still change.
+fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     let life = row.map_or(Life::Live, |row| row.life);
     Action {
         write: needed(head, row, life, context),
@@ -253,7 +250,9 @@ fn decide_deleting_annotation(head: &Head, row: Option<&Row>, context: &Context)
         },
         Some(_) | None => Action {
             write: needed(head, row, Life::Deleted, context),
-            then: Then::Delete { release: head.guarded },
+            then: Then::Delete {
+                release: head.has_finalizer,
+            },
         },
     }
 }
@@ -269,7 +268,9 @@ fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context) -> Action
     });
     Action {
         write,
-        then: Then::Delete { release: head.guarded },
+        then: Then::Delete {
+            release: head.has_finalizer,
+        },
     }
 }
 
@@ -282,7 +283,7 @@ fn decide_sync(head: &Head, row: Option<&Row>, context: &Context) -> Action {
         life: Life::Live,
         revive,
     });
-    let then = if context.adopt_finalizers && !head.guarded {
+    let then = if context.adopt_finalizers && !head.has_finalizer {
         Then::AddFinalizer
     } else {
         Then::Nothing
@@ -290,10 +291,10 @@ fn decide_sync(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     Action { write, then }
 }
 
-/// The write that makes the row hold this version in this life. The version that our own delete produced differs
-/// from the stored one by its deletionTimestamp alone: it is stored where others keep it in the cluster.
+/// The write after which the row holds this version in this state. The version that our own delete made differs from
+/// the stored one only by its deletionTimestamp; it is stored only if finalizers of others hold the object.
 fn needed(head: &Head, row: Option<&Row>, life: Life, context: &Context) -> Option<Write> {
-    let by_us = context.asked == Asked::Accepted(head.version) && !head.held;
+    let by_us = context.own_delete == OwnDelete::Accepted(head.version) && !head.held;
     let held = by_us && row.is_some_and(|row| row.life == life);
     (!held && differs(head, row, life)).then_some(store(life))
 }
@@ -309,10 +310,10 @@ fn store(life: Life) -> Write {
     Write::Store { life, revive: false }
 }
 
-fn asked_by_us(head: &Head, context: &Context) -> bool {
-    match context.asked {
-        Asked::Accepted(_) => true,
-        Asked::Unknown => head.immutable,
+fn is_own_delete(head: &Head, context: &Context) -> bool {
+    match context.own_delete {
+        OwnDelete::Accepted(_) => true,
+        OwnDelete::Unknown => head.immutable,
     }
 }
 

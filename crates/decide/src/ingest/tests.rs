@@ -1,4 +1,4 @@
-//! Every cell of the table for objects that stay or are gone, by name.
+//! A test for each case of an object that stays or is gone.
 
 use kindex_model::row_version::RowVersion;
 
@@ -20,7 +20,7 @@ pub(super) fn context() -> Context {
         finalizer_wait: Duration::ZERO,
         adopt_finalizers: false,
         confirmed: None,
-        asked: Asked::Unknown,
+        own_delete: OwnDelete::Unknown,
         unsure: false,
     }
 }
@@ -29,7 +29,7 @@ pub(super) fn head(version: u64) -> Head {
     Head {
         version: at(version),
         deletion_timestamp: None,
-        guarded: true,
+        has_finalizer: true,
         held: false,
         deleting: false,
         immutable: false,
@@ -131,22 +131,22 @@ fn gone_with_evicted_or_deleted_row_is_nothing_where_the_row_holds_all_that_was_
 fn gone_with_evicted_or_deleted_row_stores_the_last_text_of_an_object_that_was_never_seen() {
     for life in [Life::Evicted, Life::Deleted] {
         let found = row(5, life);
-        let told = |version, row| gone_since(Some(immutable(version)), None, Some(row)).write;
-        assert_eq!(told(9, found), stored(life), "it went while nobody watched");
-        assert_eq!(told(5, found), None);
+        let reported = |version, row| gone_since(Some(immutable(version)), None, Some(row)).write;
+        assert_eq!(reported(9, found), stored(life), "it left unseen");
+        assert_eq!(reported(5, found), None);
         assert_eq!(gone(None, Some(found)), Action::NOTHING);
         let direct = Row {
             version: found.version.next_direct().expect("the first"),
             ..found
         };
-        assert_eq!(told(9, direct), None, "what SQL made of it stays");
+        assert_eq!(reported(9, direct), None, "what SQL made of it stays");
     }
 }
 
 #[test]
-fn gone_with_evicted_or_deleted_row_stores_what_others_wrote_before_it_went() {
+fn gone_with_evicted_or_deleted_row_stores_the_last_write_of_others() {
     let leaving = Head {
-        guarded: false,
+        has_finalizer: false,
         held: true,
         ..terminating(9)
     };
@@ -160,7 +160,7 @@ fn gone_with_evicted_or_deleted_row_stores_what_others_wrote_before_it_went() {
     assert_eq!(
         written(leaving, Life::Evicted),
         stored(Life::Deleted),
-        "the mark was taken back, and somebody deleted the object"
+        "the annotation was removed, and a user deleted the object"
     );
     assert_eq!(gone_since(None, Some(8), Some(row(5, Life::Deleted))), Action::NOTHING);
 }
@@ -229,9 +229,9 @@ fn a_confirmation_of_another_row_does_not_count() {
 }
 
 #[test]
-fn present_without_our_finalizer_is_adopted_only_where_asked() {
+fn present_without_our_finalizer_is_adopted_only_if_configured() {
     let bare = Head {
-        guarded: false,
+        has_finalizer: false,
         ..head(5)
     };
     assert_eq!(decided(bare, None), action(stored(Life::Live), Then::Nothing));
@@ -264,7 +264,7 @@ fn checks_run_in_order_deletion_then_deleting_then_immutable() {
 // observations older than the row
 
 #[test]
-fn a_late_observation_that_asks_for_an_effect_is_confirmed() {
+fn a_late_observation_with_an_effect_is_confirmed() {
     let newer = row(9, Life::Live);
     for late in [terminating(6), marked(6), immutable(6)] {
         assert_eq!(decided(late, Some(newer)), Action::CONFIRM);
@@ -272,7 +272,7 @@ fn a_late_observation_that_asks_for_an_effect_is_confirmed() {
 }
 
 #[test]
-fn a_cluster_that_insists_on_an_older_version_wins() {
+fn a_cluster_that_confirms_an_older_version_wins() {
     let newer = row(9, Life::Live);
     let confirmed = Context {
         confirmed: Some(newer),
@@ -287,7 +287,7 @@ fn a_cluster_that_insists_on_an_older_version_wins() {
 }
 
 #[test]
-fn a_row_that_says_otherwise_under_the_same_version_is_asked_for_and_the_cluster_wins() {
+fn another_text_under_the_same_version_is_confirmed_and_the_cluster_wins() {
     let different = Row {
         text: RowText::Different,
         ..row(5, Life::Live)
@@ -304,6 +304,6 @@ fn a_row_that_says_otherwise_under_the_same_version_is_asked_for_and_the_cluster
     assert_eq!(
         decided(head(6), Some(different)),
         action(stored(Life::Live), Then::Nothing),
-        "a newer version needs no question"
+        "a newer version needs no confirmation"
     );
 }

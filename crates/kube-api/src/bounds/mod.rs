@@ -1,5 +1,5 @@
-//! What one request may cost, whatever it says: generated requests of each form, each with a budget of memory and of
-//! allocations that follows from its size and from that of the object it meets. Seeds reproduce each of them.
+//! What one request may cost: generated requests of each form, with a budget of memory and allocations that follows
+//! from the size of the request and of the object. Seeds reproduce each of them.
 
 mod apply;
 mod patches;

@@ -260,11 +260,11 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_duplicates_below_a_long_key_are_told_briefly() {
+    fn thousands_of_duplicates_below_a_long_key_are_reported_briefly() {
         let fields = vec!["\"a\":1"; 100_000].join(",");
         let text = format!("{{\"{}\":{{{fields}}}}}", "k".repeat(1_000_000));
-        let told: usize = json(text.as_bytes()).unwrap().duplicates.iter().map(String::len).sum();
-        assert!(told <= 110_000, "{told} bytes");
+        let reported: usize = json(text.as_bytes()).unwrap().duplicates.iter().map(String::len).sum();
+        assert!(reported <= 110_000, "{reported} bytes");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Fields that an apply would take from other managers, and how the API server says so. Refuses to know who is right.
+//! Conflicts of an apply: fields that other managers own, with the API server's message.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,14 +21,14 @@ pub struct Conflict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflicts {
     /// Those that are told, by manager.
-    pub told: Vec<Conflict>,
+    pub reported: Vec<Conflict>,
     /// The message of the Status that refuses the apply.
     pub message: String,
 }
 
 /// The conflicts over `sets`, by manager.
 pub(super) fn conflicts(sets: &BTreeMap<&Manager, FieldSet>) -> Conflicts {
-    let (mut told, mut lines, mut count) = (Vec::new(), Vec::new(), 0);
+    let (mut reported, mut lines, mut count) = (Vec::new(), Vec::new(), 0);
     let mut fields = Vec::new();
     for (manager, set) in sets {
         let (manager, before) = (manager.to_string(), fields.len());
@@ -41,16 +41,16 @@ pub(super) fn conflicts(sets: &BTreeMap<&Manager, FieldSet>) -> Conflicts {
             lines.push(format!("conflicts with {manager}:"));
         }
         lines.extend(fields.iter().map(|field| format!("- {field}")));
-        told.extend(fields.iter().map(|field| Conflict {
+        reported.extend(fields.iter().map(|field| Conflict {
             field: field.clone(),
             message: format!("conflict with {manager}"),
         }));
     }
-    let message = match told.as_slice() {
+    let message = match reported.as_slice() {
         [only] => format!("Apply failed with 1 conflict: {}: {}", only.message, only.field),
         _ => format!("Apply failed with {count} conflicts: {}", lines.join("\n")),
     };
-    Conflicts { told, message }
+    Conflicts { reported, message }
 }
 
 /// A path as messages write it.

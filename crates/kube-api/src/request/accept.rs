@@ -1,4 +1,4 @@
-//! The form in which an answer is wanted, from the Accept header.
+//! The format of the answer, from the Accept header.
 
 /// A form of answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,4 @@
-//! What a request asks for: its path, its query, the form in which the answer is wanted. Pure parsing; refuses to know
-//! whether what is asked for exists.
+//! Parses a request: its path, its query and the accepted formats of the answer.
 
 mod accept;
 mod escape;

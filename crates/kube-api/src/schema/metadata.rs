@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_types_are_refused_in_the_words_of_the_api_server() {
+    fn wrong_types_are_refused_with_the_messages_of_the_api_server() {
         let cases = [
             (
                 json!({"name": 5}),

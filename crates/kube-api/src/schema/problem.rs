@@ -1,5 +1,4 @@
-//! What is wrong with one field, in the API server's words, and where it is. Refuses to know which rule was broken
-//! or how the list of problems is sent to a client.
+//! An error in one field: its path and the API server's message.
 
 use std::fmt;
 

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_go_and_their_paths_are_told_in_order() {
+    fn unknown_fields_are_pruned_and_their_paths_reported_in_order() {
         let schema = json!({"type": "object", "properties": {
             "spec": {"type": "object", "properties": {"a": {"type": "string"}, "list": {"type": "array", "items": {
                 "type": "object", "properties": {"x": {"type": "integer"}}}}}}}});
@@ -139,15 +139,15 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_unknown_fields_below_a_long_key_are_told_briefly() {
+    fn thousands_of_unknown_fields_below_a_long_key_are_reported_briefly() {
         let schema = json!({"type": "object", "properties": {"map": {"type": "object", "additionalProperties": {
             "type": "object", "properties": {"a": {"type": "string"}}}}}});
         let unknown: Map<String, Value> = (0..100_000).map(|at| (at.to_string(), json!(1))).collect();
         let mut map = Map::new();
         map.insert("k".repeat(1_000_000), unknown.into());
         let (object, removed) = pruned(schema, json!({ "map": map }));
-        let told: usize = removed.iter().map(String::len).sum();
-        assert!(told <= 110_000, "{told} bytes");
+        let reported: usize = removed.iter().map(String::len).sum();
+        assert!(reported <= 110_000, "{reported} bytes");
         assert!(
             object["map"]
                 .as_object()

@@ -1,5 +1,5 @@
-//! The answer of an API server that refuses: `metav1.Status` with its code, reason and wording. All texts that a
-//! client may match on are made here, through named constructors; refuses to know what led to them.
+//! Errors of an API server: `metav1.Status` with code, reason and message. All messages that a client may match on are
+//! made here, by named constructors.
 
 mod reason;
 

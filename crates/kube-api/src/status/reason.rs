@@ -1,4 +1,4 @@
-//! The machine's words for why something was not done, and the code that HTTP has for each.
+//! The machine-readable reasons of errors, with the HTTP code of each.
 
 use serde::{Serialize, Serializer};
 

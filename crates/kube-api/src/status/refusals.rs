@@ -1,4 +1,4 @@
-//! The refusals of an API server, one constructor each, with its words.
+//! The errors of an API server, one constructor each, with its messages.
 
 use super::{Cause, Details, Named, Reason, Status};
 use crate::schema::{FieldError, FieldReason};

@@ -92,7 +92,7 @@ fn typed_columns_show_only_values_of_their_type() {
 }
 
 #[test]
-fn a_column_says_its_priority_and_where_it_comes_from() {
+fn a_column_has_its_priority_and_its_source() {
     let columns = [PrinterColumn {
         priority: 1,
         ..column("string", ".spec.s")

@@ -22,10 +22,10 @@ use serde::Serialize;
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
-/// Objects that are asked for at a time.
+/// Most objects that are read from the cluster at a time.
 const QUESTIONS_MAX: usize = 16;
 
-/// What became of the objects of a kind.
+/// The result of a backfill of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Filled {
     /// The kind.
@@ -34,24 +34,24 @@ pub struct Filled {
     pub objects: u64,
     /// Rows that were missing.
     pub inserted: u64,
-    /// Rows that said something else.
+    /// Rows that differed.
     pub updated: u64,
-    /// Rows that said the same.
+    /// Rows that were up to date.
     pub unchanged: u64,
     /// Rows that held a newer version than the list.
     pub newer: u64,
-    /// Objects that are leaving, or whose rows say that they left: the ingester's business.
+    /// Objects that are being deleted, or whose rows are not live: left to the ingester.
     pub left: u64,
     /// Objects that the database refuses.
     pub quarantined: u64,
-    /// Rows of objects that went while they were being stored.
+    /// Rows of objects that left while they were being stored.
     pub closed: u64,
-    /// Items of the list that are no objects.
+    /// Items of the list that are not valid objects.
     pub unreadable: u64,
 }
 
 impl Filled {
-    /// Takes up what became of one more page.
+    /// Adds the result of one more page.
     pub(super) fn add(&mut self, page: &Self) {
         self.objects += page.objects;
         self.inserted += page.inserted;
@@ -64,7 +64,7 @@ impl Filled {
         self.unreadable += page.unreadable;
     }
 
-    /// Of a list that begins anew, only what was written counts.
+    /// Resets everything but what was written, because the list is read again.
     pub(super) fn begin_anew(&mut self) {
         *self = Self {
             kind: self.kind,
@@ -90,9 +90,9 @@ pub(crate) struct Filler {
     pub(crate) sides: Sides<dyn IngesterStorage>,
     pub(crate) kind: &'static Kind,
     pub(crate) retry_budget: RetryBudget,
-    /// An ingester may be at work: what it closes before we insert would stay live for ever.
+    /// Whether an ingester may run: a row that it closes before we insert it would stay live forever.
     pub(crate) may_have_company: bool,
-    /// Objects that the database refused before.
+    /// Objects that are already in quarantine.
     pub(crate) refused: BTreeSet<Uid>,
 }
 
@@ -190,7 +190,7 @@ impl Filler {
         Ok(())
     }
 
-    /// An object that went between the list and the write left a delete event that found no row.
+    /// Closes the rows of objects that left between the list and the write: their delete events found no row.
     async fn close_departed(&self, inserted: Vec<(Uid, ObjectName)>) -> Result<u64, RepairError> {
         let departed: Vec<Option<RowWrite>> = stream::iter(inserted)
             .map(|(uid, name)| self.closing(uid, name))
@@ -228,7 +228,7 @@ fn object_of(write: &RowWrite) -> &Object {
     }
 }
 
-/// A projection that panics is a property of the object, like a text that the database refuses.
+/// Projects a page. An object whose projection panics counts as rejected, like one that the database rejects.
 fn project(kind: &Kind, objects: Vec<Object>) -> (Vec<Arc<Version>>, Vec<(Object, String)>) {
     let mut versions = Vec::with_capacity(objects.len());
     let mut refused = Vec::new();

@@ -1,8 +1,7 @@
-//! Fills SQL from the cluster's list: what an ingester does at its first start, as a
-//! command that shows how far it is, goes on where it was interrupted, and writes nothing
-//! that is there already.
+//! Fills SQL from the cluster's list, like the first start of an ingester, but as a command that shows its progress,
+//! resumes after an interruption, and writes only what differs.
 //!
-//! `resume` says from where, `run` walks over the list and `fill` writes.
+//! `resume` holds the saved progress, `run` reads the list, and `fill` writes.
 
 mod resume;
 

@@ -1,16 +1,16 @@
-//! Where an interrupted backfill goes on, as the database remembers it.
+//! The progress of a backfill, saved in the database so that an interrupted run can resume.
 
 use kindex_model::object::ResourceVersion;
 use serde::{Deserialize, Serialize};
 
 use crate::pages::Start;
 
-/// The name under which it is remembered for a kind.
+/// The name under which it is saved for a kind.
 pub(super) const STATE: &str = "backfill";
 
-/// Everything up to here is stored.
+/// The saved progress: everything before it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Bookmark {
+pub(super) struct ResumePoint {
     /// Where the next page begins.
     continue_token: String,
     /// Version of the list that the token belongs to.
@@ -21,7 +21,7 @@ pub(super) struct Bookmark {
     fresh: bool,
 }
 
-impl Bookmark {
+impl ResumePoint {
     pub(super) fn new(continue_token: String, version: ResourceVersion, objects: u64, fresh: bool) -> Self {
         Self {
             continue_token,
@@ -36,7 +36,7 @@ impl Bookmark {
         self.fresh
     }
 
-    /// Where the walk over the list goes on.
+    /// Where the list is resumed.
     pub(super) fn into_start(self) -> Start {
         Start {
             continue_token: self.continue_token,
@@ -45,12 +45,12 @@ impl Bookmark {
         }
     }
 
-    /// What the database holds.
+    /// The text that is saved.
     pub(super) fn to_text(&self) -> String {
-        serde_json::to_string(self).expect("a bookmark is plain data")
+        serde_json::to_string(self).expect("a resume point is plain data")
     }
 
-    /// Reads it back; a text of another program is no bookmark, and the list begins anew.
+    /// Parses a saved text; `None` for a text of another program, so that the list starts from the beginning.
     pub(super) fn from_text(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }

@@ -1,6 +1,5 @@
-//! The listing: pages in order, so many of them at a time in the hands of writers, and a
-//! bookmark in the database behind the last page up to which all are written. Memory: a
-//! page for each writer, and one more.
+//! Reads the list page by page, writes several pages at a time, and saves the progress up to which all pages are
+//! written. Memory: one page per writer, and one more.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,23 +15,23 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::fill::{Filled, Filler};
-use super::resume::{Bookmark, STATE};
+use super::resume::{ResumePoint, STATE};
 use crate::pages::{Listed, PageSink, Pages};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
-/// How a backfill goes about it.
+/// The options of a backfill.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// At most so many objects a second; `None`: as fast as it goes.
+    /// Most objects per second; `None`: no limit.
     pub objects_per_second: Option<f64>,
     /// Pages that are written at a time.
     pub writers: usize,
     /// Objects a page.
     pub page_rows: u32,
-    /// Begin at the beginning, wherever an earlier run was interrupted.
+    /// Start from the beginning instead of resuming an interrupted run.
     pub restart: bool,
-    /// How often it is saved where the next run goes on.
+    /// How often the progress is saved.
     pub bookmark_period: Duration,
     /// How long failures in a row are retried.
     pub retry_budget: RetryBudget,
@@ -55,14 +54,14 @@ impl Default for Options {
 ///
 /// # Guarantees
 /// Writes go through the store's guarded batches: a newer row stays. A second run over the same
-/// objects writes nothing. An ingester may be at work at the same time. Where the kind had no row
+/// objects writes nothing. An ingester may run at the same time. Where the kind had no row
 /// and no checkpoint, an ingester that starts afterwards goes on from the list's version.
 ///
 /// # Assumptions
 /// The store is prepared.
 ///
 /// # Errors
-/// Where a side does not answer for longer than the retry budget; what was written stays.
+/// If the cluster or the database does not answer within the retry budget. What was written stays.
 pub async fn backfill(
     sides: &Sides,
     kind: &'static Kind,
@@ -72,11 +71,11 @@ pub async fn backfill(
     let storage = &sides.storage;
     let checkpoint = with_retries(options.retry_budget, || storage.checkpoint(kind)).await?;
     let quarantined = with_retries(options.retry_budget, || storage.quarantined(kind)).await?;
-    let bookmark = saved(sides, kind, options).await?;
+    let resume_point = saved(sides, kind, options).await?;
     let empty = with_retries(options.retry_budget, || storage.scan(kind, None, 1))
         .await?
         .is_empty();
-    let fresh = checkpoint.is_none() && bookmark.as_ref().map_or(empty, Bookmark::is_fresh);
+    let fresh = checkpoint.is_none() && resume_point.as_ref().map_or(empty, ResumePoint::is_fresh);
     let filler = Arc::new(Filler {
         sides: sides.as_ingester(),
         kind,
@@ -92,7 +91,9 @@ pub async fn backfill(
         progress,
     };
     let mut filling = Filling::new(&filler, &**storage, options, progress, fresh);
-    let version = pages.walk(bookmark.map(Bookmark::into_start), &mut filling).await?;
+    let version = pages
+        .walk(resume_point.map(ResumePoint::into_start), &mut filling)
+        .await?;
     with_retries(options.retry_budget, || storage.forget_state(kind, STATE)).await?;
     if fresh {
         let save = || storage.save_first_checkpoint(kind, version, Timestamp::now());
@@ -102,19 +103,19 @@ pub async fn backfill(
     Ok(filling.filled)
 }
 
-async fn saved(sides: &Sides, kind: &Kind, options: &Options) -> Result<Option<Bookmark>, RepairError> {
+async fn saved(sides: &Sides, kind: &Kind, options: &Options) -> Result<Option<ResumePoint>, RepairError> {
     if options.restart {
         return Ok(None);
     }
     let text = with_retries(options.retry_budget, || sides.storage.state(kind, STATE)).await?;
-    Ok(text.as_deref().and_then(Bookmark::from_text))
+    Ok(text.as_deref().and_then(ResumePoint::from_text))
 }
 
-/// A page that was written: its number, where the next one begins, what became of it.
+/// A page that was written: its number, the token of the next one, and the result.
 type Written = (u64, Option<String>, Result<Filled, RepairError>);
 
-/// Pages in the hands of writers. They run as tasks of their own: one that holds SQLite's only
-/// writing connection must go on while another waits for it.
+/// The pages that are being written, each in a task: one that holds SQLite's only writing connection must continue
+/// while another waits for it.
 #[derive(Default)]
 struct Writers {
     tasks: JoinSet<Written>,
@@ -142,13 +143,12 @@ impl Writers {
         Ok(Some(()))
     }
 
-    /// Lets what is under way come to its end: a write that is cut off leaves its locks behind until
-    /// the server finds out.
+    /// Waits for all writes in flight: a write that is cut off would keep its locks until the server notices.
     async fn end_all(mut self) -> Vec<Filled> {
         let mut pages: Vec<Filled> = self.early.into_values().map(|(_, filled)| filled).collect();
         while let Some(ended) = self.tasks.join_next().await {
             let (_, _, filled) = ended.expect("a writer neither panics nor is aborted");
-            // Of several errors, the first is the one to report.
+            // Only the first error is reported.
             pages.extend(filled.ok());
         }
         pages
@@ -165,7 +165,7 @@ impl Writers {
 /// Pages on their way into SQL.
 struct Filling<'a> {
     filler: &'a Arc<Filler>,
-    /// Keeps the bookmark.
+    /// Where the progress is saved.
     state: &'a dyn WorkState,
     options: &'a Options,
     progress: &'a dyn Progress,
@@ -218,7 +218,7 @@ impl<'a> Filling<'a> {
             self.done += page.objects;
             self.progress.advance(page.objects);
             if let Some(next) = next.filter(|_| self.saved.elapsed() >= self.options.bookmark_period) {
-                self.save(&Bookmark::new(next, self.version, self.done, self.fresh))
+                self.save(&ResumePoint::new(next, self.version, self.done, self.fresh))
                     .await?;
                 self.saved = Instant::now();
             }
@@ -226,9 +226,9 @@ impl<'a> Filling<'a> {
         Ok(true)
     }
 
-    async fn save(&self, bookmark: &Bookmark) -> Result<(), RepairError> {
+    async fn save(&self, resume_point: &ResumePoint) -> Result<(), RepairError> {
         let Filler { kind, retry_budget, .. } = &**self.filler;
-        let text = bookmark.to_text();
+        let text = resume_point.to_text();
         let save = || self.state.save_state(kind, STATE, &text, Timestamp::now());
         Ok(with_retries(*retry_budget, save).await?)
     }

@@ -1,7 +1,6 @@
-//! Removes rows for good that a kind's retention rule lets go. Rows of objects that are in the
-//! cluster are out of its reach.
+//! Removes rows for good, as the retention rule of their kind allows. Never removes a live row.
 //!
-//! `rule` says which rows go and is pure; `run` walks over them and removes them.
+//! `rule` selects the rows and is pure; `run` removes them.
 
 mod rule;
 

@@ -1,5 +1,5 @@
-//! What a retention rule says: which rows it is about, from when on they may go, and which of
-//! them are kept for being the last of their namespace. Pure.
+//! A retention rule: which rows it covers, when they may be removed, and which are kept as the last of their namespace.
+//! Pure.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ const HOURS_OF_A_DAY: i64 = 24;
 /// Times in SQL are in microseconds.
 const TICK: SignedDuration = SignedDuration::from_micros(1);
 
-/// The rule in words, for people.
+/// The rule as text, for people.
 pub fn describe(rule: &Retention) -> String {
     let mut text = match rule.states {
         [] => String::new(),
@@ -34,7 +34,7 @@ pub fn describe(rule: &Retention) -> String {
     text
 }
 
-/// The rows that a rule is about, whatever their age.
+/// The rows that a rule covers, regardless of age.
 pub(super) fn covered(rule: &Retention) -> Gone {
     Gone {
         deleted: true,
@@ -44,29 +44,29 @@ pub(super) fn covered(rule: &Retention) -> Gone {
     }
 }
 
-/// Whether a row may be too young for the rule.
+/// The age from which the rule removes rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Age {
-    /// Age does not matter.
+    /// Any age.
     Any,
-    /// Rows go whose objects went before.
+    /// Rows whose objects left before this time.
     Before(Timestamp),
-    /// All are too young.
+    /// No row is old enough.
     None,
 }
 
-/// The rule's word about age.
+/// The age condition of a rule.
 pub(super) fn age(rule: &Retention, now: Timestamp) -> Age {
     let Some(days) = rule.keep_days else { return Age::Any };
     let kept = SignedDuration::from_hours(i64::from(days) * HOURS_OF_A_DAY);
     match now.checked_sub(kept) {
         Ok(before) if before > Timestamp::UNIX_EPOCH => Age::Before(before),
-        // Nothing was stored then.
+        // Nothing can be that old.
         Ok(_) | Err(_) => Age::None,
     }
 }
 
-/// The last row of a namespace that is kept for being one of the last.
+/// The last row of a namespace that is kept as one of the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LastKept {
     time: Timestamp,
@@ -85,8 +85,7 @@ impl From<GoneRow> for LastKept {
 }
 
 impl LastKept {
-    /// The rows of the namespace that may lie behind it. Those of the same moment are told apart by
-    /// [`is_before`](Self::is_before).
+    /// The rows of the namespace that may be older. [`is_before`](Self::is_before) decides on those of the same time.
     pub(super) fn narrow(&self, gone: Gone) -> Gone {
         let behind = self.time.checked_add(TICK).unwrap_or(self.time);
         Gone {
@@ -96,7 +95,7 @@ impl LastKept {
         }
     }
 
-    /// Whether a row comes later in the order of those that went last.
+    /// Whether a row is older, in the order of the time at which objects left.
     pub(super) fn is_before(&self, row: &GoneRow) -> bool {
         (row.gone_time, &row.uid) < (self.time, &self.uid)
     }
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_of_more_days_than_there_were_lets_nothing_go() {
+    fn a_rule_of_more_days_than_there_were_removes_nothing() {
         let now = Timestamp::from_second(1_700_000_000).expect("in range");
         let of = |keep_days| age(&Retention { keep_days, ..RULE }, now);
         let month = Timestamp::from_second(1_700_000_000 - 30 * 86_400).expect("in range");
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn of_rows_of_one_moment_the_uid_decides() {
+    fn rows_of_the_same_time_are_ordered_by_uid() {
         let row = |uid: &str, second| GoneRow {
             arrival: Arrival(1),
             uid: Uid::from(uid),

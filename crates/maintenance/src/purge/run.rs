@@ -1,5 +1,5 @@
-//! The walk over the rows that may go, page by page, each page removed in transactions of its
-//! own. What is removed is no longer found: a run that was interrupted needs no bookmark.
+//! Removes the rows that a rule covers, page by page, each page in its own transactions. An interrupted run can simply
+//! be repeated, because removed rows are no longer found.
 
 use jiff::Timestamp;
 use kindex_model::kind::{Kind, Retention};
@@ -21,7 +21,7 @@ pub enum Mode {
     DryRun,
 }
 
-/// How a purge goes about it.
+/// The options of a purge.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Whether anything is removed.
@@ -42,21 +42,21 @@ impl Default for Options {
     }
 }
 
-/// What went of a kind, or would go.
+/// The rows of a kind that were removed, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Purged {
     /// The kind.
     pub kind: &'static str,
-    /// Its rule in words.
+    /// Its rule as text.
     pub rule: String,
     /// Rows of objects that were deleted.
     pub deleted: u64,
     /// Rows of objects that were evicted.
     pub evicted: u64,
-    /// When the first of these objects went.
+    /// When the first of these objects left.
     pub oldest: Option<Timestamp>,
-    /// When the last of these objects went.
+    /// When the last of these objects left.
     pub newest: Option<Timestamp>,
 }
 
@@ -71,22 +71,22 @@ impl Purged {
         self.newest = self.newest.max(Some(time));
     }
 
-    /// All rows that went.
+    /// All removed rows.
     pub fn rows(&self) -> u64 {
         self.deleted + self.evicted
     }
 }
 
-/// Removes the rows of a kind that this rule lets go, with their labels, annotations and history.
+/// Removes the rows of a kind that this rule covers, with their labels, annotations and history.
 ///
 /// # Guarantees
-/// Never removes a live row, also where one comes back to life meanwhile: what is asked of a row is
-/// asked again under its lock. Rows of evicted objects go only where the rule names them. No
-/// transaction holds more than a page. An ingester may be at work at the same time.
+/// Never removes a live row, even if it is revived in between: every condition is checked again under the row's lock.
+/// Rows of archived objects are removed only if the rule covers them. No transaction holds more than a page. An
+/// ingester may run at the same time.
 ///
 /// # Errors
-/// Where the database does not answer for longer than the retry budget; what went stays gone, and the
-/// next call goes on.
+/// If the database does not answer within the retry budget. Rows that were removed stay removed; the next call
+/// continues.
 pub async fn purge(
     storage: &dyn Purge,
     kind: &'static Kind,
@@ -122,7 +122,7 @@ pub async fn purge(
     match rule.keep_last_per_namespace {
         None | Some(0) => walk.over(&gone, None).await?,
         Some(place) => {
-            // The last of all that the rule is about are kept, the young ones among them too.
+            // The last rows are those of all that the rule covers, including the ones that are too young.
             let last = || storage.nth_newest_gone(kind, &covered, place);
             for row in with_retries(options.retry_budget, last).await? {
                 let last = LastKept::from(row);

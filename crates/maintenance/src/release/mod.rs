@@ -1,7 +1,7 @@
-//! Takes the finalizer off all objects, so that they can be deleted while no ingester runs. SQL
-//! is brought up to date around it: no object is released before SQL holds it.
+//! Removes the finalizer from all objects, so that they can be deleted while no ingester runs. No object is released
+//! before SQL holds it, and SQL holds the released version afterwards.
 //!
-//! `run` walks over the list, `page` stores and releases.
+//! `run` reads the list, `page` stores and releases.
 
 mod options;
 
@@ -9,6 +9,6 @@ mod page;
 
 mod run;
 
-pub use options::{Options, Place};
+pub use options::{Options, ReleaseSides};
 pub use page::Released;
 pub use run::release;

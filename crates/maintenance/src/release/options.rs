@@ -1,4 +1,4 @@
-//! Where objects are released, and how.
+//! The target and the options of a release.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use kindex_store::IngesterStorage;
 
 use crate::retries::RetryBudget;
 
-/// Where objects are released.
+/// The target of a release.
 #[derive(Clone)]
-pub struct Place {
-    /// Its finalizer is removed.
+pub struct ReleaseSides {
+    /// The platform whose finalizer is removed.
     pub platform: Platform,
-    /// Where the objects are.
+    /// The cluster with the objects.
     pub cluster: Arc<dyn ClusterApi>,
-    /// What has to hold them; `None`: SQL is not asked, and nobody looks for an ingester.
+    /// The store that must hold them; `None`: without SQL, and without a check for a running ingester.
     pub storage: Option<Arc<dyn IngesterStorage>>,
 }
 
-/// How a release goes about it.
+/// The options of a release.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Change nothing; count.
+    /// Only count, without changes.
     pub dry_run: bool,
-    /// At most so many objects a second; `None`: as fast as it goes.
+    /// Most objects per second; `None`: no limit.
     pub objects_per_second: Option<f64>,
-    /// How long an ingester that is at work may take to store a change.
+    /// How long a running ingester may take to store a change.
     pub settle: Duration,
     /// Objects a page.
     pub page_rows: u32,

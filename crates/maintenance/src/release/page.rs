@@ -25,12 +25,12 @@ use crate::backfill::Filler;
 use crate::retries::with_retries;
 use crate::sides::RepairError;
 
-/// Releases that are under way at a time.
+/// Most releases in flight.
 const RELEASES_MAX: usize = 8;
-/// How often an object is read again that somebody changes all the time.
+/// How often an object that keeps changing is read again.
 const CONFLICTS_MAX: u32 = 5;
 
-/// What became of the objects of a kind.
+/// The result of a release of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Released {
     /// The kind.
@@ -39,17 +39,17 @@ pub struct Released {
     pub objects: u64,
     /// Those that held the finalizer.
     pub guarded: u64,
-    /// Those that this run took it off; of a dry run, those that it would take it off.
+    /// Those that this run released; in a dry run, those that it would release.
     pub released: u64,
-    /// Those that somebody else took it off meanwhile, such as another release.
+    /// Those that another program released in between, such as another run.
     pub elsewhere: u64,
-    /// Those among them that went with it: somebody had deleted them.
+    /// Those that are gone since: they had been deleted.
     pub gone: u64,
-    /// Those that SQL lacked, in this version or at all, and holds now; of a dry run, those it lacks.
+    /// Those that SQL lacked, in this version or at all, and holds now; in a dry run, those that it lacks.
     pub stored: u64,
-    /// Those that stay guarded, for SQL does not hold them: the database refuses them.
+    /// Those that keep the finalizer because the database rejects them.
     pub unstored: u64,
-    /// Those that stay guarded, for they changed whenever they were to be released.
+    /// Those that keep the finalizer because they kept changing.
     pub contended: u64,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Releaser<'a> {
     pub(super) kind: &'static Kind,
     pub(super) platform: Platform,
     pub(super) cluster: Arc<dyn ClusterApi>,
-    /// SQL; `None` where it is not asked.
+    /// Writes to SQL; `None` if SQL is not used.
     pub(super) filler: Option<Filler>,
     pub(super) options: &'a Options,
     pub(super) progress: &'a dyn Progress,
@@ -67,14 +67,14 @@ pub(super) struct Releaser<'a> {
 }
 
 impl Releaser<'_> {
-    /// Releases the guarded objects of a page.
+    /// Releases the objects of a page that have the finalizer.
     pub(super) async fn page(&mut self, page: Page, released: &mut Released) -> Result<(), RepairError> {
         let listed = page.len() as u64;
         released.objects += listed;
         let guarded: Vec<Object> = page
             .objects
             .into_iter()
-            .filter(|object| self.head(object).guarded)
+            .filter(|object| self.head(object).has_finalizer)
             .collect();
         released.guarded += guarded.len() as u64;
         let stored = self.store(guarded, released).await?;
@@ -93,7 +93,7 @@ impl Releaser<'_> {
         self.fill(after).await
     }
 
-    /// Gives back what is there afterwards, and counts.
+    /// Counts an outcome, and returns the object if it is still present.
     pub(super) fn count(&self, outcome: Outcome, released: &mut Released) -> Option<Object> {
         match &outcome {
             Outcome::Released(_) => released.released += 1,
@@ -115,7 +115,7 @@ impl Releaser<'_> {
         Head::of(object, self.kind, &self.platform)
     }
 
-    /// Makes SQL hold these objects; gives back those that it holds.
+    /// Stores these objects, and returns those that SQL holds.
     pub(super) async fn store(
         &self,
         objects: Vec<Object>,
@@ -183,8 +183,8 @@ impl Releaser<'_> {
         Ok(())
     }
 
-    /// Stores the final version of an object that somebody deleted. One that the database refuses
-    /// is found out when its row is read.
+    /// Stores the final version of an object that is being deleted. Whether the database rejected it shows when its row
+    /// is read.
     async fn close(&self, object: &Object) -> Result<(), RepairError> {
         let Some(filler) = &self.filler else { return Ok(()) };
         let write = [RowWrite::Store {
@@ -199,7 +199,7 @@ impl Releaser<'_> {
         }
     }
 
-    /// Takes the finalizer off one object. One that somebody changed meanwhile is read and stored again.
+    /// Releases one object. If it changed in between, it is read and stored again.
     pub(super) async fn release(&self, object: &Object) -> Result<Outcome, RepairError> {
         let mut object = object.clone();
         let mut maybe_ours = false;
@@ -216,7 +216,7 @@ impl Releaser<'_> {
             let now = self.get(&ObjectName::of(&object)).await?;
             match now.filter(|now| now.metadata.uid == object.metadata.uid) {
                 None => return Ok(Outcome::without(None, maybe_ours)),
-                Some(now) if !self.head(&now).guarded => return Ok(Outcome::without(Some(now), maybe_ours)),
+                Some(now) if !self.head(&now).has_finalizer => return Ok(Outcome::without(Some(now), maybe_ours)),
                 Some(now) => {
                     let mut again = Released::default();
                     let Some(stored) = self.store(vec![now], &mut again).await?.pop() else {
@@ -234,7 +234,7 @@ impl Releaser<'_> {
         now.map_err(|source| RepairError::cluster(self.kind, source))
     }
 
-    /// The answer, and whether it is that to a repetition: an earlier attempt may have been carried out.
+    /// The answer, and whether the request was repeated, so that an earlier attempt may have been carried out.
     async fn set_finalizers(&self, object: &Object) -> (Result<Object, ClusterError>, bool) {
         let mut finalizers = object.metadata.finalizers.clone();
         finalizers.retain(|finalizer| finalizer != self.platform.finalizer);
@@ -249,23 +249,24 @@ impl Releaser<'_> {
     }
 }
 
-/// What became of one object.
+/// The result of one object.
 pub(super) enum Outcome {
-    /// It is there, without the finalizer.
+    /// It is present, without the finalizer.
     Released(Object),
-    /// It had been deleted, and nothing of ours holds it any more.
+    /// It had been deleted, and our finalizer no longer holds it.
     Gone,
-    /// Somebody else released it, who stores what that made of it, or it went without us.
+    /// Another program released it, which also stores the new version, or it left.
     Elsewhere,
-    /// The database refuses what it became meanwhile.
+    /// It changed, and the database rejects the new version.
     Unstored,
-    /// It changed all the time.
+    /// It kept changing.
     Contended,
 }
 
 impl Outcome {
-    /// Of an object without the finalizer, by us where an answer was lost, by somebody else otherwise. Who releases
-    /// also stores what that makes: two who did would each take the other for an ingester.
+    /// The result of an object that already lacks the finalizer: released by us if an answer was lost, by another
+    /// program otherwise. Only the releasing program stores the new version: two that did would take each other for an
+    /// ingester.
     fn without(now: Option<Object>, maybe_ours: bool) -> Self {
         match (now, maybe_ours) {
             (_, false) => Self::Elsewhere,

@@ -1,4 +1,4 @@
-//! The walk over one kind, and the look for an ingester that is still at work.
+//! Releases the objects of one kind, after a check that no ingester is running.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,32 +11,31 @@ use kindex_store::pace::Pace;
 use kindex_store::progress::Progress;
 use tokio::time::{Instant, sleep};
 
-use super::options::{Options, Place};
+use super::options::{Options, ReleaseSides};
 use super::page::{Released, Releaser};
 use crate::backfill::Filler;
 use crate::pages::{Listed, PageSink, Pages};
 use crate::retries::with_retries;
 use crate::sides::{RepairError, Sides};
 
-/// How often the row of the first object is looked at.
+/// How often the row of the first object is read.
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
 
 /// Takes the finalizer of the platform, and no other, off all objects of a kind.
 ///
 /// # Guarantees
-/// Where SQL is asked, an object is released only while SQL holds the version that is released, or a newer one; an
-/// object that somebody deleted is marked deleted in SQL first. What is released is stored once more, in the version
-/// that this made. A release is conditional on the version, so that no change of others is lost. May be interrupted
-/// and run again at any time.
+/// With SQL, an object is released only while SQL holds the released version or a newer one, and an object that is
+/// being deleted is marked deleted in SQL first. The version that the release makes is stored afterwards. A release is
+/// conditional on the version, so that no change of others is lost. May be interrupted and repeated at any time.
 ///
 /// # Assumptions
-/// The store is prepared, where it is asked. `is_first` says that no kind before had anything to release: the first
-/// object that is released shows whether an ingester is at work.
+/// The store, if there is one, is prepared. `is_first`: no kind before had anything to release. The first released
+/// object shows whether an ingester is running.
 ///
 /// # Errors
-/// [`RepairError`]; in particular where an ingester is at work, which would give back what is taken.
+/// [`RepairError`]; in particular if a running ingester would add the finalizer again.
 pub async fn release(
-    place: &Place,
+    sides: &ReleaseSides,
     kind: &'static Kind,
     is_first: bool,
     options: &Options,
@@ -44,11 +43,11 @@ pub async fn release(
 ) -> Result<Released, RepairError> {
     let releaser = Releaser {
         kind,
-        platform: place.platform,
-        cluster: place.cluster.clone(),
-        filler: match &place.storage {
+        platform: sides.platform,
+        cluster: sides.cluster.clone(),
+        filler: match &sides.storage {
             None => None,
-            Some(storage) => Some(filler(place, storage, kind, options).await?),
+            Some(storage) => Some(filler(sides, storage, kind, options).await?),
         },
         options,
         progress,
@@ -57,13 +56,13 @@ pub async fn release(
     };
     let pages = Pages {
         kind,
-        cluster: place.cluster.clone(),
+        cluster: sides.cluster.clone(),
         page_rows: options.page_rows,
         retry_budget: options.retry_budget,
         progress,
     };
     let mut releasing = Releasing {
-        alone: !is_first || place.storage.is_none() || options.dry_run,
+        alone: !is_first || sides.storage.is_none() || options.dry_run,
         released: Released {
             kind: kind.name,
             ..Released::default()
@@ -76,7 +75,7 @@ pub async fn release(
 }
 
 async fn filler(
-    place: &Place,
+    sides: &ReleaseSides,
     storage: &Arc<dyn IngesterStorage>,
     kind: &'static Kind,
     options: &Options,
@@ -84,8 +83,8 @@ async fn filler(
     let quarantined = with_retries(options.retry_budget, || storage.quarantined(kind)).await?;
     Ok(Filler {
         sides: Sides {
-            platform: place.platform,
-            cluster: place.cluster.clone(),
+            platform: sides.platform,
+            cluster: sides.cluster.clone(),
             storage: storage.clone(),
         },
         kind,
@@ -98,7 +97,7 @@ async fn filler(
 /// Pages whose objects are being released.
 struct Releasing<'a> {
     releaser: Releaser<'a>,
-    /// Whether it was found out that no ingester is at work, or nobody asks.
+    /// Whether the check for a running ingester is done, or not needed.
     alone: bool,
     released: Released,
 }
@@ -109,7 +108,7 @@ impl PageSink for Releasing<'_> {
     async fn take(&mut self, listed: Listed) -> Result<(), RepairError> {
         let mut page = listed.page;
         while !self.alone
-            && let Some(first) = self.releaser.first_guarded(&page)
+            && let Some(first) = self.releaser.first_with_finalizer(&page)
         {
             let object = page.objects.remove(first);
             self.alone = self.releaser.release_first(object, &mut self.released).await?;
@@ -129,16 +128,16 @@ impl PageSink for Releasing<'_> {
 }
 
 impl Releaser<'_> {
-    /// The first object whose release says something: one that is not on its way out.
-    fn first_guarded(&self, page: &Page) -> Option<usize> {
+    /// The first object that can show a running ingester: one that is not being deleted.
+    fn first_with_finalizer(&self, page: &Page) -> Option<usize> {
         page.objects.iter().position(|object| {
             let head = self.head(object);
-            head.guarded && head.is_staying()
+            head.has_finalizer && head.is_staying()
         })
     }
 
-    /// Releases one object as the only one and waits whether somebody takes it up: an ingester stores what it sees
-    /// within moments, and one that adopts gives the finalizer back. Whether that was found out.
+    /// Releases a single object and waits whether an ingester reacts: it would store the new version within moments,
+    /// and one that adopts would add the finalizer again. Returns whether the check was possible.
     async fn release_first(&mut self, object: Object, released: &mut Released) -> Result<bool, RepairError> {
         released.objects += 1;
         released.guarded += 1;
@@ -150,12 +149,12 @@ impl Releaser<'_> {
         let Some(after) = self.count(outcome, released) else {
             return Ok(false);
         };
-        self.progress.note("is an ingester at work?");
+        self.progress.note("checking whether an ingester is running");
         let deadline = Instant::now() + self.options.settle;
         while Instant::now() < deadline {
             sleep(LOOK_PERIOD).await;
-            if self.is_taken_up(&after, &name).await? {
-                self.give_back(&name).await?;
+            if self.ingester_reacted(&after, &name).await? {
+                self.add_finalizer(&name).await?;
                 return Err(RepairError::Ingester {
                     kind: self.kind.name,
                     object: name.to_string(),
@@ -168,21 +167,20 @@ impl Releaser<'_> {
         Ok(true)
     }
 
-    /// Whether SQL has the version that the release made, which only an ingester can have stored, or the finalizer
-    /// is back.
-    async fn is_taken_up(&self, after: &Object, name: &ObjectName) -> Result<bool, RepairError> {
+    /// Whether an ingester has reacted: SQL holds the version that the release made, or the finalizer is back.
+    async fn ingester_reacted(&self, after: &Object, name: &ObjectName) -> Result<bool, RepairError> {
         let rows = self.rows(std::slice::from_ref(after)).await?;
         let row = rows.get(&after.metadata.uid);
         if row.is_some_and(|row| row.cluster_version() >= after.metadata.resource_version) {
             return Ok(true);
         }
         let now = self.get(name).await?;
-        Ok(now.is_some_and(|now| self.head(&now).guarded))
+        Ok(now.is_some_and(|now| self.head(&now).has_finalizer))
     }
 
-    /// What is not to be released stays guarded.
-    async fn give_back(&self, name: &ObjectName) -> Result<(), RepairError> {
-        while let Some(object) = self.get(name).await?.filter(|object| !self.head(object).guarded) {
+    /// Adds the finalizer again.
+    async fn add_finalizer(&self, name: &ObjectName) -> Result<(), RepairError> {
+        while let Some(object) = self.get(name).await?.filter(|object| !self.head(object).has_finalizer) {
             let mut finalizers = object.metadata.finalizers.clone();
             finalizers.push(self.platform.finalizer.to_owned());
             let target = Target::of(&object);

@@ -1,23 +1,23 @@
-//! Which of the rows of a name is to be created again, and whether the name is free. Pure.
+//! Chooses which row of a name is restored, and checks that the name is free. Pure.
 
 use kindex_model::kind::Platform;
 use kindex_model::object::Uid;
 use kindex_query::{Life, Stored};
 
-/// What the rows of a name say.
+/// The choice among the rows of a name.
 #[derive(Clone, Copy, Debug)]
 pub enum Choice<'a> {
-    /// This one is to be created again.
+    /// This row is restored.
     Row(&'a Stored),
-    /// Another object of the name exists: live, or evicted and no less there for its users.
+    /// Another object of the name exists, live or archived.
     Taken(&'a Stored),
     /// There is no such row.
     Absent,
 }
 
 /// Chooses among all rows of a name, which come as
-/// [`incarnations`](kindex_store::RowsOfName::incarnations) gives them: the row of this uid; without
-/// one, the row that is evicted, else the one that was deleted last.
+/// [`rows_of_name`](kindex_store::RowsOfName::rows_of_name) gives them: the row of this uid; without
+/// a uid, the archived row, else the one that was deleted last.
 ///
 /// # Guarantees
 /// A row that was restored before is chosen again, so that an interrupted restoration is completed.
@@ -26,7 +26,7 @@ pub fn choose<'a>(rows: &'a [Stored], uid: Option<&Uid>, platform: &Platform) ->
     choose_under(rows, uid, rows, platform)
 }
 
-/// As [`choose`], of an object that is to come back under another name, which has the rows `there`.
+/// Like [`choose`], for an object that is restored under another name, whose rows are `there`.
 pub fn choose_under<'a>(rows: &'a [Stored], uid: Option<&Uid>, there: &'a [Stored], platform: &Platform) -> Choice<'a> {
     let holder = there.iter().find(|row| row.life != Life::Deleted);
     let wanted = match uid {
@@ -45,7 +45,7 @@ fn same(one: &Stored, other: &Stored) -> bool {
     one.object.metadata.uid == other.object.metadata.uid
 }
 
-/// Whether the object in the cluster is the one that this row came back as.
+/// Whether the object in the cluster was restored from this row.
 fn is_restored(holder: &Stored, row: &Stored, platform: &Platform) -> bool {
     let from = holder.object.metadata.annotations.get(platform.restored_from);
     holder.life == Life::Live && from.is_some_and(|uid| **uid == *row.object.metadata.uid.0)

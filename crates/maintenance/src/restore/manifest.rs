@@ -1,5 +1,4 @@
-//! From a stored text to the text of a new object. Spec and everything else beside the
-//! metadata stay as they were stored, to the byte. Pure.
+//! Makes the text of a new object from a stored one. Everything but the metadata stays byte for byte. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +8,7 @@ use kindex_model::object::{Object, Uid};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-/// Metadata that the API server gives to an object, or that names its old self to others.
+/// Metadata that the API server sets, or that is specific to the old object.
 const OF_THE_OLD_OBJECT: [&str; 10] = [
     "uid",
     "resourceVersion",
@@ -19,10 +18,10 @@ const OF_THE_OLD_OBJECT: [&str; 10] = [
     "deletionGracePeriodSeconds",
     "managedFields",
     "selfLink",
-    // Marks of controllers that were at work on the old object. Each gives its own to the new one;
-    // one that is gone would never remove it. Ours comes back below.
+    // Finalizers of controllers of the old object. Each adds its own to the new one, and one that no longer exists
+    // would never remove it. Ours is added below.
     "finalizers",
-    // They name owners by uid. What has become of each is found out before.
+    // They name owners by uid, and are resolved before.
     "ownerReferences",
 ];
 
@@ -33,16 +32,16 @@ pub struct Manifest {
     pub name: ObjectName,
     /// The uid that it had.
     pub old_uid: Uid,
-    /// The object. The status is in it, for kinds that take it so.
+    /// The object, with its status if the kind has no status subresource.
     pub text: String,
-    /// Its status, for kinds that take it only apart.
+    /// Its status, if the kind has a status subresource.
     pub status: Option<Box<RawValue>>,
 }
 
-/// Why an object cannot come back.
+/// Why an object cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// It would leave again at once.
+    /// It would be evicted again at once.
     #[error("{0} is declared immutable: the restored object would be evicted again at once")]
     Immutable(&'static str),
     /// The stored text is damaged.
@@ -53,8 +52,8 @@ pub enum ManifestError {
 /// Makes the manifest of a stored object, with these as its `ownerReferences`, under its own name or a new one.
 ///
 /// # Guarantees
-/// The new object carries the uid of the old one in the annotation `restored_from`, and neither of
-/// the annotations that would make it leave again. It is guarded by our finalizer where the old one was.
+/// The new object has the uid of the old one in the annotation `restored_from`, and neither of the annotations that
+/// would remove it again. It has our finalizer if the old one had it.
 pub(super) fn manifest(
     kind: &Kind,
     platform: &Platform,
@@ -100,19 +99,19 @@ pub(super) fn manifest(
         name,
         old_uid,
         text: serde_json::to_string(&parts)?,
-        status: status.filter(|status| says_something(status)),
+        status: status.filter(|status| is_not_empty(status)),
     })
 }
 
-fn says_something(status: &RawValue) -> bool {
+fn is_not_empty(status: &RawValue) -> bool {
     !matches!(status.get().replace(char::is_whitespace, "").as_str(), "null" | "{}")
 }
 
-/// Whether an object has a status that says something.
+/// Whether an object has a status that is not empty.
 pub(super) fn has_status(object: &Object) -> bool {
     let parts: Result<BTreeMap<String, Box<RawValue>>, _> = serde_json::from_str(object.text());
     let status = parts.ok().and_then(|mut parts| parts.remove("status"));
-    status.is_some_and(|status| says_something(&status))
+    status.is_some_and(|status| is_not_empty(&status))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Creates objects in the cluster again that only SQL holds: evicted or deleted ones.
+//! Restores archived and deleted objects: creates them in the cluster again.
 //!
-//! `choose` says which row of a name is meant, `manifest` what is sent; both are pure. `owners`
-//! asks what has become of the owners, and `run` does it.
+//! `choose` selects the row of a name, and `manifest` makes the new object; both are pure. `owners` looks up the
+//! owners, and `run` sends the requests.
 
 mod choose;
 

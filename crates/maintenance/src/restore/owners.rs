@@ -1,5 +1,5 @@
-//! What has become of an object's owners. A reference names its owner by uid; the garbage
-//! collector deletes an object at once whose owners are all absent, so none goes out unasked.
+//! Looks up the owners of an object. References name them by uid, and the garbage collector deletes an object at once
+//! if all of its owners are absent, so every reference is checked before it is sent.
 
 use kindex_kube_client::{ClusterApi, ClusterError, ObjectName};
 use kindex_model::kind::{Kind, Registry, Scope};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::retries::{RetryBudget, with_retries};
 
-/// An owner whose reference does not come back.
+/// An owner whose reference is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// `Kind/name`.
@@ -18,7 +18,7 @@ pub struct LeftOut {
     pub reason: &'static str,
 }
 
-/// The references that hold for the new object, and the others.
+/// The references of the new object, and those that are left out.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     pub(super) kept: Vec<Value>,
@@ -37,7 +37,7 @@ struct Metadata {
     owner_references: Option<Vec<Value>>,
 }
 
-/// Reads the references of a text, and asks for the owners that are kinds of ours.
+/// Reads the references of a text, and looks up the owners whose kinds are in the registry.
 pub(super) async fn owners(
     cluster: &dyn ClusterApi,
     registry: &Registry,
@@ -45,7 +45,7 @@ pub(super) async fn owners(
     retry_budget: RetryBudget,
 ) -> Result<Owners, ClusterError> {
     let mut owners = Owners::default();
-    // The text was read as an object before; references of another shape are none.
+    // The text was parsed as an object before. References of another shape are ignored.
     let parts: Option<Parts> = serde_json::from_str(object.text()).ok();
     for reference in parts
         .and_then(|parts| parts.metadata.owner_references)
@@ -64,12 +64,12 @@ pub(super) async fn owners(
     Ok(owners)
 }
 
-/// What was found of an owner.
+/// The result of the lookup of an owner.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
-    /// It is there.
+    /// It is present.
     Same,
-    /// It was restored, too, and has this uid now.
+    /// It was restored, and has this uid now.
     Restored(String),
     Gone,
     OfAnotherKind,

@@ -1,5 +1,5 @@
-//! Sending a manifest: create, then the status through its subresource, then SQL is told.
-//! A restoration that was interrupted is recognised by its annotation and completed.
+//! Sends a manifest: creates the object, sets its status through the subresource, and updates the rows in SQL. An
+//! interrupted restoration is recognised by its annotation and completed.
 
 use jiff::Timestamp;
 use kindex_kube_client::{ClusterError, CreateApi, ObjectName};
@@ -21,11 +21,11 @@ use crate::sides::Sides;
 pub enum Mode {
     /// The object is created.
     Create,
-    /// The cluster only says what it would do.
+    /// A dry run of the cluster.
     DryRun,
 }
 
-/// What became of one object.
+/// The result for one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "outcome")]
 pub enum Outcome {
@@ -41,7 +41,7 @@ pub enum Outcome {
     },
     /// The cluster would create it.
     WouldRestore,
-    /// Another object has the name, or the object itself is still on its way out.
+    /// Another object has the name, or the object itself is still being deleted.
     Taken {
         /// The uid of that one.
         by_uid: String,
@@ -53,7 +53,7 @@ pub enum Outcome {
         /// As the cluster says it.
         reason: String,
     },
-    /// It cannot come back.
+    /// It cannot be restored.
     Refused {
         /// Why.
         reason: String,
@@ -71,7 +71,7 @@ impl Outcome {
         }
     }
 
-    /// Whether everything is as it was asked for.
+    /// Whether the restoration is complete.
     pub fn is_good(&self) -> bool {
         match self {
             Self::Restored { .. } | Self::AlreadyRestored { .. } | Self::WouldRestore => true,
@@ -80,19 +80,19 @@ impl Outcome {
     }
 }
 
-/// The same, with what did not come back.
+/// The result, with the owners that were left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Done {
-    /// What became of it.
+    /// The result.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Owners that the object had and has no more.
+    /// Owners of the old object that the new one does not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owners_left_out: Vec<LeftOut>,
 }
 
-/// Why a restoration came to no end. The same call completes it.
+/// Why a restoration is incomplete. The same call completes it.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The cluster did not answer.
@@ -106,8 +106,8 @@ pub enum RestoreError {
         #[source]
         source: ClusterError,
     },
-    /// The object is in the cluster, and SQL could not be told.
-    #[error("{kind} {name} is in the cluster, and its rows could not be written: {source}")]
+    /// The object is in the cluster, but its rows could not be written.
+    #[error("{kind} {name} is in the cluster, but its rows could not be written: {source}")]
     Store {
         /// The kind.
         kind: &'static str,
@@ -123,32 +123,32 @@ pub enum RestoreError {
 pub struct Restorer<'a> {
     /// Cluster and database.
     pub sides: &'a Sides,
-    /// The same cluster, as one that creates.
+    /// The same cluster, for creating objects.
     pub creator: &'a dyn CreateApi,
-    /// The kinds, for owners.
+    /// The registry, for the lookup of owners.
     pub registry: &'a Registry,
     /// Whether anything is written.
     pub mode: Mode,
-    /// Under which name objects come back; their own where there is none.
+    /// The name of the new object; `None`: that of the old one.
     pub new_name: Option<&'a str>,
     /// How long failures in a row are retried.
     pub retry_budget: RetryBudget,
 }
 
 impl Restorer<'_> {
-    /// Creates an object again from a text that SQL holds.
+    /// Restores an object from its stored text.
     ///
     /// # Guarantees
     /// Never touches an object that it did not create. A second call completes the first, and
     /// creates nothing. Afterwards SQL holds the new object as live and the row of the old uid as
-    /// deleted, whichever of the two has the higher version: in a cluster that was built anew,
-    /// versions begin anew. An ingester may be at work at the same time.
+    /// deleted, even if the old one has the higher version: in a rebuilt cluster, versions start again.
+    /// An ingester may run at the same time.
     ///
     /// # Assumptions
     /// The row of the text was chosen by [`choose`](super::choose).
     ///
     /// # Errors
-    /// Where a side does not answer for longer than the retry budget.
+    /// If the cluster or the database does not answer within the retry budget.
     pub async fn restore(&self, kind: &'static Kind, object: &Object) -> Result<Done, RestoreError> {
         let name = ObjectName::of(object);
         let failed = |source| RestoreError::Cluster {
@@ -166,7 +166,7 @@ impl Restorer<'_> {
             Ok(manifest) => {
                 let sent = self.send(kind, &manifest).await.map_err(failed)?;
                 if let Sent::There(object, _) = &sent {
-                    self.tell(kind, &manifest, object).await?;
+                    self.update_rows(kind, &manifest, object).await?;
                 }
                 sent.outcome()
             }
@@ -210,7 +210,7 @@ impl Restorer<'_> {
     ) -> Result<Sent, ClusterError> {
         let there = with_retries(self.retry_budget, || self.sides.cluster.get(kind, &manifest.name)).await?;
         let Some(object) = there else {
-            // Whoever had the name has left in between.
+            // The object that had the name has left in between.
             return Ok(Sent::Not(Outcome::Refused { reason }));
         };
         if !self.is_restored(&object, &manifest.old_uid) {
@@ -230,7 +230,7 @@ impl Restorer<'_> {
         from.is_some_and(|uid| **uid == *old_uid.0)
     }
 
-    /// Gives the object its status, where it has none.
+    /// Sets the status of the object, if it has none.
     async fn complete(
         &self,
         kind: &'static Kind,
@@ -253,9 +253,9 @@ impl Restorer<'_> {
         }
     }
 
-    /// Closes the old row and stores the new one, in one transaction: while both are open, the one with
-    /// the higher version would stay, which need not be the new one.
-    async fn tell(&self, kind: &'static Kind, manifest: &Manifest, object: &Object) -> Result<(), RestoreError> {
+    /// Closes the old row and stores the new one in one transaction: if both were open, the store would keep the one
+    /// with the higher version, which may be the old one.
+    async fn update_rows(&self, kind: &'static Kind, manifest: &Manifest, object: &Object) -> Result<(), RestoreError> {
         let mut writes = vec![RowWrite::SoftDelete {
             uid: manifest.old_uid.clone(),
         }];
@@ -264,7 +264,7 @@ impl Restorer<'_> {
             writes.push(RowWrite::Store {
                 version: Version::project(kind, object.clone()),
                 life: Life::Live,
-                // The cluster has just shown it.
+                // The cluster has just returned it.
                 revive: true,
             });
         }
@@ -278,11 +278,11 @@ impl Restorer<'_> {
     }
 }
 
-/// What a manifest met.
+/// The result of sending a manifest.
 enum Sent {
     /// The object is in the cluster, in this version.
     There(Object, Outcome),
-    /// Nothing of ours is.
+    /// It is not.
     Not(Outcome),
 }
 

@@ -1,4 +1,4 @@
-//! Reading both sides of every suspect again, until each is judged and reported or not.
+//! Reads both sides of every suspect again, until it is either reported or dismissed.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use kindex_model::kind::Kind;
@@ -11,9 +11,9 @@ use super::run::{Run, Suspect};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
-/// Most objects that wait for a second reading.
+/// Most suspects that are kept.
 const SUSPECTS_MAX: usize = 10_000;
-/// Objects that are asked for at a time.
+/// Most objects that are read from the cluster at a time.
 const QUESTIONS_MAX: usize = 16;
 
 impl Run<'_> {
@@ -24,7 +24,7 @@ impl Run<'_> {
         self.confirm().await
     }
 
-    /// Reads both sides of every suspect again, until each is judged.
+    /// Reads both sides of every suspect again, until each is decided.
     pub(super) async fn confirm(&mut self) -> Result<(), RepairError> {
         for _ in 0..self.options.rounds {
             if self.suspects.is_empty() {
@@ -56,7 +56,7 @@ impl Run<'_> {
                 .buffered(QUESTIONS_MAX)
                 .try_collect()
                 .await?;
-            // The rows after the objects: a row that is behind by then does not keep up.
+            // Rows are read after objects, so that a row that is still behind does not follow.
             let uids: Vec<Uid> = chunk.iter().map(|suspect| suspect.uid.clone()).collect();
             let rows = self.images(&uids).await?;
             for (mut suspect, object) in chunk.into_iter().zip(objects) {
@@ -99,7 +99,7 @@ impl Run<'_> {
     }
 }
 
-/// The suspect's object as it is now: another object of its name is not it.
+/// The current object of the suspect's uid. Another object of its name does not count.
 async fn object_of(
     sides: &Sides,
     kind: &'static Kind,

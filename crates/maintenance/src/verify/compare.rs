@@ -15,10 +15,10 @@ use kindex_store::{RowImage, SideRow};
 
 use super::report::{Class, Difference};
 
-/// Everything by which a row differs from its object, and from what its own text says.
+/// All differences between a row and its object, and between a row and its own text.
 ///
 /// # Guarantees
-/// Empty where the ingester has nothing left to do and nobody else has written.
+/// Empty if the ingester has nothing left to do and no other program has written.
 pub fn compare(kind: &Kind, platform: &Platform, object: Option<&Object>, row: Option<&RowImage>) -> Vec<Difference> {
     let mut found = Vec::new();
     match (object, row) {
@@ -28,7 +28,10 @@ pub fn compare(kind: &Kind, platform: &Platform, object: Option<&Object>, row: O
             found.push(Difference::new(Class::Missing, format!("version {version} has no row")));
         }
         (None, Some(row)) if row.life() == Life::Live => {
-            found.push(Difference::new(Class::Orphan, "the row is live, the object is gone"));
+            found.push(Difference::new(
+                Class::Orphan,
+                "the row is live, but the object is gone",
+            ));
         }
         (None, Some(_)) => {}
         (Some(object), Some(row)) => {
@@ -46,12 +49,12 @@ fn against_object(object: &Object, row: &RowImage, settled: bool, found: &mut Ve
     match row.life() {
         Life::Deleted if !settled => {
             let since = time(row.delete_time);
-            let detail = format!("the row says deleted since {since}, the object is there");
+            let detail = format!("the row is marked deleted since {since}, but the object is present");
             return found.push(Difference::new(Class::Deleted, detail));
         }
         Life::Evicted if !settled => {
             let since = time(row.evicted_time);
-            let detail = format!("the row says evicted since {since}, the object is there");
+            let detail = format!("the row is archived since {since}, but the object is present");
             found.push(Difference::new(Class::Evicted, detail));
         }
         Life::Deleted | Life::Evicted | Life::Live => {}
@@ -68,7 +71,7 @@ fn against_object(object: &Object, row: &RowImage, settled: bool, found: &mut Ve
     }
 }
 
-/// Where two texts part, and what stands there.
+/// The first byte at which two texts differ, with excerpts.
 fn text_difference(stored: &str, cluster: &str) -> String {
     let parted = stored
         .bytes()
@@ -77,7 +80,7 @@ fn text_difference(stored: &str, cluster: &str) -> String {
     let at = parted.unwrap_or_else(|| stored.len().min(cluster.len()));
     let same_json = json(stored).is_some_and(|stored| json(cluster) == Some(stored));
     let note = if same_json {
-        "; the same JSON, spelt otherwise"
+        "; the same JSON in another spelling"
     } else {
         ""
     };
@@ -118,7 +121,7 @@ fn against_itself(kind: &Kind, row: &RowImage, found: &mut Vec<Difference>) {
     let object = match Object::parse_str(&row.text) {
         Ok(object) => object,
         Err(error) => {
-            let detail = format!("the stored text is no object: {error}");
+            let detail = format!("the stored text is not a valid object: {error}");
             return found.push(Difference::new(Class::Payload, detail));
         }
     };
@@ -202,8 +205,8 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Whether a column of whatever precision holds the value. `sql = "DATE"`, `"DATETIME(n)"` and
-/// `"DECIMAL(p, s)"` round what they are given.
+/// Whether a column of lower precision holds the value. `sql = "DATE"`, `"DATETIME(n)"` and
+/// `"DECIMAL(p, s)"` round values.
 fn is_rounded(stored: &Value, said: &Value) -> bool {
     match (stored, said) {
         (Value::Time(stored), Value::Time(said)) => is_rounded_time(*stored, *said),

@@ -1,5 +1,5 @@
-//! When a difference counts. A change that is on its way shows as a difference until it
-//! is stored, so both sides are read again: what stands still and differs is one. Pure.
+//! Decides when a difference counts. A change in flight is a difference until it is stored, so both sides are read
+//! again: a difference counts if neither side changed in between. Pure.
 
 use jiff::Timestamp;
 use kindex_model::object::{Object, ResourceVersion};
@@ -8,7 +8,7 @@ use kindex_store::RowImage;
 
 use super::report::Difference;
 
-/// What both sides said when they were read.
+/// One reading of both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     object: Option<ResourceVersion>,
@@ -16,7 +16,7 @@ pub(super) struct Reading {
     pub(super) differences: Vec<Difference>,
 }
 
-/// By which a row is seen to have been written in between.
+/// What shows that a row was written in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RowMark {
     version: i64,
@@ -37,21 +37,21 @@ impl Reading {
         }
     }
 
-    /// Whether there is nothing but the row.
+    /// Whether the row is the only copy of the object.
     pub(super) fn is_only_copy(&self) -> bool {
         let stored_only = self.row.as_ref().is_some_and(|row| row.life != Life::Live);
         self.object.is_none() && stored_only
     }
 }
 
-/// What a second reading says about the first.
+/// The result of a second reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// No difference any more.
     Equal,
-    /// Both stand still, and differ.
+    /// Neither side changed, and they differ.
     Confirmed,
-    /// One of them moved: read once more.
+    /// One side changed: read again.
     Moving,
 }
 
@@ -66,8 +66,7 @@ pub(super) fn judge(before: &Reading, after: &Reading) -> Verdict {
     }
 }
 
-/// Judges the last reading by the first, where something moved each time: a row that was not
-/// written all the while does not follow its object.
+/// Judges the last reading if a side changed each time: a row that was never written does not follow its object.
 pub(super) fn judge_last(first: &Reading, last: &Reading) -> Verdict {
     if last.differences.is_empty() {
         Verdict::Equal

@@ -1,5 +1,5 @@
-//! Objects that are being deleted and that finalizers of others keep in the cluster. No difference: their rows follow
-//! them. Whoever waits for their end wants to know whom to ask.
+//! Objects that are being deleted and that finalizers of others hold in the cluster. They are not differences, because
+//! their rows follow them; the report names the finalizers that hold them.
 
 use std::fmt;
 

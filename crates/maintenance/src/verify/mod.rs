@@ -1,8 +1,7 @@
-//! Is SQL what the cluster is? Every object of the cluster's list is held against its row,
-//! every row against itself, and every live row against the list; what differs is read
-//! again before it is reported, for changes that are on their way are no differences.
+//! Compares SQL with the cluster: every listed object with its row, every row with its own text, and every live row
+//! with the list. What differs is read again before it is reported, because changes in flight are not differences.
 //!
-//! `compare` and `confirm` decide and are pure; `run`, `scan` and `again` read.
+//! `compare` and `confirm` decide and are pure; `run`, `scan` and `again` read both sides.
 
 mod held;
 

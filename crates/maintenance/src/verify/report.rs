@@ -1,4 +1,4 @@
-//! What a verification finds, and what is counted of it. Knows neither side.
+//! The findings of a verification, and their counts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,15 +14,15 @@ use super::held::HeldObjects;
 pub enum Class {
     /// The object has no row.
     Missing,
-    /// The row is live, and the object is gone.
+    /// The row is live, but the object is gone.
     Orphan,
-    /// The row says deleted, and the object is there.
+    /// The row is marked deleted, but the object is present.
     Deleted,
-    /// The row says evicted, and the object is there.
+    /// The row is archived, but the object is present.
     Evicted,
     /// The row holds another version.
     Version,
-    /// The row holds another text, or one that is no object.
+    /// The row holds another text, or one that is not a valid object.
     Payload,
     /// `uid`, name, version or creation time are not those of the row's own text.
     Metadata,
@@ -40,12 +40,12 @@ pub enum Class {
     Namesake,
     /// Labels or annotations of a uid without a row.
     Stray,
-    /// The cluster's text is no object that SQL can hold.
+    /// The cluster's text is not an object that SQL can hold.
     Unreadable,
 }
 
 impl Class {
-    /// The word in reports and metrics.
+    /// The name in reports and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -78,7 +78,7 @@ impl fmt::Display for Class {
 pub struct Difference {
     /// What sort of difference.
     pub class: Class,
-    /// What is there and what should be, for people.
+    /// What was found and what was expected, for people.
     pub detail: String,
 }
 
@@ -123,7 +123,7 @@ impl Finding {
     }
 }
 
-/// What was counted of one kind.
+/// The counts of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// The kind.
@@ -136,7 +136,7 @@ pub struct Checked {
     pub differing: u64,
     /// Differences by class.
     pub differences: BTreeMap<Class, u64>,
-    /// Objects that changed whenever they were looked at, while their rows followed.
+    /// Objects that changed at every reading, while their rows followed.
     pub unsettled: u64,
     /// Rows that are the only copy of their object and cannot be trusted.
     pub lost: u64,
@@ -154,7 +154,7 @@ impl Checked {
     }
 }
 
-/// What was counted of all kinds that were looked at.
+/// The counts of all kinds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The kinds, in the order of the registry.
@@ -162,7 +162,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether SQL is what the cluster is.
+    /// Whether SQL equals the cluster.
     pub fn is_clean(&self) -> bool {
         self.differing() == 0
     }

@@ -1,6 +1,5 @@
-//! The cluster's side: pages of the list, each held against its rows. `scan` goes on with
-//! SQL's side, `again` reads both once more for whatever differed. Memory: two pages, the
-//! suspects up to a limit, and eight bytes an object.
+//! The cluster's side: compares each page of the list with its rows. `scan` continues with SQL's side, and `again`
+//! reads both sides of what differed. Memory: two pages, the suspects up to a limit, and eight bytes per object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,15 +18,15 @@ use super::report::{Checked, Class, Difference, Finding};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
-/// How often a list whose version is no longer kept is begun anew.
+/// How often an expired list is restarted.
 const LISTS_MAX: u32 = 5;
 
-/// How a verification goes about it.
+/// The options of a verification.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Only objects and rows of this namespace.
     pub namespace: Option<String>,
-    /// How long a difference has to stand still to be one.
+    /// How long a difference must last without a change to count.
     pub settle: Duration,
     /// How often both sides are read again, at most.
     pub rounds: u32,
@@ -55,12 +54,11 @@ impl Default for Options {
 /// Compares all objects and rows of a kind. Findings go to `found` as soon as they are certain.
 ///
 /// # Guarantees
-/// Reads only. What is on its way while the verification runs is not reported: a difference was
-/// there at two readings, `settle` apart, between which neither side moved, or its row did not
-/// move while the object changed all the time.
+/// Read only. Changes in flight are not reported: a difference was found in two readings, `settle` apart, between which
+/// neither side changed, or its row was not written while the object kept changing.
 ///
 /// # Errors
-/// Where a side does not answer for longer than the retry budget.
+/// If the cluster or the database does not answer within the retry budget.
 pub async fn verify(
     sides: &Sides,
     kind: &'static Kind,
@@ -91,7 +89,7 @@ pub async fn verify(
     Ok(run.checked)
 }
 
-/// An object or a row with a difference that may pass.
+/// An object or a row with a difference that may be a change in flight.
 pub(super) struct Suspect {
     pub(super) uid: Uid,
     pub(super) name: ObjectName,
@@ -99,7 +97,7 @@ pub(super) struct Suspect {
     pub(super) last: Reading,
 }
 
-/// A verification under way.
+/// A running verification.
 pub(super) struct Run<'a> {
     pub(super) sides: &'a Sides,
     pub(super) kind: &'static Kind,
@@ -108,18 +106,18 @@ pub(super) struct Run<'a> {
     pub(super) found: &'a mut (dyn FnMut(Finding) + Send),
     pub(super) quarantined: BTreeMap<Uid, String>,
     pub(super) checked: Checked,
-    /// Of a list that had to begin anew, what was reported already.
+    /// What was reported before the list was restarted.
     pub(super) reported: BTreeSet<(Uid, Class)>,
     pub(super) suspects: Vec<Suspect>,
 }
 
 impl Run<'_> {
-    /// Holds every object of the list against its row.
+    /// Compares every object of the list with its row.
     async fn list(&mut self) -> Result<Seen, RepairError> {
         for _ in 1..LISTS_MAX {
             match self.list_once().await {
                 Err(error) => match error.expired() {
-                    Some(reason) => self.progress.note(&format!("the list starts again: {reason}")),
+                    Some(reason) => self.progress.note(&format!("the list is restarted: {reason}")),
                     None => return Err(error),
                 },
                 listed => return listed,
@@ -167,7 +165,7 @@ impl Run<'_> {
             if let Some(uid) = &item.uid {
                 seen.add(uid);
             }
-            if self.is_asked_for(&item.name.namespace) {
+            if self.is_selected(&item.name.namespace) {
                 let uid = item.uid.clone().unwrap_or_else(|| Uid::from(""));
                 self.report(Finding {
                     namespace: item.name.namespace.clone(),
@@ -182,7 +180,7 @@ impl Run<'_> {
         let objects: Vec<&Object> = page
             .objects
             .iter()
-            .filter(|object| self.is_asked_for(&object.metadata.namespace))
+            .filter(|object| self.is_selected(&object.metadata.namespace))
             .collect();
         self.checked.objects += objects.len() as u64;
         let uids: Vec<Uid> = objects.iter().map(|object| object.metadata.uid.clone()).collect();
@@ -203,7 +201,7 @@ impl Run<'_> {
         usize::try_from(self.options.page_rows.max(1)).unwrap_or(usize::MAX)
     }
 
-    pub(super) fn is_asked_for(&self, namespace: &str) -> bool {
+    pub(super) fn is_selected(&self, namespace: &str) -> bool {
         self.options
             .namespace
             .as_deref()
@@ -242,7 +240,7 @@ async fn list_page(
     listed.map_err(|source| RepairError::cluster(kind, source))
 }
 
-/// How many objects are asked for at once: fewer where they are large.
+/// The page size of the list: fewer objects if they are large.
 #[derive(Clone, Copy, Debug)]
 struct PageLimit {
     rows: u32,
@@ -250,9 +248,9 @@ struct PageLimit {
 }
 
 impl PageLimit {
-    /// What a page should weigh at most.
+    /// Most bytes that a page should have.
     const BYTES: usize = 4 << 20;
-    /// What it should have at least.
+    /// Least objects that it should have.
     const FEW: u32 = 10;
 
     fn new(most: u32) -> Self {

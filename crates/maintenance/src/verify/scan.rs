@@ -1,5 +1,4 @@
-//! SQL's side: rows that no page of the list showed, names that two rows bear, and sides
-//! without a row.
+//! SQL's side: rows that the list did not show, names with two open rows, and labels or annotations without a row.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +14,7 @@ use crate::retries::with_retries;
 use crate::sides::RepairError;
 
 impl Run<'_> {
-    /// Holds every row that the list did not show against itself, and asks for its object where
-    /// the row says that there is one.
+    /// Checks every row that the list did not show, and looks up its object if the row is live.
     pub(super) async fn scan(&mut self, seen: &Seen) -> Result<(), RepairError> {
         let mut after = None;
         loop {
@@ -24,7 +22,7 @@ impl Run<'_> {
             let mut states = with_retries(self.options.retry_budget, read).await?;
             let Some(last) = states.last() else { return Ok(()) };
             after = Some(last.arrival);
-            states.retain(|state| self.is_asked_for(&state.namespace));
+            states.retain(|state| self.is_selected(&state.namespace));
             self.checked.rows += states.len() as u64;
             self.namesakes(&states).await?;
             states.retain(|state| !seen.contains(&state.uid));
@@ -43,11 +41,11 @@ impl Run<'_> {
         }
     }
 
-    /// Of these rows, those that share a name with another one.
+    /// Reports those of these rows that share a name with another open row.
     async fn namesakes(&mut self, states: &[RowState]) -> Result<(), RepairError> {
         let standing = states.iter().filter(|state| state.life != Life::Deleted);
         let uids: Vec<Uid> = standing.map(|state| state.uid.clone()).collect();
-        let twice = self.twice(Doubt::Namesake, &uids).await?;
+        let twice = self.twice(Check::Namesake, &uids).await?;
         for state in states.iter().filter(|state| twice.contains(&state.uid)) {
             let difference = Difference::new(Class::Namesake, "another row of this name is not deleted either");
             self.report(Finding {
@@ -59,10 +57,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Labels and annotations of which there is no row.
+    /// Reports labels and annotations without a row.
     pub(super) async fn side_orphans(&mut self) -> Result<(), RepairError> {
         if self.options.namespace.is_some() {
-            // Without a row nobody knows their namespace.
+            // Without a row, their namespace is unknown.
             return Ok(());
         }
         let mut after = None;
@@ -75,7 +73,7 @@ impl Run<'_> {
             let owners = with_retries(self.options.retry_budget, read).await?;
             let Some(last) = owners.last() else { return Ok(()) };
             after = Some(last.clone());
-            let orphans = self.twice(Doubt::SideOrphan, &owners).await?;
+            let orphans = self.twice(Check::SideOrphan, &owners).await?;
             for uid in orphans {
                 let difference = Difference::new(Class::Stray, "labels or annotations without a row");
                 self.report(Finding::of_uid(self.kind.name, &uid, difference));
@@ -83,29 +81,31 @@ impl Run<'_> {
         }
     }
 
-    /// Of which of these uids a doubt holds at two moments.
-    async fn twice(&self, doubt: Doubt, uids: &[Uid]) -> Result<BTreeSet<Uid>, RepairError> {
-        let first = self.once(doubt, uids).await?;
+    /// Those of these uids for which a check fails twice, `settle` apart.
+    async fn twice(&self, check: Check, uids: &[Uid]) -> Result<BTreeSet<Uid>, RepairError> {
+        let first = self.once(check, uids).await?;
         if first.is_empty() {
             return Ok(BTreeSet::new());
         }
         tokio::time::sleep(self.options.settle).await;
-        Ok(self.once(doubt, &first).await?.into_iter().collect())
+        Ok(self.once(check, &first).await?.into_iter().collect())
     }
 
-    async fn once(&self, doubt: Doubt, uids: &[Uid]) -> Result<Vec<Uid>, RepairError> {
+    async fn once(&self, check: Check, uids: &[Uid]) -> Result<Vec<Uid>, RepairError> {
         let storage = &self.sides.storage;
-        let answer = match doubt {
-            Doubt::Namesake => with_retries(self.options.retry_budget, || storage.namesakes(self.kind, uids)).await,
-            Doubt::SideOrphan => with_retries(self.options.retry_budget, || storage.strays(self.kind, uids)).await,
+        let answer = match check {
+            Check::Namesake => with_retries(self.options.retry_budget, || storage.namesakes(self.kind, uids)).await,
+            Check::SideOrphan => {
+                with_retries(self.options.retry_budget, || storage.orphaned_sides(self.kind, uids)).await
+            }
         };
         Ok(answer?)
     }
 }
 
-/// What a row or a uid may be, whatever the cluster says.
+/// A check of SQL alone.
 #[derive(Clone, Copy, Debug)]
-enum Doubt {
+enum Check {
     Namesake,
     SideOrphan,
 }

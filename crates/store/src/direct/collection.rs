@@ -1,4 +1,4 @@
-//! Deleting what a query finds, one bounded batch at a time. Only rows that live in SQL alone are
+//! Deleting what a query finds, one bounded batch at a time. Only rows of archived objects are
 //! touched, and the query is asked once more under their locks. Knows no dialect.
 
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ use crate::row::row_version;
 use crate::sql_store::SqlStore;
 use crate::statements::select::{Lead, page_of};
 use crate::statements::{LIST_MAX, once};
-use crate::write::{Batch, Told, Work};
+use crate::write::{Batch, FeedEntry, Work};
 
 /// What is read of a row.
 const NAMES: [(&str, ColumnType); 5] = [
@@ -44,7 +44,7 @@ pub struct DeleteCollection {
 /// What became of one batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// These lived in SQL alone, and are deleted now.
+    /// These were archived, and are deleted now.
     pub deleted: Vec<Found>,
     /// These live in the cluster, and are as they were.
     pub live: Vec<Found>,
@@ -65,7 +65,7 @@ pub struct Found {
     pub res_version: RowVersion,
 }
 
-/// What a query of [`NAMES`] found, by whether it lives in SQL alone.
+/// What a query of [`NAMES`] found, by whether it is archived.
 #[derive(Default)]
 struct Names {
     evicted: Vec<Found>,
@@ -197,8 +197,8 @@ async fn delete_evicted_on<D: Driver>(
     let names = names::<D>(&rows)?;
     let found: Vec<&str> = names.evicted.iter().map(|found| &*found.uid.0).collect();
     batch.soft_delete(&found).await?;
-    let told: Vec<Told<'_>> = found.into_iter().map(Told::deletion).collect();
-    batch.tell(&told).await?;
+    let entries: Vec<FeedEntry<'_>> = found.into_iter().map(FeedEntry::deletion).collect();
+    batch.append_to_feed(&entries).await?;
     transaction.commit().await?;
     Ok(names)
 }

@@ -1,4 +1,4 @@
-//! Changes to objects that live in SQL alone, where no API server guards them: a row is changed only
+//! Changes to archived objects, where no API server guards them: a row is changed only
 //! while it still has the version that the caller read, and gets one that no cluster gives. What may be
 //! changed is decided by pure functions, under the row's lock. Knows no dialect.
 
@@ -20,7 +20,7 @@ use crate::driver::{Driver, Fault, Param, Purpose, Raw, begin};
 use crate::error::{DirectError, StoreError};
 use crate::row::RowWrite;
 use crate::sql_store::SqlStore;
-use crate::write::{Batch, Keeping, Told, Work, replacement};
+use crate::write::{Batch, FeedEntry, Keeping, Work, replacement};
 
 pub use collection::{Collected, DeleteCollection, Found};
 
@@ -53,7 +53,7 @@ pub trait Direct: Send + Sync {
         now: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// Marks the objects deleted that a query finds, as far as they live in SQL alone: one batch of them.
+    /// Marks the objects deleted that a query finds, as far as they are archived: one batch of them.
     /// Those that the cluster has are named and left alone: who deletes them there sees them deleted here.
     ///
     /// # Errors
@@ -227,10 +227,10 @@ impl<D: Driver> Batch<'_, D> {
         if let Err(error) = guard(&row, &held, change.read()) {
             return refused(error);
         }
-        let told = match change {
+        let entries = match change {
             Change::Delete { uid, .. } => {
                 self.soft_delete(&[&uid.0]).await?;
-                Told::deletion(&uid.0)
+                FeedEntry::deletion(&uid.0)
             }
             Change::Update { wanted, .. } if wanted.text() == held.text() => return Ok(Ok(false)),
             Change::Update { wanted, version } => {
@@ -238,10 +238,10 @@ impl<D: Driver> Batch<'_, D> {
                     return refused(error);
                 }
                 self.replace(replacement(version, &row)).await?;
-                Told::update(&uid.0, &held.metadata.labels)
+                FeedEntry::update(&uid.0, &held.metadata.labels)
             }
         };
-        self.tell(&[told]).await?;
+        self.append_to_feed(&[entries]).await?;
         Ok(Ok(true))
     }
 }
@@ -276,14 +276,14 @@ fn guard(row: &FoundRow, held: &Object, read: Option<ResourceVersion>) -> Result
 fn keeps_identity(kind: &Kind, held: &Object, wanted: &Object) -> Result<(), DirectError> {
     let (old, new) = (&held.metadata, &wanted.metadata);
     let time = |time: Option<Timestamp>| time.map_or_else(|| "absent".to_owned(), |time| time.to_string());
-    let said = |said: &str, own: String| if said.is_empty() { own } else { said.to_owned() };
+    let given = |given: &str, own: String| if given.is_empty() { own } else { given.to_owned() };
     let own = kind.api_version();
     let fields = [
-        ("apiVersion", own.clone(), said(&new.api_version, own)),
+        ("apiVersion", own.clone(), given(&new.api_version, own)),
         (
             "kind",
             kind.name.to_owned(),
-            said(&named_kind(wanted), kind.name.to_owned()),
+            given(&named_kind(wanted), kind.name.to_owned()),
         ),
         ("metadata.namespace", old.namespace.clone(), new.namespace.clone()),
         ("metadata.name", old.name.clone(), new.name.clone()),
@@ -312,6 +312,6 @@ fn named_kind(object: &Object) -> String {
         #[serde(default)]
         kind: String,
     }
-    let said: TypeMeta = serde_json::from_str(object.text()).unwrap_or_default();
-    said.kind
+    let given: TypeMeta = serde_json::from_str(object.text()).unwrap_or_default();
+    given.kind
 }

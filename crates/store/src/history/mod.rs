@@ -66,7 +66,7 @@ impl<D: Driver> History for SqlStore<D> {
 
     async fn version_at(&self, kind: &Kind, namespace: &str, name: &str, time: Timestamp) -> Result<AsOf, StoreError> {
         let reader = self.reader(kind)?;
-        let rows = self.incarnations(kind, namespace, name).await?;
+        let rows = self.rows_of_name(kind, namespace, name).await?;
         reader.as_of(rows, time).await
     }
 

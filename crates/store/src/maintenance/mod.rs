@@ -1,4 +1,4 @@
-//! What the commands that check and heal ask of a database, beside what the ingester
+//! What the repair commands need of a database, beside what the ingester
 //! asks of it: whole rows as they stand, to be compared and never to be served.
 
 mod sql;
@@ -90,12 +90,12 @@ pub trait Verification: Send + Sync {
     async fn row_images(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<RowImage>, StoreError>;
 
     /// The uids that have labels or annotations in SQL, in order, from after the given one; at
-    /// most `limit`. Whether there is a row of that uid is the caller's question.
+    /// most `limit`. Does not check whether there is a row of that uid.
     async fn side_owners(&self, kind: &Kind, after: Option<&Uid>, limit: u32) -> Result<Vec<Uid>, StoreError>;
 
-    /// Of these uids, those that have labels or annotations, and no row. The writer writes all
-    /// of an object in one transaction, so there are none.
-    async fn strays(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError>;
+    /// Those of these uids that have labels or annotations but no row. The writer writes all of an object in one
+    /// transaction, so there should be none.
+    async fn orphaned_sides(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError>;
 
     /// Of these rows, those that are not deleted and share their name with another row that is not
     /// deleted. The writer closes all but the newest of a name, so there are none.
@@ -199,19 +199,19 @@ impl<D: Driver> Verification for SqlStore<D> {
         images::side_owners(&self.connections, kind, after, limit).await
     }
 
-    async fn strays(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {
-        let mut strays = Vec::new();
+    async fn orphaned_sides(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {
+        let mut orphaned_sides = Vec::new();
         for side in [Side::Labels, Side::Annotations] {
-            strays.extend(
+            orphaned_sides.extend(
                 images::among(&self.connections, kind, uids, |kind, uids| {
-                    sql::strays(kind, side, uids)
+                    sql::orphaned_sides(kind, side, uids)
                 })
                 .await?,
             );
         }
-        strays.sort_unstable();
-        strays.dedup();
-        Ok(strays)
+        orphaned_sides.sort_unstable();
+        orphaned_sides.dedup();
+        Ok(orphaned_sides)
     }
 
     async fn namesakes(&self, kind: &Kind, uids: &[Uid]) -> Result<Vec<Uid>, StoreError> {

@@ -63,7 +63,7 @@ pub(super) fn side_owners(kind: &Kind, side: Side, first: bool) -> Statement {
 }
 
 /// Uids with side rows and without a row. Parameters: so many uids.
-pub(super) fn strays(kind: &Kind, side: Side, uids: usize) -> Statement {
+pub(super) fn orphaned_sides(kind: &Kind, side: Side, uids: usize) -> Statement {
     kept(format!(
         "SELECT DISTINCT [obj_uid] FROM [{}] WHERE [obj_uid] IN ({}) \
          AND NOT EXISTS (SELECT 1 FROM [{}] WHERE [uid] = [obj_uid])",

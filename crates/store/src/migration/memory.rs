@@ -1,4 +1,4 @@
-//! What a database remembers of migrations.
+//! The migrations that a database has recorded.
 
 use jiff::Timestamp;
 use kindex_model::kind::Migration;

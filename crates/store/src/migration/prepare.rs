@@ -1,4 +1,4 @@
-//! Making a database ready for this program, or saying why it must not be used.
+//! Prepares a database for this program, or reports why it cannot be used.
 
 use async_trait::async_trait;
 

@@ -122,14 +122,14 @@ async fn one<D: Driver>(
             step: step.title(),
             source: Box::new(source),
         };
-        let place = Place {
+        let position = StepPosition {
             number: migration.number,
             done: index + 1,
         };
         match step {
             Step::Statement { effect, sql } => {
                 progress.begin(&step.title(), None);
-                change(store, Some((place, effect)), sql, progress)
+                change(store, Some((position, effect)), sql, progress)
                     .await
                     .map_err(named)?;
                 progress.end();
@@ -142,7 +142,7 @@ async fn one<D: Driver>(
                 };
                 let filled = fill.run(store, fill_after.take(), options, progress).await;
                 migrated.rows_filled += filled.map_err(named)?;
-                note(store, sql::step_done(), &place.params()).await?;
+                note(store, sql::step_done(), &position.params()).await?;
             }
         }
     }
@@ -181,12 +181,12 @@ pub(super) async fn refill<D: Driver>(
 
 /// A step by the migration's number and the number of steps that are done after it.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct StepPosition {
     number: u32,
     done: usize,
 }
 
-impl Place {
+impl StepPosition {
     /// Of `sql::step_done`.
     fn params(self) -> [Param<'static>; 3] {
         let done = Param::Int(i64::try_from(self.done).unwrap_or(i64::MAX));
@@ -198,7 +198,7 @@ impl Place {
 /// says where it stands and what it does; one that is not is found done or lacking by who calls.
 pub(super) async fn change<D: Driver>(
     store: &SqlStore<D>,
-    noted: Option<(Place, &Effect<'_>)>,
+    noted: Option<(StepPosition, &Effect<'_>)>,
     text: &str,
     progress: &dyn Progress,
 ) -> Result<(), StoreError> {
@@ -220,7 +220,7 @@ pub(super) async fn change<D: Driver>(
 /// of time, since copying a table may take hours.
 async fn change_once<D: Driver>(
     store: &SqlStore<D>,
-    noted: Option<(Place, &Effect<'_>)>,
+    noted: Option<(StepPosition, &Effect<'_>)>,
     text: &str,
 ) -> Result<(), sqlx::Error> {
     let spelling = store.connections.driver.spelling();
@@ -235,22 +235,22 @@ async fn change_once<D: Driver>(
 async fn change_on<D: Driver>(
     spelling: &'static dyn Spelling,
     connection: &mut Raw<D>,
-    noted: Option<(Place, &Effect<'_>)>,
+    noted: Option<(StepPosition, &Effect<'_>)>,
     text: &str,
 ) -> Result<(), sqlx::Error> {
     if let Some(brief) = spelling.be_brief() {
         D::execute(connection, fixed(brief), &[]).await?;
     }
-    let Some((place, effect)) = noted else {
+    let Some((position, effect)) = noted else {
         return D::execute(connection, sql::step(text), &[]).await.map(drop);
     };
     let mut transaction = begin::<D>(connection).await?;
-    let done = D::query(&mut transaction, sql::is_step_done(), &place.params()[1..]).await?;
+    let done = D::query(&mut transaction, sql::is_step_done(), &position.params()[1..]).await?;
     if done.is_empty() {
         if !is_done::<D>(spelling, &mut transaction, effect).await? {
             D::execute(&mut transaction, sql::step(text), &[]).await?;
         }
-        D::execute(&mut transaction, sql::step_done(), &place.params()).await?;
+        D::execute(&mut transaction, sql::step_done(), &position.params()).await?;
     }
     transaction.commit().await
 }

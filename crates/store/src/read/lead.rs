@@ -1,7 +1,7 @@
-//! Which key a page in order of uid begins with, where labels and columns are asked for together. Each key has the
-//! uids of its entries in order, so that reading ends when the page is full, and costs the entries that are passed
-//! over on the way: the fewer, the rarer what leads and the more frequent the rest. The engines do not reckon with
-//! that end: they collect everything that one key finds, and sort it. So the rarest is asked for, and leads.
+//! Chooses the leading key of a page in order of uid, for queries by labels and columns together. Each key has the uids
+//! of its entries in order, so reading stops when the page is full, and costs the entries that are skipped on the way:
+//! the fewer, the rarer the leading condition. Engines do not take this limit into account: they would collect and sort
+//! everything that one key finds. So the rarest condition is determined first, and its key leads.
 
 use kindex_model::kind::{Key, Kind};
 use kindex_model::tables::Side;

@@ -45,7 +45,7 @@ pub struct Counts {
 #[async_trait]
 pub trait RowsOfName: Send + Sync {
     /// All rows of a name, deleted ones too: one that is not deleted first, then the newest.
-    async fn incarnations(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Vec<Stored>, StoreError>;
+    async fn rows_of_name(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Vec<Stored>, StoreError>;
 }
 
 /// Reading objects without a query.
@@ -66,9 +66,9 @@ pub trait Objects: Send + Sync {
 
 #[async_trait]
 impl<D: Driver> RowsOfName for SqlStore<D> {
-    async fn incarnations(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Vec<Stored>, StoreError> {
+    async fn rows_of_name(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Vec<Stored>, StoreError> {
         let params = [namespace, name].map(exact).concat();
-        let rows = self.connections.query(self.texts(kind).incarnations(), &params).await;
+        let rows = self.connections.query(self.texts(kind).rows_of_name(), &params).await;
         let rows = rows.map_err(|error| failure::<D>(kind.name, error))?;
         let rows: Vec<Stored> = rows.iter().map(|row| stored(kind, row)).collect::<Result<_, _>>()?;
         self.with_replaced(kind, rows).await

@@ -1,5 +1,4 @@
-//! What is asked of a query besides its objects: some columns of them, what they refer to, how many
-//! there are, how the engine finds them, and the queries that crds.toml names.
+//! Other results of a query than objects: columns, references, counts, plans, and the named queries of crds.toml.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +15,7 @@ use crate::read::page;
 use crate::sql_store::SqlStore;
 use crate::statements::{once, select};
 
-/// The SQL store as something that is asked by people.
+/// Queries for people.
 #[async_trait]
 pub trait Queries: Send + Sync {
     /// How many rows the query has on all its pages.

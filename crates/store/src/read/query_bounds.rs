@@ -1,6 +1,5 @@
-//! What a question that somebody types may cost, whatever it says: generated conditions, selectors, orders and tokens,
-//! each with a budget of memory and of allocations that follows from its size, and with a statement that follows from
-//! what a query may ask. Seeds reproduce each of them.
+//! What a typed query may cost: generated conditions, selectors, orders and tokens, each with a budget of memory and
+//! allocations that follows from its size, and with a bounded statement. Seeds reproduce each of them.
 
 use allocation_counter::measure;
 use base64::Engine as _;
@@ -16,7 +15,7 @@ use crate::statements::select::ToSql as _;
 use crate::statements::typed_queries::KIND;
 
 const RUNS: u64 = 400;
-/// A comparison of three letters is a condition with its value; a mistake is told with the whole text and a line below.
+/// A comparison of three letters is a condition with its value; an error contains the whole text and a line below.
 const HELD: u64 = 80;
 const ALLOCATED: u64 = 200;
 const FIXED_BYTES: u64 = 64 * 1024;
@@ -89,7 +88,7 @@ fn condition(random: &mut StdRng) -> String {
 }
 
 /// The statement on each engine, where the question is one.
-fn asked(condition: &str, fields: &str, labels: &str, order: &str) -> Option<Vec<String>> {
+fn parameters(condition: &str, fields: &str, labels: &str, order: &str) -> Option<Vec<String>> {
     let mut select = Select::all(&KIND);
     select.filter_by(condition).ok()?;
     let _refused = select.filter_by_fields(fields);
@@ -115,7 +114,7 @@ fn no_generated_question_costs_more_than_its_bytes_are_worth() {
         let order = "x".repeat(size(&mut random));
         let bytes = (condition.len() + fields.len() + labels.len() + order.len()) as u64;
         let mut outcome = None;
-        let spent = measure(|| outcome = asked(&condition, &fields, &labels, &order));
+        let spent = measure(|| outcome = parameters(&condition, &fields, &labels, &order));
         let fixed = FIXED_BYTES + STATEMENT_BYTES_MAX as u64;
         assert!(
             spent.bytes_max <= fixed + HELD * bytes

@@ -1,4 +1,4 @@
-//! The store as what typed queries are run on.
+//! The store as a reader of typed queries.
 
 use async_trait::async_trait;
 use kindex_model::kind::{ColumnType, Kind};

@@ -6,7 +6,7 @@ use futures::TryStreamExt as _;
 use sqlx::Sqlite;
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
 
-use crate::address::{Address, PoolConfig, SqlitePlace};
+use crate::address::{Address, PoolConfig, SqliteLocation};
 use crate::calls::Reads;
 use crate::dialect::Spelling;
 use crate::driver::{Driver, Fault, Limits, Param, PoolUse, Pooled, Purpose, Statement, classify_common};
@@ -16,7 +16,7 @@ use crate::sqlite::notation::SqliteSpelling;
 use crate::sqlite::{faults, plan, pool};
 
 pub(crate) struct SqliteDriver {
-    place: SqlitePlace,
+    place: SqliteLocation,
     /// One connection: writers wait for it in turn, instead of polling the file's lock.
     writer: SqlitePool,
     /// `None` for a database in memory, which is that of one connection.
@@ -26,19 +26,19 @@ pub(crate) struct SqliteDriver {
 
 impl SqliteDriver {
     /// Opens no connection yet.
-    pub(crate) fn new(place: &SqlitePlace, config: &PoolConfig) -> Self {
-        if let SqlitePlace::File(path) = place {
+    pub(crate) fn new(place: &SqliteLocation, config: &PoolConfig) -> Self {
+        if let SqliteLocation::File(path) = place {
             pool::make_private(path);
         }
         let options = pool::options(place, config);
         let writer = match place {
-            SqlitePlace::Memory => pool::pool(1, config),
-            SqlitePlace::File(_) => pool::optimizing(pool::pool(1, config)),
+            SqliteLocation::Memory => pool::pool(1, config),
+            SqliteLocation::File(_) => pool::optimizing(pool::pool(1, config)),
         };
         let writer = writer.connect_lazy_with(options.clone());
         let readers = match place {
-            SqlitePlace::Memory => None,
-            SqlitePlace::File(_) => Some(pool::pool(config.max_open.clamp(1, 8), config).connect_lazy_with(options)),
+            SqliteLocation::Memory => None,
+            SqliteLocation::File(_) => Some(pool::pool(config.max_open.clamp(1, 8), config).connect_lazy_with(options)),
         };
         Self {
             place: place.clone(),

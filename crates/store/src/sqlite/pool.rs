@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Executor};
 
-use crate::address::{PoolConfig, SqlitePlace};
+use crate::address::{PoolConfig, SqliteLocation};
 
 /// Rows that a connection's thread reads before they are taken: objects may be large.
 const ROWS_AHEAD: usize = 8;
@@ -24,10 +24,10 @@ pub(super) fn make_private(path: &Path) {
 }
 
 /// A commit is on disk before it is reported: what SQL holds may leave etcd.
-pub(super) fn options(place: &SqlitePlace, config: &PoolConfig) -> SqliteConnectOptions {
+pub(super) fn options(place: &SqliteLocation, config: &PoolConfig) -> SqliteConnectOptions {
     let options = match place {
-        SqlitePlace::Memory => SqliteConnectOptions::new().in_memory(true),
-        SqlitePlace::File(path) => SqliteConnectOptions::new()
+        SqliteLocation::Memory => SqliteConnectOptions::new().in_memory(true),
+        SqliteLocation::File(path) => SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal),

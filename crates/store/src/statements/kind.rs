@@ -170,7 +170,7 @@ impl KindSql {
     }
 
     /// All rows of a name. Parameters: `exact` parameters of a namespace and of a name.
-    pub(crate) fn incarnations(&self) -> Statement {
+    pub(crate) fn rows_of_name(&self) -> Statement {
         kept(format!(
             "SELECT {} FROM [{}] WHERE {} AND {} ORDER BY [delete_time] IS NOT NULL, {} DESC",
             self.stored_columns,

@@ -170,7 +170,7 @@ fn one_of_nothing_matches_nothing() {
 }
 
 #[test]
-fn a_name_that_the_enum_does_not_know_can_be_asked_for() {
+fn a_name_that_the_enum_does_not_know_can_be_queried() {
     let statement = query().phase().by_name().eq("PHASE_PAUSED").to_sql(Dialect::MySql);
     assert_eq!(statement.values[0], text("PHASE_PAUSED"));
 }
@@ -227,7 +227,7 @@ fn columns_come_before_those_of_the_order_and_no_text_of_an_object_is_read() {
 }
 
 #[test]
-fn a_cell_is_read_as_its_column_says() {
+fn a_cell_is_read_by_the_type_of_its_column() {
     use kindex_query::Column;
     assert_eq!(column::note::read(Value::Null), Some(None));
     assert_eq!(column::note::read(text("x")), Some(Some("x".to_owned())));

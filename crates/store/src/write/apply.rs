@@ -15,7 +15,7 @@ use crate::driver::{Cells, Driver, Limits, Param, Raw, Statement};
 use crate::row::{RowWrite, Written, row_version};
 use crate::statements::{KindSql, LIST_MAX, padded_list, padded_pairs};
 use crate::write::batch::{Batch, Work};
-use crate::write::feed::{Told, becomes_another};
+use crate::write::feed::{FeedEntry, becomes_another};
 use crate::write::main_row::{MainRow, side_rows};
 use crate::write::plan::{NewRow, Plan, plan};
 use crate::write::replaced::Replaced;
@@ -51,13 +51,13 @@ struct Sorted<'a> {
     to_live: Vec<&'a str>,
     to_evicted: Vec<&'a str>,
     to_deleted: Vec<&'a str>,
-    /// Versions whose rows are new or back from deletion: their names may be taken.
+    /// Versions whose rows are new or revived: their names may be taken.
     arrived: Vec<&'a Version>,
 }
 
-/// One of the rows of a name; the younger ones are the larger ones.
+/// One of the rows of a name. Newer ones are greater.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Incarnation {
+struct NamedRow {
     version: ResourceVersion,
     uid: Uid,
     is_evicted: bool,
@@ -90,10 +90,10 @@ impl<D: Driver> Batch<'_, D> {
         let before = self.labels_before(&changed).await?;
         let replaced = self.carry_out(&sorted).await?;
         self.record_replaced(&replaced, writes, &mut written).await?;
-        let updates = before.iter().map(|(uid, labels)| Told::update(uid, labels));
-        let deletions = replaced.iter().map(|one| Told::deletion(&one.uid.0));
-        let told: Vec<Told<'_>> = updates.chain(deletions).collect();
-        self.tell(&told).await?;
+        let updates = before.iter().map(|(uid, labels)| FeedEntry::update(uid, labels));
+        let deletions = replaced.iter().map(|one| FeedEntry::deletion(&one.uid.0));
+        let entries: Vec<FeedEntry<'_>> = updates.chain(deletions).collect();
+        self.append_to_feed(&entries).await?;
         Ok(written)
     }
 
@@ -139,7 +139,7 @@ impl<D: Driver> Batch<'_, D> {
         self.carry_out(&sorted).await.map(drop)
     }
 
-    /// Gives back those that lived in SQL alone until others took their names: no cluster tells of their end.
+    /// Gives back those that were archived and replaced: no event of the cluster reports their end.
     async fn carry_out(&mut self, sorted: &Sorted<'_>) -> Result<Vec<Replaced>, sqlx::Error> {
         if let Some(keeping) = &self.work.keeping {
             let mut replaced = Vec::with_capacity(sorted.updates.len());
@@ -164,12 +164,12 @@ impl<D: Driver> Batch<'_, D> {
         self.write_rows(&sorted.updates, KindSql::update).await?;
         self.relocate(Life::Live, &sorted.to_live).await?;
         self.relocate(Life::Evicted, &sorted.to_evicted).await?;
-        let outlived = self.outlived(&sorted.arrived, &sorted.to_deleted).await?;
+        let superseded = self.superseded(&sorted.arrived, &sorted.to_deleted).await?;
         let mut deleted = sorted.to_deleted.clone();
-        deleted.extend(outlived.iter().map(|(row, _)| &*row.uid.0));
+        deleted.extend(superseded.iter().map(|(row, _)| &*row.uid.0));
         deleted.sort_unstable();
         self.relocate(Life::Deleted, &deleted).await?;
-        let evicted = outlived.into_iter().filter(|(row, _)| row.is_evicted);
+        let evicted = superseded.into_iter().filter(|(row, _)| row.is_evicted);
         Ok(evicted.map(|(row, by)| Replaced { uid: row.uid, by }).collect())
     }
 
@@ -190,14 +190,14 @@ impl<D: Driver> Batch<'_, D> {
         self.execute_rows(&rows, statement).await
     }
 
-    /// Rows whose name a younger incarnation has, with its uid; besides those that this batch deletes anyway: those
-    /// outlive nobody. The read locks what it finds: of two writers that store two incarnations at once, one sees
-    /// the other's.
-    async fn outlived(
+    /// Rows whose name a newer object has, with the uid of that object. Leaves out those that this batch deletes
+    /// anyway. The read locks the rows: of two writers that store two objects of one name at once, one sees the row of
+    /// the other.
+    async fn superseded(
         &mut self,
         arrived: &[&Version],
         deleted: &[&str],
-    ) -> Result<Vec<(Incarnation, Uid)>, sqlx::Error> {
+    ) -> Result<Vec<(NamedRow, Uid)>, sqlx::Error> {
         let mut names: Vec<(&str, &str)> = arrived
             .iter()
             .map(|version| {
@@ -207,35 +207,35 @@ impl<D: Driver> Batch<'_, D> {
             .collect();
         names.sort_unstable();
         names.dedup();
-        let mut incarnations: BTreeMap<(String, String), Vec<Incarnation>> = BTreeMap::new();
+        let mut rows_of_name: BTreeMap<(String, String), Vec<NamedRow>> = BTreeMap::new();
         for chunk in names.chunks(LIST_MAX) {
             let params = padded_pairs(chunk);
             let statement = self.work.sql.namesakes(params.len() / 2);
             for row in D::query(self.connection, statement, &params).await? {
                 let life = life(None, row.time(4)?);
-                let incarnation = Incarnation {
+                let named = NamedRow {
                     // A version of SQL's own is no younger than the cluster's that it followed.
                     version: row_version(life, res_version(&row, 3)?).of_cluster(),
                     uid: Uid::from(row.text(0)?.as_str()),
                     is_evicted: life == Life::Evicted,
                 };
-                if deleted.binary_search(&&*incarnation.uid.0).is_ok() {
+                if deleted.binary_search(&&*named.uid.0).is_ok() {
                     continue;
                 }
                 let name = (row.text(1)?, row.text(2)?);
-                incarnations.entry(name).or_default().push(incarnation);
+                rows_of_name.entry(name).or_default().push(named);
             }
         }
-        let outlived = incarnations.into_values().flat_map(|mut rows| {
+        let superseded = rows_of_name.into_values().flat_map(|mut rows| {
             rows.sort_unstable();
             let youngest = rows.pop().map(|row| row.uid);
             rows.into_iter().zip(std::iter::repeat(youngest))
         });
-        let outlived = outlived.filter_map(|(row, by)| by.map(|by| (row, by)));
-        Ok(outlived.collect())
+        let superseded = superseded.filter_map(|(row, by)| by.map(|by| (row, by)));
+        Ok(superseded.collect())
     }
 
-    /// Rows of the side table follow their object: gone where they changed, then written anew.
+    /// Updates the side table: removes the rows of changed objects and inserts them again.
     async fn write_side(&mut self, side: Side, sorted: &Sorted<'_>) -> Result<(), sqlx::Error> {
         let changed: Vec<&Version> = sorted
             .updates

@@ -1,4 +1,4 @@
-//! What a batch tells those who follow the changes in SQL alone. Knows no engine.
+//! Appends the changes of archived objects to the feed, for watches. Knows no engine.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const ON_THE_WAY: [&str; 6] = [
     "resourceVersion",
 ];
 
-/// Whether two texts of an object differ in more than that.
+/// Whether two texts of an object differ in other fields than those.
 pub(crate) fn becomes_another(before: &str, after: &str) -> bool {
     let substance = |text: &str| {
         let mut object: Value = serde_json::from_str(text).unwrap_or_default();
@@ -40,14 +40,14 @@ pub(crate) fn becomes_another(before: &str, after: &str) -> bool {
     substance(before) != substance(after)
 }
 
-/// A change that is about to be committed.
-pub(crate) struct Told<'a> {
+/// One change of an archived object.
+pub(crate) struct FeedEntry<'a> {
     uid: &'a str,
-    /// JSON text of those that an update replaces.
+    /// The labels that an update replaces, as JSON.
     labels: Option<String>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> FeedEntry<'a> {
     pub(crate) fn deletion(uid: &'a str) -> Self {
         Self { uid, labels: None }
     }
@@ -62,8 +62,9 @@ impl<'a> Told<'a> {
 }
 
 impl<D: Driver> Batch<'_, D> {
-    /// Numbers these changes, as the last thing before the commit: others wait for the numbers.
-    pub(crate) async fn tell(&mut self, changes: &[Told<'_>]) -> Result<(), sqlx::Error> {
+    /// Appends changes with consecutive numbers. Must come last before the commit, because other writers wait for the
+    /// numbers.
+    pub(crate) async fn append_to_feed(&mut self, changes: &[FeedEntry<'_>]) -> Result<(), sqlx::Error> {
         let Some(count) = u64::try_from(changes.len()).ok().filter(|count| *count > 0) else {
             return Ok(());
         };

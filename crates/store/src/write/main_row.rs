@@ -18,11 +18,11 @@ pub(crate) struct MainRow<'a> {
 
 impl<'a> MainRow<'a> {
     pub(crate) fn new(new: &'a NewRow<'a>, kind_group_ver: &'a str, now: Timestamp) -> Self {
-        let said = new.version.object.metadata.api_version.as_str();
+        let given = new.version.object.metadata.api_version.as_str();
         Self {
             new,
             // The items of a list do not repeat it.
-            group_ver: if said.is_empty() { kind_group_ver } else { said },
+            group_ver: if given.is_empty() { kind_group_ver } else { given },
             hash: new.version.hash.to_bytes(),
             now,
         }

@@ -28,7 +28,7 @@ mod quarantine;
 
 pub(crate) use batch::{Batch, Work};
 pub use checkpoints::{Checkpoints, Saving};
-pub(crate) use feed::Told;
+pub(crate) use feed::FeedEntry;
 pub use feed::{CHANGES_KEPT, Position};
 pub(crate) use feed::{number, position};
 pub(crate) use plan::replacement;

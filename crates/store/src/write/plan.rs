@@ -123,7 +123,7 @@ fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow
     })
 }
 
-/// Whether a row that was changed in SQL alone keeps what it holds: nothing that the cluster's object goes
+/// Whether a row that was changed in SQL keeps what it holds: nothing that the cluster's object goes
 /// through on the way out replaces it. A cluster in which the object lives on, or was changed before it was
 /// asked to leave, is newer.
 fn outlasts(row: &FoundRow, version: &Version, life: Life) -> bool {
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Every state of a row that was changed in SQL alone, against everything that a cluster can still say.
+    /// Every state of a row that was changed in SQL, against everything that a cluster can still say.
     #[test]
     fn what_was_changed_in_sql_alone_yields_to_a_living_object_and_to_nothing_that_leaves() {
         let now = Timestamp::from_second(1_000).expect("in range");
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn another_text_under_the_same_version_is_written_and_said_to_be_one() {
+    fn another_text_under_the_same_version_is_written_and_reported() {
         let begins_anew = |hash| {
             let write = RowWrite::Store {
                 version: version(10),

@@ -1,5 +1,5 @@
-//! The record of an object that the database refused: whole, or cut to what every table of ours holds, where the record
-//! is refused as well. Pure; the store writes.
+//! The quarantine record of an object: whole, or cut to what every table can hold if the database rejects the record as
+//! well. Pure; the store writes.
 
 use kindex_model::object::{Object, ResourceVersion};
 
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_record_fits_every_column_and_says_that_it_is_cut() {
+    fn a_cut_record_fits_every_column_and_is_marked_as_cut() {
         let long = "\u{1f980}".repeat(100_000);
         let whole = Record {
             uid: long.clone(),

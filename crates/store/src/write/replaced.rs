@@ -1,6 +1,6 @@
-//! Archived objects whose name another object took in the cluster, past the API server. Their rows say no more than
-//! that they were deleted: what happened stands in Kindex's own state, written by the transaction that closed the row,
-//! and counts for as long as the row says the same time. Knows no dialect.
+//! Archived objects that were replaced by an object of the same name, created directly in the cluster. Their rows are
+//! only marked deleted. The replacement is recorded in Kindex's own state by the transaction that closed the row, and
+//! is valid as long as the row has the same time. Knows no dialect.
 
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;

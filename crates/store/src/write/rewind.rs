@@ -1,4 +1,4 @@
-//! A cluster that came back from a backup: rows and histories are taken back to what it knows.
+//! A restored cluster: rewinds rows, and moves lost versions of histories to a branch.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -14,16 +14,15 @@ use crate::write::versions::lost_branch;
 /// Letting a restored cluster win over newer rows.
 #[async_trait]
 pub trait Rewind: Send + Sync {
-    /// Sets `res_version` of these rows to 0, so that the cluster's version wins whatever it is.
-    /// Only for a cluster that came back from a backup and shows older versions than SQL
-    /// holds. Idempotent; absent rows are left out; nothing else of a row changes. What a history
-    /// holds of them goes to a branch that was lost `now`.
+    /// Sets `res_version` of these rows to 0, so that any version of the cluster replaces them. Only for a restored
+    /// cluster with older versions than SQL. Idempotent; absent rows are skipped; nothing else of a row changes. Their
+    /// versions in the history move to a branch that was lost `now`.
     async fn rewind(&self, kind: &Kind, uids: &[Uid], now: Timestamp) -> Result<(), StoreError>;
 
-    /// Puts every version beyond this one that a history holds, of all objects, on a branch that was
-    /// lost `now`: the cluster came back from a backup of that version, and will use the numbers again.
-    /// Idempotent; without an effect for a kind that keeps no history.
-    async fn unsay(&self, kind: &Kind, beyond: ResourceVersion, now: Timestamp) -> Result<(), StoreError>;
+    /// Moves every version above this one in the history, of all objects, to a branch that was lost `now`: the cluster
+    /// was restored to that version and will assign the numbers again. Idempotent; has no effect for a kind without a
+    /// history.
+    async fn branch_off_beyond(&self, kind: &Kind, beyond: ResourceVersion, now: Timestamp) -> Result<(), StoreError>;
 }
 
 #[async_trait]
@@ -34,7 +33,7 @@ impl<D: Driver> Rewind for SqlStore<D> {
         for chunk in names.chunks(LIST_MAX) {
             let params = padded_list(chunk);
             if kind.history {
-                // First: a row whose history was not taken back would hide what follows.
+                // First: after the rewind, the row no longer shows that its history must be moved.
                 let branch = [Param::Int(lost_branch(now))];
                 let statement = self.history_sql(kind).branch_off(params.len());
                 self.change(kind, statement, &[&branch[..], &params].concat()).await?;
@@ -45,7 +44,7 @@ impl<D: Driver> Rewind for SqlStore<D> {
         Ok(())
     }
 
-    async fn unsay(&self, kind: &Kind, beyond: ResourceVersion, now: Timestamp) -> Result<(), StoreError> {
+    async fn branch_off_beyond(&self, kind: &Kind, beyond: ResourceVersion, now: Timestamp) -> Result<(), StoreError> {
         if !kind.history {
             return Ok(());
         }

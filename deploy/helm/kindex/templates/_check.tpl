@@ -9,46 +9,46 @@
 {{- end -}}
 {{- with .Values.config.mysql -}}
 {{- if .password -}}
-{{- $mistakes = append $mistakes "config.mysql.password: a ConfigMap must not contain a password. Put it into the Secret that database.existingSecret names, under database.passwordKey" -}}
+{{- $errors = append $errors "config.mysql.password: a ConfigMap must not contain a password. Put it into the Secret that database.existingSecret names, under database.passwordKey" -}}
 {{- end -}}
 {{- if or .userFile .passwordFile -}}
-{{- $mistakes = append $mistakes "config.mysql.userFile and passwordFile are set by the chart. Name the Secret and its keys in database instead" -}}
+{{- $errors = append $errors "config.mysql.userFile and passwordFile are set by the chart. Name the Secret and its keys in database instead" -}}
 {{- end -}}
 {{- if or .tlsMode .tlsCaFile .tlsCertFile .tlsKeyFile -}}
-{{- $mistakes = append $mistakes "config.mysql.tlsMode and its files are set by the chart. Use database.tls instead" -}}
+{{- $errors = append $errors "config.mysql.tlsMode and its files are set by the chart. Use database.tls instead" -}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.database.tls -}}
 {{- if and .caSecret (not (hasPrefix "verify-" .mode)) -}}
-{{- $mistakes = append $mistakes (printf "database.tls.caSecret has no effect with mode %s. Set mode verify-ca or verify-identity" .mode) -}}
+{{- $errors = append $errors (printf "database.tls.caSecret has no effect with mode %s. Set mode verify-ca or verify-identity" .mode) -}}
 {{- end -}}
 {{- end -}}
 {{- if .Values.config.sqlite -}}
-{{- $mistakes = append $mistakes "config.sqlite: pods do not share files. Name a MySQL or MariaDB server in config.mysql" -}}
+{{- $errors = append $errors "config.sqlite: pods do not share files. Name a MySQL or MariaDB server in config.mysql" -}}
 {{- end -}}
 {{- if and .Values.database.enabled .Values.config.mysql (not .Values.database.existingSecret) -}}
-{{- $mistakes = append $mistakes "database.existingSecret: name the Secret with the database's user and password" -}}
+{{- $errors = append $errors "database.existingSecret: name the Secret with the database's user and password" -}}
 {{- end -}}
 {{- if and .Values.ingester.enabled (eq .Values.ingester.mode "alone") (gt (int .Values.ingester.replicas) 1) -}}
-{{- $mistakes = append $mistakes (printf "ingester.mode alone with %d replicas: each would do all of the work. Set mode leader or shards, or replicas 1" (int .Values.ingester.replicas)) -}}
+{{- $errors = append $errors (printf "ingester.mode alone with %d replicas: each would do all of the work. Set mode leader or shards, or replicas 1" (int .Values.ingester.replicas)) -}}
 {{- end -}}
 {{- if .Values.api.enabled -}}
 {{- if not .Values.api.tls.secretName -}}
-{{- $mistakes = append $mistakes "api.tls.secretName: the API server receives bearer tokens and needs a certificate. Name a Secret of type kubernetes.io/tls" -}}
+{{- $errors = append $errors "api.tls.secretName: the API server receives bearer tokens and needs a certificate. Name a Secret of type kubernetes.io/tls" -}}
 {{- end -}}
 {{- if not (include "kindex.gatesAreOpen" .) -}}
-{{- $mistakes = append $mistakes "api.enabled without a database: there are no stored objects to serve. Set config.metadataStorage.enableMetadataStorage, database.enabled and config.mysql, or api.enabled=false" -}}
+{{- $errors = append $errors "api.enabled without a database: there are no stored objects to serve. Set config.metadataStorage.enableMetadataStorage, database.enabled and config.mysql, or api.enabled=false" -}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.api.aggregation -}}
 {{- if and .enabled (not $.Values.api.enabled) -}}
-{{- $mistakes = append $mistakes "api.aggregation.enabled without api.enabled: kube-apiserver would have no server for its requests. Set api.enabled" -}}
+{{- $errors = append $errors "api.aggregation.enabled without api.enabled: kube-apiserver would have no server for its requests. Set api.enabled" -}}
 {{- end -}}
 {{- if and .enabled (not .caBundle) (not .annotations) -}}
-{{- $mistakes = append $mistakes "api.aggregation.caBundle: kube-apiserver needs it to trust the server. Set the CA of the certificate, or an annotation for cert-manager" -}}
+{{- $errors = append $errors "api.aggregation.caBundle: kube-apiserver needs it to trust the server. Set the CA of the certificate, or an annotation for cert-manager" -}}
 {{- end -}}
 {{- end -}}
-{{- if $mistakes -}}
-{{- fail (printf "\n\n%s\n" (join "\n" $mistakes)) -}}
+{{- if $errors -}}
+{{- fail (printf "\n\n%s\n" (join "\n" $errors)) -}}
 {{- end -}}
 {{- end }}

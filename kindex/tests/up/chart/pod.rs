@@ -236,8 +236,8 @@ impl Container {
     /// SIGTERM, and its end.
     pub(super) fn stop(mut self) {
         let pid = self.child.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(told.expect("kill runs").success());
+        let reported = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(reported.expect("kill runs").success());
         let ended = self.child.wait().expect("it was started");
         assert!(ended.success(), "{}", self.log());
     }

@@ -1,5 +1,5 @@
-//! What the intake does about a gap: it reads the list and the rows, and asks for orphans; or, where the cluster came
-//! back from a backup, makes ready for that first.
+//! Closes a gap in the watch: reads the list and the rows, and looks up orphans. After a restoration of the cluster,
+//! rows are rewound first.
 
 use kindex_kube_client::{ClusterError, Page};
 use kindex_model::object::ResourceVersion;
@@ -32,10 +32,10 @@ impl Intake {
         let page = match answer {
             Ok(page) if page.resource_version == ResourceVersion(0) => {
                 let error = ClusterError::Refused("the list has no version".to_owned());
-                return self.list_anew(env, &listing, &error);
+                return self.relist(env, &listing, &error);
             }
             Ok(page) => page,
-            Err(error @ ClusterError::Expired(_)) => return self.list_anew(env, &listing, &error),
+            Err(error @ ClusterError::Expired(_)) => return self.relist(env, &listing, &error),
             Err(error) => return self.enter_later(env, Phase::Listing(listing), "list", &error),
         };
         self.attempts = 0;
@@ -54,7 +54,7 @@ impl Intake {
         }
     }
 
-    fn list_anew(&mut self, env: &mut Environment, listing: &Listing, error: &ClusterError) {
+    fn relist(&mut self, env: &mut Environment, listing: &Listing, error: &ClusterError) {
         let anew = listing.anew(self.newest);
         self.enter_later(env, Phase::Listing(anew), "list", error);
     }
@@ -84,7 +84,7 @@ impl Intake {
         compared.map_or(Event::Nothing, Event::Compared)
     }
 
-    /// The list is at its end. `pending` are objects that it does not show and that are not settled.
+    /// Begins the sweep after the list. `pending`: unsettled objects that are not in the list.
     pub(in super::super) fn begin_sweep(
         &mut self,
         env: &mut Environment,
@@ -95,11 +95,11 @@ impl Intake {
         self.enter(env, Phase::Sweeping(Sweep::new(version, seen, pending)));
     }
 
-    /// The list is at its end, and does not tell what is missing.
+    /// Ends the list without a sweep: an item has no uid, so missing objects cannot be determined.
     pub(in super::super) fn skip_sweep(&mut self, env: &Environment, version: ResourceVersion) {
         tracing::warn!(
             kind = env.kind.name,
-            "Something in the list has no uid: no row is closed this time"
+            "An item of the list has no uid: no orphaned row is closed after this list"
         );
         self.close(version, Vec::new());
     }
@@ -176,7 +176,7 @@ impl Intake {
         });
     }
 
-    /// How many orphans are not asked for yet.
+    /// How many orphans have not been looked up yet.
     pub(in super::super) fn orphans(&self) -> usize {
         match &self.phase {
             Phase::Closing(closing) => closing.orphans.len(),
@@ -184,7 +184,7 @@ impl Intake {
         }
     }
 
-    /// The next orphan to ask for, where so many active objects leave room for it.
+    /// The next orphan to look up, if so many active objects leave room for it.
     pub(in super::super) fn next_orphan(&mut self, env: &Environment, active: usize) -> Option<Orphan> {
         match &mut self.phase {
             Phase::Closing(closing) if has_room(env, active) => closing.orphans.pop_front(),
@@ -192,14 +192,14 @@ impl Intake {
         }
     }
 
-    /// Something is in flight for this orphan: it comes again later.
+    /// Puts back an orphan for which an effect is in flight.
     pub(in super::super) fn put_back(&mut self, orphan: Orphan) {
         if let Phase::Closing(closing) = &mut self.phase {
             closing.orphans.push_back(orphan);
         }
     }
 
-    /// Goes back to watching once all orphans were asked for.
+    /// Resumes the watch once all orphans were looked up.
     pub(in super::super) fn end_closing(&mut self, env: &mut Environment) {
         let Phase::Closing(Closing { version, orphans }) = &self.phase else {
             return;
@@ -219,7 +219,7 @@ impl Intake {
             "The cluster is older than SQL: it was restored from a backup. \
              Relisting, and SQL will follow the cluster"
         );
-        // What is known already says when time split, and the cluster has gone on since.
+        // A known mark has the version to which the cluster was restored; the cluster has advanced since.
         let version = match self.restoring {
             Some(known) => known.min(version),
             None => found_beside(self.checkpoints.saved(), version),
@@ -228,7 +228,7 @@ impl Intake {
         self.enter(env, Phase::Restoring(Restoration::new(version)));
     }
 
-    /// The mark of the restoration is saved, or refused for the sake of another.
+    /// The restore mark was saved, or refused because of another one.
     pub(super) fn on_marked(
         &mut self,
         env: &mut Environment,

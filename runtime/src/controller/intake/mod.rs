@@ -1,6 +1,6 @@
-//! Following the cluster: resume from the saved position, watch, and find out when the stream has a gap; then go
-//! through list, sweep or restoration, whose steps are their own business. What the cluster shows leaves as an
-//! [`Event`]; what is pending comes in as a [`Backlog`].
+//! Follows the cluster: resumes from the checkpoint, watches, and detects gaps and restorations, which `listing`,
+//! `sweep` and `restoration` handle. Observations leave as an [`Event`]; the amount of pending work comes in as a
+//! [`Backlog`].
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use kindex_model::object::ResourceVersion;
 use super::super::message::{Output, StoreFailure};
 use super::super::status::HeldOrphans;
 use super::checkpoints::Checkpoints;
-use super::entry::Sighting;
+use super::entry::ObservedObject;
 use super::environment::Environment;
 use super::listing::{Compared, Listed, Listing, Next};
 use super::restoration::Restoration;
@@ -24,24 +24,23 @@ mod positions;
 
 pub(super) use positions::Sent;
 
-/// A watch that ends sooner, without an event, has failed.
+/// A watch that ends sooner without an event counts as failed.
 const WATCH_LEAST: Duration = Duration::from_secs(1);
-/// A start that resumes goes on at once, and is compared as soon as its watch ends after this time: versions alone do
-/// not tell a cluster that was built anew and has come further than the old one.
+/// After a resumed start, SQL is compared with the whole list as soon as the watch ends after this time: versions do
+/// not show a rebuilt cluster whose versions are already higher than those of the old one.
 const TRUST_AFTER_START: Duration = Duration::from_secs(240);
 
 /// What the intake does while the cluster does not serve the kind.
 const WAITS_FOR_CRD: &str = "waiting for its CRD";
 
-/// What the intake does.
+/// The phase of the intake.
 #[derive(Debug)]
 enum Phase {
     Idle,
-    /// The saved position is being read.
+    /// The checkpoint is being read.
     Loading,
-    /// The cluster's version is being compared with the newest that it ever told, as it was
-    /// when the question went out. No watch is opened without: from a version that the
-    /// cluster has not reached it would wait in silence.
+    /// The cluster's version is being compared with the newest known one. This precedes every watch: from a version
+    /// that the cluster has not reached, a watch would wait silently.
     Probing(ResourceVersion),
     /// The cluster was restored; see `restoration`.
     Restoring(Restoration),
@@ -74,59 +73,57 @@ impl Phase {
     }
 }
 
-/// What a step of the intake means for what is pending.
+/// The effect of a step of the intake on pending objects.
 #[derive(Debug)]
 pub(super) enum Event {
     Nothing,
     /// The watch shows this.
-    Seen(Sighting),
-    /// A page of the list is to be taken up where it differs from its rows.
+    Seen(ObservedObject),
+    /// A page of the list, to be compared with its rows.
     Compared(Compared),
-    /// A list has ended; what is pending and not in it may be gone.
+    /// A list has ended. Pending objects that are not in it may be gone.
     Listed(Listed),
-    /// There are orphans to ask for.
+    /// There are orphans to look up.
     Orphans,
-    /// A list begins: nothing that it shows is an echo.
+    /// A list begins: none of its items is an echo.
     ListBegun,
-    /// What is pending belongs to a cluster that is no more.
+    /// Pending objects are dropped: the cluster was restored.
     Restored,
 }
 
-/// How much is pending, as far as the intake goes by it.
+/// How much is pending.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backlog {
-    /// Objects that wait for nothing but us and the database.
+    /// Objects that wait only for us or the database.
     pub(super) active: usize,
     /// Whether batches or effects are in flight.
     pub(super) in_flight: bool,
     pub(super) oldest: Oldest,
 }
 
-/// Everything about following the cluster.
+/// The intake.
 #[derive(Debug)]
 pub(super) struct Intake {
     phase: Phase,
-    /// The newest version received: everything up to it has come.
+    /// The newest version received. Everything up to it has arrived.
     received: ResourceVersion,
-    /// The newest version that the cluster ever told: one that it falls below tells that it
-    /// was restored.
+    /// The newest version that the cluster ever reported. If it later reports a lower one, it was restored.
     newest: ResourceVersion,
     checkpoints: Checkpoints,
-    /// The version at which the cluster was found to be restored from a backup, until it is
-    /// being listed. Nothing begins meanwhile.
+    /// The version at which a restoration was found, until the cluster is being listed. Nothing new begins meanwhile.
     restoring: Option<ResourceVersion>,
     /// Failures in a row.
     attempts: u32,
-    /// The cluster does not know the kind: its CRD is not installed, or not any more.
+    /// Whether the cluster does not serve the kind: its CRD is not installed.
     unserved: bool,
-    /// The first comparison or resumption is done.
+    /// Whether the first comparison or resumption is done.
     synced: bool,
     held_orphans: Option<HeldOrphans>,
-    /// So many rows may be closed whatever the guard says; 0 after the first comparison.
+    /// How many rows may be closed in spite of the orphan guard; 0 after the first comparison.
     orphans_allowed: usize,
     /// Before the first watch, SQL is compared with the whole list.
     compare_first: bool,
-    /// When SQL is compared with the whole list whatever the stream says; known from the first watch on.
+    /// When SQL is next compared with the whole list even without a gap; set from the first watch on.
     comparison_due: Option<Duration>,
 }
 
@@ -148,7 +145,7 @@ impl Intake {
         }
     }
 
-    /// Begins a phase with the question that it waits for.
+    /// Enters a phase, and sends its request.
     fn enter(&mut self, env: &mut Environment, phase: Phase) {
         let question = match &phase {
             Phase::Idle | Phase::Closing(_) | Phase::Pausing { .. } => None,
@@ -173,11 +170,11 @@ impl Intake {
         self.enter(env, Phase::Loading);
     }
 
-    /// Enters a phase later: its question failed.
+    /// Enters a phase after a backoff: its request failed.
     fn enter_later(&mut self, env: &mut Environment, next: Phase, what: &str, error: &ClusterError) {
         let (cause, at_least) = match error {
             ClusterError::Retryable { cause, retry_after, .. } => (*cause, retry_after.unwrap_or_default()),
-            // Of a whole kind: nobody has installed it.
+            // The whole kind is missing: its CRD is not installed.
             ClusterError::NotFound(_) => return self.wait_for_crd(env, next),
             ClusterError::Conflict(_) => ("conflict", Duration::ZERO),
             ClusterError::Expired(_) => ("expired", Duration::ZERO),
@@ -189,7 +186,7 @@ impl Intake {
         self.pause(env, next, cause, at_least);
     }
 
-    /// The kind is told to be missing once, and asked for again until it is there.
+    /// Logs once that the kind is missing, and retries until it is served.
     fn wait_for_crd(&mut self, env: &mut Environment, next: Phase) {
         let (kind, crd) = (env.kind.name, env.kind.crd_name());
         env.metrics.retry("not_found");
@@ -204,7 +201,7 @@ impl Intake {
         self.pause(env, next, "not_found", Duration::ZERO);
     }
 
-    /// The cluster has answered a question about the kind.
+    /// The cluster has answered a request for the kind.
     fn note_served(&mut self, env: &Environment) {
         if std::mem::take(&mut self.unserved) {
             tracing::info!(
@@ -228,7 +225,7 @@ impl Intake {
         };
     }
 
-    /// Goes on where time or room was missing.
+    /// Continues after a pause or when there is room again.
     pub(super) fn go_on(&mut self, env: &mut Environment, backlog: Backlog) -> Event {
         if env.stopping {
             return Event::Nothing;
@@ -246,7 +243,7 @@ impl Intake {
                     self.enter(env, Phase::Restoring(next));
                 }
             }
-            // Found out by the way: nothing begins any more, so nobody would make room.
+            // A restoration was found: nothing new begins, so waiting for room would never end.
             Phase::Watching { .. } | Phase::Closing(_) if restored => self.probe(env),
             Phase::Listing(listing) if restored && listing.waits_for_room() => self.probe(env),
             Phase::Listing(listing) if has_room(env, backlog.active) => match listing.go_on() {
@@ -267,7 +264,7 @@ impl Intake {
         Event::Nothing
     }
 
-    /// Takes what an earlier run saved.
+    /// Takes what an earlier run has saved.
     pub(super) fn on_loaded(
         &mut self,
         env: &mut Environment,
@@ -297,7 +294,7 @@ impl Intake {
         Event::Nothing
     }
 
-    /// The cluster told this version of itself.
+    /// The cluster has reported this version.
     fn note_version(&mut self, version: ResourceVersion) {
         self.newest = self.newest.max(version);
     }
@@ -327,12 +324,12 @@ impl Intake {
         Event::Nothing
     }
 
-    /// Asked between two watches, so that no watch is cut short for it.
+    /// Checked between two watches, so that no watch is interrupted.
     fn is_comparison_due(&self, env: &Environment) -> bool {
         self.comparison_due.is_some_and(|due| due <= env.now.elapsed)
     }
 
-    /// The stream is trusted from now on for so long, or for its period if that is shorter.
+    /// Schedules the next comparison with the whole list after this time, or after its period if that is shorter.
     fn trust_stream_for(&mut self, env: &Environment, time: Duration) {
         let period = env.settings.compare_period;
         self.comparison_due = (!period.is_zero()).then(|| env.now.elapsed + time.min(period));
@@ -369,8 +366,8 @@ impl Intake {
         self.attempts = 0;
         env.metrics.events.inc();
         match event {
-            WatchEvent::Applied(object) => self.on_change(env, Sighting::present(object)),
-            WatchEvent::Deleted(object) => self.on_change(env, Sighting::gone(object)),
+            WatchEvent::Applied(object) => self.on_change(env, ObservedObject::present(object)),
+            WatchEvent::Deleted(object) => self.on_change(env, ObservedObject::gone(object)),
             WatchEvent::Bookmark(version) => {
                 self.advance(version);
                 Event::Nothing
@@ -382,15 +379,15 @@ impl Intake {
         }
     }
 
-    /// Takes up what a watch tells. What it tells again is settled, or pending; to store it now
-    /// would put a row there that no later event closes.
-    fn on_change(&mut self, env: &Environment, sighting: Sighting) -> Event {
-        if sighting.at <= self.received {
+    /// Takes an event of the watch. A repeated event is already settled or pending; storing it again could create a row
+    /// that no later event closes.
+    fn on_change(&mut self, env: &Environment, observed: ObservedObject) -> Event {
+        if observed.at <= self.received {
             env.metrics.collapsed.inc();
             return Event::Nothing;
         }
-        self.advance(sighting.at);
-        Event::Seen(sighting)
+        self.advance(observed.at);
+        Event::Seen(observed)
     }
 
     fn advance(&mut self, version: ResourceVersion) {
@@ -414,7 +411,7 @@ impl Intake {
     }
 }
 
-/// Half of what may be pending is left to what the watch tells.
+/// Whether a list may continue: half of the room for pending objects is reserved for watch events.
 fn has_room(env: &Environment, active: usize) -> bool {
     active <= env.settings.pending_max / 2
 }

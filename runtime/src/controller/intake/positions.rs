@@ -1,5 +1,4 @@
-//! The positions of the intake: which one is saved, what a refusal to save one tells, and what the intake says of
-//! itself.
+//! The checkpoints of the intake: which one is saved, what follows if saving is refused, and the status of the intake.
 
 use std::time::Duration;
 
@@ -19,21 +18,21 @@ use super::{Backlog, Event, Intake, Phase, WAITS_FOR_CRD};
 pub(in super::super) struct Sent {
     /// The version of the object that it replaces.
     pub(in super::super) replaces: ResourceVersion,
-    /// The newest version that the cluster had told when it went out.
+    /// The newest version that the cluster had reported when it was sent.
     pub(in super::super) newest: ResourceVersion,
 }
 
 impl Sent {
-    /// Whether the version that it made is one that the cluster had left behind before. A write
-    /// that changes nothing makes none.
+    /// Whether it made a version that the cluster had already passed, which shows a restoration. A write that changes
+    /// nothing makes no version.
     fn made_in_the_past(self, answered: ResourceVersion) -> bool {
         answered > self.replaces && answered <= self.newest
     }
 }
 
 impl Intake {
-    /// An effect was answered with an object of this version; `sent` is the write that it was, where it was one. A
-    /// cluster that tells its version may have grown since it came back, by our own hand too; what a write makes is
+    /// An effect was answered with an object of this version; `sent` is its write, if it was one. A restored cluster
+    /// may already have passed the known version, also by our own writes, but a write always makes a version that is
     /// newer than all before.
     pub(in super::super) fn on_answer(&mut self, sent: Option<Sent>, version: ResourceVersion) {
         if sent.is_some_and(|sent| sent.made_in_the_past(version)) {
@@ -68,7 +67,7 @@ impl Intake {
         self.checkpoints.unsaved(watermark, self.held_orphans.is_some())
     }
 
-    /// Saves the position where it is time to; whether it does.
+    /// Saves the checkpoint if it is due. Returns whether it does.
     pub(in super::super) fn save_checkpoint(&mut self, env: &mut Environment, backlog: Backlog) -> bool {
         let last_call = env.stopping && !backlog.in_flight;
         let due = last_call || self.checkpoints.due() <= env.now.elapsed;
@@ -99,7 +98,7 @@ impl Intake {
             Ok(Saving::Refused(shown)) => self.join_restoration(env, shown),
             Err(failure) => {
                 env.note_store_failure("save the position", &failure);
-                // The position is a convenience, and time is short.
+                // The checkpoint only saves time at the next start, and the stop must not wait for it.
                 is_saved = env.stopping;
             }
         }
@@ -109,12 +108,12 @@ impl Intake {
         Event::Nothing
     }
 
-    /// Whether nothing new may begin: the cluster was restored, and what is pending belongs to another time.
+    /// Whether nothing new may begin: the cluster was restored, and pending objects will be dropped.
     pub(in super::super) fn is_restoring(&self) -> bool {
         self.restoring.is_some()
     }
 
-    /// Whether a restoration was found that is not known to be settled.
+    /// Whether a restoration is not settled yet.
     pub(in super::super) fn is_marked(&self) -> bool {
         self.checkpoints.is_marked()
     }
@@ -123,8 +122,8 @@ impl Intake {
         self.checkpoints.is_saving()
     }
 
-    /// Whether the last question to the cluster or the database failed. An attempt that is
-    /// in flight does not change that; an open watch does.
+    /// Whether the last request to the cluster or the database failed. An attempt in flight does not change that, but
+    /// an open watch does.
     pub(in super::super) fn is_failing(&self) -> bool {
         self.attempts > 0 && !matches!(self.phase, Phase::Watching { .. })
     }
@@ -141,7 +140,7 @@ impl Intake {
         self.held_orphans
     }
 
-    /// What people are told that the intake does.
+    /// The phase, for people.
     pub(in super::super) fn phase(&self) -> &'static str {
         match self.unserved {
             true => WAITS_FOR_CRD,
@@ -154,17 +153,17 @@ impl Intake {
         self.received
     }
 
-    /// The newest version that the cluster has told.
+    /// The newest version that the cluster has reported.
     pub(in super::super) fn newest(&self) -> ResourceVersion {
         self.newest
     }
 
-    /// Where a watch may resume after a crash, if there is such a place yet.
+    /// Where a watch may resume after a crash; `None` before the first list.
     pub(in super::super) fn watermark(&self, oldest: Oldest) -> Option<ResourceVersion> {
         watermark(self.received, oldest)
     }
 
-    /// When time alone makes it go on.
+    /// When its next timer is due.
     pub(in super::super) fn deadline(&self, backlog: Backlog) -> Option<Duration> {
         let pause = match &self.phase {
             Phase::Pausing { until, .. } => Some(*until),

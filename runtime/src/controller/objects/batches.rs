@@ -1,5 +1,5 @@
-//! The way of objects through a batch: their rows are read, they are decided on and written together, and each goes on
-//! by what became of its write.
+//! The path of objects through a batch: their rows are read, they are decided on and written together, and each
+//! continues with the result of its write.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Objects {
         }
     }
 
-    /// When a batch could begin that may not begin now.
+    /// When the next batch may begin, if it may not begin now.
     pub(in super::super) fn batch_deadline(&self, env: &Environment) -> Option<Duration> {
         let queued = !self.pending.is_queue_empty();
         let lingered = queued.then(|| self.pending.lingers_until(&env.settings));
@@ -89,7 +89,7 @@ impl Objects {
         }
     }
 
-    /// Decides on the entries of a batch, and writes what is to be written; whether there is anything.
+    /// Decides on the entries of a batch and writes the result. Returns false if there is nothing to write.
     fn write_batch(&mut self, env: &mut Environment, ticket: Ticket, uids: Vec<Uid>) -> bool {
         let mut items = Vec::with_capacity(uids.len());
         let mut writes = Vec::with_capacity(uids.len());
@@ -107,7 +107,7 @@ impl Objects {
         self.commit.write(env, ticket, items, writes)
     }
 
-    /// Whether the object goes, is asked to go by the annotation, or is gone.
+    /// Whether the object is being deleted, is annotated for deletion, or is gone.
     fn is_leaving(&self, env: &Environment, uid: &Uid) -> bool {
         match self.pending.entry(uid).newest() {
             Observation::Present(object) => env.head(object).is_leaving(),
@@ -173,15 +173,15 @@ impl Objects {
         }
         entry.arrived = env.now.elapsed;
         self.quarantine.release(env, &uid, entry);
-        // Of an object that went meanwhile, another ingester may have written the row since.
+        // If the object left meanwhile, another ingester may have written the row since.
         if entry.outdates_rows() {
             entry.row = None;
         }
         self.enqueue(env, &uid);
     }
 
-    /// After a failure that may pass, the batch goes back to the head of the queue and
-    /// the database is left alone for a while. Whether it was written is unknown.
+    /// After a transient failure, puts the batch back at the head of the queue and pauses writing. Whether the batch
+    /// was written is unknown.
     fn on_batch_failure(
         &mut self,
         env: &mut Environment,
@@ -195,10 +195,10 @@ impl Objects {
         } else {
             "Failed to write to metadata storage"
         };
-        // Of many objects one is named: the one that somebody waits for.
+        // Names one object: preferably one whose deletion waits.
         let named = uids.iter().find(|uid| self.is_leaving(env, uid)).or(uids.first());
         let named = named.map(|uid| self.pending.entry(uid).name.clone());
-        // Of an object that is refused again and again all was said.
+        // An object that is refused repeatedly has already been logged.
         if !matches!(uids.as_slice(), [uid] if !failure.retryable && self.quarantine.is_unrecorded(uid)) {
             env.note_batch_failure(what, failure, named.as_ref(), deletes);
         }

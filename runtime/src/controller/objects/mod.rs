@@ -1,5 +1,5 @@
-//! The way of one object through the parts: what is observed becomes pending, what is pending is decided on and
-//! written, and what is committed departs. Passes values on from one part to the next; has no state of its own.
+//! The path of one object through the parts: an observation becomes pending, is decided on and written, and its effect
+//! follows. Passes values from one part to the next; has no state of its own.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use kindex_query::Life;
 
 use super::super::message::{Effect, EffectDone};
 use super::commit::Commit;
-use super::departure::{Departure, Ended, InFlight, set_finalizer};
-use super::entry::{Entry, Observation, Resume, Sighting, State};
+use super::effects::{EffectQueue, Ended, InFlight, set_finalizer};
+use super::entry::{Entry, Observation, ObservedObject, Resume, State};
 use super::environment::Environment;
 use super::intake::Backlog;
 use super::listing::Compared;
@@ -27,7 +27,7 @@ mod batches;
 pub(super) struct Objects {
     pub(super) pending: Pending,
     pub(super) commit: Commit,
-    pub(super) departure: Departure,
+    pub(super) effects: EffectQueue,
     pub(super) quarantine: Quarantine,
     reports: Reports,
 }
@@ -37,7 +37,7 @@ impl Objects {
         Self {
             pending,
             commit: Commit::default(),
-            departure: Departure::default(),
+            effects: EffectQueue::default(),
             quarantine: Quarantine::default(),
             reports: Reports::default(),
         }
@@ -46,7 +46,7 @@ impl Objects {
     pub(super) fn backlog(&self) -> Backlog {
         Backlog {
             active: self.pending.active(),
-            in_flight: !self.commit.is_idle() || self.departure.in_flight() > 0,
+            in_flight: !self.commit.is_idle() || self.effects.in_flight() > 0,
             oldest: Oldest {
                 unsettled: self.pending.oldest_unsettled(),
                 unrecorded: self.commit.records().oldest(),
@@ -54,22 +54,22 @@ impl Objects {
         }
     }
 
-    /// What is pending belongs to a cluster that is no more.
+    /// Drops everything: the cluster was restored.
     pub(super) fn clear(&mut self) {
         self.pending.clear();
         self.commit.clear();
-        self.departure.clear();
+        self.effects.clear();
         self.quarantine.clear();
     }
 
-    /// Takes up what the cluster shows, unless it is settled already: an echo of what we did ourselves, or a version
-    /// that is known to be stored.
-    pub(super) fn observe(&mut self, env: &mut Environment, sighting: Sighting) {
-        let Sighting { uid, observation, .. } = &sighting;
+    /// Takes an observation, unless it is already settled: an echo of our own effect, or a version that is known to be
+    /// stored.
+    pub(super) fn observe(&mut self, env: &mut Environment, observed: ObservedObject) {
+        let ObservedObject { uid, observation, .. } = &observed;
         let uid = uid.clone();
-        let removed = self.departure.removed(&uid);
+        let removed = self.effects.removed(&uid);
         self.commit.records_mut().hold(env, &uid, observation, removed);
-        if self.departure.is_echo(&uid, observation, self.pending.contains(&uid)) {
+        if self.effects.is_echo(&uid, observation, self.pending.contains(&uid)) {
             return;
         }
         if let Observation::Present(object) = observation
@@ -78,14 +78,14 @@ impl Objects {
         {
             return;
         }
-        if self.pending.observe(env, sighting) {
-            self.departure.withdraw(&uid);
+        if self.pending.observe(env, observed) {
+            self.effects.withdraw(&uid);
             self.enqueue(env, &uid);
         }
     }
 
-    /// Takes up the objects of a page of a list where they differ from their rows. A row up to the horizon that is
-    /// newer than its object is a reason to ask, for then the cluster wins.
+    /// Takes the objects of a page that differ from their rows. If a row up to the horizon is newer than its object,
+    /// the object is read again, because then the cluster wins.
     pub(super) fn compare(&mut self, env: &mut Environment, page: Compared) {
         for (object, row) in page.objects {
             self.observe_listed(env, object, row, page.horizon);
@@ -100,18 +100,18 @@ impl Objects {
         }
         let current = row.is_some_and(|row| row.is_current() && row.cluster_version() == version);
         if self.pending.contains(&uid) {
-            return self.observe(env, Sighting::present(object));
+            return self.observe(env, ObservedObject::present(object));
         }
         if current && !self.quarantine.contains(&uid) && is_plain(env, &env.head(&object)) {
             return;
         }
         let name = ObjectName::of(&object);
         let observation = Observation::Present(object);
-        let removed = self.departure.removed(&uid);
+        let removed = self.effects.removed(&uid);
         self.commit.records_mut().hold(env, &uid, &observation, removed);
         let mut entry = Entry::new(observation, name, version, env.now.elapsed);
         entry.row = Some(row);
-        // A list is the cluster's answer as well; but a row may have been closed since.
+        // A list is as good as a read of the object, but its row may have been closed since.
         entry.confirmed = row.filter(|row| row.text == RowText::Different && row.life == Life::Live);
         self.pending.insert(&uid, entry);
         if row.is_some_and(|row| row.cluster_version() > version && row.cluster_version() <= horizon) {
@@ -121,8 +121,8 @@ impl Objects {
         }
     }
 
-    /// Asks for an object that a list did not show; gives it back where something is in flight for it.
-    pub(super) fn ask_for_orphan(&mut self, env: &Environment, orphan: Orphan) -> Option<Orphan> {
+    /// Looks up an object that was missing from a list. Returns it if an effect is in flight for it.
+    pub(super) fn look_up_orphan(&mut self, env: &Environment, orphan: Orphan) -> Option<Orphan> {
         if !self.pending.contains(&orphan.uid) {
             let Orphan { uid, name, version } = orphan;
             let entry = Entry::new(Observation::Gone(None), name, version, env.now.elapsed);
@@ -133,13 +133,12 @@ impl Objects {
         if !self.pending.wake(&orphan.uid) {
             return Some(orphan);
         }
-        self.departure.withdraw(&orphan.uid);
+        self.effects.withdraw(&orphan.uid);
         self.ask(&orphan.uid, None);
         None
     }
 
-    /// Puts an entry into the queue, or carries out its decision at once where that
-    /// needs neither a read nor a write.
+    /// Queues an entry, or carries out its decision at once if that needs neither a read nor a write.
     fn enqueue(&mut self, env: &mut Environment, uid: &Uid) {
         let entry = self.pending.entry_mut(uid);
         entry.state = State::Queued;
@@ -168,7 +167,7 @@ impl Objects {
         }
     }
 
-    /// Sets an object aside that the database refuses. What has no text cannot be recorded.
+    /// Quarantines an object. One without a text cannot be recorded.
     fn quarantine(&mut self, env: &mut Environment, uid: &Uid, reason: &str) {
         let entry = self.pending.entry(uid);
         self.quarantine.refuse(env, uid, entry, reason);
@@ -181,7 +180,7 @@ impl Objects {
         }
     }
 
-    /// Carries out what follows the write, or the absence of one.
+    /// Carries out what follows the write, or a decision without a write.
     fn apply_then(&mut self, env: &mut Environment, uid: &Uid, then: Then) {
         let entry = self.pending.entry(uid);
         self.quarantine.release(env, uid, entry);
@@ -207,7 +206,7 @@ impl Objects {
         self.queue_effect(uid, effect, None);
     }
 
-    /// Asks the cluster; `doubted` is the row that made us doubt.
+    /// Reads the object from the cluster; `doubted` is the row to confirm.
     fn ask(&mut self, uid: &Uid, doubted: Option<Row>) {
         let name = self.pending.entry(uid).name.clone();
         self.queue_effect(uid, Effect::Get(name), doubted);
@@ -215,12 +214,12 @@ impl Objects {
 
     fn queue_effect(&mut self, uid: &Uid, effect: Effect, doubted: Option<Row>) {
         self.pending.entry_mut(uid).state = State::EffectQueued;
-        self.departure.queue(uid, effect, doubted);
+        self.effects.queue(uid, effect, doubted);
     }
 
-    /// Sends effects as long as more may be in flight. `newest` is the newest version that the cluster has told.
+    /// Sends effects as long as more may be in flight. `newest` is the newest version that the cluster has reported.
     pub(super) fn begin_effects(&mut self, env: &mut Environment, newest: ResourceVersion) {
-        while let Some(uid) = self.departure.send_next(env, newest) {
+        while let Some(uid) = self.effects.send_next(env, newest) {
             self.pending.entry_mut(&uid).state = State::Effect;
         }
     }
@@ -251,13 +250,13 @@ impl Objects {
             }
             Ended::Answered(answer) => entry.answer(answer, ended.doubted),
             Ended::Changed(object) => entry.change(object, env.now.elapsed),
-            Ended::Leaving(object) => entry.leave_on_our_word(object),
+            Ended::Leaving(object) => entry.leave_by_our_delete(object),
             Ended::Rewound => entry.row = None,
         }
         self.enqueue(env, uid);
     }
 
-    /// Nothing in the database tells of the object: it stays pending.
+    /// The database has neither the object nor its quarantine record: it stays pending.
     fn on_unrecorded(&mut self, env: &mut Environment, uid: &Uid, cause: &'static str, message: &str) {
         let entry = self.pending.entry(uid);
         self.quarantine.on_unrecorded(env, uid, entry, message);
@@ -269,14 +268,14 @@ impl Objects {
         let entry = self.pending.entry_mut(uid);
         match (entry.newest(), entry.overtaken) {
             (Observation::Present(_), false) => return self.settle(uid),
-            // The last text of an object that is gone is safe; the row can be closed without it.
+            // The last text of an object that is gone is recorded, so its row can be closed without it.
             (Observation::Gone(_), false) => entry.drop_last_text(),
             (Observation::Present(_) | Observation::Gone(_), true) => {}
         }
         self.enqueue(env, uid);
     }
 
-    /// Our effect removed the object, as the row says it: nothing new follows.
+    /// Our effect removed the object, and its row is up to date.
     fn leave(&mut self, env: &Environment, uid: &Uid) {
         let entry = self.pending.entry(uid);
         let row = entry.row.flatten();
@@ -285,7 +284,7 @@ impl Objects {
         }
         if matches!(entry.newest(), Observation::Present(_)) {
             let stored = row.map_or(VERSION_MAX, |row| row.cluster_version());
-            self.departure.remember_removed(uid, stored);
+            self.effects.remember_removed(uid, stored);
         }
         self.settle(uid);
     }

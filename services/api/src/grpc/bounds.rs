@@ -1,5 +1,5 @@
-//! What a question over gRPC may cost, whatever its bytes are: generated requests, each with a budget of memory and
-//! of allocations that follows from its size. Seeds reproduce each of them.
+//! What a gRPC request may cost: generated requests, with a budget of memory and allocations that follows from their
+//! size. Seeds reproduce each of them.
 
 use allocation_counter::measure;
 use kindex_query::LabelSelector;

@@ -69,14 +69,14 @@ impl Call<'_> {
     }
 
     async fn get(&self, request: GetRequest, past: Past) -> Result<Reply, Refusal> {
-        let place = object::place(self.kind, &request.namespace, &request.name)?;
+        let key = object::key(self.kind, &request.namespace, &request.name)?;
         let options = GetOptions {
             at: past.at,
             include_deleted: past.include_deleted,
             uid: String::new(),
             resource_version: request.options.unwrap_or_default().resource_version,
         };
-        self.one(self.operations.get(self.caller, &place, &options).await?)
+        self.one(self.operations.get(self.caller, &key, &options).await?)
     }
 
     async fn update(&self, request: UpdateRequest, part: Part) -> Result<Reply, Refusal> {
@@ -87,16 +87,16 @@ impl Call<'_> {
             field_validation,
         } = request.options.unwrap_or_default();
         let options = write_options(&dry_run, field_manager, field_validation)?;
-        let place = object::place(self.kind, object::namespace(&object), object::name(&object))?;
+        let key = object::key(self.kind, object::namespace(&object), object::name(&object))?;
         let text = object.to_string();
-        let updated = self.operations.update(self.caller, &place, part, &text, &options);
+        let updated = self.operations.update(self.caller, &key, part, &text, &options);
         self.one(updated.await?)
     }
 
     async fn delete(&self, request: DeleteRequest) -> Result<Reply, Refusal> {
-        let place = object::place(self.kind, &request.namespace, &request.name)?;
+        let key = object::key(self.kind, &request.namespace, &request.name)?;
         let options = delete_options(request.options)?;
-        let Answer { warnings, .. } = self.operations.delete(self.caller, &place, &options).await?;
+        let Answer { warnings, .. } = self.operations.delete(self.caller, &key, &options).await?;
         Ok(Reply {
             warnings,
             ..Reply::default()

@@ -1,5 +1,4 @@
-//! Until when a client wants an answer: `grpc-timeout`. What is not done by then is not done at all, as far as it is
-//! ours to stop.
+//! The deadline of a call, from the header `grpc-timeout`. Work that has not begun by then is cancelled.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ const HEADER: &str = "grpc-timeout";
 /// Longer ones are as good as none.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// The end of a client's patience; some have no end.
+/// The deadline of a client; `None`: it has none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline(Option<Instant>);
 
@@ -27,12 +26,12 @@ impl Deadline {
         let Some(value) = headers.get(HEADER) else {
             return Ok(Self(None));
         };
-        let patience = value.to_str().ok().and_then(parse).ok_or_else(|| {
+        let timeout = value.to_str().ok().and_then(parse).ok_or_else(|| {
             Status::invalid_argument(format!(
                 "{HEADER} {value:?} is no time: at most 8 digits and one of H, M, S, m, u, n"
             ))
         })?;
-        Ok(Self((patience <= LONGEST).then(|| Instant::now() + patience)))
+        Ok(Self((timeout <= LONGEST).then(|| Instant::now() + timeout)))
     }
 
     /// Waits for something, and drops it unfinished at the deadline.

@@ -1,5 +1,5 @@
-//! The messages of all services at once. They have the same shapes and numbers for every kind, and an object within
-//! them stays bytes; a test holds this against the emitted files.
+//! The messages of all services at once. They have the same fields and numbers for every kind, and an object in
+//! them stays bytes; a test compares them with the emitted files.
 
 use bytes::Bytes;
 use kindex_model::wire::{ListMeta, TypeMeta};

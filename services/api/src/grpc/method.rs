@@ -1,4 +1,4 @@
-//! Which path means which verb of which kind: read from the descriptors, once.
+//! Maps the path of a call to its verb and kind, from the descriptors.
 
 use std::collections::BTreeMap;
 

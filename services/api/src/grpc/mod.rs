@@ -1,6 +1,5 @@
-//! gRPC: the services that are emitted for the kinds, beside reflection and health. One service serves all of them by
-//! the path of a call, with messages in which objects stay bytes; a new kind costs nothing here. Refuses to know what a
-//! verb does.
+//! gRPC: the emitted services of all kinds, with reflection and health. One handler serves all of them by the path of a
+//! call, with messages in which objects stay bytes.
 
 mod codec;
 
@@ -237,13 +236,13 @@ async fn check(State(operations): State<Arc<Operations>>, request: Request, next
     next.run(Request::from_parts(parts, body)).await
 }
 
-/// A refusal of a request that nobody has looked into.
+/// The answer to a request that was refused before it was read.
 pub(crate) fn refused(refusal: &Refusal) -> Response {
     status::of(refusal, "").into_http::<Body>()
 }
 
-/// One call, with what is known of it before its message is read.
-struct Asked {
+/// One call, before its message is read.
+struct Inbound {
     operations: Arc<Operations>,
     method: Method,
     path: String,
@@ -258,9 +257,9 @@ async fn answer(State(served): State<Served>, request: Request) -> Response {
         let status = Status::unimplemented(format!("no service has the call {path}"));
         return status.into_http::<Body>();
     };
-    let mut response = match Asked::read(served.operations, method, path, &request) {
+    let mut response = match Inbound::read(served.operations, method, path, &request) {
         Err(status) => status.into_http::<Body>(),
-        Ok(asked) => asked.answer(request).await,
+        Ok(inbound) => inbound.answer(request).await,
     };
     response.extensions_mut().insert(Operation {
         verb: method.verb.word(),
@@ -269,7 +268,7 @@ async fn answer(State(served): State<Served>, request: Request) -> Response {
     response
 }
 
-impl Asked {
+impl Inbound {
     fn read(operations: Arc<Operations>, method: Method, path: String, request: &Request) -> Result<Self, Status> {
         let headers = request.headers();
         let deadline = Deadline::read(headers)?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::message::Parts;
 use super::status::{Violation, invalid};
-use crate::operations::{Place, Reason, Refusal};
+use crate::operations::{ObjectKey, Reason, Refusal};
 
 /// The object of a request, in JSON and of the right kind.
 ///
@@ -58,13 +58,13 @@ pub(super) fn namespace(object: &Value) -> &str {
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a name or a namespace that is missing, that should be missing, or that no object has.
-pub(super) fn place<'a>(kind: &'static Kind, namespace: &'a str, name: &'a str) -> Result<Place<'a>, Refusal> {
+pub(super) fn key<'a>(kind: &'static Kind, namespace: &'a str, name: &'a str) -> Result<ObjectKey<'a>, Refusal> {
     check_namespace(kind, namespace)?;
     if name.is_empty() {
         return Err(invalid(&[Violation::new("metadata.name", "is missing")]));
     }
     check_segment("metadata.name", name)?;
-    Ok(Place { kind, namespace, name })
+    Ok(ObjectKey { kind, namespace, name })
 }
 
 /// Refuses a namespace that is missing, or should be.

@@ -1,5 +1,5 @@
-//! Which state of the objects a read is of, as the metadata of its call says it: `kindex-at` and
-//! `kindex-include-deleted`. The messages are Michelangelo's and have no fields for it.
+//! The headers `kindex-at` and `kindex-include-deleted`, which select the state that a read returns. The messages are
+//! Michelangelo's and have no fields for them.
 
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -32,13 +32,13 @@ impl Past {
         let mut past = Self::default();
         let mut violations = Vec::new();
         for name in headers.keys().filter(|name| name.as_str().starts_with(PREFIX)) {
-            if let Err(said) = past.take(headers, name.as_str(), verb) {
-                violations.push(Violation::new(name.as_str(), said));
+            if let Err(message) = past.take(headers, name.as_str(), verb) {
+                violations.push(Violation::new(name.as_str(), message));
             }
         }
         if past.at.is_some() && past.include_deleted {
-            let said = format!("is not for lists and objects of the past: leave it out, or leave out {AT}");
-            violations.push(Violation::new(INCLUDE_DELETED, said));
+            let message = format!("is not for lists and objects of the past: leave it out, or leave out {AT}");
+            violations.push(Violation::new(INCLUDE_DELETED, message));
         }
         if violations.is_empty() {
             return Ok(past);
@@ -107,7 +107,7 @@ mod tests {
     fn what_says_no_state_is_refused_by_its_name() {
         let now = ("kindex-at", "2026-11-01T12:00:00Z");
         let deleted = ("kindex-include-deleted", "true");
-        for (headers, verb, said) in [
+        for (headers, verb, message) in [
             (
                 vec![("kindex-at", "yesterday")],
                 Verb::Get,
@@ -130,7 +130,7 @@ mod tests {
             (vec![deleted], Verb::DeleteCollection, "is for Get and List"),
         ] {
             let refused = read(&headers, verb).expect_err("a refusal");
-            assert!(refused.contains(said), "{refused}");
+            assert!(refused.contains(message), "{refused}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Messages of requests as they come, and of answers as they go. Refuses to know what a call does.
+//! Reads request messages and writes response messages.
 
 use bytes::Bytes;
 use prost::Message;

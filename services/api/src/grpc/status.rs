@@ -1,4 +1,4 @@
-//! Refusals as gRPC says them: a code for each of Kubernetes' reasons, and the rest in `google.rpc` details.
+//! Errors in gRPC: a code for each of Kubernetes' reasons, and the rest as `google.rpc` details.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -79,9 +79,9 @@ impl Violation {
     }
 }
 
-/// A request with these mistakes.
+/// A request with these errors.
 pub(super) fn invalid(violations: &[Violation]) -> Refusal {
-    let said = violations
+    let message = violations
         .iter()
         .map(|Violation { field, message }| match field.as_str() {
             "" => message.clone(),
@@ -94,7 +94,7 @@ pub(super) fn invalid(violations: &[Violation]) -> Refusal {
         causes: causes.collect(),
         ..Details::default()
     };
-    Refusal::new(Reason::BadRequest, said.collect::<Vec<_>>().join("; ")).with(details)
+    Refusal::new(Reason::BadRequest, message.collect::<Vec<_>>().join("; ")).with(details)
 }
 
 /// At most so many bytes of a text.

@@ -1,4 +1,4 @@
-//! Who asks.
+//! The caller of an operation.
 
 use std::fmt;
 
@@ -75,7 +75,7 @@ impl Caller {
         }
     }
 
-    /// Whether anything says who it is.
+    /// Whether it has presented an identity.
     pub(crate) fn is_somebody(&self) -> bool {
         self.bearer.is_some() || self.vouched.is_some()
     }

@@ -1,5 +1,4 @@
-//! Deleting what selectors find: what the cluster has, one object at a time by the way of a single deletion, then
-//! what SQL alone has.
+//! Deletes a collection: first the objects in the cluster, each like a single deletion, then the archived ones.
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -12,7 +11,7 @@ use super::cluster::Call;
 use super::list::{self, Page};
 use super::objects::Head;
 use super::rights::Wanted;
-use super::{Answer, Caller, DeleteOptions, ListOptions, Operations, Place, Reason, Refusal, collection, refusal};
+use super::{Answer, Caller, DeleteOptions, ListOptions, ObjectKey, Operations, Reason, Refusal, collection, refusal};
 
 /// Objects of the cluster that are deleted at once.
 const AT_ONCE: usize = 8;
@@ -90,12 +89,12 @@ impl Operations {
             let heads = heads.map(|item| Head::read(item.get().as_bytes()).metadata);
             stream::iter(heads)
                 .map(|head| async move {
-                    let place = Place {
+                    let key = ObjectKey {
                         kind,
                         namespace: &head.namespace,
                         name: &head.name,
                     };
-                    match self.delete(caller, &place, &options.of_uid(&head.uid)).await {
+                    match self.delete(caller, &key, &options.of_uid(&head.uid)).await {
                         // Gone, or another by now: what was to be deleted is not there.
                         Err(refusal) if matches!(refusal.code, 404 | 409) => Ok(()),
                         done => done.map(drop),

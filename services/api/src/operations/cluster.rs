@@ -1,4 +1,4 @@
-//! The cluster behind: requests as Kubernetes has them, answered by its texts or refused in its words.
+//! The upstream cluster: sends Kubernetes requests to it, and returns its objects and errors unchanged.
 
 use std::fmt::Write as _;
 use std::time::Duration;

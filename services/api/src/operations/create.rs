@@ -1,4 +1,5 @@
-//! Creating: in the cluster, with our finalizer, where no archived object has the name; as it is without storage.
+//! Creates an object in the cluster, with our finalizer, if no archived object has its name. Without storage, creates
+//! it unchanged.
 
 use bytes::Bytes;
 use http::Method;
@@ -7,13 +8,13 @@ use kindex_model::kind::Kind;
 use super::cluster::Call;
 use super::objects::{Head, with_finalizer};
 use super::rights::Wanted;
-use super::{Answer, Caller, Operations, Place, Refusal, WriteOptions, collection};
+use super::{Answer, Caller, ObjectKey, Operations, Refusal, WriteOptions, collection};
 
 impl Operations {
     /// Creates an object from its JSON text.
     ///
     /// # Errors
-    /// `AlreadyExists` also where the name belongs to an object that lives in SQL alone.
+    /// `AlreadyExists` also where the name belongs to an archived object.
     pub async fn create(
         &self,
         caller: &Caller,
@@ -32,10 +33,10 @@ impl Operations {
         let head = Head::read(text.as_bytes());
         let name = head.metadata.name.as_str();
         if !name.is_empty() {
-            let place = Place { kind, namespace, name };
-            let is_free = self.names.is_free(self.store()?, &place).await?;
-            if !is_free && self.stored_only(&place).await?.is_some() {
-                return Err(Refusal::already_exists(&place));
+            let key = ObjectKey { kind, namespace, name };
+            let is_free = self.names.is_free(self.store()?, &key).await?;
+            if !is_free && self.find_archived(&key).await?.is_some() {
+                return Err(Refusal::already_exists(&key));
             }
         }
         let call = Call::json(Method::POST, path, options.query(), Bytes::from(guarded));

@@ -1,5 +1,5 @@
-//! Changes to an object that lives in SQL alone: what a client may change of it, checked by the cluster as if the
-//! object were created anew, stored under the version that the client read.
+//! Changes an archived object: checks what a client may change, validates the result with a dry-run creation in the
+//! cluster, and stores it if the version is still the one that the client read.
 
 use std::fmt::Display;
 
@@ -13,7 +13,7 @@ use kindex_model::object::Object;
 use serde_json::{Map, Value, json};
 
 use super::cluster::Call;
-use super::{Answer, Caller, Operations, Part, Place, Reason, Refusal, WriteOptions, collection, refusal, stored};
+use super::{Answer, Caller, ObjectKey, Operations, Part, Reason, Refusal, WriteOptions, collection, refusal, stored};
 
 /// What of the metadata is a client's to change.
 const CHANGEABLE: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
@@ -71,32 +71,29 @@ impl Edit {
     }
 
     /// Whether `wanted`, made of `old`, is meant for this version of it.
-    fn check_version(&self, place: &Place<'_>, old: &Value, wanted: &Value) -> Result<(), Refusal> {
+    fn check_version(&self, key: &ObjectKey<'_>, old: &Value, wanted: &Value) -> Result<(), Refusal> {
         let field = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let given = field(wanted, "resourceVersion");
         if given.is_empty() && matches!(self, Self::Replace(_)) {
             let why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
             return Err(Refusal::new(
                 Reason::Invalid,
-                format!("{} \"{}\" is invalid: {why}", place.kind.name, place.name),
+                format!("{} \"{}\" is invalid: {why}", key.kind.name, key.name),
             ));
         }
         if !given.is_empty() && given != field(old, "resourceVersion") {
             return Err(Refusal::conflict(
-                place,
+                key,
                 "the object has been modified; please apply your changes to the latest version and try again",
             ));
         }
         let uid = field(wanted, "uid");
         if !uid.is_empty() && uid != field(old, "uid") {
-            return Err(Refusal::conflict(
-                place,
-                "the uid of the body is not that of the object",
-            ));
+            return Err(Refusal::conflict(key, "the uid of the body is not that of the object"));
         }
         for (what, given, own) in [
-            ("name", field(wanted, "name"), place.name),
-            ("namespace", field(wanted, "namespace"), place.namespace),
+            ("name", field(wanted, "name"), key.name),
+            ("namespace", field(wanted, "namespace"), key.namespace),
         ] {
             if !given.is_empty() && given != own {
                 return Err(Refusal::bad_request(format!(
@@ -109,26 +106,26 @@ impl Edit {
 }
 
 impl Operations {
-    /// Changes the object of that name that lives in SQL alone; `absent` where there is none.
+    /// Changes the archived object of that name; `absent` where there is none.
     pub(super) async fn edit_stored(
         &self,
         caller: &Caller,
-        place: &Place<'_>,
+        key: &ObjectKey<'_>,
         part: Part,
         edit: &Edit,
         options: &WriteOptions,
         absent: Refusal,
     ) -> Result<Answer, Refusal> {
-        let Some(found) = self.stored_only(place).await? else {
+        let Some(found) = self.find_archived(key).await? else {
             return Err(absent);
         };
         let old: Value = serde_json::from_str(&stored::shown(&found)).unwrap_or_default();
         let wanted = edit.apply(&old)?;
-        edit.check_version(place, &old, &wanted)?;
+        edit.check_version(key, &old, &wanted)?;
         let new = match part {
             Part::Main => {
                 let new = merged(&old, &wanted);
-                self.checked(caller, place, new, options).await?
+                self.checked(caller, key, new, options).await?
             }
             Part::Status => with_status(&old, &wanted),
         };
@@ -136,14 +133,14 @@ impl Operations {
             return Ok(Answer::found(new.to_string()));
         }
         let text = counted(&old, new).to_string();
-        check_shape(place.kind, found.object.text(), &text)?;
+        check_shape(key.kind, found.object.text(), &text)?;
         let object = Object::parse_str(&text)
             .map_err(|error| Refusal::bad_request(format!("this would be no object: {error}")))?;
         if options.dry_run {
             return Ok(Answer::found(text));
         }
-        let written = self.store()?.update_direct(place.kind, &object, self.now()).await;
-        let written = written.map_err(|error| refusal::of_store(place, error))?;
+        let written = self.store()?.update_direct(key.kind, &object, self.now()).await;
+        let written = written.map_err(|error| refusal::of_store(key, error))?;
         self.feed()?.nudge();
         Ok(Answer::found(written.text().to_owned()))
     }
@@ -153,12 +150,12 @@ impl Operations {
     async fn checked(
         &self,
         caller: &Caller,
-        place: &Place<'_>,
+        key: &ObjectKey<'_>,
         new: Value,
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
         let mut trial = new.clone();
-        trial["metadata"] = json!({"name": place.name});
+        trial["metadata"] = json!({"name": key.name});
         for field in ["labels", "annotations"] {
             if !new["metadata"][field].is_null() {
                 trial["metadata"][field] = new["metadata"][field].clone();
@@ -167,7 +164,7 @@ impl Operations {
         let mut query = options.query();
         query.retain(|(name, _)| *name == "fieldValidation");
         query.push(("dryRun", "All".to_owned()));
-        let path = collection(place.kind, Some(place.namespace));
+        let path = collection(key.kind, Some(key.namespace));
         let body = Bytes::from(trial.to_string());
         match self
             .upstream
@@ -188,7 +185,7 @@ impl Operations {
                 Ok(Value::Object(fields))
             }
             Err(refusal) if refusal.code == 409 => Err(Refusal::conflict(
-                place,
+                key,
                 "another object of the name was created in the cluster",
             )),
             // The namespace is gone, and what was archived of it stays as it is shaped.

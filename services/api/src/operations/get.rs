@@ -1,4 +1,4 @@
-//! One object: from the cluster, else from SQL, or as it was.
+//! Gets one object: from the cluster, else from SQL, or in an earlier state.
 
 use jiff::Timestamp;
 use kindex_model::object::Uid;
@@ -8,7 +8,7 @@ use kindex_store::AsOf;
 use super::cluster::Call;
 use super::objects::Head;
 use super::rights::Wanted;
-use super::{Answer, Caller, Operations, Place, Refusal, refusal, stored, version_of_cluster};
+use super::{Answer, Caller, ObjectKey, Operations, Refusal, refusal, stored, version_of_cluster};
 
 /// Which state of an object is wanted.
 #[derive(Clone, Debug, Default)]
@@ -28,13 +28,13 @@ impl Operations {
     ///
     /// # Errors
     /// 404 where neither the cluster nor SQL has it.
-    pub async fn get(&self, caller: &Caller, place: &Place<'_>, options: &GetOptions) -> Result<Answer, Refusal> {
-        self.allow(caller, Wanted::at("get", place)).await?;
+    pub async fn get(&self, caller: &Caller, key: &ObjectKey<'_>, options: &GetOptions) -> Result<Answer, Refusal> {
+        self.allow(caller, Wanted::at("get", key)).await?;
         if let Some(time) = options.at {
-            return self.get_past(place, time).await;
+            return self.get_past(key, time).await;
         }
         if !options.uid.is_empty() {
-            return self.get_by_uid(caller, place, &options.uid).await;
+            return self.get_by_uid(caller, key, &options.uid).await;
         }
         if options.include_deleted {
             self.store()?;
@@ -43,65 +43,62 @@ impl Operations {
             "" => Vec::new(),
             version => vec![("resourceVersion", version.to_owned())],
         };
-        match self.upstream.call(caller, Call::get(place.path(), query)).await {
-            Err(refusal) if refusal.is_of_absent_object() => self.get_stored(place, options, refusal).await,
+        match self.upstream.call(caller, Call::get(key.path(), query)).await {
+            Err(refusal) if refusal.is_of_absent_object() => self.get_stored(key, options, refusal).await,
             answer => answer,
         }
     }
 
-    async fn get_stored(&self, place: &Place<'_>, options: &GetOptions, absent: Refusal) -> Result<Answer, Refusal> {
+    async fn get_stored(&self, key: &ObjectKey<'_>, options: &GetOptions, absent: Refusal) -> Result<Answer, Refusal> {
         let found = if options.include_deleted {
-            let all = self
-                .store()?
-                .incarnations(place.kind, place.namespace, place.name)
-                .await;
-            let all = all.map_err(|error| refusal::of_store(place, error))?;
+            let all = self.store()?.rows_of_name(key.kind, key.namespace, key.name).await;
+            let all = all.map_err(|error| refusal::of_store(key, error))?;
             all.into_iter().find(|stored| stored.life != Life::Live)
         } else {
-            self.stored_only(place).await?
+            self.find_archived(key).await?
         };
         found.map(|stored| Answer::found(stored::shown(&stored))).ok_or(absent)
     }
 
     /// What the cluster shows under the name, if that is the one, else what SQL has of it.
-    async fn get_by_uid(&self, caller: &Caller, place: &Place<'_>, uid: &str) -> Result<Answer, Refusal> {
-        match self.upstream.call(caller, Call::get(place.path(), Vec::new())).await {
+    async fn get_by_uid(&self, caller: &Caller, key: &ObjectKey<'_>, uid: &str) -> Result<Answer, Refusal> {
+        match self.upstream.call(caller, Call::get(key.path(), Vec::new())).await {
             Ok(answer) if Head::read(&answer.text).metadata.uid == uid => return Ok(answer),
             Err(refusal) if !refusal.is_of_absent_object() => return Err(refusal),
             Ok(_) | Err(_) => {}
         }
-        let found = self.store()?.get_by_id(place.kind, &Uid::from(uid)).await;
-        let found = found.map_err(|error| refusal::of_store(place, error))?;
+        let found = self.store()?.get_by_id(key.kind, &Uid::from(uid)).await;
+        let found = found.map_err(|error| refusal::of_store(key, error))?;
         let of_the_name = |stored: &Stored| {
             let metadata = &stored.object.metadata;
-            metadata.namespace == place.namespace && metadata.name == place.name && stored.life != Life::Live
+            metadata.namespace == key.namespace && metadata.name == key.name && stored.life != Life::Live
         };
-        let stored = found.filter(of_the_name).ok_or_else(|| Refusal::not_found(place))?;
+        let stored = found.filter(of_the_name).ok_or_else(|| Refusal::not_found(key))?;
         let mut answer = Answer::found(stored::shown(&stored));
         if let (Some(by), Some(time)) = (&stored.replaced_by, stored.delete_time) {
             answer.warnings.push(format!(
                 "replaced at {time}: {by} took its name in the cluster; kindex restore {} --uid {uid} --as NEW-NAME \
                  creates it again under another name",
-                place.kind.singular
+                key.kind.singular
             ));
         }
         Ok(answer)
     }
 
-    async fn get_past(&self, place: &Place<'_>, time: Timestamp) -> Result<Answer, Refusal> {
-        let Place { kind, namespace, name } = place;
+    async fn get_past(&self, key: &ObjectKey<'_>, time: Timestamp) -> Result<Answer, Refusal> {
+        let ObjectKey { kind, namespace, name } = key;
         let found = self.store()?.version_at(kind, namespace, name, time).await;
-        match found.map_err(|error| refusal::of_store(place, error))? {
+        match found.map_err(|error| refusal::of_store(key, error))? {
             AsOf::Stored(stored) => Ok(Answer::found(stored.object.text().to_owned())),
             AsOf::NotYet { first } => Err(Refusal {
                 message: format!("{kind} \"{name}\" was first seen at {first}", kind = kind.plural),
-                ..Refusal::not_found(place)
+                ..Refusal::not_found(key)
             }),
             AsOf::Deleted { at, .. } => Err(Refusal {
                 message: format!("{kind} \"{name}\" was deleted at {at}", kind = kind.plural),
-                ..Refusal::not_found(place)
+                ..Refusal::not_found(key)
             }),
-            AsOf::Unknown => Err(Refusal::not_found(place)),
+            AsOf::Unknown => Err(Refusal::not_found(key)),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Lists over the cluster and SQL: first what the cluster has, at one version, then what SQL alone has. Pages are
-//! bounded, and no object is on two of them because it moved from one to the other in between.
+//! Lists over the cluster and SQL: first the objects in the cluster, at one version, then the archived ones. Pages are
+//! bounded, and no object is on two pages because it was evicted or restored in between.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ struct Walk<'a> {
 }
 
 impl Operations {
-    /// A page of the objects of a kind: of the cluster, and of SQL alone.
+    /// A page of the objects of a kind: from the cluster and archived ones.
     ///
     /// # Errors
     /// 400 for selectors and tokens that are none, 410 for a token whose version the cluster has forgotten.
@@ -150,7 +150,7 @@ impl Operations {
 }
 
 impl Walk<'_> {
-    /// Finds what SQL alone has.
+    /// Finds archived objects.
     fn select(&self) -> Result<Select, Refusal> {
         select(self.kind, self.options)
     }
@@ -210,7 +210,7 @@ impl Walk<'_> {
         Moment::new(self.kind, self.options.namespace.as_deref(), &self.version)
     }
 
-    /// Those of these objects that SQL alone will show: they were on their way out before the list began.
+    /// Those of these objects that will be listed as archived: their eviction began before the list.
     async fn shown_by_sql(&self, uids: &[Uid]) -> Result<HashSet<Uid>, Refusal> {
         if !self.operations.is_storing() {
             return Ok(HashSet::new());
@@ -244,7 +244,7 @@ impl Walk<'_> {
         left.is_none_or(|left| left >= began)
     }
 
-    /// Fills the page up with what SQL alone has.
+    /// Fills the page with archived objects.
     async fn stored_page(&mut self, mut select: Select, token: Option<String>) -> Result<Option<Next>, Refusal> {
         let room = self.limit.saturating_sub(self.items.len());
         // A page that is full still has to know whether another one follows.
@@ -330,7 +330,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a list's selectors find of what SQL alone has, in order of namespace and name.
+/// What a list's selectors find among archived objects, in order of namespace and name.
 pub(super) fn select(kind: &'static Kind, options: &ListOptions) -> Result<Select, Refusal> {
     let bad = |error: &dyn std::fmt::Display| Refusal::bad_request(error.to_string());
     let mut select = Select::all(kind);

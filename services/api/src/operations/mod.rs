@@ -1,5 +1,5 @@
-//! What each verb means for an object that may live in the cluster, in SQL, or in both. The caller's identity is an
-//! argument; answers are JSON texts and refusals, for whichever front end asks.
+//! The verbs, for objects that may be in the cluster, in SQL, or in both. The caller's identity is an argument; results
+//! are JSON texts or errors, independent of the protocol.
 
 mod caller;
 
@@ -72,9 +72,9 @@ pub use search::Search;
 pub use sizes::Sizes;
 pub use watch::{Event, Events, Pace, WatchOptions};
 
-/// Where an object is, or is to be.
+/// Kind, namespace and name of an object.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct ObjectKey<'a> {
     /// Its kind.
     pub kind: &'static Kind,
     /// Its namespace; empty for kinds of the whole cluster.
@@ -83,14 +83,14 @@ pub struct Place<'a> {
     pub name: &'a str,
 }
 
-/// One object, or what Kubernetes says in its stead.
+/// One object, or the Status that Kubernetes returns instead.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// As HTTP would say it: 200, or 201 for what was made.
+    /// The HTTP code: 200, or 201 after a creation.
     pub code: u16,
     /// JSON text.
     pub text: Bytes,
-    /// For the person at the client.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ enum Storage {
 /// The verbs over one cluster and one database, or over the cluster alone where metadata storage is off.
 ///
 /// # Guarantees
-/// An object is one object wherever it lives: its name is taken while it lives in SQL alone, and no object is seen
+/// An object is one object wherever it lives: its name is taken while it is archived, and no object is seen
 /// twice, or is missing, because it moved from the cluster to SQL. What the cluster refuses is refused in its words.
 pub struct Operations {
     registry: Registry,
@@ -253,7 +253,7 @@ impl Operations {
 
     /// Why nothing can be answered now; empty where all can.
     pub async fn not_ready(&self) -> Vec<String> {
-        let (ourselves, asked) = (
+        let (ourselves, probe) = (
             Caller::default().on_behalf(),
             Call::get("/version".to_owned(), Vec::new()),
         );
@@ -265,7 +265,7 @@ impl Operations {
             let error = store.positions().await.err()?;
             Some(format!("the database does not answer: {error}"))
         };
-        let (cluster, database) = tokio::join!(self.upstream.call(&ourselves, asked), database);
+        let (cluster, database) = tokio::join!(self.upstream.call(&ourselves, probe), database);
         let cluster = cluster.err().map(|refusal| refusal.to_string());
         cluster.into_iter().chain(database).collect()
     }
@@ -348,7 +348,7 @@ fn objects_of<'a>(kind: &'static Kind, namespace: Option<&'a str>) -> Collection
     }
 }
 
-impl Place<'_> {
+impl ObjectKey<'_> {
     fn path(&self) -> String {
         objects_of(self.kind, Some(self.namespace)).object(self.name)
     }

@@ -1,5 +1,4 @@
-//! Which names are free in SQL: asked one after the other, for all who wait by then in one statement, because each
-//! creation has to know and most names are new. Refuses to know what is done with a name.
+//! Checks which names are free in SQL. Every creation needs this, so concurrent checks share one statement.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +8,7 @@ use kindex_query::{Life, Stored};
 use kindex_store::{MetadataStorage, StoreError};
 use tokio::sync::oneshot;
 
-use super::{Place, Reason, Refusal, refusal};
+use super::{ObjectKey, Reason, Refusal, refusal};
 
 /// Names that are asked for in one statement at most.
 const TOGETHER_MAX: usize = 200;
@@ -36,13 +35,13 @@ impl Names {
     ///
     /// # Guarantees
     /// The statement that answers begins after the question.
-    pub(super) async fn is_free(&self, store: &Arc<dyn MetadataStorage>, place: &Place<'_>) -> Result<bool, Refusal> {
+    pub(super) async fn is_free(&self, store: &Arc<dyn MetadataStorage>, key: &ObjectKey<'_>) -> Result<bool, Refusal> {
         let (answer, answered) = oneshot::channel();
-        let (kind, name) = (place.kind, (place.namespace.to_owned(), place.name.to_owned()));
+        let (kind, name) = (key.kind, (key.namespace.to_owned(), key.name.to_owned()));
         if self.join(kind, name, answer) {
             let (names, store) = (self.clone(), store.clone());
             // A task of its own: the client that came first may leave, and others wait behind it.
-            tokio::spawn(async move { names.ask(kind, &*store).await });
+            tokio::spawn(async move { names.look_up(kind, &*store).await });
         }
         let stopped = |_| Refusal::try_again(Reason::ServiceUnavailable, "the server is shutting down; try again");
         answered.await.map_err(stopped)?
@@ -70,7 +69,7 @@ impl Names {
         ahead
     }
 
-    async fn ask(&self, kind: &'static Kind, store: &dyn MetadataStorage) {
+    async fn look_up(&self, kind: &'static Kind, store: &dyn MetadataStorage) {
         loop {
             let (names, answers): (Vec<_>, Vec<_>) = self.leave(kind).into_iter().unzip();
             if names.is_empty() {

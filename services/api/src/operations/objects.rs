@@ -1,4 +1,4 @@
-//! The JSON of objects: what is read of it, and what is put into it without touching the rest of the text.
+//! Reads fields of an object's JSON, and changes fields without touching the rest of the text.
 
 use kindex_model::kind::Platform;
 use serde::Deserialize;

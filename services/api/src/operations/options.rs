@@ -1,10 +1,9 @@
-//! What callers say beside the object: which part of it is written and how, and which objects are listed. Refuses to
-//! know what the verbs do with it.
+//! The options of writes and lists.
 
 use jiff::Timestamp;
 use kindex_kube_api::request::Subresource;
 
-use super::Place;
+use super::ObjectKey;
 
 /// Which part of an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +15,10 @@ pub enum Part {
 }
 
 impl Part {
-    pub(super) fn path(self, place: &Place<'_>) -> String {
+    pub(super) fn path(self, key: &ObjectKey<'_>) -> String {
         match self {
-            Self::Main => place.path(),
-            Self::Status => format!("{}/{}", place.path(), Subresource::Status.name()),
+            Self::Main => key.path(),
+            Self::Status => format!("{}/{}", key.path(), Subresource::Status.name()),
         }
     }
 }

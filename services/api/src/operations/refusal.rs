@@ -1,12 +1,12 @@
-//! Why something was not done, as Kubernetes says it: code, reason, message and details. Maps to a `metav1.Status`,
-//! and to any other protocol that has a word for each reason.
+//! Errors with Kubernetes' code, reason, message and details. Maps to a `metav1.Status`, and to other protocols by the
+//! reason.
 
 use kindex_kube_api::status::{Details, Named, Reason, Status};
 use kindex_model::kind::Kind;
 use kindex_store::{DirectError, StoreError};
 use serde_json::Value;
 
-use super::Place;
+use super::ObjectKey;
 
 /// The resource of a kind.
 pub(super) fn named(kind: &Kind) -> Named<'static> {
@@ -54,10 +54,10 @@ impl Refusal {
         })
     }
 
-    fn about(place: &Place<'_>, reason: Reason, said: impl FnOnce(&str) -> String) -> Self {
-        let Place { kind, name, .. } = place;
+    fn about(key: &ObjectKey<'_>, reason: Reason, message: impl FnOnce(&str) -> String) -> Self {
+        let ObjectKey { kind, name, .. } = key;
         let resource = named(kind);
-        Self::new(reason, said(&format!("{resource} \"{name}\""))).with(resource.details(name))
+        Self::new(reason, message(&format!("{resource} \"{name}\""))).with(resource.details(name))
     }
 
     /// The same, with what it is about.
@@ -68,12 +68,12 @@ impl Refusal {
         }
     }
 
-    pub(super) fn not_found(place: &Place<'_>) -> Self {
-        Self::about(place, Reason::NotFound, |object| format!("{object} not found"))
+    pub(super) fn not_found(key: &ObjectKey<'_>) -> Self {
+        Self::about(key, Reason::NotFound, |object| format!("{object} not found"))
     }
 
-    pub(super) fn already_exists(place: &Place<'_>) -> Self {
-        Self::about(place, Reason::AlreadyExists, |object| {
+    pub(super) fn already_exists(key: &ObjectKey<'_>) -> Self {
+        Self::about(key, Reason::AlreadyExists, |object| {
             format!(
                 "{object} already exists as an archived object: bring it back with kindex restore, or delete it to free \
                  the name"
@@ -81,8 +81,8 @@ impl Refusal {
         })
     }
 
-    pub(super) fn conflict(place: &Place<'_>, why: &str) -> Self {
-        Self::about(place, Reason::Conflict, |object| {
+    pub(super) fn conflict(key: &ObjectKey<'_>, why: &str) -> Self {
+        Self::about(key, Reason::Conflict, |object| {
             format!("Operation cannot be fulfilled on {object}: {why}")
         })
     }
@@ -101,7 +101,7 @@ impl Refusal {
         let text = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
         let reason = Reason::Other(text("reason"));
         let message = match text("message") {
-            said if !said.is_empty() => said,
+            message if !message.is_empty() => message,
             _ => String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned(),
         };
         Self {
@@ -133,17 +133,17 @@ impl Refusal {
 }
 
 /// What a database error means for who asked for this object. Its text may name tables, and no secret.
-pub(super) fn of_store(place: &Place<'_>, error: StoreError) -> Refusal {
+pub(super) fn of_store(key: &ObjectKey<'_>, error: StoreError) -> Refusal {
     match error {
         StoreError::Direct { source, .. } => match source {
-            DirectError::Missing | DirectError::Deleted(_) => Refusal::not_found(place),
+            DirectError::Missing | DirectError::Deleted(_) => Refusal::not_found(key),
             DirectError::Conflict { .. } => Refusal::conflict(
-                place,
+                key,
                 "the object has been modified; please apply your changes to the latest version and try again",
             ),
-            DirectError::Live => Refusal::conflict(place, "it is moving between the cluster and SQL; try again"),
+            DirectError::Live => Refusal::conflict(key, "it is moving between the cluster and SQL; try again"),
             DirectError::Unchangeable { .. } => Refusal::new(Reason::Invalid, source.to_string()),
-            DirectError::Exhausted(_) => Refusal::conflict(place, &source.to_string()),
+            DirectError::Exhausted(_) => Refusal::conflict(key, &source.to_string()),
         },
         error => of_query(&error),
     }
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_sql_says_to_a_change_has_the_code_that_the_cluster_would_give() {
-        let place = Place {
+        let key = ObjectKey {
             kind: &KIND,
             namespace: "n",
             name: "a",
@@ -232,7 +232,7 @@ mod tests {
                 uid: "u".to_owned(),
                 source,
             };
-            assert_eq!(of_store(&place, error).code, code, "{said}");
+            assert_eq!(of_store(&key, error).code, code, "{said}");
         }
         let token = StoreError::Continue("not one that a page came with".to_owned());
         assert_eq!(of_query(&token).code, 400);

@@ -1,4 +1,4 @@
-//! Deleting one object: by the annotation that asks the ingester for it, or in SQL where it lives there alone.
+//! Deletes one object: a live one by the annotation for the ingester, an archived one in SQL.
 
 use bytes::Bytes;
 use http::Method;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::cluster::Call;
 use super::objects::Head;
 use super::rights::Wanted;
-use super::{Answer, Caller, Operations, Place, Refusal, refusal, stored};
+use super::{Answer, Caller, ObjectKey, Operations, Refusal, refusal, stored};
 
 /// `DeleteOptions` of Kubernetes.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -86,11 +86,11 @@ impl DeleteOptions {
     }
 
     /// Whether an object of this uid and version may be deleted.
-    fn check(&self, place: &Place<'_>, uid: &str, version: &str) -> Result<(), Refusal> {
+    fn check(&self, key: &ObjectKey<'_>, uid: &str, version: &str) -> Result<(), Refusal> {
         let wanted = self.preconditions.clone().unwrap_or_default();
         let differs = |field: &str, wanted: &Option<String>, found: &str| match wanted {
             Some(wanted) if wanted != found => Err(Refusal::conflict(
-                place,
+                key,
                 &format!(
                     "the {field} in the precondition ({wanted}) does not match the {field} in record ({found}). The \
                      object might have been deleted and then recreated"
@@ -110,34 +110,39 @@ impl Operations {
     ///
     /// # Errors
     /// 404 where neither the cluster nor SQL has it, 409 where a precondition does not hold.
-    pub async fn delete(&self, caller: &Caller, place: &Place<'_>, options: &DeleteOptions) -> Result<Answer, Refusal> {
-        self.allow(caller, Wanted::at("delete", place)).await?;
+    pub async fn delete(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        options: &DeleteOptions,
+    ) -> Result<Answer, Refusal> {
+        self.allow(caller, Wanted::at("delete", key)).await?;
         if options.is_for_the_cluster() || !self.is_storing() {
             let body = Bytes::from(options.to_json().to_string());
-            let call = Call::json(Method::DELETE, place.path(), Vec::new(), body);
+            let call = Call::json(Method::DELETE, key.path(), Vec::new(), body);
             return match self.upstream.call(caller, call).await {
-                Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(place, options, refusal).await,
+                Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(key, options, refusal).await,
                 answer => answer,
             };
         }
         // The cluster sees a read and a patch, and the caller needs the right to delete and no other.
         let server = caller.on_behalf();
-        match self.upstream.call(&server, Call::get(place.path(), Vec::new())).await {
-            Ok(found) => self.ask_for_deletion(&server, place, options, found).await,
-            Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(place, options, refusal).await,
+        match self.upstream.call(&server, Call::get(key.path(), Vec::new())).await {
+            Ok(found) => self.request_deletion(&server, key, options, found).await,
+            Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(key, options, refusal).await,
             Err(refusal) => Err(refusal),
         }
     }
 
-    async fn ask_for_deletion(
+    async fn request_deletion(
         &self,
         caller: &Caller,
-        place: &Place<'_>,
+        key: &ObjectKey<'_>,
         options: &DeleteOptions,
         found: Answer,
     ) -> Result<Answer, Refusal> {
         let head = Head::read(&found.text).metadata;
-        options.check(place, &head.uid, &head.resource_version)?;
+        options.check(key, &head.uid, &head.resource_version)?;
         if head.deletion_timestamp.is_some() {
             return Ok(found);
         }
@@ -153,27 +158,27 @@ impl Operations {
         let patch = json!({"metadata": metadata}).to_string();
         let call = Call {
             content_type: "application/merge-patch+json",
-            ..Call::json(Method::PATCH, place.path(), Vec::new(), Bytes::from(patch))
+            ..Call::json(Method::PATCH, key.path(), Vec::new(), Bytes::from(patch))
         };
         self.upstream.call(caller, call).await
     }
 
     async fn delete_stored(
         &self,
-        place: &Place<'_>,
+        key: &ObjectKey<'_>,
         options: &DeleteOptions,
         absent: Refusal,
     ) -> Result<Answer, Refusal> {
-        let Some(found) = self.stored_only(place).await? else {
+        let Some(found) = self.find_archived(key).await? else {
             return Err(absent);
         };
         let version = stored_version(&found);
-        options.check(place, &found.object.metadata.uid.0, &version.to_string())?;
+        options.check(key, &found.object.metadata.uid.0, &version.to_string())?;
         if !options.is_dry_run() {
             let uid = &found.object.metadata.uid;
             let store = self.store()?;
-            let deleted = store.delete_direct(place.kind, uid, Some(version), self.now()).await;
-            deleted.map_err(|error| refusal::of_store(place, error))?;
+            let deleted = store.delete_direct(key.kind, uid, Some(version), self.now()).await;
+            deleted.map_err(|error| refusal::of_store(key, error))?;
             self.feed()?.nudge();
         }
         Ok(Answer::found(stored::shown(&found)))
@@ -189,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_of_a_deletion_is_handed_on() {
+    fn the_options_of_a_deletion_are_passed_on() {
         let all = json!({
             "kind": "DeleteOptions",
             "apiVersion": "v1",

@@ -1,5 +1,5 @@
-//! What a caller may do. With the callers' own rights the cluster says who has a token (TokenReview) and what that
-//! user may do (SubjectAccessReview), also with objects that the cluster does not have; its answer counts for a while.
+//! Authorization. The cluster identifies the user of a token (TokenReview) and decides what that user may do
+//! (SubjectAccessReview), also with archived objects. Results are cached for a while.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::cluster::{Call, Upstream};
-use super::{Caller, Impersonation, Part, Place, Reason, Refusal, RightsOf, User, refusal};
+use super::{Caller, Impersonation, ObjectKey, Part, Reason, Refusal, RightsOf, User, refusal};
 
 /// How long an answer of the cluster is used.
 const REVIEW_TTL: Duration = Duration::from_secs(10);
@@ -63,12 +63,12 @@ pub(super) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    pub(super) fn at(verb: &'static str, place: &Place<'a>) -> Self {
+    pub(super) fn at(verb: &'static str, key: &ObjectKey<'a>) -> Self {
         Self {
             verb,
-            kind: place.kind,
-            namespace: Some(place.namespace),
-            name: place.name,
+            kind: key.kind,
+            namespace: Some(key.namespace),
+            name: key.name,
             part: Part::Main,
         }
     }
@@ -109,14 +109,14 @@ impl<K: Hash + Eq, V: Clone> ReviewCache<K, V> {
 
     fn get(&self, key: &K, now: Instant) -> Option<V> {
         let answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (asked, value) = answers.get(key)?;
-        is_fresh(*asked, now).then(|| value.clone())
+        let (reviewed, value) = answers.get(key)?;
+        is_fresh(*reviewed, now).then(|| value.clone())
     }
 
     fn put(&self, key: K, value: V, now: Instant) {
         let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if answers.len() >= REVIEWS_MAX {
-            answers.retain(|_, (asked, _)| is_fresh(*asked, now));
+            answers.retain(|_, (reviewed, _)| is_fresh(*reviewed, now));
         }
         if answers.len() >= REVIEWS_MAX {
             answers.clear();
@@ -126,8 +126,8 @@ impl<K: Hash + Eq, V: Clone> ReviewCache<K, V> {
 }
 
 /// Whether an answer of that time is still used.
-fn is_fresh(asked: Instant, now: Instant) -> bool {
-    now.saturating_duration_since(asked) < REVIEW_TTL
+fn is_fresh(reviewed: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(reviewed) < REVIEW_TTL
 }
 
 /// Who may do what.
@@ -188,7 +188,7 @@ impl Rights {
             Some(impersonation) => self.impersonated(upstream, &user, impersonation).await?,
             None => user,
         };
-        let denied = self.ask(upstream, &user, wanted.attributes()).await?;
+        let denied = self.review(upstream, &user, wanted.attributes()).await?;
         denied.map_err(|why| forbidden(&user, &wanted, &why))
     }
 
@@ -207,7 +207,7 @@ impl Rights {
         if let Some(user) = self.users.get(&key, Instant::now()) {
             return Ok(user);
         }
-        let asked = Instant::now();
+        let reviewed = Instant::now();
         let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
         let status = review_by(upstream, caller, TOKEN_REVIEWS, &review).await?;
         if status["authenticated"] != true {
@@ -217,7 +217,7 @@ impl Rights {
         if status["user"]["extra"].is_object() {
             user.extra = status["user"]["extra"].to_string();
         }
-        self.users.put(key, user.clone(), asked);
+        self.users.put(key, user.clone(), reviewed);
         Ok(user)
     }
 
@@ -248,7 +248,7 @@ impl Rights {
                 namespace: namespace.to_owned(),
                 name: name.to_owned(),
             };
-            if self.ask(upstream, user, attributes).await?.is_err() {
+            if self.review(upstream, user, attributes).await?.is_err() {
                 return Err(refused(&format!("{resource} {name:?}")));
             }
         }
@@ -266,7 +266,7 @@ impl Rights {
         })
     }
 
-    async fn ask(
+    async fn review(
         &self,
         upstream: &Upstream,
         user: &User,
@@ -276,7 +276,7 @@ impl Rights {
         if let Some(answer) = self.reviews.get(&key, Instant::now()) {
             return Ok(answer);
         }
-        let asked = Instant::now();
+        let reviewed = Instant::now();
         let (user, attributes) = &key;
         let mut review = json!({
             "apiVersion": "authorization.k8s.io/v1",
@@ -304,7 +304,7 @@ impl Rights {
             true => Ok(()),
             false => Err(status["reason"].as_str().unwrap_or_default().to_owned()),
         };
-        self.reviews.put(key, answer.clone(), asked);
+        self.reviews.put(key, answer.clone(), reviewed);
         Ok(answer)
     }
 }
@@ -362,26 +362,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clusters_word_counts_for_a_while_and_no_longer() {
-        let (answers, asked) = (ReviewCache::new(), Instant::now());
-        answers.put("jane", "may", asked);
-        let at = |passed| answers.get(&"jane", asked + passed);
+    fn a_review_is_cached_for_a_while() {
+        let (answers, reviewed) = (ReviewCache::new(), Instant::now());
+        answers.put("jane", "may", reviewed);
+        let at = |passed| answers.get(&"jane", reviewed + passed);
         assert_eq!(at(Duration::ZERO), Some("may"));
         assert_eq!(at(REVIEW_TTL - Duration::from_millis(1)), Some("may"));
         assert_eq!(at(REVIEW_TTL), None);
         assert_eq!(at(Duration::from_secs(3600)), None);
-        assert_eq!(answers.get(&"joe", asked), None);
-        answers.put("jane", "may not", asked + REVIEW_TTL);
+        assert_eq!(answers.get(&"joe", reviewed), None);
+        answers.put("jane", "may not", reviewed + REVIEW_TTL);
         assert_eq!(at(REVIEW_TTL), Some("may not"), "asked again");
     }
 
     #[test]
     fn answers_are_cached_up_to_a_limit_and_fresh_ones_before_the_others() {
-        let (answers, asked) = (ReviewCache::new(), Instant::now());
+        let (answers, reviewed) = (ReviewCache::new(), Instant::now());
         for user in 0..REVIEWS_MAX {
-            answers.put(user, (), if user == 0 { asked + REVIEW_TTL } else { asked });
+            answers.put(user, (), if user == 0 { reviewed + REVIEW_TTL } else { reviewed });
         }
-        let later = asked + REVIEW_TTL;
+        let later = reviewed + REVIEW_TTL;
         answers.put(REVIEWS_MAX, (), later);
         assert_eq!(
             [0, 1, REVIEWS_MAX].map(|user| answers.get(&user, later).is_some()),

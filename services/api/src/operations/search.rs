@@ -1,4 +1,4 @@
-//! Lists by conditions on columns: of SQL alone, where the keys are. It has what the cluster has, a moment later.
+//! Lists by conditions on columns, from SQL only. SQL follows the cluster with a short lag.
 
 use kindex_model::kind::Kind;
 use kindex_query::{CriterionOperation, LabelSelector, Select};
@@ -23,7 +23,7 @@ pub struct Search {
 }
 
 impl Operations {
-    /// A page of what SQL has of the objects of a kind: live ones, those that live in SQL alone, and deleted ones
+    /// A page of what SQL has of the objects of a kind: live ones, archived and deleted ones
     /// where they are asked for.
     ///
     /// # Errors

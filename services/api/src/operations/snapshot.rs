@@ -1,17 +1,16 @@
-//! What the cluster had at the version of a list, by uid: remembered from the pages of lists as they pass, so that
-//! nobody has to ask the cluster for each object that left it lately. Refuses to know rows and selectors.
+//! Which objects the cluster had at the version of a list, by uid. Collected from the pages of lists, so that objects
+//! that left recently need not be looked up one by one.
 //!
 //! # Why this is enough
-//! An object is to be taken from the cluster's part of a list or from SQL's, and from one of them. Whoever left the
-//! cluster well before the list began is SQL's, wherever it may still hang about. Of whoever left it lately clocks
-//! cannot tell on which side of the list's version that was; the cluster's own list at that version can, since it is
-//! what was shown. So an object that left lately is SQL's if, and only if, the cluster's list of that version without
-//! selectors does not have its uid. That list never changes once its version is past: it is read at most once, and
-//! then it may be remembered for as long as one likes.
+//! Each object must come from exactly one part of a merged list: the cluster's or SQL's. One that left the cluster well
+//! before the list began comes from SQL. For one that left recently, clocks cannot decide whether that was before or
+//! after the version of the list, but the cluster's own list at that version can. So a recently evicted object comes
+//! from SQL if and only if the cluster's list of that version, without selectors, lacks its uid. That list is
+//! immutable, so it is read at most once and can be cached indefinitely.
 //!
-//! What is remembered is a whole list or none. Pages count where each continues the one before by its token and is of
-//! the same version; a chain that breaks, because another server read a page or the cluster went on at a newer
-//! version, never becomes whole.
+//! Only complete lists are cached. Pages form a complete list if each continues the one before by its token and has the
+//! same version. A chain with a gap, because another server read a page or the cluster continued at a newer version, is
+//! dropped.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};

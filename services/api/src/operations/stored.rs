@@ -1,9 +1,9 @@
-//! Stored objects as they are shown: evicted ones as if they lived, deleted ones with the time of their deletion.
+//! Stored objects as they are served: archived ones like live ones, deleted ones with the time of their deletion.
 
 use kindex_query::{Life, Stored};
 use serde_json::Value;
 
-use super::{Operations, Place, Refusal, Storage, refusal};
+use super::{ObjectKey, Operations, Refusal, Storage, refusal};
 
 /// The JSON text in which a stored object is shown. Exactly the stored text, wherever that says the truth.
 pub(super) fn shown(stored: &Stored) -> String {
@@ -33,13 +33,13 @@ pub(super) fn shown(stored: &Stored) -> String {
 }
 
 impl Operations {
-    /// The object of that name that lives in SQL alone; none where nothing is stored.
-    pub(super) async fn stored_only(&self, place: &Place<'_>) -> Result<Option<Stored>, Refusal> {
+    /// The archived object of that name; none where nothing is stored.
+    pub(super) async fn find_archived(&self, key: &ObjectKey<'_>) -> Result<Option<Stored>, Refusal> {
         let Storage::On { store, .. } = &self.storage else {
             return Ok(None);
         };
-        let found = store.get_by_name(place.kind, place.namespace, place.name).await;
-        let found = found.map_err(|error| refusal::of_store(place, error))?;
+        let found = store.get_by_name(key.kind, key.namespace, key.name).await;
+        let found = found.map_err(|error| refusal::of_store(key, error))?;
         Ok(found.filter(|stored| stored.life == Life::Evicted))
     }
 }

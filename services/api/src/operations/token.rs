@@ -1,5 +1,5 @@
-//! The continue tokens of merged lists: how far the cluster's part has come, how far SQL's, and of which list.
-//! Opaque to callers. Nothing in one is trusted: its parts are checked by who made them.
+//! The continue tokens of merged lists: the position in the cluster's part, the position in SQL's part, and the list.
+//! Opaque to callers. Untrusted: the cluster and the store validate their parts.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -27,7 +27,7 @@ pub(super) struct Token {
 pub(super) enum Next {
     /// The cluster's page after this token of its own.
     Cluster(String),
-    /// The first page of what SQL alone has.
+    /// The first page of archived objects.
     Stored,
     /// The page of that after this token of the store.
     StoredAfter(String),

@@ -1,5 +1,4 @@
-//! Replacing and patching: in the cluster where the object lives there, in SQL under its version where it lives
-//! there alone.
+//! Replaces and patches objects: live ones in the cluster, archived ones in SQL.
 
 use bytes::Bytes;
 use http::Method;
@@ -11,12 +10,12 @@ use super::cluster::Call;
 use super::edit::Edit;
 use super::objects::{Head, with_finalizer};
 use super::rights::Wanted;
-use super::{Answer, Caller, Operations, Part, Place, Refusal, WriteOptions};
+use super::{Answer, Caller, ObjectKey, Operations, Part, Refusal, WriteOptions};
 
-fn wanted<'a>(verb: &'static str, place: &Place<'a>, part: Part) -> Wanted<'a> {
+fn wanted<'a>(verb: &'static str, key: &ObjectKey<'a>, part: Part) -> Wanted<'a> {
     Wanted {
         part,
-        ..Wanted::at(verb, place)
+        ..Wanted::at(verb, key)
     }
 }
 
@@ -28,23 +27,23 @@ impl Operations {
     pub async fn update(
         &self,
         caller: &Caller,
-        place: &Place<'_>,
+        key: &ObjectKey<'_>,
         part: Part,
         text: &str,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, wanted("update", place, part)).await?;
+        self.allow(caller, wanted("update", key, part)).await?;
         let body = match part {
             // A manifest that was never in the cluster knows nothing of our finalizer, and would take it away.
             Part::Main if self.is_storing() => with_finalizer(text, &self.registry.platform)?,
             Part::Main | Part::Status => text.to_owned(),
         };
-        let call = Call::json(Method::PUT, part.path(place), options.query(), Bytes::from(body));
+        let call = Call::json(Method::PUT, part.path(key), options.query(), Bytes::from(body));
         match self.upstream.call(caller, call).await {
             Err(refusal) if refusal.is_of_absent_object() => {
                 let wanted = decode::json(text.as_bytes())
                     .map_err(|error| Refusal::bad_request(format!("the body is no object: {error}")))?;
-                self.edit_stored(caller, place, part, &Edit::Replace(wanted.value), options, refusal)
+                self.edit_stored(caller, key, part, &Edit::Replace(wanted.value), options, refusal)
                     .await
             }
             answer => answer,
@@ -54,29 +53,29 @@ impl Operations {
     /// Patches an object, or its status.
     ///
     /// # Errors
-    /// As [`update`](Self::update); 400 for a server-side apply to an object that lives in SQL alone, which has no
+    /// As [`update`](Self::update); 400 for a server-side apply to an archived object, which has no
     /// owners of fields.
     pub async fn patch(
         &self,
         caller: &Caller,
-        place: &Place<'_>,
+        key: &ObjectKey<'_>,
         part: Part,
         patch_type: PatchType,
         patch: Bytes,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, wanted("patch", place, part)).await?;
+        self.allow(caller, wanted("patch", key, part)).await?;
         if patch_type == PatchType::Apply && self.is_storing() {
-            return self.apply(caller, place, part, patch, options).await;
+            return self.apply(caller, key, part, patch, options).await;
         }
         let call = Call {
             content_type: patch_type.media_type(),
-            ..Call::json(Method::PATCH, part.path(place), options.query(), patch.clone())
+            ..Call::json(Method::PATCH, part.path(key), options.query(), patch.clone())
         };
         match self.upstream.call(caller, call).await {
             Err(refusal) if refusal.is_of_absent_object() && self.is_storing() => {
                 let edit = Edit::patch(patch_type, &patch)?;
-                self.edit_stored(caller, place, part, &edit, options, refusal).await
+                self.edit_stored(caller, key, part, &edit, options, refusal).await
             }
             answer => answer,
         }
@@ -85,20 +84,20 @@ impl Operations {
     async fn apply(
         &self,
         caller: &Caller,
-        place: &Place<'_>,
+        key: &ObjectKey<'_>,
         part: Part,
         configuration: Bytes,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         let server = caller.on_behalf();
-        let present = self.upstream.call(&server, Call::get(place.path(), Vec::new())).await;
+        let present = self.upstream.call(&server, Call::get(key.path(), Vec::new())).await;
         match present {
             Err(refusal) if refusal.is_of_absent_object() => {
-                if self.stored_only(place).await?.is_some() {
+                if self.find_archived(key).await?.is_some() {
                     return Err(Refusal::bad_request(format!(
                         "{} \"{}\" is archived, and archived objects have no field managers: use update or patch \
                          instead of server-side apply, or bring it back with kindex restore",
-                        place.kind.plural, place.name
+                        key.kind.plural, key.name
                     )));
                 }
             }
@@ -107,18 +106,18 @@ impl Operations {
         }
         let call = Call {
             content_type: PatchType::Apply.media_type(),
-            ..Call::json(Method::PATCH, part.path(place), options.query(), configuration)
+            ..Call::json(Method::PATCH, part.path(key), options.query(), configuration)
         };
         let applied = self.upstream.call(caller, call).await?;
         if applied.code == 201 && !options.dry_run {
-            return self.guard_applied(&server, place, applied).await;
+            return self.guard_applied(&server, key, applied).await;
         }
         Ok(applied)
     }
 
     /// Gives our finalizer to what an apply has created. Not as a part of the configuration: its manager would own
     /// the finalizer, and take it away with the next apply.
-    async fn guard_applied(&self, caller: &Caller, place: &Place<'_>, applied: Answer) -> Result<Answer, Refusal> {
+    async fn guard_applied(&self, caller: &Caller, key: &ObjectKey<'_>, applied: Answer) -> Result<Answer, Refusal> {
         let guarded = with_finalizer(&String::from_utf8_lossy(&applied.text), &self.registry.platform)?;
         let mut object: Value = serde_json::from_str(&guarded).unwrap_or_default();
         let head = Head::read(&applied.text).metadata;
@@ -131,7 +130,7 @@ impl Operations {
             content_type: PatchType::Merge.media_type(),
             ..Call::json(
                 Method::PATCH,
-                place.path(),
+                key.path(),
                 vec![("fieldManager", "kindex-api".to_owned())],
                 Bytes::from(patch.to_string()),
             )

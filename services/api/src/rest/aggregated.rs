@@ -1,6 +1,6 @@
-//! The kinds in groups of their own, `archive.<group>`, for the aggregation layer of kube-apiserver: there the usual
-//! server, the usual kubeconfig and the usual rights find archived objects as well. kube-apiserver has found out who
-//! asks and says so in headers, which count on connections that its certificate proves to be its own.
+//! The kinds in groups of their own, `archive.<group>`, for the aggregation layer of kube-apiserver: so that
+//! archived objects are served by the usual server with the usual kubeconfig and rights. kube-apiserver authenticates
+//! callers and passes their identity in headers, which are trusted on connections with its client certificate.
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/>
 
 use std::collections::BTreeMap;
@@ -148,9 +148,9 @@ mod tests {
             caller(Some(&peer(true)), &HeaderMap::new()).is_none(),
             "it says of nobody who it is"
         );
-        let told = format!("{:?}", caller(Some(&peer(true)), &headers()).unwrap());
+        let reported = format!("{:?}", caller(Some(&peer(true)), &headers()).unwrap());
         for part in ["\"jane\"", "[\"a\", \"b\"]", "example.org/scope", "bearer: None"] {
-            assert!(told.contains(part), "{part} in {told}");
+            assert!(reported.contains(part), "{part} in {reported}");
         }
     }
 }

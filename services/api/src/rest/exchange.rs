@@ -1,5 +1,5 @@
-//! The parts of HTTP that all requests share: what form is wanted, bodies within bounds, answers with
-//! Kubernetes' headers, and requests that go to the cluster as they are.
+//! HTTP functions for all requests: content negotiation, bounded bodies, responses with Kubernetes' headers, and
+//! forwarding to the cluster.
 
 use axum::body::{Body, to_bytes};
 use axum::http::request::Parts;

@@ -1,5 +1,5 @@
-//! The Kubernetes API over HTTP: requests for the served kinds become verbs of `operations`, everything else goes to
-//! the cluster as it is. Refuses to know what a verb does.
+//! The Kubernetes API over HTTP: requests for the served kinds become verbs of `operations`, and all others are
+//! forwarded to the cluster.
 
 mod exchange;
 
@@ -31,7 +31,7 @@ use render::Columns;
 
 use crate::figures::Operation;
 use crate::identity;
-use crate::operations::{Caller, Operations, Place, Refusal};
+use crate::operations::{Caller, ObjectKey, Operations, Refusal};
 use crate::watched::watched;
 
 pub(crate) use aggregated::caller as vouched;
@@ -93,7 +93,7 @@ struct About {
 }
 
 /// A request for objects of a served kind.
-struct Asked {
+struct Inbound {
     kind: &'static Kind,
     path: ResourcePath,
     query: Query,
@@ -102,13 +102,13 @@ struct Asked {
     body: Bytes,
 }
 
-impl Asked {
+impl Inbound {
     fn namespace(&self) -> &str {
         self.path.namespace.as_deref().unwrap_or_default()
     }
 
-    fn place<'a>(&'a self, name: &'a str) -> Place<'a> {
-        Place {
+    fn key<'a>(&'a self, name: &'a str) -> ObjectKey<'a> {
+        ObjectKey {
             kind: self.kind,
             namespace: self.namespace(),
             name,
@@ -192,7 +192,7 @@ async fn respond(
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     let (parts, body) = open(rest, request).await?;
-    let asked = Asked {
+    let inbound = Inbound {
         kind: about.kind,
         path: about.path,
         query,
@@ -200,20 +200,20 @@ async fn respond(
         caller: caller.clone(),
         body,
     };
-    let name = asked.path.name.as_deref();
+    let name = inbound.path.name.as_deref();
     match (
-        verb(&parts.method, &asked.path, &asked.query),
+        verb(&parts.method, &inbound.path, &inbound.query),
         name,
-        asked.path.subresource,
+        inbound.path.subresource,
     ) {
-        ("watch", ..) => watch::watch(rest, &asked).await,
-        ("list", None, None) => read::list(rest, &asked).await,
-        ("get", Some(name), _) => read::get(rest, &asked, name).await,
-        ("create", None, None) => write::create(rest, &asked).await,
-        ("update", Some(name), _) => write::update(rest, &asked, name).await,
-        ("patch", Some(name), _) => write::patch(rest, &asked, name).await,
-        ("delete", Some(name), None) => write::delete(rest, &asked, name).await,
-        ("deletecollection", None, None) => write::clear(rest, &asked).await,
+        ("watch", ..) => watch::watch(rest, &inbound).await,
+        ("list", None, None) => read::list(rest, &inbound).await,
+        ("get", Some(name), _) => read::get(rest, &inbound, name).await,
+        ("create", None, None) => write::create(rest, &inbound).await,
+        ("update", Some(name), _) => write::update(rest, &inbound, name).await,
+        ("patch", Some(name), _) => write::patch(rest, &inbound, name).await,
+        ("delete", Some(name), None) => write::delete(rest, &inbound, name).await,
+        ("deletecollection", None, None) => write::clear(rest, &inbound).await,
         _ => Err(Refusal::method_not_allowed()),
     }
 }

@@ -11,52 +11,55 @@ use kindex_kube_api::request::{Query, Rendering};
 use kindex_model::kind::Kind;
 
 use super::render::Form;
-use super::{Asked, Rest, exchange};
+use super::{Inbound, Rest, exchange};
 use crate::operations::{Caller, GetOptions, ListOptions, Listed, Refusal};
 
-pub(super) fn form<'a>(rest: &'a Rest, asked: &'a Asked) -> Form<'a> {
+pub(super) fn form<'a>(rest: &'a Rest, inbound: &'a Inbound) -> Form<'a> {
     Form {
-        kind: asked.kind,
-        rendering: asked.head.rendering,
-        query: &asked.query,
+        kind: inbound.kind,
+        rendering: inbound.head.rendering,
+        query: &inbound.query,
         columns: &rest.columns,
     }
 }
 
-pub(super) async fn get(rest: &Rest, asked: &Asked, name: &str) -> Result<Response, Refusal> {
+pub(super) async fn get(rest: &Rest, inbound: &Inbound, name: &str) -> Result<Response, Refusal> {
     let options = GetOptions {
-        at: moment(asked)?,
-        include_deleted: asked.query.is_on("includeDeleted"),
-        uid: text(asked, "uid"),
-        resource_version: text(asked, "resourceVersion"),
+        at: moment(inbound)?,
+        include_deleted: inbound.query.is_on("includeDeleted"),
+        uid: text(inbound, "uid"),
+        resource_version: text(inbound, "resourceVersion"),
     };
-    let answer = rest.operations.get(&asked.caller, &asked.place(name), &options).await?;
-    form(rest, asked).one(&answer)
+    let answer = rest
+        .operations
+        .get(&inbound.caller, &inbound.key(name), &options)
+        .await?;
+    form(rest, inbound).one(&answer)
 }
 
-pub(super) async fn list(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
-    let options = options(asked)?;
-    let page = rest.operations.list(&asked.caller, asked.kind, &options).await?;
+pub(super) async fn list(rest: &Rest, inbound: &Inbound) -> Result<Response, Refusal> {
+    let options = options(inbound)?;
+    let page = rest.operations.list(&inbound.caller, inbound.kind, &options).await?;
     if options.limit > 0 || page.continue_token.is_empty() {
-        return form(rest, asked).page(&page);
+        return form(rest, inbound).page(&page);
     }
-    whole(rest, asked, options, page).await
+    whole(rest, inbound, options, page).await
 }
 
 /// A list without a limit, page by page as the client reads it, so that it is never in memory as a whole. An error on
 /// the way breaks the answer off, which no client takes for the end of a list.
-async fn whole(rest: &Rest, asked: &Asked, options: ListOptions, first: Listed) -> Result<Response, Refusal> {
-    if asked.head.rendering == Rendering::Yaml {
+async fn whole(rest: &Rest, inbound: &Inbound, options: ListOptions, first: Listed) -> Result<Response, Refusal> {
+    if inbound.head.rendering == Rendering::Yaml {
         return Err(Refusal::bad_request(
             "a list of this size comes as JSON, or as YAML with a limit",
         ));
     }
     let mut walk = Walk {
         rest: rest.clone(),
-        kind: asked.kind,
-        rendering: asked.head.rendering,
-        query: asked.query.clone(),
-        caller: asked.caller.clone(),
+        kind: inbound.kind,
+        rendering: inbound.head.rendering,
+        query: inbound.query.clone(),
+        caller: inbound.caller.clone(),
         options,
         token: first.continue_token.clone(),
         has_items: !first.items.is_empty(),
@@ -118,26 +121,26 @@ impl Walk {
 }
 
 /// The options of a list, from its parameters.
-pub(super) fn options(asked: &Asked) -> Result<ListOptions, Refusal> {
+pub(super) fn options(inbound: &Inbound) -> Result<ListOptions, Refusal> {
     Ok(ListOptions {
-        namespace: asked.path.namespace.clone(),
-        labels: text(asked, "labelSelector"),
-        fields: text(asked, "fieldSelector"),
-        limit: asked.query.limit()?.unwrap_or_default(),
-        continue_token: text(asked, "continue"),
-        include_deleted: asked.query.is_on("includeDeleted"),
-        at: moment(asked)?,
-        resource_version: text(asked, "resourceVersion"),
-        resource_version_match: text(asked, "resourceVersionMatch"),
+        namespace: inbound.path.namespace.clone(),
+        labels: text(inbound, "labelSelector"),
+        fields: text(inbound, "fieldSelector"),
+        limit: inbound.query.limit()?.unwrap_or_default(),
+        continue_token: text(inbound, "continue"),
+        include_deleted: inbound.query.is_on("includeDeleted"),
+        at: moment(inbound)?,
+        resource_version: text(inbound, "resourceVersion"),
+        resource_version_match: text(inbound, "resourceVersionMatch"),
     })
 }
 
-fn text(asked: &Asked, parameter: &str) -> String {
-    asked.query.get(parameter).unwrap_or_default().to_owned()
+fn text(inbound: &Inbound, parameter: &str) -> String {
+    inbound.query.get(parameter).unwrap_or_default().to_owned()
 }
 
-fn moment(asked: &Asked) -> Result<Option<Timestamp>, Refusal> {
-    let moment = asked.query.get("at").map(str::parse).transpose();
+fn moment(inbound: &Inbound) -> Result<Option<Timestamp>, Refusal> {
+    let moment = inbound.query.get("at").map(str::parse).transpose();
     moment.map_err(|error| {
         Refusal::bad_request(format!(
             "at: {error}: write it as RFC 3339, such as 2026-11-01T12:00:00Z"

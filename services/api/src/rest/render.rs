@@ -1,4 +1,4 @@
-//! Objects in the form in which a client wants them: JSON, YAML, a table, metadata alone.
+//! Objects in the format that a client accepts: JSON, YAML, a table, or only metadata.
 
 use std::collections::HashMap;
 
@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn the_columns_of_a_kind_are_those_of_its_version_in_the_crd_and_its_age_where_there_are_none() {
-        let names = |kind: &Kind| -> Vec<String> { columns(kind).into_iter().map(|column| column.name).collect() };
+        let names =
+            |kind: &Kind| -> Vec<String> { printer_columns(kind).into_iter().map(|column| column.name).collect() };
         let column = |name: &str| json!([{"name": name, "type": "string", "jsonPath": ".spec"}]);
         let versions = json!([
             {"name": "v1", "additionalPrinterColumns": column("Old")},

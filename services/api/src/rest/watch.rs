@@ -1,5 +1,5 @@
-//! `GET ?watch=true`: events, one JSON line each, in the form that the client wants. The client's pace decides when
-//! the next is read from the cluster.
+//! `GET ?watch=true`: events, one JSON line each, in the format that the client accepts. The next event is read from
+//! the cluster when the client has taken the last.
 
 use std::io;
 
@@ -14,28 +14,28 @@ use kindex_serve::watches::Texture;
 use serde_json::{Value, json};
 
 use super::render::Form;
-use super::{Asked, Rest, exchange, read};
+use super::{Inbound, Rest, exchange, read};
 use crate::operations::{Event, Refusal, WatchOptions};
 use crate::watched::watched;
 
-pub(super) async fn watch(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
-    let which = read::options(asked)?;
+pub(super) async fn watch(rest: &Rest, inbound: &Inbound) -> Result<Response, Refusal> {
+    let which = read::options(inbound)?;
     let options = WatchOptions {
-        bookmarks: asked.query.is_on("allowWatchBookmarks"),
-        initial_events: asked
+        bookmarks: inbound.query.is_on("allowWatchBookmarks"),
+        initial_events: inbound
             .query
             .get("sendInitialEvents")
-            .map(|_| asked.query.is_on("sendInitialEvents")),
-        timeout_seconds: asked.query.timeout_seconds()?,
+            .map(|_| inbound.query.is_on("sendInitialEvents")),
+        timeout_seconds: inbound.query.timeout_seconds()?,
     };
     let (events, seat) = rest
         .operations
-        .watch(&asked.caller, asked.kind, &which, &options)
+        .watch(&inbound.caller, inbound.kind, &which, &options)
         .await?;
     let mut lines = Lines {
-        kind: asked.kind,
-        rendering: asked.head.rendering,
-        query: asked.query.clone(),
+        kind: inbound.kind,
+        rendering: inbound.head.rendering,
+        query: inbound.query.clone(),
         rest: rest.clone(),
         headed: false,
     };

@@ -10,63 +10,69 @@ use kindex_model::kind::Scope;
 use serde_json::{Value, json};
 
 use super::read::{self, form};
-use super::{Asked, Rest};
+use super::{Inbound, Rest};
 use crate::operations::{DeleteOptions, Part, Reason, Refusal, WriteOptions};
 
 const OBJECT_TYPES: &str = "application/json, application/yaml";
 const PATCH_TYPES: &str = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
 
-pub(super) async fn create(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
-    if asked.kind.scope == Scope::Namespaced && asked.path.namespace.is_none() {
+pub(super) async fn create(rest: &Rest, inbound: &Inbound) -> Result<Response, Refusal> {
+    if inbound.kind.scope == Scope::Namespaced && inbound.path.namespace.is_none() {
         return Err(Refusal::method_not_allowed());
     }
-    let text = object_text(asked)?;
+    let text = object_text(inbound)?;
     let operations = &rest.operations;
     let answer = operations
-        .create(&asked.caller, asked.kind, asked.namespace(), &text, &options(asked)?)
+        .create(
+            &inbound.caller,
+            inbound.kind,
+            inbound.namespace(),
+            &text,
+            &options(inbound)?,
+        )
         .await?;
-    form(rest, asked).one(&answer)
+    form(rest, inbound).one(&answer)
 }
 
-pub(super) async fn update(rest: &Rest, asked: &Asked, name: &str) -> Result<Response, Refusal> {
-    let (text, options) = (object_text(asked)?, options(asked)?);
-    let (operations, place) = (&rest.operations, asked.place(name));
+pub(super) async fn update(rest: &Rest, inbound: &Inbound, name: &str) -> Result<Response, Refusal> {
+    let (text, options) = (object_text(inbound)?, options(inbound)?);
+    let (operations, key) = (&rest.operations, inbound.key(name));
     let answer = operations
-        .update(&asked.caller, &place, part(asked), &text, &options)
+        .update(&inbound.caller, &key, part(inbound), &text, &options)
         .await?;
-    form(rest, asked).one(&answer)
+    form(rest, inbound).one(&answer)
 }
 
-pub(super) async fn patch(rest: &Rest, asked: &Asked, name: &str) -> Result<Response, Refusal> {
-    let patch_type = PatchType::from_content_type(&asked.head.content_type).ok_or_else(|| {
+pub(super) async fn patch(rest: &Rest, inbound: &Inbound, name: &str) -> Result<Response, Refusal> {
+    let patch_type = PatchType::from_content_type(&inbound.head.content_type).ok_or_else(|| {
         Refusal::new(
             Reason::UnsupportedMediaType,
             format!("the body of the request was in an unknown format - accepted media types include: {PATCH_TYPES}"),
         )
     })?;
-    let options = options(asked)?;
-    let (operations, place) = (&rest.operations, asked.place(name));
+    let options = options(inbound)?;
+    let (operations, key) = (&rest.operations, inbound.key(name));
     let answer = operations
         .patch(
-            &asked.caller,
-            &place,
-            part(asked),
+            &inbound.caller,
+            &key,
+            part(inbound),
             patch_type,
-            asked.body.clone(),
+            inbound.body.clone(),
             &options,
         )
         .await?;
-    form(rest, asked).one(&answer)
+    form(rest, inbound).one(&answer)
 }
 
-fn part(asked: &Asked) -> Part {
-    match asked.path.subresource {
+fn part(inbound: &Inbound) -> Part {
+    match inbound.path.subresource {
         Some(Subresource::Status) => Part::Status,
         Some(Subresource::Finalize) | None => Part::Main,
     }
 }
 
-/// What the deletion of a collection may be asked with. Anything else, a misspelt selector above all, would let it
+/// What the deletion of a collection may be called with. Anything else, a misspelt selector above all, would let it
 /// delete more than was meant.
 const OF_COLLECTIONS: [&str; 7] = [
     "labelSelector",
@@ -78,43 +84,43 @@ const OF_COLLECTIONS: [&str; 7] = [
     "pretty",
 ];
 
-pub(super) async fn clear(rest: &Rest, asked: &Asked) -> Result<Response, Refusal> {
-    if let Some(unknown) = asked.query.names().find(|name| !OF_COLLECTIONS.contains(name)) {
+pub(super) async fn clear(rest: &Rest, inbound: &Inbound) -> Result<Response, Refusal> {
+    if let Some(unknown) = inbound.query.names().find(|name| !OF_COLLECTIONS.contains(name)) {
         return Err(Refusal::bad_request(format!(
             "a collection is not deleted with the parameter {unknown:?}: it takes {}",
             OF_COLLECTIONS.join(", ")
         )));
     }
-    let (which, options) = (read::options(asked)?, delete_options(asked)?);
+    let (which, options) = (read::options(inbound)?, delete_options(inbound)?);
     let answer = rest
         .operations
-        .delete_collection(&asked.caller, asked.kind, &which, &options)
+        .delete_collection(&inbound.caller, inbound.kind, &which, &options)
         .await?;
-    form(rest, asked).one(&answer)
+    form(rest, inbound).one(&answer)
 }
 
-pub(super) async fn delete(rest: &Rest, asked: &Asked, name: &str) -> Result<Response, Refusal> {
-    let options = delete_options(asked)?;
-    let place = asked.place(name);
-    let answer = rest.operations.delete(&asked.caller, &place, &options).await?;
-    form(rest, asked).one(&answer)
+pub(super) async fn delete(rest: &Rest, inbound: &Inbound, name: &str) -> Result<Response, Refusal> {
+    let options = delete_options(inbound)?;
+    let key = inbound.key(name);
+    let answer = rest.operations.delete(&inbound.caller, &key, &options).await?;
+    form(rest, inbound).one(&answer)
 }
 
 /// The options of a write, from its parameters.
-pub(super) fn options(asked: &Asked) -> Result<WriteOptions, Refusal> {
-    let text = |parameter: &str| asked.query.get(parameter).map(str::to_owned);
+pub(super) fn options(inbound: &Inbound) -> Result<WriteOptions, Refusal> {
+    let text = |parameter: &str| inbound.query.get(parameter).map(str::to_owned);
     Ok(WriteOptions {
-        dry_run: asked.query.dry_run()?,
+        dry_run: inbound.query.dry_run()?,
         field_manager: text("fieldManager"),
         field_validation: text("fieldValidation"),
-        force: asked.query.is_on("force"),
+        force: inbound.query.is_on("force"),
     })
 }
 
 /// The object of the body as JSON.
-pub(super) fn object_text(asked: &Asked) -> Result<Cow<'_, str>, Refusal> {
-    let text = utf8(&asked.body)?;
-    match asked.head.content_type.as_str() {
+pub(super) fn object_text(inbound: &Inbound) -> Result<Cow<'_, str>, Refusal> {
+    let text = utf8(&inbound.body)?;
+    match inbound.head.content_type.as_str() {
         "" | "application/json" => Ok(Cow::Borrowed(text)),
         "application/yaml" => Ok(Cow::Owned(yaml(text.as_bytes())?.to_string())),
         _ => Err(Refusal::new(
@@ -125,7 +131,7 @@ pub(super) fn object_text(asked: &Asked) -> Result<Cow<'_, str>, Refusal> {
 }
 
 fn utf8(body: &[u8]) -> Result<&str, Refusal> {
-    std::str::from_utf8(body).map_err(|error| Refusal::bad_request(format!("the body is no text: {error}")))
+    std::str::from_utf8(body).map_err(|error| Refusal::bad_request(format!("the body is not UTF-8: {error}")))
 }
 
 fn yaml(text: &[u8]) -> Result<Value, Refusal> {
@@ -134,17 +140,17 @@ fn yaml(text: &[u8]) -> Result<Value, Refusal> {
 }
 
 /// From the body; a parameter counts where the body says nothing, as in Kubernetes.
-pub(super) fn delete_options(asked: &Asked) -> Result<DeleteOptions, Refusal> {
-    let body = match utf8(&asked.body)? {
+pub(super) fn delete_options(inbound: &Inbound) -> Result<DeleteOptions, Refusal> {
+    let body = match utf8(&inbound.body)? {
         text if text.trim().is_empty() => json!({}),
         text => yaml(text.as_bytes())?,
     };
     let mut options: DeleteOptions = serde_json::from_value(body)
-        .map_err(|error| Refusal::bad_request(format!("the body is no DeleteOptions: {error}")))?;
-    if let Some(policy) = asked.query.get("propagationPolicy") {
+        .map_err(|error| Refusal::bad_request(format!("the body is not DeleteOptions: {error}")))?;
+    if let Some(policy) = inbound.query.get("propagationPolicy") {
         options.propagation_policy.get_or_insert_with(|| policy.to_owned());
     }
-    if let Some(stage) = asked.query.get("dryRun") {
+    if let Some(stage) = inbound.query.get("dryRun") {
         options.dry_run.get_or_insert_with(|| vec![stage.to_owned()]);
     }
     Ok(options)

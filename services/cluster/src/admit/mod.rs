@@ -1,6 +1,5 @@
-//! What becomes of an object before it is stored: unknown fields leave, defaults arrive, the system's own fields
-//! are set or kept, the result is validated. Pure functions from what was sent and what is there to what will be
-//! stored; refuses to know storage and HTTP.
+//! Prepares an object for storage: unknown fields are pruned, defaults filled in, system fields set or kept, and the
+//! result validated. Pure functions of the request and the stored object.
 
 mod kinds;
 
@@ -21,7 +20,7 @@ pub(crate) use known::{Sent, accept};
 pub(crate) use metadata::warnings;
 pub(crate) use update::{Outcome, update};
 
-/// Who changes an object, and through which door.
+/// Who changes an object, and through which subresource.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Author<'a> {
     /// The field manager.

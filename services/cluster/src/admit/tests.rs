@@ -1,4 +1,4 @@
-//! What is admitted and what is refused, and with which words.
+//! What is admitted and what is refused, with which messages.
 
 use kindex_kube_api::request::FieldValidation;
 use kindex_kube_api::status::Status;
@@ -121,7 +121,7 @@ fn an_update_of_nothing_is_no_change() {
 }
 
 #[test]
-fn the_status_door_lets_only_the_status_through() {
+fn the_status_subresource_changes_only_the_status() {
     let object = changed(change(&existing(), Some(Subresource::Status), |object| {
         object["spec"]["size"] = 9.into();
         object["metadata"]["labels"] = json!({"a": "b"});

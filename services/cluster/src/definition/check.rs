@@ -1,5 +1,4 @@
-//! The rules of `apiextensions.k8s.io/v1` for a CustomResourceDefinition, with the API server's words for what
-//! breaks them.
+//! The rules of `apiextensions.k8s.io/v1` for a CustomResourceDefinition, with the API server's messages.
 
 use kindex_kube_api::names::{rfc1035_label, subdomain};
 use kindex_kube_api::schema::Structural;

@@ -22,7 +22,7 @@ fn definition() -> Value {
     definition
 }
 
-fn said(definition: &Value, before: Option<&Value>) -> Vec<String> {
+fn errors(definition: &Value, before: Option<&Value>) -> Vec<String> {
     problems(definition, before)
         .iter()
         .map(|problem| format!("{}: {}", problem.field, problem.message))
@@ -37,7 +37,7 @@ fn condition<'a>(definition: &'a Value, kind: &str) -> &'a Value {
 #[test]
 fn a_valid_definition_is_named_and_established() {
     let mut definition = definition();
-    assert_eq!(said(&definition, None), [""; 0]);
+    assert_eq!(errors(&definition, None), [""; 0]);
     settle(&mut definition, &Claims::default(), NOW);
     record_stored_version(&mut definition);
     assert!(is_established(&definition));
@@ -80,7 +80,7 @@ fn what_identifies_the_resource_cannot_change_afterwards() {
     let mut after = before.clone();
     after["spec"]["scope"] = "Cluster".into();
     assert_eq!(
-        said(&after, Some(&before)),
+        errors(&after, Some(&before)),
         ["spec.scope: Invalid value: \"Cluster\": field is immutable"]
     );
 }
@@ -90,10 +90,10 @@ fn a_stored_version_must_stay() {
     let mut after = definition();
     record_stored_version(&mut after);
     after["spec"]["versions"][0]["name"] = "v2".into();
-    let said = said(&after, None);
+    let errors = errors(&after, None);
     assert!(
-        said[0].starts_with("status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions"),
-        "{said:?}"
+        errors[0].starts_with("status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions"),
+        "{errors:?}"
     );
 }
 
@@ -154,7 +154,7 @@ fn selectable_by(paths: &[&str]) -> Value {
 #[test]
 fn objects_are_selected_by_scalars_that_their_schema_declares() {
     assert_eq!(
-        said(
+        errors(
             &selectable_by(&[".spec.a", ".spec.size", ".spec.ready", ".spec.labels.x"]),
             None
         ),
@@ -189,7 +189,7 @@ fn objects_are_selected_by_scalars_that_their_schema_declares() {
         ),
     ] {
         assert_eq!(
-            said(&selectable_by(&[path]), None),
+            errors(&selectable_by(&[path]), None),
             [format!("spec.selectableFields[0].jsonPath: {why}")],
             "{path}"
         );
@@ -200,14 +200,14 @@ fn objects_are_selected_by_scalars_that_their_schema_declares() {
 fn objects_are_selected_by_eight_fields_at_most_and_by_none_twice() {
     let paths: Vec<String> = ('a'..='i').map(|name| format!(".spec.{name}")).collect();
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    assert_eq!(said(&selectable_by(&paths[..8]), None), [""; 0]);
+    assert_eq!(errors(&selectable_by(&paths[..8]), None), [""; 0]);
     let nine = selectable_by(&paths);
     let too_many = "spec.selectableFields: Too many: 9: must have at most 8 items";
-    assert_eq!(said(&nine, None), [too_many]);
-    assert_eq!(said(&nine, Some(&nine)), [""; 0], "what was there before may stay");
-    assert_eq!(said(&nine, Some(&selectable_by(&paths[..8]))), [too_many]);
+    assert_eq!(errors(&nine, None), [too_many]);
+    assert_eq!(errors(&nine, Some(&nine)), [""; 0], "what was there before may stay");
+    assert_eq!(errors(&nine, Some(&selectable_by(&paths[..8]))), [too_many]);
     assert_eq!(
-        said(&selectable_by(&[".spec.a", ".spec.b", ".spec.a"]), None),
+        errors(&selectable_by(&[".spec.a", ".spec.b", ".spec.a"]), None),
         ["spec.selectableFields[2].jsonPath: Duplicate value: \".spec.a\""]
     );
 }

@@ -1,6 +1,5 @@
-//! The controllers that an API server cannot do without: namespaces and definitions that are being deleted lose
-//! their content, dependents follow their owners, old events go. One task, driven by the log; everything it does
-//! can be done again.
+//! The controllers that every cluster needs: they empty namespaces and definitions that are being deleted, collect
+//! dependents of deleted owners, and expire events. One task, driven by the log; every action is idempotent.
 
 mod drain;
 mod events;
@@ -44,7 +43,7 @@ pub(crate) async fn run(api: Api) {
                 events_at = Instant::now() + EVENTS_EVERY;
                 events::expire(&api).await
             }
-            heard = feed.next() => match heard {
+            received = feed.next() => match received {
                 Ok(revision) if revision.rv <= position => Ok(()),
                 Ok(revision) => {
                     position = revision.rv;
@@ -128,7 +127,7 @@ async fn after_deletion(api: &Api, revision: &Revision, object: &Value) -> Resul
     Ok(())
 }
 
-/// Looks at every object once: at the start, and when the log could not tell what was missed.
+/// Checks every object once: at the start, and after the log was compacted past its position.
 async fn look_at_everything(api: &Api) -> Result<(), Status> {
     for resource in api.registry.catalog().stored() {
         let mut request = PageRequest {

@@ -90,7 +90,7 @@ async fn lose_owners(api: &Api, key: &ObjectKey, gone: &[&str]) -> Result<(), St
     let Some((resource, object)) = load(api, key).await? else {
         return Ok(());
     };
-    // What was heard of it may be old: it has forgotten them since, or its name belongs to another object.
+    // The event may be outdated: the object may have other owners now, or its name may belong to another object.
     if !owners(&object).any(|reference| gone.contains(&owner_uid(reference))) {
         return Ok(());
     }
@@ -260,9 +260,9 @@ mod tests {
         assert!(!is_there(&cluster, &key).await);
     }
 
-    /// The owner was deleted with its dependents orphaned, and only then it is heard that it had them.
+    /// The owner was deleted with its dependents orphaned before the event about them was received.
     #[tokio::test]
-    async fn what_forgot_its_owner_stays_whenever_that_is_heard() {
+    async fn what_forgot_its_owner_stays_whenever_that_is_received() {
         let (cluster, key, object) = dependent().await;
         forget_owners(&cluster.api, &key, &["gone"]).await.expect("forgotten");
         check_new(&cluster.api, &key, &object).await.expect("looked at");

@@ -1,5 +1,5 @@
-//! The three mutations (create, change, delete) with optimistic concurrency: read, decide, write, and again when
-//! somebody was faster. Used by requests and by housekeeping alike; refuses to know HTTP.
+//! The three mutations (create, update, delete) with optimistic concurrency: read, decide, write, and repeat after a
+//! conflict. Used by requests and by housekeeping.
 
 use std::sync::Arc;
 
@@ -157,7 +157,7 @@ pub(crate) async fn find(api: &Api, resource: &Resource, key: &ObjectKey) -> Res
     found.ok_or_else(|| Status::not_found(resource.named(), &key.name))
 }
 
-/// Changes an object to what `edit` makes of its present state, which may be asked several times.
+/// Updates an object with `edit`, which may be called several times.
 pub(crate) async fn change(
     api: &Api,
     resource: &Resource,

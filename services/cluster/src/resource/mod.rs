@@ -70,7 +70,7 @@ pub(crate) struct Resource {
     pub(crate) since: u64,
     /// Whether the definition is being deleted: nothing new may be created.
     pub(crate) terminating: bool,
-    /// What a client of a deprecated version is told.
+    /// The warning for clients of a deprecated version.
     pub(crate) deprecation: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Questions about the caller: who it is, what it may do. They are answered and not stored. The server knows one
-//! user, who may do everything.
+//! Reviews of the caller: who it is and what it may do. They are answered, not stored. There is one user, who may do
+//! everything.
 
 use hyper::Method;
 use kindex_kube_api::status::{FieldProblem, Status};

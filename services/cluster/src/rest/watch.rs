@@ -1,5 +1,5 @@
-//! Watches: the state first where it is asked for, then every change, one JSON line each. The stream is pulled by
-//! the client's connection: who reads slowly falls back to the log and costs the others nothing.
+//! Watches: the current state if requested, then every change, one JSON line each. The client's connection pulls the
+//! stream; a slow reader falls back to the log and does not affect others.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::store::{Change, Feed, FeedError, Page, PageRequest, Revision};
 const PIECE_MAX_BYTES: usize = 64 * 1024;
 /// A watch without a timeout of its own ends after this.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
-/// How often an idle watch is told how far it has come.
+/// How often an idle watch receives a bookmark.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// The last bookmark comes so long before the end.
 const LAST_BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
@@ -72,7 +72,7 @@ pub(super) async fn watch(call: &Call<'_>, query: ListQuery) -> Result<Reply, St
     let timeout = query.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
     let now = Instant::now();
     let ends_at = now + timeout.min(Duration::from_secs(u64::from(u32::MAX)));
-    // Subscribing before reading leaves no gap between what is read and what is heard.
+    // Subscribing before reading leaves no gap between the state and the events.
     let feed = call.api.store.subscribe(Some(&call.resource.storage));
     let position = query.rv.unwrap_or_default();
     // A new resource version was given out for the sake of bookmarks only if there was a mutation: 0 precedes
@@ -203,7 +203,7 @@ impl Watch {
                 return self.bookmark(lines);
             }
             () = tokio::time::sleep_until(self.ends_at) => return Ok(Phase::Ended),
-            heard = self.feed.next() => match heard {
+            received = self.feed.next() => match received {
                 Ok(revision) => waiting.push_back(revision),
                 Err(FeedError::Lagged) => return Ok(Phase::CatchingUp),
                 Err(FeedError::Closed) => return Ok(Phase::Ended),
@@ -289,7 +289,7 @@ impl Watch {
         let text = match (self.rendering, object) {
             (Rendering::Json | Rendering::Yaml, Shown::Text(revision)) if revision.text.len() >= LARGE_BYTES => {
                 let watches = &self.api.watches;
-                let text = revision.told(|text| watches.counted(text));
+                let text = revision.watch_text(|text| watches.counted(text));
                 lines.push_shared(event, text, watches);
                 return Ok(());
             }

@@ -268,7 +268,7 @@ fn not_applied(why: NotApplied) -> Status {
         NotApplied::TooLarge => return Status::object_too_large(),
         NotApplied::Conflicts(conflicts) => conflicts,
     };
-    let causes = conflicts.told.into_iter().map(|conflict| Cause {
+    let causes = conflicts.reported.into_iter().map(|conflict| Cause {
         reason: "FieldManagerConflict".to_owned(),
         message: conflict.message,
         field: conflict.field,

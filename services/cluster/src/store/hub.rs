@@ -1,6 +1,5 @@
-//! Hands committed revisions to those who wait for them: one ring per resource, bounded in revisions and in bytes. A
-//! slow reader loses its place in the ring and catches up from the log; it never holds up the writer and never makes
-//! memory grow.
+//! Broadcasts committed revisions to subscribers: one ring buffer per resource, bounded in revisions and bytes. A slow
+//! reader loses its position and catches up from the log; it never blocks the writer and never makes memory grow.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

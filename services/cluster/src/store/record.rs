@@ -65,7 +65,7 @@ pub(crate) struct Revision {
     /// What the object was before, where that is known; watches with selectors need it.
     pub(crate) before: Option<Arc<Revision>>,
     parsed: OnceLock<Value>,
-    told: OnceLock<Bytes>,
+    watch_text: OnceLock<Bytes>,
 }
 
 impl Revision {
@@ -77,7 +77,7 @@ impl Revision {
             text,
             before,
             parsed: OnceLock::new(),
-            told: OnceLock::new(),
+            watch_text: OnceLock::new(),
         }
     }
 
@@ -86,9 +86,9 @@ impl Revision {
         Self::new(self.rv, self.change, self.key.clone(), self.text.clone(), None)
     }
 
-    /// The text as watches tell it, made by the first of them and held by all.
-    pub(crate) fn told(&self, make: impl FnOnce(Bytes) -> Bytes) -> Bytes {
-        self.told.get_or_init(|| make(self.text.clone())).clone()
+    /// The text of the watch event, made by the first watch and shared by all.
+    pub(crate) fn watch_text(&self, make: impl FnOnce(Bytes) -> Bytes) -> Bytes {
+        self.watch_text.get_or_init(|| make(self.text.clone())).clone()
     }
 
     /// The object, parsed on first use.

@@ -120,7 +120,7 @@ async fn a_list_can_be_read_as_it_was() {
 }
 
 #[tokio::test]
-async fn the_log_tells_what_happened_with_what_was_before() {
+async fn the_log_has_each_change_with_its_previous_state() {
     let Scratch { store, .. } = &scratch(100).await;
     let a = create(store, "a").await;
     let changed = write(store, "a", Intent::Replace(Arc::clone(&a)), 1).await.unwrap();

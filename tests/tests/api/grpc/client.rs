@@ -124,7 +124,7 @@ impl Client {
     }
 
     /// A stream of answers, for as long as the client's metadata says.
-    pub(super) async fn watch_as_told(&self, kind: &Kind, request: Value) -> Result<Watch, Status> {
+    pub(super) async fn watch_as_sent(&self, kind: &Kind, request: Value) -> Result<Watch, Status> {
         let method = self.method(kind, "Watch*");
         let request = self.request(&method, Body::Json(&request), None);
         let mut grpc = Grpc::new(self.channel.clone());

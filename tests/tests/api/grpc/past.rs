@@ -188,7 +188,7 @@ async fn the_commands_of_the_page_do_what_it_says() {
     let life = async |name: &str| {
         let rows = stage
             .store
-            .incarnations(&model::KIND, "ingester-test", name)
+            .rows_of_name(&model::KIND, "ingester-test", name)
             .await
             .unwrap();
         rows.first().map(|row| row.life)

@@ -19,13 +19,13 @@ fn at(namespace: &str, name: &str) -> Value {
     json!({"namespace": namespace, "name": name})
 }
 
-/// Whether SQL alone has a model.
+/// Whether a model is archived.
 async fn is_archived(stage: &Stage, namespace: &str, name: &str) -> bool {
     let path = format!("/apis/michelangelo.api/v2/namespaces/{namespace}/models/{name}");
     if ask(&stage.cluster, "GET", &path, &Value::Null).await.0 != 404 {
         return false;
     }
-    let rows = stage.store.incarnations(&model::KIND, namespace, name).await.unwrap();
+    let rows = stage.store.rows_of_name(&model::KIND, namespace, name).await.unwrap();
     rows.first().is_some_and(|row| row.life == Life::Evicted)
 }
 
@@ -60,7 +60,7 @@ async fn all_refused(client: &Client, namespace: &str, name: &str, code: Code) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_no_right_is_told_nothing() {
+async fn a_caller_without_rights_learns_nothing() {
     let stage = Stage::with_rights().await;
     let client = Client::plain(stage.address).await;
     let root = client.with_token("root-token");

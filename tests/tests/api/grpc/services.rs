@@ -122,7 +122,7 @@ async fn health_is_told_for_the_server_and_for_each_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_call_is_told_so() {
+async fn an_unknown_call_is_unimplemented() {
     let stage = Stage::on_sqlite().await;
     let path = "/michelangelo.api.v2.ModelService/GetModel";
     // HTTP/1.1 has no trailers that clients of gRPC could read.
@@ -142,7 +142,7 @@ async fn what_is_no_call_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_turned_away_at_the_door_is_told_in_grpc_when_to_ask_again() {
+async fn a_refused_call_has_its_retry_time_in_grpc() {
     let stop = CancellationToken::new();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -214,7 +214,7 @@ async fn a_deadline_ends_a_call_and_a_watch() {
     client.metadata.insert("grpc-timeout", "300m".parse().unwrap());
     // On a slow machine that ends before the watch begins.
     let late = match client
-        .watch_as_told(&model::KIND, json!({"namespace": "default"}))
+        .watch_as_sent(&model::KIND, json!({"namespace": "default"}))
         .await
     {
         Ok(mut watch) => watch.next().await.unwrap_err(),

@@ -77,7 +77,7 @@ impl Walk<'_> {
         let rows = self
             .stage
             .store
-            .incarnations(self.kind, &self.namespace, name)
+            .rows_of_name(self.kind, &self.namespace, name)
             .await
             .unwrap();
         rows.first().is_some_and(|row| row.life == Life::Deleted)

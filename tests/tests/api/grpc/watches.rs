@@ -27,7 +27,7 @@ async fn an_eviction_is_no_deletion() {
     client.call(&model::KIND, "Delete*", at).await.unwrap();
     stage.wait_until_deleted("deleted").await;
     stage.create("last", json!({}), json!({})).await;
-    let mut told: Vec<String> = Vec::new();
+    let mut received: Vec<String> = Vec::new();
     loop {
         let event = watch.next().await.unwrap().unwrap();
         let name = event["model"]["metadata"]["name"].as_str().unwrap();
@@ -35,11 +35,11 @@ async fn an_eviction_is_no_deletion() {
             break;
         }
         let line = format!("{} {name}", event["type"].as_str().unwrap());
-        if told.last() != Some(&line) {
-            told.push(line);
+        if received.last() != Some(&line) {
+            received.push(line);
         }
     }
-    assert_eq!(told, ["MODIFIED evicted", "MODIFIED deleted", "DELETED deleted"]);
+    assert_eq!(received, ["MODIFIED evicted", "MODIFIED deleted", "DELETED deleted"]);
     stage.end().await;
 }
 

@@ -230,9 +230,9 @@ fn a_conflict_names_the_other_manager_and_the_field() {
         conflicts.message,
         r#"Apply failed with 1 conflict: conflict with "kubectl-client-side-apply" using g.io/v1: .spec.algorithm"#
     );
-    assert_eq!(conflicts.told[0].field, ".spec.algorithm");
+    assert_eq!(conflicts.reported[0].field, ".spec.algorithm");
     assert_eq!(
-        conflicts.told[0].message,
+        conflicts.reported[0].message,
         r#"conflict with "kubectl-client-side-apply" using g.io/v1"#
     );
 }
@@ -293,11 +293,11 @@ fn an_object_that_was_never_tracked_belongs_to_before_first_apply() {
 }
 
 #[test]
-fn of_many_conflicts_the_first_are_told_and_their_number() {
+fn of_many_conflicts_the_first_are_reported_with_their_number() {
     let tags = |value: &str| -> Value { (0..1000).map(|at| (format!("t{at:04}"), json!(value))).collect() };
     let live = apply_as("a", None, json!({ "tags": tags("x") }), false, 0).unwrap();
     let conflicts = apply_as("b", Some(&live), json!({ "tags": tags("y") }), false, 1).unwrap_err();
-    assert_eq!(conflicts.told.len(), 100);
+    assert_eq!(conflicts.reported.len(), 100);
     assert!(conflicts.message.starts_with("Apply failed with 1000 conflicts: "));
     let key = "k".repeat(100_000);
     let long = |value: &str| json!({ "tags": { key.clone(): value } });

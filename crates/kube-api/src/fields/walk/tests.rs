@@ -54,7 +54,7 @@ fn without_a_schema_maps_merge_and_lists_are_one_value() {
 }
 
 #[test]
-fn a_comparison_tells_removed_modified_and_added_apart() {
+fn a_comparison_distinguishes_removed_modified_and_added() {
     let before = json!({"spec": {"a": "1", "set": ["x", "y"], "labels": {"k": "1", "l": "1"}}});
     let after = json!({"spec": {"a": "2", "set": ["y", "z"], "labels": {"k": "1"}, "atom": {"p": "1"}}});
     let comparison = compare(Shape::of_object(Some(&schema())), &before, &after);

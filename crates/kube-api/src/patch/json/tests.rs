@@ -24,10 +24,10 @@ fn copies_that_double_a_document_end_at_the_limit() {
     for (at, step) in steps.as_array_mut().unwrap().iter_mut().enumerate() {
         step["path"] = format!("/data/x{at}").into();
     }
-    let said = refusal(&json!({"data": {"a": "0123456789"}}), &steps);
-    let size = said.strip_prefix("Unable to complete the copy, the accumulated size increase of copy is ");
+    let message = refusal(&json!({"data": {"a": "0123456789"}}), &steps);
+    let size = message.strip_prefix("Unable to complete the copy, the accumulated size increase of copy is ");
     let size = size.and_then(|size| size.strip_suffix(", exceeding the limit 3145728"));
-    let size: usize = size.and_then(|size| size.parse().ok()).expect(&said);
+    let size: usize = size.and_then(|size| size.parse().ok()).expect(&message);
     // Each of its maps counts by what it takes in memory, which is more than the text.
     assert!((COPIED_BYTES_MAX..3 * COPIED_BYTES_MAX).contains(&size), "{size}");
 }
@@ -62,8 +62,8 @@ fn a_patch_does_not_nest_values_deeper_than_they_can_be_read() {
             {"op": "move", "from": "/c", "path": format!("/d{}", "/0".repeat(60))}]),
     ];
     for steps in too_deep {
-        let said = refusal(&json!({"a": 1, "b": [1]}), &steps);
-        assert!(said.ends_with("nests values deeper than 127 levels"), "{said}");
+        let message = refusal(&json!({"a": 1, "b": [1]}), &steps);
+        assert!(message.ends_with("nests values deeper than 127 levels"), "{message}");
     }
     // The limit is that of the reader.
     let text = |levels: usize| nested(levels).to_string();
@@ -75,15 +75,15 @@ fn a_patch_does_not_nest_values_deeper_than_they_can_be_read() {
 fn a_long_list_is_not_shifted_by_each_of_many_operations() {
     let document = json!({"list": vec![0; 500_000]});
     let steps = vec![json!({"op": "add", "path": "/list/0", "value": 0}); 2_000];
-    let said = refusal(&document, &steps.into());
-    assert_eq!(said, "operation '/536' exceeds the work that one patch may make");
+    let message = refusal(&document, &steps.into());
+    assert_eq!(message, "operation '/536' exceeds the work that one patch may make");
     let appended = vec![json!({"op": "add", "path": "/list/-", "value": 0}); 2_000];
     let patched = apply(&document, &patch(&appended.into())).unwrap();
     assert_eq!(patched["list"].as_array().unwrap().len(), 502_000);
 }
 
 #[test]
-fn the_operation_that_fails_is_told_by_its_place() {
+fn the_operation_that_fails_is_named_by_its_index() {
     let steps = json!([{"op": "add", "path": "/a", "value": 1}, {"op": "remove", "path": "/b"}]);
     assert_eq!(
         refusal(&json!({}), &steps),

@@ -1,5 +1,4 @@
-//! Whether everything that a junctor speaks of is also part of the structure: a field under `anyOf` must be a
-//! property outside of it. Refuses to know any other rule.
+//! Checks that every field under a junctor such as `anyOf` is also a property outside of it.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Rules for single keywords and for keywords that need each other, wherever in a schema they stand. Refuses to
-//! know structure: what must be said outside of `allOf`, `anyOf`, `oneOf` and `not` is the matter of `structure`.
+//! Rules for single keywords and for combinations of keywords, anywhere in a schema. What must be declared outside of
+//! `allOf`, `anyOf`, `oneOf` and `not` is checked in `structure`.
 
 use serde_json::{Value, json};
 
@@ -9,14 +9,14 @@ use crate::schema::structural::Type;
 
 /// Where in a schema the walk is, as far as rules depend on it.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct Position {
     root: bool,
     inside_metadata: bool,
     /// Why defaults may not be given here.
     no_defaults: Option<String>,
 }
 
-impl Place {
+impl Position {
     pub(super) fn root() -> Self {
         Self {
             root: true,
@@ -27,24 +27,24 @@ impl Place {
 
     /// The place of the inner schema that `keyword` and the path's last step lead to.
     fn inner(&self, schema: &Value, keyword: &str, path: &Path<'_>) -> Self {
-        let mut place = Self {
+        let mut position = Self {
             root: false,
             ..self.clone()
         };
         let holds_resource = self.root || is_true(schema, "x-kubernetes-embedded-resource");
         match (keyword, path) {
             ("properties", Path::Key(_, name @ ("metadata" | "apiVersion" | "kind"))) if holds_resource => {
-                place.inside_metadata = true;
+                position.inside_metadata = true;
                 if self.root {
-                    place.no_defaults = Some(format!("in top-level {name}"));
+                    position.no_defaults = Some(format!("in top-level {name}"));
                 }
             }
             ("additionalProperties", _) if self.inside_metadata => {
-                place.no_defaults = Some("inside additionalProperties applying to object metadata".to_owned());
+                position.no_defaults = Some("inside additionalProperties applying to object metadata".to_owned());
             }
             _ => {}
         }
-        place
+        position
     }
 }
 
@@ -84,7 +84,7 @@ fn visit(schema: &Value, path: &Path<'_>, look: &mut impl FnMut(&Value)) {
     each_inner(schema, path, |_, inner, path| visit(inner, path, look));
 }
 
-pub(super) fn check(schema: &Value, place: &Place, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn check(schema: &Value, position: &Position, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let at = |keyword: &str| Path::Field(path, keyword).to_string();
     unsupported(schema, &at, errors);
     if let Some(name) = schema
@@ -101,14 +101,14 @@ pub(super) fn check(schema: &Value, place: &Place, path: &Path<'_>, errors: &mut
             errors.push(FieldError::not_supported(at("type"), &json!(name), &known));
         }
     }
-    if let Some(why) = place.no_defaults.as_ref().filter(|_| is_set(schema, "default")) {
+    if let Some(why) = position.no_defaults.as_ref().filter(|_| is_set(schema, "default")) {
         errors.push(FieldError::forbidden(at("default"), &format!("must not be set {why}")));
     }
-    if place.inside_metadata && is_true(schema, "x-kubernetes-embedded-resource") {
+    if position.inside_metadata && is_true(schema, "x-kubernetes-embedded-resource") {
         let why = "must not be used inside of resource meta";
         errors.push(FieldError::forbidden(at("x-kubernetes-embedded-resource"), why));
     }
-    if place.root && is_true(schema, "nullable") {
+    if position.root && is_true(schema, "nullable") {
         errors.push(FieldError::forbidden(
             at("nullable"),
             "nullable cannot be true at the root",
@@ -121,7 +121,7 @@ pub(super) fn check(schema: &Value, place: &Place, path: &Path<'_>, errors: &mut
     if is_filled(schema, "properties")
         && schema
             .get("additionalProperties")
-            .is_some_and(|said| said.is_object() || *said == json!(false))
+            .is_some_and(|value| value.is_object() || *value == json!(false))
     {
         let why = "additionalProperties and properties are mutual exclusive";
         errors.push(FieldError::forbidden(at("additionalProperties"), why));
@@ -138,7 +138,7 @@ pub(super) fn check(schema: &Value, place: &Place, path: &Path<'_>, errors: &mut
     list_type(schema, &at, errors);
     list_map(schema, path, errors);
     each_inner(schema, path, |keyword, inner, path| {
-        check(inner, &place.inner(schema, keyword, path), path, errors)
+        check(inner, &position.inner(schema, keyword, path), path, errors)
     });
 }
 

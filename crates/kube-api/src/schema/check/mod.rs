@@ -1,5 +1,5 @@
 //! Whether a schema may stand in a CustomResourceDefinition: well-formed, structural, with defaults that fit. The
-//! rules and the words are those of the API server (`apiextensions.k8s.io/v1`). Refuses to compile anything.
+//! rules and messages are those of the API server (`apiextensions.k8s.io/v1`). Refuses to compile anything.
 
 mod complete;
 mod keywords;
@@ -40,7 +40,7 @@ pub(super) fn checked(
             check_defaults(&compiled, &path, &mut errors);
         }
     }
-    keywords::check(schema, &keywords::Place::root(), &path, &mut errors);
+    keywords::check(schema, &keywords::Position::root(), &path, &mut errors);
     if errors.is_empty() {
         Ok(compiled)
     } else {

@@ -1,4 +1,4 @@
-//! Whether a schema is structural: every value has a type said outside of `allOf`, `anyOf`, `oneOf` and `not`, and
+//! Whether a schema is structural: every value has a type declared outside of `allOf`, `anyOf`, `oneOf` and `not`, and
 //! inside of them stand only rules about values. Refuses to know single keywords (`keywords`).
 
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub(super) fn check(schema: &Value, level: Level, path: &Path<'_>, errors: &mut 
     if text(schema, "type") == "array" && schema.get("items").is_none_or(Value::is_null) {
         errors.push(FieldError::required(at("items"), "must be specified"));
     }
-    let additional = schema.get("additionalProperties").filter(|said| !said.is_null());
+    let additional = schema.get("additionalProperties").filter(|value| !value.is_null());
     if additional.is_some() && level == Level::Root {
         errors.push(FieldError::forbidden(
             at("additionalProperties"),
@@ -72,7 +72,7 @@ pub(super) fn check(schema: &Value, level: Level, path: &Path<'_>, errors: &mut 
     if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
         check(items, Level::Item, &Path::Field(path, "items"), errors);
     }
-    if let Some(inner) = additional.filter(|said| said.is_object()) {
+    if let Some(inner) = additional.filter(|value| value.is_object()) {
         check(inner, Level::Field, &Path::Field(path, "additionalProperties"), errors);
     }
     let properties = Path::Field(path, "properties");
@@ -151,12 +151,12 @@ fn resource_fields(schema: &Value, level: Level, path: &Path<'_>, errors: &mut V
         ));
     }
     let only_names = metadata.as_object().is_none_or(|metadata| {
-        metadata.iter().all(|(keyword, said)| match keyword.as_str() {
+        metadata.iter().all(|(keyword, value)| match keyword.as_str() {
             "type" | "default" => true,
-            "properties" => said
+            "properties" => value
                 .as_object()
                 .is_some_and(|fields| fields.keys().all(|name| name == "name" || name == "generateName")),
-            _ => said.is_null() || *said == json!(false) || *said == json!(""),
+            _ => value.is_null() || *value == json!(false) || *value == json!(""),
         })
     });
     if level == Level::Root && !only_names {
@@ -256,13 +256,13 @@ fn nested(schema: &Value, except: Exceptions, level: Level, path: &Path<'_>, err
         errors.push(FieldError::forbidden(at(keyword), "must be false to be structural"));
     }
     for keyword in ["default", "x-kubernetes-list-type", "x-kubernetes-map-type"] {
-        if schema.get(keyword).is_some_and(|said| !said.is_null()) {
+        if schema.get(keyword).is_some_and(|value| !value.is_null()) {
             errors.push(FieldError::forbidden(at(keyword), "must be undefined to be structural"));
         }
     }
     if schema
         .get("additionalProperties")
-        .is_some_and(|said| said.is_object() || *said == json!(true))
+        .is_some_and(|value| value.is_object() || *value == json!(true))
     {
         errors.push(FieldError::forbidden(
             at("additionalProperties"),

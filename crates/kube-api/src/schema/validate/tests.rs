@@ -1,4 +1,4 @@
-//! Each validation with a value that passes and one that fails, in the API server's words.
+//! Each validation with a value that passes and one that fails, with the API server's message.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The grammar of label selectors, and the server's words for what is outside it.
+//! The grammar of label selectors, and the server's messages for what is outside of it.
 
 use serde_json::json;
 
@@ -63,7 +63,7 @@ fn each_form_is_read() {
 }
 
 #[test]
-fn what_is_outside_the_grammar_is_refused_in_the_servers_words() {
+fn what_is_outside_the_grammar_is_refused_with_the_servers_message() {
     for (text, words) in [
         (",a", "found ',', expected: !, identifier, or 'end of string'"),
         ("=a", "found '=', expected: !, identifier, or 'end of string'"),

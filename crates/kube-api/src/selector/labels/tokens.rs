@@ -1,4 +1,4 @@
-//! The words and signs of a label selector. Refuses to know in which order they may stand.
+//! The tokens of a label selector.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {

@@ -1,5 +1,4 @@
-//! Whether the values of a table fit the types that it is to have: asked before anything is changed,
-//! so that no statement fails half way through a database.
+//! Checks that the values of a table fit its new types, before anything is changed, so that no statement fails halfway.
 
 use kindex_model::object::Object;
 
@@ -25,7 +24,7 @@ pub(super) async fn check<D: Driver>(
             continue;
         };
         for doubt in sql.doubts(live, found, column) {
-            if let Some((rows, first)) = ask(connections, Statement::once(doubt.question)).await? {
+            if let Some((rows, first)) = first_unfit(connections, Statement::once(doubt.question)).await? {
                 unfit.push((doubt.unfit)(&Example { rows, first: &first }));
             }
         }
@@ -41,7 +40,7 @@ pub(super) async fn check<D: Driver>(
 }
 
 /// How many rows there are and one of them; `None` where there is none.
-async fn ask<D: Driver>(
+async fn first_unfit<D: Driver>(
     connections: &Connections<D>,
     question: Statement,
 ) -> Result<Option<(i64, String)>, StoreError> {

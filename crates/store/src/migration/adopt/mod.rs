@@ -1,9 +1,9 @@
-//! Taking up a database that another program made, such as Michelangelo's own ingester: its tables
-//! become those of this program, each by one statement, and its rows become ours. What is lacking is
-//! read from the tables themselves each time, so that a run goes on wherever another one broke off.
+//! Adopts a database of another program, such as Michelangelo's own ingester: changes each of its tables to those of
+//! this program by one statement, and fills its rows. What is missing is read from the tables each time, so that an
+//! interrupted run can be continued.
 //!
-//! `definition` reads what is wanted, `alter` compares, both pure; `check` asks whether all values
-//! fit before anything is changed; `rows` takes up the rows. `renew` is for the tables of an older program of ours.
+//! `definition` reads the wanted tables and `alter` compares, both pure; `check` verifies that all values fit before
+//! anything is changed; `rows` adopts the rows. `renew` is for tables of an older version of this program.
 
 mod sql;
 

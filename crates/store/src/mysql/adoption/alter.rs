@@ -109,8 +109,8 @@ enum Fate<'a> {
 
 fn fate<'a>(live: Option<&'a LiveColumn>, wanted: &ColumnDefinition<'_>, extracted: bool) -> Fate<'a> {
     let Some(live) = live else { return Fate::Added };
-    let told = wanted.told();
-    if live.ty == told {
+    let ty = wanted.catalogue_type();
+    if live.ty == ty {
         let is_collated = live.collation.as_deref().is_none_or(|collation| collation == COLLATION);
         return if is_collated && live.required == wanted.required {
             Fate::Kept
@@ -118,8 +118,8 @@ fn fate<'a>(live: Option<&'a LiveColumn>, wanted: &ColumnDefinition<'_>, extract
             Fate::Modified
         };
     }
-    match (extracted, family(&live.ty).is_some_and(|it| family(&told) == Some(it))) {
-        (true, _) if grows(&live.ty, &told) => Fate::Modified,
+    match (extracted, family(&live.ty).is_some_and(|it| family(&ty) == Some(it))) {
+        (true, _) if grows(&live.ty, &ty) => Fate::Modified,
         (true, _) => Fate::Rebuilt,
         (false, true) => Fate::Modified,
         (false, false) => Fate::Foreign(&live.ty),

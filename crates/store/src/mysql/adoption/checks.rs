@@ -1,4 +1,4 @@
-//! The check of a table: what a server tells of it, and the statement that gives the table another one.
+//! The CHECK of a table: how a server shows it, and the statement that replaces it.
 
 use crate::adoption::{Definition, Renewal};
 

@@ -1,4 +1,4 @@
-//! Questions about values of another program that may not fit.
+//! Queries for values of another program that may not fit.
 
 use crate::adoption::{ColumnDefinition, Doubt, Example, Unfit};
 use crate::live::{LiveColumn, LiveTable};
@@ -8,23 +8,23 @@ const DOUBTFUL_ROWS: u32 = 1_000;
 
 /// See [`AdoptionSql::doubts`](crate::adoption::AdoptionSql::doubts).
 pub(super) fn doubts(table: &LiveTable, live: &LiveColumn, wanted: &ColumnDefinition<'_>) -> Vec<Doubt> {
-    let (told, column) = (wanted.told(), wanted.name);
-    let length = told.strip_prefix("varchar(").and_then(|rest| rest.strip_suffix(')'));
+    let (ty, column) = (wanted.catalogue_type(), wanted.name);
+    let length = ty.strip_prefix("varchar(").and_then(|rest| rest.strip_suffix(')'));
     let mut doubts = Vec::new();
-    if let Some(characters) = length.filter(|_| live.ty != told) {
+    if let Some(characters) = length.filter(|_| live.ty != ty) {
         let condition = format!("CHAR_LENGTH(`{column}`) > {characters}");
         let question = counted(&table.name, column, &condition);
         let [table, column, characters] = [&*table.name, column, characters].map(str::to_owned);
         let unfit = move |example: &Example<'_>| Unfit::too_long(&table, &column, &characters, example);
         doubts.push(doubt(question, unfit));
     }
-    // A text that is NULL is no object either, and is told as such.
+    // A text that is NULL is no object either, and is reported as one.
     if wanted.required && !live.required && column != "json" {
         let question = counted(&table.name, shown(table), &format!("`{column}` IS NULL"));
         let [table, column] = [&*table.name, column].map(str::to_owned);
         doubts.push(doubt(question, move |example| Unfit::null(&table, &column, example)));
     }
-    if told.starts_with("datetime") && live.ty != told {
+    if ty.starts_with("datetime") && live.ty != ty {
         let condition = format!("MONTH(`{column}`) = 0 OR DAYOFMONTH(`{column}`) = 0");
         let question = counted(&table.name, shown(table), &condition);
         let [table, column] = [&*table.name, column].map(str::to_owned);

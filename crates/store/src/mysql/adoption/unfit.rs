@@ -1,5 +1,4 @@
-//! What keeps tables from being taken up, in words: where, why, and what to do. Every text of that
-//! sort is made here.
+//! The messages about tables that cannot be adopted: where, why, and what to do.
 
 use crate::adoption::{Example, Unfit};
 use crate::live::{LiveColumn, LiveKey, LiveTable};

@@ -1,11 +1,10 @@
-//! What changes in SQL alone, followed for all watches of a server together: one small question to the database a
-//! moment, whoever listens. And the marks by which a watch that begins at a version of the cluster knows what its
-//! client has seen of SQL.
+//! Polls the changes of archived objects for all watches of a server: one small query per interval. Also saves marks,
+//! by which a watch that begins at a version of the cluster knows which of these changes its client has seen.
 //!
-//! A mark says which version the cluster had [`Pace::settled`] after a change was seen. No watch tells an event of the
-//! cluster while what it knows of SQL is older than [`Pace::fresh`], and none before the changes that it knows of:
-//! whoever was told of a version after the mark's was told of the change before. The difference of the two is for
-//! databases of several servers, of which one may know of a commit later than another.
+//! A mark is the version that the cluster had [`Pace::settled`] after a change was seen. A watch buffers events of the
+//! cluster until SQL has been polled within [`Pace::fresh`], and sends known changes first. So a client that received a
+//! version after the mark has received the change before. The difference between the two times covers databases of
+//! several servers, of which one may show a commit later than another.
 
 use std::collections::HashMap;
 use std::io;
@@ -24,7 +23,7 @@ use super::super::{Caller, Reason, Refusal, refusal};
 use super::moved::{self, Chunk};
 
 /// How long a watch waits for a database that does not answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT: Duration = Duration::from_secs(30);
 /// How long one that begins does.
 const PATIENCE_AT_FIRST: Duration = Duration::from_secs(5);
 /// Longest wait for the cluster's version; there will be a next time.
@@ -200,7 +199,7 @@ impl Follower {
 
     /// Whether there are any, as it was a moment ago.
     pub(super) async fn is_behind(&mut self) -> io::Result<bool> {
-        Ok(self.fresh(PATIENCE).await? > self.cursor)
+        Ok(self.fresh(WAIT).await? > self.cursor)
     }
 
     /// The next of them. Nothing else may be told until these are: it is known of each that the cluster has no object
@@ -212,25 +211,25 @@ impl Follower {
         Ok(chunk)
     }
 
-    async fn fresh(&mut self, patience: Duration) -> io::Result<Position> {
+    async fn fresh(&mut self, wait: Duration) -> io::Result<Position> {
         let (kind, fresh) = (self.kind, self.feed.pace.fresh);
-        let known = timeout(patience, self.known.wait_for(|known| known.is_younger_than(fresh))).await;
+        let known = timeout(wait, self.known.wait_for(|known| known.is_younger_than(fresh))).await;
         let late = || {
             io::Error::new(
                 io::ErrorKind::TimedOut,
-                format!("no answer within {} s", patience.as_secs()),
+                format!("no answer within {} s", wait.as_secs()),
             )
         };
         let known = known.map_err(|_| late())?.map_err(io::Error::other)?.of(kind);
         if known < self.last {
-            return Err(io::Error::other("the database remembers fewer changes than before"));
+            return Err(io::Error::other("the database has fewer changes than before"));
         }
         self.last = known;
         Ok(known)
     }
 }
 
-/// Asks the database.
+/// Polls the database.
 struct Poll {
     store: Arc<dyn Changes>,
     upstream: Arc<Upstream>,
@@ -242,16 +241,16 @@ struct Poll {
 impl Poll {
     async fn run(mut self, to: watch::Sender<Known>, nudge: Arc<Notify>) {
         loop {
-            match self.ask().await {
+            match self.poll().await {
                 Ok(answer) => {
                     let settled = self.marks.settled(self.kinds, &answer, self.pace.settled);
                     to.send_replace(Known {
-                        at: Some(answer.asked),
+                        at: Some(answer.sent),
                         positions: answer.positions,
                     });
                     self.mark_all(settled).await;
                 }
-                Err(error) => tracing::debug!(%error, "The database does not say what changed"),
+                Err(error) => tracing::debug!(%error, "The changes of archived objects cannot be read"),
             }
             tokio::select! {
                 () = to.closed() => return,
@@ -261,12 +260,12 @@ impl Poll {
         }
     }
 
-    async fn ask(&self) -> Result<Answer, StoreError> {
-        let asked = Instant::now();
+    async fn poll(&self) -> Result<Answer, StoreError> {
+        let sent = Instant::now();
         let positions = self.store.positions().await?;
         Ok(Answer {
-            asked,
-            heard: Instant::now(),
+            sent,
+            received: Instant::now(),
             positions,
         })
     }
@@ -277,7 +276,7 @@ impl Poll {
         let marked = join_all(marks.map(|mark| timeout(MARK_TIMEOUT, mark))).await;
         for ((kind, position), marked) in settled.into_iter().zip(marked) {
             match marked {
-                Ok(Ok(())) => self.marks.said(kind, position),
+                Ok(Ok(())) => self.marks.save(kind, position),
                 Ok(Err(error)) => tracing::debug!(%error, kind = kind.name, "A change is not marked yet"),
                 Err(_) => tracing::debug!(kind = kind.name, "A change is not marked yet"),
             }
@@ -291,19 +290,19 @@ impl Poll {
     }
 }
 
-/// What the database said.
+/// The result of a poll.
 struct Answer {
-    /// What was committed before is in it.
-    asked: Instant,
-    /// What is in it was committed before.
-    heard: Instant,
+    /// When it was sent: it contains what was committed before.
+    sent: Instant,
+    /// When it was received: its content was committed before.
+    received: Instant,
     positions: HashMap<String, Position>,
 }
 
 /// Which changes are to be marked.
 #[derive(Default)]
 struct Marks {
-    said: HashMap<&'static str, Position>,
+    saved: HashMap<&'static str, Position>,
     /// The last change of a moment, and the moment.
     pending: HashMap<&'static str, (Position, Instant)>,
 }
@@ -313,10 +312,10 @@ impl Marks {
     fn settled(&mut self, kinds: &[&'static Kind], answer: &Answer, after: Duration) -> Vec<(&'static Kind, Position)> {
         let mut settled = Vec::new();
         for kind in kinds.iter().copied() {
-            let said = self.said.get(kind.name).copied().unwrap_or_default();
-            if let Some(last) = answer.positions.get(kind.name).filter(|last| **last > said) {
-                let (position, seen) = *self.pending.entry(kind.name).or_insert((*last, answer.heard));
-                if answer.heard.duration_since(seen) >= after {
+            let saved = self.saved.get(kind.name).copied().unwrap_or_default();
+            if let Some(last) = answer.positions.get(kind.name).filter(|last| **last > saved) {
+                let (position, seen) = *self.pending.entry(kind.name).or_insert((*last, answer.received));
+                if answer.received.duration_since(seen) >= after {
                     settled.push((kind, position));
                 }
             }
@@ -324,8 +323,8 @@ impl Marks {
         settled
     }
 
-    fn said(&mut self, kind: &Kind, position: Position) {
-        self.said.insert(kind.name, position);
+    fn save(&mut self, kind: &Kind, position: Position) {
+        self.saved.insert(kind.name, position);
         self.pending.remove(kind.name);
     }
 }
@@ -336,10 +335,10 @@ mod tests {
     use super::*;
 
     fn answer(began: Instant, seconds: [u64; 2], position: u64) -> Answer {
-        let [asked, heard] = seconds.map(|second| began + Duration::from_secs(second));
+        let [sent, received] = seconds.map(|second| began + Duration::from_secs(second));
         Answer {
-            asked,
-            heard,
+            sent,
+            received,
             positions: HashMap::from([(KIND.name.to_owned(), Position(position))]),
         }
     }
@@ -357,11 +356,11 @@ mod tests {
     fn a_change_is_marked_once_everybody_has_seen_it_and_until_it_is() {
         let mut marks = Marks::default();
         let (began, after) = (Instant::now(), Duration::from_secs(10));
-        let mut at = |second, position, said: bool| {
+        let mut at = |second, position, saved: bool| {
             let settled = marks.settled(&[&KIND], &answer(began, [second, second], position), after);
             let settled = settled.first().map(|(_, position)| *position);
-            if let Some(position) = settled.filter(|_| said) {
-                marks.said(&KIND, position);
+            if let Some(position) = settled.filter(|_| saved) {
+                marks.save(&KIND, position);
             }
             settled.map(|position| position.0)
         };
@@ -369,7 +368,7 @@ mod tests {
         assert_eq!(at(1, 3, true), None);
         assert_eq!(at(9, 5, true), None, "the later ones wait for the next mark");
         assert_eq!(at(11, 5, false), Some(3));
-        assert_eq!(at(12, 5, true), Some(3), "it was not said");
+        assert_eq!(at(12, 5, true), Some(3), "it was not saved");
         assert_eq!(at(13, 5, true), None);
         assert_eq!(at(22, 5, true), None);
         assert_eq!(at(23, 5, true), Some(5));

@@ -1,5 +1,5 @@
-//! Watching: the cluster's events, without those that tell of an object's move to SQL, and the changes of what lives in
-//! SQL alone. An object that moves is not gone, and a watcher that was told so would believe it.
+//! Watches: the cluster's events without the deletions of evicted objects, merged with the changes of archived objects.
+//! An evicted object still exists, so its watchers must not receive a deletion.
 
 mod moved;
 
@@ -117,7 +117,7 @@ impl Operations {
     /// the place of the watch, for as long as it goes on.
     ///
     /// # Errors
-    /// 410 for a version that is forgotten, and for one of an object that lives in SQL alone: it is none of the
+    /// 410 for a version that is forgotten, and for one of an archived object: it is none of the
     /// cluster's. The client lists again.
     pub async fn watch(
         self: &Arc<Self>,

@@ -1,5 +1,5 @@
-//! The changes of objects that live in SQL alone as events: what each watch is told depends on what its selectors
-//! found before and find now.
+//! Turns changes of archived objects into events. The type of an event depends on whether the selectors of the watch
+//! matched before and match now.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::super::cluster::{Call, Upstream};
 use super::super::list::Page;
 use super::super::objects::Head;
-use super::super::{Caller, ListOptions, Place, Refusal, collection, stored};
+use super::super::{Caller, ListOptions, ObjectKey, Refusal, collection, stored};
 use super::Event;
 
 /// How many are looked for at once.
@@ -40,7 +40,7 @@ pub(super) struct Chunk {
 
 type Labels = BTreeMap<String, String>;
 
-/// An object that lives in SQL alone, or was deleted there.
+/// An archived object, or was deleted there.
 pub(super) struct Move {
     pub(super) row: Stored,
     /// Its labels before each of the changes that are told with it. A watch may have seen any of them: it may begin
@@ -92,8 +92,8 @@ fn of_objects(changes: Vec<Change>) -> Vec<(Uid, Vec<Option<Labels>>)> {
     let mut places = HashMap::new();
     let mut objects: Vec<(Uid, Vec<Option<Labels>>)> = Vec::new();
     for change in changes {
-        let place = *places.entry(change.uid.clone()).or_insert(objects.len());
-        match objects.get_mut(place) {
+        let key = *places.entry(change.uid.clone()).or_insert(objects.len());
+        match objects.get_mut(key) {
             Some((_, before)) => before.push(change.labels),
             None => objects.push((change.uid, vec![change.labels])),
         }
@@ -127,12 +127,12 @@ async fn moved(
         return Ok(None);
     };
     let metadata = row.object.metadata.clone();
-    let place = Place {
+    let key = ObjectKey {
         kind,
         namespace: &metadata.namespace,
         name: &metadata.name,
     };
-    let call = Call::get(place.path(), Vec::new());
+    let call = Call::get(key.path(), Vec::new());
     let (row, successor, until) = match upstream.call(&Caller::default().on_behalf(), call).await {
         Ok(found) => {
             let head = Head::read(&found.text).metadata;
@@ -145,7 +145,7 @@ async fn moved(
         }
         Err(refusal) if refusal.is_of_absent_object() => {
             // Asked after the cluster: what left it before that is here, in its last state.
-            let owner = store.get_by_name(kind, place.namespace, place.name).await;
+            let owner = store.get_by_name(kind, key.namespace, key.name).await;
             match owner.map_err(io::Error::other)? {
                 Some(owner) if owner.object.metadata.uid == uid => (owner, None, None),
                 Some(other) => (row, Some(serde_json::from_str(other.object.text())?), None),
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    fn told(selector: &str, moved: &Move) -> Option<EventType> {
+    fn event_type(selector: &str, moved: &Move) -> Option<EventType> {
         let which = ListOptions {
             labels: selector.to_owned(),
             ..ListOptions::default()
@@ -343,11 +343,11 @@ mod tests {
             ("team", Some(EventType::Modified)),
             ("team=v", None),
         ] {
-            assert_eq!(told(selector, &changed), expected, "{selector}");
+            assert_eq!(event_type(selector, &changed), expected, "{selector}");
         }
         let deleted = moved(&["x", "y", "z"], "z", Life::Deleted);
         for (selector, expected) in [("team=y", Some(EventType::Deleted)), ("team=w", None)] {
-            assert_eq!(told(selector, &deleted), expected, "{selector}");
+            assert_eq!(event_type(selector, &deleted), expected, "{selector}");
         }
     }
 }

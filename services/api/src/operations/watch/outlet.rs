@@ -1,4 +1,4 @@
-//! Where a watch's events go: to its client, at the client's pace, so that memory holds two of them.
+//! The sending end of a watch: passes events on at the client's pace, so that memory holds at most two.
 
 use std::io;
 use std::time::Duration;
@@ -113,8 +113,8 @@ mod tests {
     #[tokio::test]
     async fn a_watch_ends_when_nobody_takes_its_events_and_when_nobody_is_there() {
         let (figures, watches) = (Figures::default(), Watches::new(WatchLimits::default()));
-        let patience = Duration::from_millis(50);
-        let mut stalled = fed(&figures, &watches, patience, |outlet| async move {
+        let wait = Duration::from_millis(50);
+        let mut stalled = fed(&figures, &watches, wait, |outlet| async move {
             loop {
                 outlet.send(event()).await?;
             }
@@ -124,11 +124,11 @@ mod tests {
         let last = [stalled.next().await.is_some(), stalled.next().await.is_some()];
         assert_eq!(last, [true, false], "what was under way, and a clean end");
 
-        let mut quiet = fed(&figures, &watches, patience, |outlet| async move {
+        let mut quiet = fed(&figures, &watches, wait, |outlet| async move {
             outlet.closed().await;
             Ok(())
         });
-        assert!(tokio::time::timeout(2 * patience, quiet.next()).await.is_err());
+        assert!(tokio::time::timeout(2 * wait, quiet.next()).await.is_err());
         assert_eq!(
             figures.watches.get(),
             1.0,
@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_breaks_a_watch_is_the_last_that_is_told() {
+    async fn an_error_is_the_last_item_of_a_watch() {
         let (figures, watches) = (Figures::default(), Watches::new(WatchLimits::default()));
         let events = fed(&figures, &watches, STALLED, |outlet| async move {
             outlet.send(event()).await?;
             Err(io::Error::other("broken").into())
         });
-        let told: Vec<bool> = events.map(|event| event.is_ok()).collect().await;
-        assert_eq!(told, [true, false]);
+        let sent: Vec<bool> = events.map(|event| event.is_ok()).collect().await;
+        assert_eq!(sent, [true, false]);
     }
 }

@@ -1,4 +1,4 @@
-//! One watch from its beginning to its end: the events of the cluster and those of SQL in one stream.
+//! One watch: merges the events of the cluster and of SQL into one stream.
 
 use std::collections::HashMap;
 use std::io;
@@ -56,10 +56,10 @@ impl Stream {
         query.push(("resourceVersion", version.to_owned()));
         // Ours to know what has come, also where the client asks for none.
         query.push(("allowWatchBookmarks", "true".to_owned()));
-        self.ask(query).await
+        self.connect(query).await
     }
 
-    /// The watch as the client asks for it: with what the cluster tells, and with nothing else.
+    /// The watch of the cluster, with the client's options.
     pub(super) async fn plain(&self) -> Result<Upstream, Refusal> {
         let Self { which, options, .. } = self;
         let mut query = list::selectors(which);
@@ -70,10 +70,10 @@ impl Stream {
         let initial = options.initial_events.map(|initial| initial.to_string());
         query.push(("sendInitialEvents", initial.unwrap_or_default()));
         query.retain(|(_, value)| !value.is_empty());
-        self.ask(query).await
+        self.connect(query).await
     }
 
-    async fn ask(&self, mut query: Vec<(&'static str, String)>) -> Result<Upstream, Refusal> {
+    async fn connect(&self, mut query: Vec<(&'static str, String)>) -> Result<Upstream, Refusal> {
         if let Some(seconds) = self.options.timeout_seconds {
             query.push(("timeoutSeconds", seconds.to_string()));
         }
@@ -229,14 +229,14 @@ impl Pump {
                 () = outlet.closed() => return Err(End::Left),
                 moved = self.follower.moved() => {
                     moved?;
-                    self.tell_moves(&outlet).await?;
+                    self.send_moves(&outlet).await?;
                 }
                 event = events.next() => {
                     let Some(event) = event else { return Ok(()) };
                     let event = event?;
                     // What happened in SQL before is told before.
                     while self.follower.is_behind().await? {
-                        self.tell_moves(&outlet).await?;
+                        self.send_moves(&outlet).await?;
                     }
                     self.pass_on(&outlet, event).await?;
                 }
@@ -244,11 +244,11 @@ impl Pump {
         }
     }
 
-    /// Tells some changes of SQL, and how far the client has come in the cluster's time: the versions of what lives in
-    /// SQL alone are none of the cluster's, and nobody can go on from them.
-    async fn tell_moves(&mut self, outlet: &Outlet) -> Result<(), End> {
+    /// Sends the next changes of archived objects, followed by a bookmark with a version of the cluster: a watch cannot
+    /// be resumed from the version of an archived object.
+    async fn send_moves(&mut self, outlet: &Outlet) -> Result<(), End> {
         let chunk = self.follower.next().await?;
-        let mut were_told = false;
+        let mut were_sent = false;
         let reached = self.version.parse().map(ResourceVersion).unwrap_or_default();
         for moved in &chunk.moves {
             let version = RowVersion::unpack(moved.row.object.metadata.resource_version);
@@ -260,10 +260,10 @@ impl Pump {
                 outlet.send_own(event).await?;
                 let until = moved.until.unwrap_or(chunk.version);
                 self.watermarks.add(&moved.row.object.metadata.uid, until);
-                were_told = true;
+                were_sent = true;
             }
         }
-        if were_told && self.stream.options.bookmarks {
+        if were_sent && self.stream.options.bookmarks {
             outlet.send(self.stream.bookmark(&self.version, false)?).await?;
         }
         Ok(())
@@ -287,10 +287,10 @@ impl Pump {
 
     /// What is told of an event of the cluster. Nothing where it shows an object on its way out that SQL keeps and the
     /// watch sees still, unless SQL has it in just this state: then it changed on the way, and is as SQL has it.
-    async fn beside_sql(&self, told: Event, head: &HeadMetadata) -> io::Result<Option<Event>> {
-        let is_deletion = told.r#type == EventType::Deleted;
-        if !is_deletion && (told.r#type != EventType::Modified || head.deletion_timestamp.is_none()) {
-            return Ok(Some(told));
+    async fn beside_sql(&self, received: Event, head: &HeadMetadata) -> io::Result<Option<Event>> {
+        let is_deletion = received.r#type == EventType::Deleted;
+        if !is_deletion && (received.r#type != EventType::Modified || head.deletion_timestamp.is_none()) {
+            return Ok(Some(received));
         }
         let Stream {
             operations,
@@ -305,19 +305,19 @@ impl Pump {
         let rows = store.row_states(kind, std::slice::from_ref(&uid)).await;
         let rows = rows.map_err(io::Error::other)?;
         match rows.iter().find(|row| row.life == Life::Evicted) {
-            None => return Ok(Some(told)),
+            None => return Ok(Some(received)),
             Some(_) if is_deletion && which.labels.is_empty() => return Ok(None),
             Some(row) if !is_deletion && !is_this(row.res_version.pack()) => return Ok(None),
             Some(_) => {}
         }
         let row = store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
         let Some(row) = row.filter(|row| row.life == Life::Evicted) else {
-            return Ok(Some(told));
+            return Ok(Some(received));
         };
         if is_deletion {
             // It may have left the selector, and not the cluster.
             let is_seen = self.filter.sees(&serde_json::from_str(row.object.text())?);
-            return Ok((!is_seen).then_some(told));
+            return Ok((!is_seen).then_some(received));
         }
         let is_this = is_this(row.object.metadata.resource_version);
         Ok(is_this.then(|| event(EventType::Modified, stored::shown(&row))))
