@@ -1,10 +1,10 @@
 {{- /* Rules that a schema of single values cannot express. All errors of a run are reported at once. */}}
 
 {{- define "kindex.check" -}}
-{{- $mistakes := list -}}
+{{- $errors := list -}}
 {{- range $name, $block := .Values -}}
 {{- if and (kindIs "map" $block) (hasKey (default dict $block) "replicas") (not (hasKey (default dict $block) "run")) -}}
-{{- $mistakes = append $mistakes (printf "%s.run is absent: these are the values of an older chart. Upgrade with --reset-then-reuse-values instead of --reuse-values" $name) -}}
+{{- $errors = append $errors (printf "%s.run is absent: these are the values of an older chart. Upgrade with --reset-then-reuse-values instead of --reuse-values" $name) -}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.config.mysql -}}
