@@ -134,7 +134,7 @@ async fn found(backend: &Backend) -> Vec<String> {
     };
     let mut uids = Vec::new();
     let mut take = |finding: Finding| {
-        let no_object = |one: &Difference| one.class == Class::Payload && one.detail.contains("is no object");
+        let no_object = |one: &Difference| one.class == Class::Payload && one.detail.contains("is not a valid object");
         uids.extend(finding.differences.iter().any(no_object).then_some(finding.uid));
     };
     let checked = verify(&sides, &WIDGET, &options, &NoProgress, &mut take).await;

@@ -30,10 +30,10 @@ impl Meter for Count {
 struct Server {
     address: SocketAddr,
     count: Arc<Count>,
-    /// Somebody asks for `/slow`.
-    asked: Arc<Notify>,
-    /// It is answered.
-    told: Arc<Notify>,
+    /// A request for `/slow` has arrived.
+    arrived: Arc<Notify>,
+    /// It is answered once this is notified.
+    answer: Arc<Notify>,
     stop: CancellationToken,
     served: JoinHandle<()>,
 }
@@ -42,18 +42,18 @@ impl Server {
     async fn start(limits: ConnectionLimits) -> Self {
         let socket = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = socket.local_addr().expect("bound");
-        let (count, asked, told) = (
+        let (count, arrived, release) = (
             Arc::<Count>::default(),
             Arc::<Notify>::default(),
             Arc::<Notify>::default(),
         );
-        let (asks, tells) = (asked.clone(), told.clone());
+        let (arriving, released) = (arrived.clone(), release.clone());
         let answer = move |request: Request<Incoming>| {
-            let (asks, tells) = (asks.clone(), tells.clone());
+            let (arriving, released) = (arriving.clone(), released.clone());
             async move {
                 if request.uri().path() == "/slow" {
-                    asks.notify_one();
-                    tells.notified().await;
+                    arriving.notify_one();
+                    released.notified().await;
                 }
                 let peer = request.extensions().get::<Peer>().expect("each request has it");
                 Response::new(Full::new(Bytes::from(peer.address.to_string())))
@@ -68,8 +68,8 @@ impl Server {
         Self {
             address,
             count,
-            asked,
-            told,
+            arrived,
+            answer: release,
             served: tokio::spawn(listener.serve(answer, stop.clone())),
             stop,
         }
@@ -105,16 +105,16 @@ async fn who_comes_when_all_places_are_taken_waits_until_one_leaves() {
     .await;
     let slow = [server.ask("/slow").await, server.ask("/slow").await];
     for _ in &slow {
-        server.asked.notified().await;
+        server.arrived.notified().await;
     }
     let mut third = server.ask("/").await;
     let early = timeout(Duration::from_millis(100), third.read_u8()).await;
     assert!(early.is_err(), "it waits");
     assert_eq!(server.count.0.load(Ordering::SeqCst), 2);
-    server.told.notify_one();
-    let told = answer(third).await;
-    assert!(told.ends_with("127.0.0.1"), "{told}");
-    server.told.notify_one();
+    server.answer.notify_one();
+    let answered = answer(third).await;
+    assert!(answered.ends_with("127.0.0.1"), "{answered}");
+    server.answer.notify_one();
     for slow in slow {
         assert!(answer(slow).await.contains("200 OK"));
     }
@@ -124,11 +124,11 @@ async fn who_comes_when_all_places_are_taken_waits_until_one_leaves() {
 async fn what_is_in_flight_when_the_server_stops_is_answered_and_nobody_else_is_let_in() {
     let mut server = Server::start(ConnectionLimits::default()).await;
     let slow = server.ask("/slow").await;
-    server.asked.notified().await;
+    server.arrived.notified().await;
     server.stop.cancel();
     let early = timeout(Duration::from_millis(100), &mut server.served).await;
     assert!(early.is_err(), "it waits for what is in flight");
-    server.told.notify_one();
+    server.answer.notify_one();
     assert!(answer(slow).await.contains("200 OK"));
     timeout(LONG, server.served)
         .await
@@ -142,7 +142,7 @@ async fn what_is_in_flight_when_the_server_stops_is_answered_and_nobody_else_is_
 async fn who_does_not_end_in_time_is_cut_off() {
     let server = Server::start(ConnectionLimits::default()).await;
     let mut slow = server.ask("/slow").await;
-    server.asked.notified().await;
+    server.arrived.notified().await;
     server.stop.cancel();
     timeout(LONG, server.served)
         .await
