@@ -1,9 +1,11 @@
-//! What the tests share beyond the harness: an embedded cluster in this process, databases on shared servers, and the
-//! emitted fixture.
+//! What the tests share beyond the harness: an embedded cluster in this process, databases on shared servers, limits,
+//! and the emitted fixture.
 
 pub mod embedded;
 
 pub mod databases;
+
+pub mod limits;
 
 // The fixture `fixtures/traps`: what is generated from it, compiled like any platform's crate.
 #[rustfmt::skip]

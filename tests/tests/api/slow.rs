@@ -10,6 +10,7 @@ use kindex_harness::patience::PATIENCE;
 use kindex_serve::BodyPace;
 use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
+use kindex_tests::limits::unhurried;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -62,14 +63,7 @@ async fn bodies_that_do_not_come_keep_nobody_waiting() {
     let limits = Limits {
         reads: 1,
         changes: 1,
-        connections: ConnectionLimits {
-            body: BodyPace {
-                patience: Duration::from_secs(3600),
-                longest: Duration::from_secs(3600),
-                ..BodyPace::default()
-            },
-            ..ConnectionLimits::default()
-        },
+        connections: unhurried(),
         ..Limits::default()
     };
     let (address, figures) = stage.with_limits(limits, WatchLimits::default()).await;
@@ -134,14 +128,7 @@ async fn bodies_under_way_share_a_budget_of_which_one_caller_has_half() {
     let stage = Stage::with_rights().await;
     let limits = Limits {
         body_bytes: 4 * LARGE_BYTES,
-        connections: ConnectionLimits {
-            body: BodyPace {
-                patience: Duration::from_secs(3600),
-                longest: Duration::from_secs(3600),
-                ..BodyPace::default()
-            },
-            ..ConnectionLimits::default()
-        },
+        connections: unhurried(),
         ..Limits::default()
     };
     let (address, _) = stage.with_limits(limits, WatchLimits::default()).await;
