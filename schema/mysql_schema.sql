@@ -2,7 +2,7 @@
 --
 -- Kindex's tables on MySQL and MariaDB, in the database that the connection is in.
 --
--- 13 kinds, 39 tables of theirs, 9 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 10 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -688,7 +688,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, and the last changes of objects that live in SQL alone, for those who watch.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, and the texts of rows before they were converted to another version.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -753,4 +753,15 @@ CREATE TABLE IF NOT EXISTS `kindex_changes` (
     `cluster_version` BIGINT UNSIGNED,
     `change_time` DATETIME(6) NOT NULL,
     PRIMARY KEY (`kind`, `position`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_converted` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `group_ver` VARCHAR(255) NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `convert_time` DATETIME(6) NOT NULL,
+    `encoding` INT NOT NULL,
+    `payload` LONGBLOB NOT NULL,
+    PRIMARY KEY (`kind`, `uid`, `group_ver`, `res_version`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -3,7 +3,7 @@
 -- Kindex's tables on SQLite.
 -- Times are text in UTC with six digits of a second, such as 2026-01-31T12:00:00.000000Z.
 --
--- 13 kinds, 39 tables of theirs, 9 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 10 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -637,7 +637,7 @@ CREATE INDEX IF NOT EXISTS `sparkjob_annotations_uid` ON `sparkjob_annotations` 
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, and the last changes of objects that live in SQL alone, for those who watch.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, and the texts of rows before they were converted to another version.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -702,4 +702,15 @@ CREATE TABLE IF NOT EXISTS `kindex_changes` (
     `cluster_version` INTEGER,
     `change_time` TEXT NOT NULL,
     PRIMARY KEY (`kind`, `position`)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS `kindex_converted` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `group_ver` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `convert_time` TEXT NOT NULL,
+    `encoding` INTEGER NOT NULL,
+    `payload` BLOB NOT NULL,
+    PRIMARY KEY (`kind`, `uid`, `group_ver`, `res_version`)
 ) STRICT;

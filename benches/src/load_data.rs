@@ -97,6 +97,7 @@ fn main_row(version: &Version) -> Vec<Option<Vec<u8>>> {
         Value::Null => None,
         Value::Bool(flag) => Some(u8::from(*flag).to_string().into_bytes()),
         Value::Int(number) => Some(number.to_string().into_bytes()),
+        Value::UInt(number) => Some(number.to_string().into_bytes()),
         Value::Double(number) => Some(number.to_string().into_bytes()),
         Value::Text(text) => Some(text.clone().into_bytes()),
         Value::Time(time) => Some(sql_time(*time).into_bytes()),

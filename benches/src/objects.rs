@@ -32,6 +32,7 @@ pub static RUN: Kind = Kind {
     name: "Run",
     group: "bench.kindex",
     version: "v1",
+    versions: &[],
     plural: "runs",
     singular: "run",
     short_names: &[],
@@ -65,6 +66,7 @@ pub static REGISTRY: Registry = Registry {
         deleting: "bench/Deleting",
         immutable: "bench/Immutable",
         restored_from: "test/RestoredFrom",
+        conversion_data: "test/ConversionData",
     },
     kinds: &[&RUN],
     mysql_schema: include_str!("run.sql"),
@@ -72,6 +74,7 @@ pub static REGISTRY: Registry = Registry {
     queries: &[],
     migrations: &[],
     foreign: &[],
+    declared: &[],
     descriptors: &[],
 };
 

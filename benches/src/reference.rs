@@ -90,6 +90,7 @@ pub async fn upsert(connection: &mut MySqlConnection, version: &Version) -> Resu
             Value::Null => row.bind(None::<String>),
             Value::Bool(flag) => row.bind(*flag),
             Value::Int(number) => row.bind(*number),
+            Value::UInt(number) => row.bind(*number),
             Value::Double(number) => row.bind(*number),
             Value::Text(text) => row.bind(text),
             Value::Time(time) => row.bind(sql_time(*time)),

@@ -61,3 +61,20 @@ CREATE TABLE IF NOT EXISTS `kindex_migrations` (
     `finish_time` DATETIME(6),
     PRIMARY KEY (`number`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_state` (
+    `kind` VARCHAR(255) NOT NULL,
+    `name` VARCHAR(255) NOT NULL,
+    `value` MEDIUMTEXT NOT NULL,
+    `update_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `name`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_converted` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `group_ver` VARCHAR(255) NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `convert_time` DATETIME(6) NOT NULL,
+    `encoding` INT NOT NULL,
+    `payload` LONGBLOB NOT NULL,
+    PRIMARY KEY (`kind`, `uid`, `group_ver`, `res_version`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,6 +1,10 @@
 //! Every key that `crds.toml` may contain, with its documentation: the one list behind unknown-key messages, type
 //! checks, required keys and the JSON Schema for editors. What the values mean is decided in `lower`.
 
+mod versions;
+
+pub use versions::{MAPPING, VERSION};
+
 /// A table with a fixed set of keys.
 #[derive(Debug)]
 pub struct Section {
@@ -36,6 +40,8 @@ pub enum Sort {
     Flag,
     /// A whole number from 1 to 2,147,483,647.
     Count,
+    /// A string, a number, `true` or `false`.
+    Scalar,
     /// One of these strings.
     Choice(&'static [&'static str]),
     /// A table with fixed keys.
@@ -63,6 +69,7 @@ impl Section {
 const PASCAL_CASE: &str = "^[A-Z][A-Za-z0-9]*$";
 const SNAKE_CASE: &str = "^[a-z][a-z0-9_]*$";
 const KEBAB_CASE: &str = "^[a-z][a-z0-9-]*$";
+const VERSION_NAME: &str = "^[v][a-z0-9]*$";
 
 const fn key(name: &'static str, sort: Sort, doc: &'static str) -> Key {
     Key {
@@ -145,6 +152,12 @@ pub static PLATFORM: Section = Section {
              had. A qualified name. Default: `RestoredFrom` with the prefix of `immutable`.",
         ),
         key(
+            "conversion_data",
+            Sort::Text,
+            "Annotation that carries the fields of an object that its version has no place for. A qualified name. \
+             Default: `ConversionData` with the prefix of `immutable`.",
+        ),
+        key(
             "database",
             Sort::Text,
             "Name of the SQL database in the schema files. Default: `michelangelo`.",
@@ -214,6 +227,20 @@ pub static KIND: Section = Section {
             "history",
             Sort::Flag,
             "Whether every version of an object is kept, compressed, in a table `<table>_history`. Default: false.",
+        ),
+        key(
+            "storage",
+            Sort::Text,
+            "The version in which the cluster stores objects, one of `versions` or the kind's own. Default: the kind's own.",
+        ),
+        key(
+            "versions",
+            Sort::Each {
+                section: &VERSION,
+                shorthand: None,
+                names: VERSION_NAME,
+            },
+            "Other versions of this kind, each under its name.",
         ),
         key(
             "retention",

@@ -2,6 +2,8 @@
 //! branches merge line by line. Field numbers and storage versions are never forgotten; what the database looks like
 //! is in `structure`, for the migration planner to compare with.
 
+pub mod dropped;
+
 mod structure;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +11,7 @@ use std::fmt::Write as _;
 
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::diag::{Collector, messages};
-use crate::model::Kind;
+use crate::model::{DeclaredVersion, Kind};
 use crate::source::{self, Sources, Span};
 
 pub use structure::{LockedColumn, LockedKind, Seal, Structure};
@@ -28,6 +30,8 @@ pub struct Lock {
     values: BTreeMap<(String, String), i32>,
     /// `version <Kind> <group>/<version> <hash>`, every one ever generated.
     pub versions: BTreeSet<(String, String, String)>,
+    /// `dropped <Kind> <group>/<version>`, and after it what else was noted: versions that no cluster stores any more.
+    dropped: BTreeMap<(String, String), String>,
 }
 
 /// A field number and the type it was given for.
@@ -89,6 +93,9 @@ impl Lock {
             ("version", [kind, api_version, hash]) => {
                 let version = (*api_version).to_owned();
                 self.versions.insert(((*kind).to_owned(), version, (*hash).to_owned()));
+            }
+            ("dropped", [kind, api_version, notes @ ..]) => {
+                self.dropped.insert(pair(kind, api_version), notes.join(" "));
             }
             (fact, words) => self.structure.read(fact, words, span)?,
         }
@@ -187,13 +194,47 @@ impl Lock {
             .map(|((_, value), number)| (value.as_str(), *number))
     }
 
-    /// Notes the storage versions of these kinds. The structure stays as it is: a build plans nothing.
+    /// The versions of a kind in its group that earlier runs generated, that `kind` has no more, and that are not
+    /// dropped.
+    pub fn removed<'l>(&'l self, kind: &'l Kind) -> impl Iterator<Item = &'l str> {
+        let of_kind = self.versions.iter().filter(|(name, _, _)| *name == kind.name.as_str());
+        of_kind.filter_map(|(name, api_version, _)| {
+            let (group, version) = api_version.split_once('/')?;
+            let is_dropped = self.dropped.contains_key(&pair(name, api_version));
+            let is_gone = group == kind.group.as_str() && !kind.has_version(version) && !is_dropped;
+            is_gone.then_some(version)
+        })
+    }
+
+    /// Notes the versions of these kinds. The structure stays as it is: a build plans nothing.
     pub fn record(&mut self, kinds: &[Kind]) {
-        let versions = kinds.iter().map(|kind| {
-            let hash = kind.storage_version_hash.clone();
-            (kind.name.to_string(), kind.api_version(), hash)
-        });
-        self.versions.extend(versions);
+        for kind in kinds {
+            let own = (&kind.version, &kind.storage_version_hash);
+            let others = kind
+                .versions
+                .iter()
+                .map(|other| (&other.name, &other.storage_version_hash));
+            for (version, hash) in std::iter::once(own).chain(others) {
+                let (name, api_version) = pair(kind.name.as_str(), &format!("{}/{version}", kind.group));
+                // What is declared again may be stored again.
+                self.dropped.remove(&pair(&name, &api_version));
+                self.versions.insert((name, api_version, hash.clone()));
+            }
+        }
+    }
+
+    /// Every version that a kind was ever declared in, by kind and version.
+    pub fn declared(&self) -> impl Iterator<Item = DeclaredVersion> {
+        self.versions.iter().filter_map(|(kind, api_version, hash)| {
+            let (group, version) = api_version.split_once('/')?;
+            Some(DeclaredVersion {
+                kind: kind.clone(),
+                group: group.to_owned(),
+                version: version.to_owned(),
+                hash: hash.clone(),
+                dropped: self.dropped.contains_key(&pair(kind, api_version)),
+            })
+        })
     }
 
     /// The same facts about another structure.
@@ -215,6 +256,9 @@ impl Lock {
         }
         for (kind, api_version, hash) in &self.versions {
             lines.push(format!("version {kind} {api_version} {hash}"));
+        }
+        for ((kind, api_version), notes) in &self.dropped {
+            lines.push(format!("dropped {kind} {api_version} {notes}").trim_end().to_owned());
         }
         lines.sort();
         let mut text = format!("# {HEADER}\n");
@@ -252,9 +296,9 @@ mod tests {
         lock.assign_tag("a.ExperimentSpec", "owner", "string").expect("new");
         lock.assign_value("a.ExperimentStatus.Phase", "DRAFT");
         let facts = "key model model_owner owner,name\nhistory model\nmigration 2 0af\n\
-                     column model size spec.size DECIMAL(20, 6)\nkind Model michelangelo.api/v2 models model\n";
+                     column model size spec.size DECIMAL(20, 6)\nunsigned model size\nkind Model michelangelo.api/v2 models model\n";
         lock.structure = read(facts).0.structure;
-        assert_eq!(lock.structure.lines().len(), 5);
+        assert_eq!(lock.structure.lines().len(), 6);
         let (again, found) = read(&text_of(&lock));
         assert!(found.is_empty());
         assert_eq!(text_of(&again), text_of(&lock));
@@ -292,6 +336,7 @@ mod tests {
             "<<<<<<< HEAD",
             "column model size spec.size NUMBER",
             "history a b c d",
+            "unsigned a",
             "migration 1 a\nmigration 1 b",
         ] {
             let (_, found) = read(&format!("{line}\ntag a.M one 1 string\n"));

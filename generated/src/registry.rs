@@ -3,8 +3,8 @@
 //! The registry of all kinds, as `kindex::run` takes it.
 
 use kindex_model::kind::{
-    ColumnType, Comparison, Kind, NamedQuery, Operand, Platform, QueryCondition,
-    QueryOrder, Registry,
+    ColumnType, Comparison, DeclaredVersion, Kind, NamedQuery, Operand, Platform,
+    QueryCondition, QueryOrder, Registry,
 };
 
 /// All kinds with the schemas that hold them.
@@ -17,6 +17,7 @@ pub fn registry() -> Registry {
         queries: QUERIES,
         migrations: crate::migrations::MIGRATIONS,
         foreign: &[],
+        declared: DECLARED,
         descriptors: include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.binpb")),
     }
 }
@@ -90,6 +91,101 @@ pub static QUERIES: &[&NamedQuery] = &[
     },
 ];
 
+/// Every version that a kind was ever declared in, as `schema/crds.lock` knows them.
+pub static DECLARED: &[DeclaredVersion] = &[
+    DeclaredVersion {
+        kind: "Cluster",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "N0dVU0bMMKI=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "Deployment",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "XIJC7nozfJo=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "InferenceServer",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "0mJhlnSSpFg=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "Model",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "VNKZNWtrF8E=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "ModelFamily",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "0TtmX86g8jc=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "Pipeline",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "wxjAtcq5hYM=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "PipelineRun",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "mt2Je5+tLkw=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "Project",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "WzD2Z7mUuPg=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "RayCluster",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "8y6FWa1Srgc=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "RayJob",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "kAQ2k4mq0As=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "Revision",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "M+6CMlxgm/g=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "SparkJob",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "q42GKDi23X0=",
+        dropped: false,
+    },
+    DeclaredVersion {
+        kind: "TriggerRun",
+        group: "michelangelo.api",
+        version: "v2",
+        hash: "QN8rOCdLqm0=",
+        dropped: false,
+    },
+];
+
 /// The words that all kinds share.
 pub const PLATFORM: Platform = Platform {
     group: "michelangelo.api",
@@ -98,4 +194,5 @@ pub const PLATFORM: Platform = Platform {
     deleting: "michelangelo/Deleting",
     immutable: "michelangelo/Immutable",
     restored_from: "michelangelo/RestoredFrom",
+    conversion_data: "michelangelo/ConversionData",
 };

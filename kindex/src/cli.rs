@@ -7,19 +7,25 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod asking;
+mod converting;
 mod healing;
 mod past;
 mod planning;
 mod upkeep;
+mod versions;
 
 pub use asking::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
 pub use healing::{
     BackfillArgs, DropArgs, Form, QuarantineArgs, QuarantineCommand, RecordsArgs, ReleaseArgs, SidesArgs, StatusArgs,
     StoreArgs, VerifyArgs,
 };
-pub use past::{AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
+pub use past::{AsStoredArg, AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{LintArgs, LintForm, PlanArgs};
 pub use upkeep::{MigrateArgs, PurgeArgs, RestoreArgs};
+pub use versions::{
+    CheckVersionsArgs, ClusterArgs, ConvertArgs, DropVersionArgs, ShowVersionsArgs, StartMigrationArgs,
+    StopMigrationArgs, VersionSidesArgs, VersionsArgs, VersionsCommand,
+};
 
 pub use crate::limits::LimitArgs;
 pub use crate::orphans::{AllowedOrphans, OrphansArg};
@@ -95,6 +101,8 @@ pub enum Command {
     Restore(RestoreArgs),
     /// Remove rows for good that the retention rules of crds.toml let go.
     Purge(PurgeArgs),
+    /// Show in which versions objects are stored, and which of them may be dropped.
+    Versions(VersionsArgs),
     /// Bring a database to the schema of this program, and fill new columns.
     Migrate(MigrateArgs),
     /// Emit types, schemas and manifests from crds.toml, without a cargo build.

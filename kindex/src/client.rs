@@ -57,6 +57,30 @@ impl Access {
         KubeCluster::new(config)
     }
 
+    /// A client for a part of Kindex that calls itself so, which repeats no request by itself.
+    pub(crate) fn client_of(&self, agent: &'static str) -> Result<Client, kube::Error> {
+        match &self.own {
+            Some(own) => Ok(in_process(own.clone().named(agent), &self.config)),
+            None => self.client_at(self.config.cluster_url.clone(), agent),
+        }
+    }
+
+    /// The same for another address of the cluster.
+    pub(crate) fn client_at(&self, address: Uri, agent: &'static str) -> Result<Client, kube::Error> {
+        let mut config = self.config.clone();
+        config.cluster_url = without_password(address);
+        config.default_retry = false;
+        config
+            .headers
+            .push((header::USER_AGENT, HeaderValue::from_static(agent)));
+        Client::try_from(config)
+    }
+
+    /// Whether the cluster is in this process.
+    pub(crate) fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
     /// The cluster behind an API server.
     pub(crate) fn behind(&self) -> Behind {
         match &self.own {

@@ -17,6 +17,7 @@ use crate::get;
 use crate::history::{chosen, named, plain, rows_of_name, standing};
 use crate::moment::Moment;
 use crate::output::document;
+use crate::own_version::Shown;
 use crate::say;
 use crate::target::Target;
 
@@ -37,6 +38,8 @@ pub(crate) async fn run(registry: &Registry, args: &DiffArgs, store: &dyn Metada
         Some(moment) => sides.at(moment).await?,
         None => sides.before(&to).await?,
     };
+    let shown = Shown::new(registry, target.kind, args.stored);
+    let (from, to) = (shown.of(from), shown.of(to));
     let text = match args.output {
         DiffForm::Diff => as_lines(&target, &from, &to, args.show_managed_fields)?,
         DiffForm::Json => document(&report(&from, &to, args.show_managed_fields)?, Form::Json)?,

@@ -232,5 +232,6 @@ fn existing(column: &LiveColumn, wanted: Option<StorageType>, dialect: &dyn Dial
         form,
         required: column.required,
         path: None,
+        is_narrow: false,
     }
 }

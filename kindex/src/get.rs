@@ -1,7 +1,7 @@
 //! `kindex get`: what SQL holds of a kind, live, evicted and deleted.
 
 use jiff::Timestamp;
-use kindex_model::kind::{Kind, Registry};
+use kindex_model::kind::{Kind, Platform, Registry};
 use kindex_model::object::Uid;
 use kindex_query::{LabelSelector, Reach, Select, Stored};
 use kindex_store::{AsOf, History, ListAt, MetadataStorage, Objects};
@@ -10,12 +10,14 @@ use crate::cli::{AnswerArgs, GetArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::listing::{self, failed};
 use crate::moment::Time;
+use crate::own_version;
 use crate::say;
 use crate::show;
 use crate::target::{Target, kind_and_name, with_history};
 
 /// Reads the rows and prints them.
 pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn MetadataStorage) -> CommandResult {
+    let platform = &registry.platform;
     let (kind, name) = kind_and_name(registry, &args.kind, args.name.as_deref())?;
     if args.at.at.is_some() {
         with_history(registry, kind)?;
@@ -28,14 +30,15 @@ pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn Metadat
             return Err(CommandError::usage("a uid names one object").hint("leave out the name and all selectors"));
         }
         let row = by_uid(kind, &Uid::from(uid.as_str()), store).await?;
+        let row = own_version::row(platform, kind, row);
         say::print(show::object(kind, &row, args.answer.output, Timestamp::now())?)?;
         return Ok(());
     }
     let Some(name) = name else {
         if let Some(Time(time)) = args.at.at {
-            return list_at(kind, args, time, store).await;
+            return list_at(platform, kind, args, time, store).await;
         }
-        return listing::answer(select(kind, args)?, &args.answer, store).await;
+        return listing::answer(platform, select(kind, args)?, &args.answer, store).await;
     };
     let AnswerArgs {
         continue_token,
@@ -50,12 +53,19 @@ pub(crate) async fn run(registry: &Registry, args: &GetArgs, store: &dyn Metadat
     }
     let namespace = args.namespace.as_deref().unwrap_or("default");
     let row = one(&Target::new(kind, namespace, name), args, store).await?;
+    let row = own_version::row(platform, kind, row);
     say::print(show::object(kind, &row, *output, Timestamp::now())?)?;
     Ok(())
 }
 
 /// The objects that were there at a moment. Conditions are about the present, and so is every key.
-async fn list_at(kind: &'static Kind, args: &GetArgs, time: Timestamp, store: &dyn History) -> CommandResult {
+async fn list_at(
+    platform: &Platform,
+    kind: &'static Kind,
+    args: &GetArgs,
+    time: Timestamp,
+    store: &dyn History,
+) -> CommandResult {
     let answer = &args.answer;
     if !args.filter.is_empty() || args.deleted || answer.count || answer.explain {
         return Err(
@@ -69,7 +79,7 @@ async fn list_at(kind: &'static Kind, args: &GetArgs, time: Timestamp, store: &d
         limit: answer.limit.unwrap_or_default(),
     };
     let page = store.list_at(kind, &wanted, answer.continue_token.as_deref()).await;
-    listing::print(kind, &page.map_err(|error| failed(&error))?, answer.output)
+    listing::print(platform, kind, page.map_err(|error| failed(&error))?, answer.output)
 }
 
 /// The object of a uid; says on stderr what has become of one whose name another object took.

@@ -15,7 +15,8 @@ use crate::error::{CommandError, CommandResult, chain};
 
 /// Who applies CRDs and samples, in `metadata.managedFields`.
 pub(crate) const FIELD_MANAGER: &str = "kindex";
-const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The label of definitions that are Kindex's own.
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Where a schema has its rules in CEL.
 const RULES: &str = "x-kubernetes-validations";
 const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -110,7 +111,7 @@ fn as_written(mut manifest: Value) -> Value {
 
 /// Takes the lists of rules away that the embedded cluster refuses, since it does not evaluate them; how many there
 /// were.
-fn take_rules(value: &mut Value) -> usize {
+pub(crate) fn take_rules(value: &mut Value) -> usize {
     match value {
         Value::Object(fields) => {
             let own = fields.get(RULES).is_some_and(Value::is_array);

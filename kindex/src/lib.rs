@@ -48,6 +48,8 @@ mod replicas;
 
 mod front_proxy;
 
+mod unknown_versions;
+
 mod services;
 
 pub mod cli;
@@ -55,6 +57,8 @@ pub mod cli;
 mod output;
 
 mod target;
+
+mod own_version;
 
 mod show;
 
@@ -93,6 +97,8 @@ mod status;
 mod settled;
 
 mod verify;
+
+mod versions;
 
 mod backfill;
 

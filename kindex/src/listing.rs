@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 
 use jiff::Timestamp;
-use kindex_model::kind::Kind;
-use kindex_query::{Page, Reach, Select};
+use kindex_model::kind::{Kind, Platform};
+use kindex_query::{Page, Reach, Select, Stored};
 use kindex_store::{MetadataStorage, Plan, StoreError};
 
 use crate::cli::{AnswerArgs, Output};
@@ -14,11 +14,17 @@ use crate::database::unanswered;
 use crate::enums;
 use crate::error::{CommandError, CommandResult};
 use crate::output::table;
+use crate::own_version;
 use crate::say;
 use crate::show::{cell, objects};
 
 /// Answers a query as the flags want it.
-pub(crate) async fn answer(mut select: Select, args: &AnswerArgs, store: &dyn MetadataStorage) -> CommandResult {
+pub(crate) async fn answer(
+    platform: &Platform,
+    mut select: Select,
+    args: &AnswerArgs,
+    store: &dyn MetadataStorage,
+) -> CommandResult {
     let reach = select.reach();
     match reach {
         Reach::Key(_) | Reach::Label => {}
@@ -45,11 +51,11 @@ pub(crate) async fn answer(mut select: Select, args: &AnswerArgs, store: &dyn Me
         return Ok(());
     }
     let page = store.select(&select, token).await.map_err(|error| failed(&error))?;
-    print(select.kind(), &page, args.output)
+    print(platform, select.kind(), page, args.output)
 }
 
 /// Prints a page, and how to go on after it.
-pub(crate) fn print(kind: &Kind, page: &Page, output: Output) -> CommandResult {
+pub(crate) fn print(platform: &Platform, kind: &Kind, page: Page, output: Output) -> CommandResult {
     let next = page.continue_token.as_deref();
     if page.items.is_empty() && next.is_none() {
         match output {
@@ -60,7 +66,12 @@ pub(crate) fn print(kind: &Kind, page: &Page, output: Output) -> CommandResult {
             }
         }
     }
-    let text = objects(kind, &page.items, next, output, Timestamp::now())?;
+    let rows: Vec<Stored> = page
+        .items
+        .into_iter()
+        .map(|row| own_version::row(platform, kind, row))
+        .collect();
+    let text = objects(kind, &rows, next, output, Timestamp::now())?;
     say::print(&text)?;
     if let Some(token) = next {
         match output {

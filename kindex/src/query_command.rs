@@ -27,7 +27,7 @@ pub(crate) async fn run(
     let select = Select::named(query, &parameters(&args.parameters)?)
         .map_err(|error| CommandError::usage(error).hint(format_args!("as in: {}", example(query))))?;
     let store = open()?;
-    let done = listing::answer(select, &args.answer, store.as_ref()).await;
+    let done = listing::answer(&registry.platform, select, &args.answer, store.as_ref()).await;
     store.close().await;
     done
 }
@@ -83,7 +83,7 @@ fn typed_parameters(query: &NamedQuery) -> impl Iterator<Item = (&'static str, C
 fn type_name(ty: ColumnType) -> &'static str {
     match ty {
         ColumnType::Text { .. } => "text",
-        ColumnType::Int32 | ColumnType::Int64 => "integer",
+        ColumnType::Int32 | ColumnType::Int64 | ColumnType::UInt64 => "integer",
         ColumnType::Bool => "boolean",
         ColumnType::Double => "number",
         ColumnType::Time => "time",

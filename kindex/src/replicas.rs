@@ -21,6 +21,14 @@ pub(crate) struct ReplicasArgs {
     #[arg(long, env = "KINDEX_SHARDS", value_name = "COUNT")]
     shards: Option<NonZeroUsize>,
 
+    /// Where the leases are, and how long they last.
+    #[command(flatten)]
+    pub(crate) lease: LeaseArgs,
+}
+
+/// The leases of a service.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LeaseArgs {
     /// Namespace of the leases; default: the pod's own, or that of the kubeconfig.
     #[arg(long, env = "POD_NAMESPACE", value_name = "NAME")]
     lease_namespace: Option<String>,
@@ -50,7 +58,7 @@ pub(crate) fn division(args: &ReplicasArgs) -> Division {
 }
 
 /// Where the leases are whose names begin with `group`, and how long they last.
-pub(crate) fn config(args: &ReplicasArgs, access: &Access, group: &str) -> (LeaseConfig, Timing) {
+pub(crate) fn config(args: &LeaseArgs, access: &Access, group: &str) -> (LeaseConfig, Timing) {
     let namespace = args.lease_namespace.clone();
     let config = LeaseConfig {
         client: access.client.clone(),

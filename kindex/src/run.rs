@@ -12,7 +12,7 @@ use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
     against, backfill, diff, generate, get, history, lint, migrate, plan, purge, quarantine, query_command, release,
-    restore, say, sides, status, up, verify,
+    restore, say, sides, status, up, verify, versions,
 };
 
 /// Runs the command that the process was started with.
@@ -69,6 +69,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Purge(args) => block_on(purge::run(&platform.registry, &args)),
         Command::Release(args) => block_on(release::run(&platform.registry, &args)),
         Command::Restore(args) => block_on(restore::run(&platform.registry, &args)),
+        Command::Versions(args) => block_on(versions::run(&platform.registry, &args)),
         Command::Verify(args) => block_on(verify::run(&platform.registry, &args)),
         Command::Get(args) => block_on(async {
             let store = sides::store(&platform.registry, &args.answer.store)?;

@@ -51,7 +51,7 @@ pub(crate) fn objects(
 
 /// What `kubectl get` shows of the objects, with where they live.
 fn as_table(kind: &Kind, rows: &[Stored], now: Timestamp) -> CommandResult<String> {
-    let mut columns = printer_columns(kind);
+    let mut columns = printer_columns(kind, kind.version);
     columns.retain(|column| column.priority == 0 && column.json_path != CREATION_TIMESTAMP);
     let objects: Vec<serde_json::Value> = rows
         .iter()
@@ -120,6 +120,7 @@ pub(crate) fn cell(value: &Value) -> String {
         Value::Null => "<none>".to_owned(),
         Value::Bool(flag) => flag.to_string(),
         Value::Int(number) => number.to_string(),
+        Value::UInt(number) => number.to_string(),
         Value::Double(number) => number.to_string(),
         Value::Text(text) => text.clone(),
         Value::Time(time) => time.to_string(),

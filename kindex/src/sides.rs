@@ -10,7 +10,7 @@ use kindex_model::kind::{Kind, Registry};
 use kindex_store::{Address, PoolConfig};
 use tokio::time::timeout;
 
-use crate::cli::{SidesArgs, StoreArgs};
+use crate::cli::{DataDirArg, SidesArgs, StoreArgs};
 use crate::client::{self, Access};
 use crate::config::MetadataStorageChoice;
 use crate::data_dir::DataDir;
@@ -114,8 +114,13 @@ pub(crate) fn configured_address(registry: &Registry, path: &Path) -> CommandRes
 
 /// The cluster alone: `--kubeconfig`, else the data directory's, else the environment's.
 pub(crate) async fn cluster(args: &SidesArgs) -> CommandResult<Access> {
-    let own = DataDir::at(&args.store.data_dir.data_dir).kubeconfig();
-    match &args.kubeconfig {
+    cluster_at(args.kubeconfig.as_deref(), &args.store.data_dir).await
+}
+
+/// The same by its flags alone.
+pub(crate) async fn cluster_at(kubeconfig: Option<&Path>, data_dir: &DataDirArg) -> CommandResult<Access> {
+    let own = DataDir::at(&data_dir.data_dir).kubeconfig();
+    match kubeconfig {
         Some(path) => client::from_file(path).await,
         None if own.is_file() => client::from_file(&own).await,
         None => client::from_environment().await,

@@ -38,8 +38,8 @@ use proc_macro::TokenStream;
 ///   that lies on the way; required.
 /// - `json = spec.ownerName`: the JSON names of the same field; by default the path's
 ///   names in camel case.
-/// - `sql = "VARCHAR(64)"`: the SQL type, one of VARCHAR(n), INT, BIGINT, BOOLEAN,
-///   DOUBLE and DATETIME(6); by default that of the field's type.
+/// - `sql = "VARCHAR(64)"`: the SQL type, one of VARCHAR(n), INT, BIGINT,
+///   BIGINT UNSIGNED, BOOLEAN, DOUBLE and DATETIME(6); by default that of the field's type.
 /// - `key`: a secondary key over this column, named `<table>_<column>`.
 ///
 /// `#[indexed(table = "…")]` sets the table's name; beside `#[kube]` it defaults to the kind in lower case.

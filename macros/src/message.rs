@@ -62,7 +62,9 @@ pub(crate) fn column_first_declared(span: Span, column: &str) -> Error {
 }
 
 pub(crate) fn unknown_sql_type(span: Span, text: &str) -> Error {
-    let text = format!("unknown SQL type `{text}`: one of VARCHAR(n), INT, BIGINT, BOOLEAN, DOUBLE, DATETIME(6)");
+    let text = format!(
+        "unknown SQL type `{text}`: one of VARCHAR(n), INT, BIGINT, BIGINT UNSIGNED, BOOLEAN, DOUBLE, DATETIME(6)"
+    );
     Error::new(span, text)
 }
 

@@ -17,6 +17,7 @@ pub(crate) enum SqlType {
     VarChar(u32),
     Int,
     BigInt,
+    BigIntUnsigned,
     Boolean,
     Double,
     DateTime,
@@ -32,6 +33,10 @@ pub(crate) enum SqlTypeError {
 impl SqlType {
     /// Reads a type in any case, with or without spaces around the length.
     pub(crate) fn parse(text: &str) -> Result<Self, SqlTypeError> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if words.join(" ").eq_ignore_ascii_case("BIGINT UNSIGNED") {
+            return Ok(Self::BigIntUnsigned);
+        }
         let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
         match text.to_ascii_uppercase().as_str() {
             "INT" => Ok(Self::Int),
@@ -57,7 +62,7 @@ impl SqlType {
     pub(crate) fn fits_key(self) -> bool {
         match self {
             Self::VarChar(chars) => chars <= KEY_CHARS_MAX,
-            Self::Int | Self::BigInt | Self::Boolean | Self::Double | Self::DateTime => true,
+            Self::Int | Self::BigInt | Self::BigIntUnsigned | Self::Boolean | Self::Double | Self::DateTime => true,
         }
     }
 
@@ -67,6 +72,7 @@ impl SqlType {
             Self::VarChar(chars) => quote!(Text { chars: #chars }),
             Self::Int => quote!(Int32),
             Self::BigInt => quote!(Int64),
+            Self::BigIntUnsigned => quote!(UInt64),
             Self::Boolean => quote!(Bool),
             Self::Double => quote!(Double),
             Self::DateTime => quote!(Time),
@@ -82,6 +88,7 @@ mod tests {
     fn case_and_spaces_do_not_matter() {
         assert_eq!(SqlType::parse(" varchar( 64 ) "), Ok(SqlType::VarChar(64)));
         assert_eq!(SqlType::parse("datetime(6)"), Ok(SqlType::DateTime));
+        assert_eq!(SqlType::parse("bigint  unsigned "), Ok(SqlType::BigIntUnsigned));
     }
 
     #[test]
@@ -91,6 +98,7 @@ mod tests {
         }
         for wrong in [
             "",
+            "BIGINTUNSIGNED",
             "TEXT",
             "VARCHAR",
             "VARCHAR(6",

@@ -48,8 +48,18 @@ func startEtcd(directory string) (string, error) {
 	}
 }
 
+// One kube-apiserver of a cluster.
+type apiServer struct {
+	of cluster
+	// Of its own.
+	directory  string
+	kubeconfig string
+	// Flags beyond those that every server here has.
+	more []string
+}
+
 // Serves on listener until ctx ends.
-func runAPIServer(ctx context.Context, listener net.Listener, etcd, directory string, made *credentials) error {
+func (one *apiServer) run(ctx context.Context, listener net.Listener) error {
 	server := options.NewServerRunOptions()
 	server.SecureServing.Listener = listener
 	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
@@ -57,7 +67,12 @@ func runAPIServer(ctx context.Context, listener net.Listener, etcd, directory st
 	for _, set := range named.FlagSets {
 		flags.AddFlagSet(set)
 	}
-	if err := flags.Parse(apiServerFlags(listener, etcd, directory, made)); err != nil {
+	etcd, err := one.of.etcd()
+	if err != nil {
+		return err
+	}
+	shared := apiServerFlags(listener, etcd, one.directory, one.of.credentials())
+	if err := flags.Parse(append(shared, one.more...)); err != nil {
 		return err
 	}
 	if err := server.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {

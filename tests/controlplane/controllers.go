@@ -1,5 +1,6 @@
 // The two controllers of kube-controller-manager without which deletes do not end: the one that
-// empties namespaces and the one that follows owner references.
+// empties namespaces and the one that follows owner references. On demand the migrator of
+// storagemigration.k8s.io with them, which works on what the second one knows.
 
 package main
 
@@ -9,8 +10,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -20,6 +24,7 @@ import (
 	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
+	"k8s.io/kubernetes/pkg/controller/storageversionmigrator"
 )
 
 const (
@@ -29,8 +34,8 @@ const (
 	resyncPeriod    = 10 * time.Minute
 )
 
-// Starts both and returns when they watch.
-func startControllers(ctx context.Context, config *rest.Config) error {
+// Starts them and returns when they watch.
+func startControllers(ctx context.Context, config *rest.Config, migrator bool) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
@@ -44,14 +49,22 @@ func startControllers(ctx context.Context, config *rest.Config) error {
 	custom := metadatainformer.NewSharedInformerFactory(metadataClient, resyncPeriod)
 	started := make(chan struct{})
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
-	collector, err := garbagecollector.NewGarbageCollector(
-		ctx, client, metadataClient, mapper, ignored(), informerfactory.NewInformerFactory(shared, custom), started)
+	graph := garbagecollector.NewDependencyGraphBuilder(
+		ctx, metadataClient, mapper, ignored(), informerfactory.NewInformerFactory(shared, custom), started)
+	collector, err := garbagecollector.NewComposedGarbageCollector(ctx, client, metadataClient, mapper, graph)
 	if err != nil {
 		return fmt.Errorf("garbage collector: %w", err)
 	}
 	namespaces := namespace.NewNamespaceController(
 		ctx, client, metadataClient, client.Discovery().ServerPreferredNamespacedResources,
 		shared.Core().V1().Namespaces(), resyncPeriod, v1.FinalizerKubernetes)
+	if migrator {
+		migrate, err := newMigrator(ctx, config, client, metadataClient, shared, mapper, graph)
+		if err != nil {
+			return fmt.Errorf("storage version migrator: %w", err)
+		}
+		defer migrate()
+	}
 	shared.Start(ctx.Done())
 	custom.Start(ctx.Done())
 	close(started)
@@ -60,6 +73,35 @@ func startControllers(ctx context.Context, config *rest.Config) error {
 	go namespaces.Run(ctx, workers)
 	shared.WaitForCacheSync(ctx.Done())
 	return nil
+}
+
+// The three controllers that kube-controller-manager calls its storage version migrator. Returns what runs them.
+func newMigrator(
+	ctx context.Context, config *rest.Config, client kubernetes.Interface, metadataClient metadata.Interface,
+	shared informers.SharedInformerFactory, mapper meta.ResettableRESTMapper, graph *garbagecollector.GraphBuilder,
+) (func(), error) {
+	definitions, err := apiextensions.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	migrations := shared.Storagemigration().V1beta1().StorageVersionMigrations()
+	const name = "storage-version-migrator-controller"
+	of := []func(context.Context){
+		storageversionmigrator.NewSVMController(ctx, client, objects, migrations, name, mapper, graph).Run,
+		storageversionmigrator.NewResourceVersionController(
+			ctx, client, client.Discovery(), metadataClient, migrations, mapper).Run,
+		storageversionmigrator.NewCustomResourceController(
+			ctx, client, migrations, definitions.ApiextensionsV1().CustomResourceDefinitions()).Run,
+	}
+	return func() {
+		for _, run := range of {
+			go run(ctx)
+		}
+	}, nil
 }
 
 func ignored() map[schema.GroupResource]struct{} {

@@ -34,43 +34,51 @@ var users = []struct{ name, groups string }{
 // The name of kube-apiserver as a proxy, as kubeadm has it.
 const frontProxy = "front-proxy-client"
 
+// Paths, in a directory that the processes of a cluster share.
 type credentials struct {
 	authority, certificate, key, accountKey, tokens string
 	proxyCertificate, proxyKey                      string
-	authorityPEM                                    []byte
-	tokenOf                                         map[string]string
+	// A kubeconfig that lacks the address of a server.
+	contexts string
 }
 
-func makeCredentials(directory string) (*credentials, error) {
-	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return nil, err
-	}
+func credentialsAt(directory string) *credentials {
 	at := func(name string) string { return filepath.Join(directory, name) }
-	made := &credentials{
+	return &credentials{
 		authority:   at("ca.crt"),
 		certificate: at("server.crt"),
 		key:         at("server.key"),
 		accountKey:  at("accounts.key"),
 		tokens:      at("tokens.csv"),
-		tokenOf:     map[string]string{},
 
 		proxyCertificate: at("proxy.crt"),
 		proxyKey:         at("proxy.key"),
+
+		contexts: at("contexts"),
 	}
-	if err := made.makeCertificates(); err != nil {
-		return nil, fmt.Errorf("certificates: %w", err)
+}
+
+// Makes all of them anew.
+func (made *credentials) make() error {
+	if err := os.MkdirAll(filepath.Dir(made.authority), 0o700); err != nil {
+		return err
+	}
+	authority, err := made.makeCertificates()
+	if err != nil {
+		return fmt.Errorf("certificates: %w", err)
 	}
 	accountKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := writeKey(made.accountKey, accountKey); err != nil {
-		return nil, err
+		return err
 	}
-	return made, made.makeTokens()
+	return made.makeTokens(authority)
 }
 
-func (made *credentials) makeCertificates() error {
+// Returns the certificate of their authority.
+func (made *credentials) makeCertificates() ([]byte, error) {
 	now := time.Now()
 	authority := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
@@ -83,11 +91,11 @@ func (made *credentials) makeCertificates() error {
 	}
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	made.authorityPEM, err = sign(made.authority, authority, authority, authorityKey.Public(), authorityKey)
+	text, err := sign(made.authority, authority, authority, authorityKey.Public(), authorityKey)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server := &x509.Certificate{
 		SerialNumber: big.NewInt(2),
@@ -101,15 +109,15 @@ func (made *credentials) makeCertificates() error {
 	}
 	serverKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err = sign(made.certificate, server, authority, serverKey.Public(), authorityKey); err != nil {
-		return err
+		return nil, err
 	}
 	if err := writeKey(made.key, serverKey); err != nil {
-		return err
+		return nil, err
 	}
-	return made.makeProxy(authority, authorityKey)
+	return text, made.makeProxy(authority, authorityKey)
 }
 
 // What kube-apiserver shows to the servers to which it passes requests on. Its authority is that of all the others
@@ -150,26 +158,30 @@ func writeKey(path string, key *ecdsa.PrivateKey) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: bytes}), 0o600)
 }
 
-func (made *credentials) makeTokens() error {
-	var lines strings.Builder
-	for _, user := range users {
-		made.tokenOf[user.name] = rand.Text()
-		fmt.Fprintf(&lines, "%s,%s,%s,%q\n", made.tokenOf[user.name], user.name, user.name, user.groups)
-	}
-	return os.WriteFile(made.tokens, []byte(lines.String()), 0o600)
-}
-
-// A context for each user, named like the user; admin is the current one.
-func (made *credentials) writeKubeconfig(path, address string) error {
+// A token and a context for each user, named like the user; admin's is the current one.
+func (made *credentials) makeTokens(authority []byte) error {
 	config := api.NewConfig()
 	config.CurrentContext = "admin"
-	config.Clusters["test"] = &api.Cluster{
-		Server:                   "https://" + address,
-		CertificateAuthorityData: made.authorityPEM,
+	config.Clusters["test"] = &api.Cluster{CertificateAuthorityData: authority}
+	var lines strings.Builder
+	for _, user := range users {
+		token := rand.Text()
+		fmt.Fprintf(&lines, "%s,%s,%s,%q\n", token, user.name, user.name, user.groups)
+		config.AuthInfos[user.name] = &api.AuthInfo{Token: token}
+		config.Contexts[user.name] = &api.Context{Cluster: "test", AuthInfo: user.name}
 	}
-	for name, token := range made.tokenOf {
-		config.AuthInfos[name] = &api.AuthInfo{Token: token}
-		config.Contexts[name] = &api.Context{Cluster: "test", AuthInfo: name}
+	if err := os.WriteFile(made.tokens, []byte(lines.String()), 0o600); err != nil {
+		return err
 	}
+	return clientcmd.WriteToFile(*config, made.contexts)
+}
+
+// A kubeconfig with those contexts, for the server at address.
+func (made *credentials) writeKubeconfig(path, address string) error {
+	config, err := clientcmd.LoadFromFile(made.contexts)
+	if err != nil {
+		return err
+	}
+	config.Clusters["test"].Server = "https://" + address
 	return clientcmd.WriteToFile(*config, path)
 }

@@ -1,56 +1,112 @@
 // A Kubernetes control plane for tests: etcd, kube-apiserver and the controllers that deletes
-// need, in one process on loopback. When it is ready it prints `ready` and the path of a
-// kubeconfig with a context for each user. It ends when its standard input closes, so that it
-// never outlives the test that started it, and leaves nothing behind.
+// need, in one process on loopback, or each in a process of its own. A process that is ready prints
+// `ready` and where its cluster is found. It ends when its standard input closes, so that it never
+// outlives the test that started it, and leaves nothing behind.
 
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 )
 
-const (
-	readyLimit = 4 * time.Minute
-	readyPoll  = 50 * time.Millisecond
-	// How much of the log is shown when something fails.
-	logTail = 4000
-)
+// How much of the log is shown when something fails.
+const logTail = 4000
+
+const usage = `usage:
+  controlplane [--data-dir DIRECTORY]                      etcd, kube-apiserver and controllers; prints a kubeconfig
+  controlplane etcd [--data-dir DIRECTORY]                 etcd and credentials; prints the directory of the cluster
+  controlplane apiserver --cluster DIRECTORY [--port PORT] [-- FLAG…]
+                                                           a kube-apiserver with these flags; prints a kubeconfig
+  controlplane controllers --kubeconfig FILE [--storage-version-migrator]
+                                                           the controllers; prints the kubeconfig
+  controlplane get --cluster DIRECTORY PREFIX              what etcd holds below a key, an object of JSON a line
+  controlplane compact --cluster DIRECTORY                 makes etcd forget every revision but the newest
+`
+
+// One of the programs above.
+type command struct {
+	flags *flag.FlagSet
+	// Positional arguments; -1: any number.
+	arguments int
+	run       func(arguments []string) error
+}
 
 func main() {
-	// The flags of Kubernetes' own packages stay out of sight.
-	flags := flag.NewFlagSet("controlplane", flag.ExitOnError)
-	parent := flags.String("data-dir", "", "where the directory with the data is made (default: the system's)")
-	flags.Parse(os.Args[1:])
-	if flags.NArg() != 0 {
-		fmt.Fprintf(os.Stderr, "controlplane: unknown argument %q; usage: controlplane [--data-dir DIRECTORY]\n", flags.Arg(0))
+	name, arguments := "", os.Args[1:]
+	if len(arguments) != 0 && arguments[0] != "" && arguments[0][0] != '-' {
+		name, arguments = arguments[0], arguments[1:]
+	}
+	chosen := commandOf(name)
+	if chosen == nil {
+		fmt.Fprintf(os.Stderr, "controlplane: unknown command %q\n%s", name, usage)
 		os.Exit(2)
 	}
-	if err := run(*parent); err != nil {
+	chosen.flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
+	// The flags of Kubernetes' own packages stay out of sight.
+	chosen.flags.Parse(arguments)
+	if chosen.arguments >= 0 && chosen.flags.NArg() != chosen.arguments {
+		fmt.Fprintf(os.Stderr, "controlplane %s: %d arguments instead of %d\n%s",
+			name, chosen.flags.NArg(), chosen.arguments, usage)
+		os.Exit(2)
+	}
+	if err := chosen.run(chosen.flags.Args()); err != nil {
 		fmt.Fprintf(os.Stderr, "controlplane: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(parent string) error {
+func commandOf(name string) *command {
+	flags := flag.NewFlagSet("controlplane", flag.ExitOnError)
+	parent := func() *string {
+		return flags.String("data-dir", "", "where the directory with the data is made (default: the system's)")
+	}
+	of := func() *string { return flags.String("cluster", "", "the directory that `controlplane etcd` printed") }
+	switch name {
+	case "":
+		parent := parent()
+		return &command{flags, 0, func([]string) error { return inDirectory(*parent, serveAll) }}
+	case "etcd":
+		parent := parent()
+		return &command{flags, 0, func([]string) error { return inDirectory(*parent, serveEtcd) }}
+	case "apiserver":
+		of, port := of(), flags.Int("port", 0, "where it listens on loopback (default: any that is free)")
+		return &command{flags, -1, func(more []string) error { return serveAPIServer(cluster(*of), *port, more) }}
+	case "controllers":
+		kubeconfig := flags.String("kubeconfig", "", "how the API server is reached")
+		migrator := flags.Bool("storage-version-migrator", false, "run the migrator of storagemigration.k8s.io as well")
+		return &command{flags, 0, func([]string) error { return serveControllers(*kubeconfig, *migrator) }}
+	case "get":
+		of := of()
+		return &command{flags, 1, func(prefix []string) error { return get(cluster(*of), prefix[0], os.Stdout) }}
+	case "compact":
+		of := of()
+		return &command{flags, 0, func([]string) error { return compact(cluster(*of)) }}
+	}
+	return nil
+}
+
+// Runs what needs a directory in a new one, which goes with it.
+func inDirectory(parent string, serve func(context.Context, cluster) error) error {
 	directory, err := os.MkdirTemp(parent, "controlplane-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(directory)
+	return logged(directory, func(ctx context.Context) error { return serve(ctx, cluster(directory)) })
+}
+
+// Runs until the caller goes away or serve fails, with a log in directory, whose end an error shows.
+func logged(directory string, serve func(context.Context) error) error {
 	log, err := os.Create(filepath.Join(directory, "log"))
 	if err != nil {
 		return err
@@ -59,10 +115,17 @@ func run(parent string) error {
 	if err := logTo(log); err != nil {
 		return err
 	}
-	if err := serve(directory); err != nil {
-		return fmt.Errorf("%w\nthe end of the log:\n%s", err, tail(log))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	err = serve(ctx)
+	if err == nil || (ctx.Err() != nil && errors.Is(err, ctx.Err())) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w\nthe end of the log:\n%s", err, tail(log))
 }
 
 func logTo(log io.Writer) error {
@@ -85,87 +148,4 @@ func tail(log *os.File) []byte {
 	// What cannot be read is not shown.
 	_, _ = log.ReadAt(text, length-int64(len(text)))
 	return text
-}
-
-// Runs until the caller goes away or a part fails.
-func serve(directory string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop()
-	}()
-	made, err := makeCredentials(filepath.Join(directory, "credentials"))
-	if err != nil {
-		return fmt.Errorf("credentials: %w", err)
-	}
-	etcd, err := startEtcd(directory)
-	if err != nil {
-		return fmt.Errorf("etcd: %w", err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	kubeconfig := filepath.Join(directory, "kubeconfig")
-	if err := made.writeKubeconfig(kubeconfig, listener.Addr().String()); err != nil {
-		return err
-	}
-	failed := make(chan error, 2)
-	// With a context of its own: an end in peace would wait for every watch.
-	go func() { failed <- runAPIServer(context.Background(), listener, etcd, directory, made) }()
-	go func() {
-		if err := announce(ctx, kubeconfig); err != nil {
-			failed <- err
-		}
-	}()
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-failed:
-		return fmt.Errorf("kube-apiserver: %w", err)
-	}
-}
-
-// Waits for the server, starts the controllers, and only then prints the line that callers wait for.
-func announce(ctx context.Context, kubeconfig string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return err
-	}
-	config.QPS, config.Burst = -1, -1
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	if err := awaitReady(ctx, client); err != nil {
-		return err
-	}
-	if err := startControllers(ctx, config); err != nil {
-		return err
-	}
-	fmt.Println("ready", kubeconfig)
-	return nil
-}
-
-// Ready is more than healthy: the namespace that every client uses has to be there.
-func awaitReady(ctx context.Context, client kubernetes.Interface) error {
-	deadline := time.Now().Add(readyLimit)
-	for {
-		err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-		if err == nil {
-			_, err = client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
-		}
-		if err == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("not ready within %s: %w", readyLimit, err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(readyPoll):
-		}
-	}
 }

@@ -24,3 +24,4 @@ mod sim;
 mod store;
 mod tidy;
 mod ui;
+mod versions;

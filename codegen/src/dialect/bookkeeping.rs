@@ -4,13 +4,13 @@ use super::table::{NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, Ta
 use crate::model::{SqlType, TableName};
 
 /// Kindex's own tables: which schema this is and which migrations led to it, how far each kind is stored, what the
-/// database refused, what work was under way, and what changed in SQL alone.
+/// database refused, what work was under way, what changed in SQL alone, and what rows held before they were converted.
 pub(super) fn section() -> Section {
     Section {
         heading: "Kindex".to_owned(),
         doc: "What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused \
-              objects, the state of work that goes on for longer than a process, and the last changes of objects that live \
-              in SQL alone, for those who watch."
+              objects, the state of work that goes on for longer than a process, the last changes of objects that live \
+              in SQL alone, for those who watch, and the texts of rows before they were converted to another version."
             .to_owned(),
         tables: vec![
             schema_table(),
@@ -20,6 +20,7 @@ pub(super) fn section() -> Section {
             state_table(),
             feed_table(),
             changes_table(),
+            converted_table(),
         ],
     }
 }
@@ -124,6 +125,24 @@ fn changes_table() -> Table {
             // A version that the cluster had when all changes up to this one were well known.
             ("cluster_version", RESOURCE_VERSION, false),
             ("change_time", TIME, true),
+        ],
+    )
+}
+
+/// The texts that rows had in another version of their kind. The uid comes early, since a row takes them with it.
+fn converted_table() -> Table {
+    own_table(
+        "kindex_converted",
+        &["kind", "uid", "group_ver", "res_version"],
+        &[
+            ("kind", NAME, true),
+            ("uid", UID, true),
+            ("group_ver", NAME, true),
+            ("res_version", RESOURCE_VERSION, true),
+            ("convert_time", TIME, true),
+            // As in a history table.
+            ("encoding", StorageType::Sql(SqlType::Int), true),
+            ("payload", StorageType::Bytes, true),
         ],
     )
 }

@@ -44,6 +44,8 @@ pub enum Step {
         column: TableColumn,
         /// As it was.
         from: Form,
+        /// The keys over it: a dialect that makes the column anew makes them anew too.
+        keys: Vec<TableKey>,
     },
     /// The column is there, empty.
     AddColumn {
@@ -238,7 +240,10 @@ impl Step {
                     Form::Ours(ty) => spell(*ty, false),
                     Form::Foreign(word) => word.clone(),
                 };
-                format!("{from} → {}", spell(column.ty, column.required))
+                match spell(column.ty, column.required) {
+                    to if to == from => format!("{to}, for numbers from 2^63 on"),
+                    to => format!("{from} → {to}"),
+                }
             }
             Self::AddColumn { column, after, .. } => {
                 let after = after

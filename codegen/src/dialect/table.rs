@@ -43,6 +43,8 @@ pub struct TableColumn {
 pub enum StorageType {
     /// A type that extracted columns may have as well.
     Sql(SqlType),
+    /// A resource version: an unsigned number of 64 bits, of which none uses the highest.
+    Version,
     /// Any number of bytes.
     Bytes,
     /// 32 bytes.
@@ -67,7 +69,7 @@ pub struct Section {
 /// The `uid` of an object.
 pub(super) const UID: StorageType = StorageType::Sql(SqlType::VarChar(64));
 pub(super) const NAME: StorageType = StorageType::Sql(SqlType::VarChar(255));
-pub(super) const RESOURCE_VERSION: StorageType = StorageType::Sql(SqlType::BigIntUnsigned);
+pub(super) const RESOURCE_VERSION: StorageType = StorageType::Version;
 pub(super) const TIME: StorageType = StorageType::Sql(SqlType::DateTime(6));
 
 /// The name of a column that the storage contract has.

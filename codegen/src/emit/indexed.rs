@@ -257,9 +257,6 @@ fn convert(option: TokenStream, field: &Field, column: &Column, kind: &Kind, pla
             quote!(wire::enum_name::<#path>(#present))
         }
         ColumnType::Text if !is_string(field) => quote!(wire::json_text(#present)),
-        ColumnType::UInt64 => {
-            quote!(#present.and_then(|it| i64::try_from(*it).ok()).to_column_value())
-        }
         ColumnType::Int64 if scalar(field) == Some(Scalar::UInt32) => {
             quote!(#present.map(|it| i64::from(*it)).to_column_value())
         }
@@ -269,6 +266,7 @@ fn convert(option: TokenStream, field: &Field, column: &Column, kind: &Kind, pla
         ColumnType::Text
         | ColumnType::Int32
         | ColumnType::Int64
+        | ColumnType::UInt64
         | ColumnType::Bool
         | ColumnType::Double
         | ColumnType::Timestamp => quote!(#present.to_column_value()),

@@ -50,6 +50,7 @@ fn property(key: &Key) -> Value {
         Sort::Texts => json!({ "type": "array", "items": { "type": "string" } }),
         Sort::Flag => json!({ "type": "boolean" }),
         Sort::Count => json!({ "type": "integer", "minimum": 1, "maximum": i32::MAX }),
+        Sort::Scalar => json!({ "anyOf": [{ "type": "string" }, { "type": "number" }, { "type": "boolean" }] }),
         Sort::Choice(choices) => json!({ "type": "string", "enum": choices }),
         Sort::Table(section) => Value::Object(table(section)),
         Sort::Each {

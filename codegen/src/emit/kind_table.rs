@@ -109,7 +109,8 @@ pub(super) fn column_type(column: &Column) -> String {
     match column.ty {
         ColumnType::Text | ColumnType::Enum(_) => format!("Text {{ chars: {} }}", chars_max(column.sql)),
         ColumnType::Int32 => "Int32".to_owned(),
-        ColumnType::Int64 | ColumnType::UInt64 => "Int64".to_owned(),
+        ColumnType::Int64 => "Int64".to_owned(),
+        ColumnType::UInt64 => "UInt64".to_owned(),
         ColumnType::Bool => "Bool".to_owned(),
         ColumnType::Double => "Double".to_owned(),
         ColumnType::Timestamp => "Time".to_owned(),

@@ -3,7 +3,7 @@
 
 use super::rust_types::ident;
 use super::rust_types::placement::Placement;
-use super::{kind_table, query, registry};
+use super::{kind_table, query, registry, versions};
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::model::{Kind, Model};
 
@@ -21,6 +21,8 @@ pub(super) fn emit(model: &Model, placement: &Placement) -> Artifacts {
             (format!("{directory}/kind.rs"), kind_table::file(kind, placement, root)),
             (format!("{directory}/query.rs"), query::file(model, kind, placement)),
         ]);
+        let versions = versions::file(kind);
+        files.extend(versions.map(|text| (format!("{directory}/versions.rs"), text)));
     }
     files
         .into_iter()
@@ -47,9 +49,14 @@ fn module_file(model: &Model, kind: &Kind) -> String {
     names.sort_unstable();
     let (doc, names) = (doc(kind), names.join(", "));
     let module = ident::field(&kind.module);
+    let versions = if kind.versions.is_empty() {
+        ""
+    } else {
+        "mod versions;\n"
+    };
     format!(
         "// {HEADER}\n\n{doc}\n\
-         mod kind;\nmod query;\n\n\
+         mod kind;\nmod query;\n{versions}\n\
          pub use self::kind::{{COLUMNS, KEYS, KIND, PRINTER_COLUMNS}};\n\
          pub use self::query::constants::*;\n\
          pub use self::query::{{Query, {names}}};\n\

@@ -35,6 +35,8 @@ mod sql;
 
 mod registry;
 
+mod versions;
+
 mod kinds;
 
 mod sql_reference;

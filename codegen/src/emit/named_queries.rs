@@ -61,8 +61,11 @@ fn condition(condition: &Condition, kind: &Kind) -> TokenStream {
         }
         Operand::Literal(model::Literal::Text(text)) => quote!(Operand::Text(#text)),
         Operand::Literal(model::Literal::Integer(number)) => {
-            let number = Literal::i64_unsuffixed(*number);
-            quote!(Operand::Integer(#number))
+            let number = Literal::i128_unsuffixed(*number);
+            match is_unsigned(&condition.column, kind) {
+                true => quote!(Operand::Unsigned(#number)),
+                false => quote!(Operand::Integer(#number)),
+            }
         }
         Operand::Literal(model::Literal::Bool(flag)) => quote!(Operand::Bool(#flag)),
     };
@@ -73,6 +76,17 @@ fn condition(condition: &Condition, kind: &Kind) -> TokenStream {
             comparison: Comparison::#comparison,
             operand: #operand,
         }
+    }
+}
+
+/// The columns whose type in [`column_type`] is `UInt64`.
+fn is_unsigned(column: &ColumnRef, kind: &Kind) -> bool {
+    match column {
+        ColumnRef::Extracted(name) => {
+            let column = kind.column(name).expect("lower resolves columns");
+            column.ty == model::ColumnType::UInt64
+        }
+        ColumnRef::Base(_) => false,
     }
 }
 

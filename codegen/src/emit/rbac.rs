@@ -71,7 +71,10 @@ const SERVICES: &[ServiceRole] = &[
         description: "What kindex ingester asks a cluster for.",
         scope: Scope::Cluster,
         kinds: &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Watch],
-        others: &[("", "events", &[Verb::Create])],
+        others: &[
+            ("", "events", &[Verb::Create]),
+            ("apiextensions.k8s.io", "customresourcedefinitions", &[Verb::Get]),
+        ],
     },
     // With `--leader-elect` or `--shards`.
     ServiceRole {
@@ -92,9 +95,81 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Cluster,
         kinds: &[Verb::Delete, Verb::Get, Verb::List, Verb::Patch],
         others: &[
+            ("apiextensions.k8s.io", "customresourcedefinitions", &[Verb::Get]),
             ("authentication.k8s.io", "tokenreviews", &[Verb::Create]),
             ("authorization.k8s.io", "subjectaccessreviews", &[Verb::Create]),
         ],
+    },
+    // Without `--webhook-only`.
+    ServiceRole {
+        name: "migrator",
+        description: "What kindex migrator asks a cluster for, to migrate the kinds.",
+        scope: Scope::Cluster,
+        kinds: &[Verb::List, Verb::Patch],
+        others: &[
+            (
+                "apiextensions.k8s.io",
+                "customresourcedefinitions",
+                &[Verb::Create, Verb::Get, Verb::List, Verb::Patch, Verb::Watch],
+            ),
+            (
+                "migration.k8s.io",
+                "storagestates",
+                &[Verb::Create, Verb::Delete, Verb::List, Verb::Watch],
+            ),
+            ("migration.k8s.io", "storagestates/status", &[Verb::Update]),
+            (
+                "migration.k8s.io",
+                "storageversionmigrations",
+                &[Verb::Create, Verb::Delete, Verb::Get, Verb::List, Verb::Watch],
+            ),
+            ("migration.k8s.io", "storageversionmigrations/status", &[Verb::Update]),
+            // To name those that never leave an object as it is.
+            (
+                "admissionregistration.k8s.io",
+                "mutatingwebhookconfigurations",
+                &[Verb::List],
+            ),
+            ("authorization.k8s.io", "selfsubjectaccessreviews", &[Verb::Create]),
+        ],
+    },
+    // With `--resource all`.
+    ServiceRole {
+        name: "migrator-all",
+        description: "What kindex migrator needs beside that to migrate every resource of the cluster.",
+        scope: Scope::Cluster,
+        kinds: &[],
+        others: &[("*", "*", &[Verb::List, Verb::Patch])],
+    },
+    // With `--in-tree`.
+    ServiceRole {
+        name: "migrator-in-tree",
+        description: "What kindex migrator needs beside that to go through Kubernetes' own migrator.",
+        scope: Scope::Cluster,
+        kinds: &[],
+        others: &[
+            (
+                "storagemigration.k8s.io",
+                "storageversionmigrations",
+                &[Verb::Create, Verb::Delete, Verb::Get, Verb::List, Verb::Watch],
+            ),
+            (
+                "apiextensions.k8s.io",
+                "customresourcedefinitions/status",
+                &[Verb::Patch],
+            ),
+        ],
+    },
+    ServiceRole {
+        name: "migrator-leases",
+        description: "What several migrators need beside that, in the namespace of their lease.",
+        scope: Scope::Namespace,
+        kinds: &[],
+        others: &[(
+            "coordination.k8s.io",
+            "leases",
+            &[Verb::Create, Verb::Delete, Verb::List, Verb::Update],
+        )],
     },
     // With `--aggregated`: what callers may do there, the server does in its own name.
     ServiceRole {

@@ -8,7 +8,7 @@ use super::rust_types::ident;
 use super::{named_queries, rust, sql};
 use crate::DESCRIPTORS;
 use crate::dialect;
-use crate::model::{Model, Platform, Shape};
+use crate::model::{DeclaredVersion, Model, Platform, Shape};
 
 /// The text of the file, which lies beside the kinds' modules. `root` is the way from its directory to the root.
 pub(super) fn file(model: &Model, root: &str) -> String {
@@ -18,6 +18,7 @@ pub(super) fn file(model: &Model, root: &str) -> String {
         registry(model, root),
         kinds(model),
         named_queries::table(model),
+        declared(model),
         platform(&model.platform),
     ];
     rust::file(doc, items)
@@ -28,7 +29,7 @@ fn imports(model: &Model) -> TokenStream {
     let queries = &model.queries;
     let ordered = queries.iter().any(|query| !query.order_by.is_empty());
     let compared = ["ColumnType", "Comparison", "Operand", "QueryCondition"];
-    let mut names = vec!["Kind", "NamedQuery", "Platform", "Registry"];
+    let mut names = vec!["DeclaredVersion", "Kind", "NamedQuery", "Platform", "Registry"];
     names.extend(compared.iter().filter(|_| !queries.is_empty()));
     names.extend(ordered.then_some("QueryOrder"));
     names.extend(foreign(model).next().map(|_| "ForeignManifest"));
@@ -65,6 +66,7 @@ fn registry(model: &Model, root: &str) -> TokenStream {
                 queries: QUERIES,
                 migrations: crate::migrations::MIGRATIONS,
                 foreign: &[#(#foreign),*],
+                declared: DECLARED,
                 descriptors: include_bytes!(concat!(env!("OUT_DIR"), #descriptors)),
             }
         }
@@ -82,6 +84,27 @@ fn kinds(model: &Model) -> TokenStream {
     }
 }
 
+fn declared(model: &Model) -> TokenStream {
+    // The lock remembers kinds that are gone as well. Nothing is asked of them.
+    let is_there = |declared: &&DeclaredVersion| model.kinds.iter().any(|kind| kind.name.as_str() == declared.kind);
+    let versions = model.declared.iter().filter(is_there).map(|declared| {
+        let DeclaredVersion {
+            kind,
+            group,
+            version,
+            hash,
+            dropped,
+        } = declared;
+        quote! {
+            DeclaredVersion { kind: #kind, group: #group, version: #version, hash: #hash, dropped: #dropped }
+        }
+    });
+    quote! {
+        /// Every version that a kind was ever declared in, as `schema/crds.lock` knows them.
+        pub static DECLARED: &[DeclaredVersion] = &[#(#versions),*];
+    }
+}
+
 fn platform(platform: &Platform) -> TokenStream {
     let (group, version) = (platform.group.as_str(), platform.version.as_str());
     let Platform {
@@ -89,6 +112,7 @@ fn platform(platform: &Platform) -> TokenStream {
         deleting,
         immutable,
         restored_from,
+        conversion_data,
         ..
     } = platform;
     quote! {
@@ -100,6 +124,7 @@ fn platform(platform: &Platform) -> TokenStream {
             deleting: #deleting,
             immutable: #immutable,
             restored_from: #restored_from,
+            conversion_data: #conversion_data,
         };
     }
 }

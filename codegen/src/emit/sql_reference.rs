@@ -25,6 +25,7 @@ pub(super) fn emit(model: &Model) -> Artifacts {
         history_queries: kept.take(1).flat_map(history_queries).collect(),
         history: history_rows(),
         sections: model.kinds.iter().map(section).collect(),
+        has_unsigned: model.kinds.iter().any(has_unsigned),
         relationships: model.kinds.iter().flat_map(relationships).collect(),
         examples: examples(model),
     };
@@ -51,6 +52,8 @@ struct Page<'a> {
     history_queries: Vec<String>,
     history: Vec<Row>,
     sections: Vec<KindSection<'a>>,
+    /// Whether a kind has a column of unsigned 64-bit numbers.
+    has_unsigned: bool,
     relationships: Vec<Relationship>,
     examples: Option<Examples<'a>>,
 }
@@ -83,6 +86,11 @@ struct Relationship {
     to: String,
     columns: String,
     on_delete: &'static str,
+}
+
+fn has_unsigned(kind: &Kind) -> bool {
+    let mut columns = kind.columns.iter();
+    columns.any(|column| column.ty == ColumnType::UInt64)
 }
 
 fn base_row(column: BaseColumn) -> Row {

@@ -43,6 +43,8 @@ pub enum Code {
     K602,
     /// `was` is no longer needed.
     K701,
+    /// A stored version is not served.
+    K702,
     /// A finding is allowed without a reason.
     K901,
     /// An allowance without a finding.
@@ -60,7 +62,7 @@ pub enum Level {
 
 impl Code {
     /// All codes in order.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::K101,
         Self::K102,
         Self::K103,
@@ -80,6 +82,7 @@ impl Code {
         Self::K601,
         Self::K602,
         Self::K701,
+        Self::K702,
         Self::K901,
         Self::K902,
     ];
@@ -106,6 +109,7 @@ impl Code {
             Self::K601 => "K601",
             Self::K602 => "K602",
             Self::K701 => "K701",
+            Self::K702 => "K702",
             Self::K901 => "K901",
             Self::K902 => "K902",
         }
@@ -138,6 +142,7 @@ impl Code {
             | Self::K601
             | Self::K602
             | Self::K701
+            | Self::K702
             | Self::K901
             | Self::K902 => Level::Warning,
         }

@@ -21,6 +21,7 @@ pub(super) fn check(spec: &Spec, model: &Model, structure: &Structure, found: &m
         references(spec, kind, found);
         row(spec, kind, found);
         old_names(spec, kind, structure, found);
+        versions(spec, kind, found);
     }
     for (spec, query) in spec.queries.iter().zip(&model.queries) {
         let kind = model.kind(&query.kind).expect("lower resolves the kind of a query");
@@ -113,6 +114,19 @@ fn row(spec: &KindSpec, kind: &Kind, found: &mut Vec<Found>) {
             code: Code::K504,
             diagnostic: messages::row_nearly_full(&spec.name, bytes),
         });
+    }
+}
+
+fn versions(spec: &KindSpec, kind: &Kind, found: &mut Vec<Found>) {
+    let unserved = kind
+        .versions
+        .iter()
+        .find(|version| version.name == kind.storage && !version.served);
+    if let (Some(version), Some(storage)) = (unserved, &spec.storage) {
+        let version = version.name.as_str();
+        let diagnostic = messages::stored_unserved(&spec.name, version, storage.span);
+        let code = Code::K702;
+        found.push(Found { code, diagnostic });
     }
 }
 

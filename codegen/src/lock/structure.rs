@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use crate::model::{ColumnName, HistoryColumn, KeyName, Kind, KindName, SideTable, SqlType, TableName};
+use crate::model::{ColumnName, ColumnType, HistoryColumn, KeyName, Kind, KindName, SideTable, SqlType, TableName};
 use crate::source::Span;
 
 /// Kinds with their extracted columns, keys and histories. What every kind has besides is not written down.
@@ -15,6 +15,9 @@ pub struct Structure {
     pub kinds: BTreeMap<KindName, LockedKind>,
     /// `column <table> <column> <path> <SQL type>`
     pub columns: BTreeMap<TableName, BTreeMap<ColumnName, LockedColumn>>,
+    /// `unsigned <table> <column>`, of columns that hold unsigned numbers up to 2^64 - 1. Columns of locks without this
+    /// line hold NULL for numbers from 2^63 on.
+    pub unsigned: BTreeSet<(TableName, ColumnName)>,
     /// `key <table> <key> <columns>`
     pub keys: BTreeMap<TableName, BTreeMap<KeyName, Vec<ColumnName>>>,
     /// `history <table>`, of kinds that keep their versions.
@@ -75,6 +78,9 @@ impl Structure {
             (column.name.clone(), locked)
         });
         self.columns.insert(table.clone(), columns.collect());
+        let unsigned = kind.columns.iter().filter(|column| column.ty == ColumnType::UInt64);
+        let unsigned = unsigned.map(|column| (table.clone(), column.name.clone()));
+        self.unsigned.extend(unsigned);
         let keys = kind.keys.iter().map(|key| (key.name.clone(), key.columns.clone()));
         self.keys.insert(table.clone(), keys.collect());
         if kind.history {
@@ -141,6 +147,10 @@ impl Structure {
                 let of_table = self.columns.entry(TableName::parse(table).ok()?).or_default();
                 of_table.insert(ColumnName::parse(column).ok()?, locked);
             }
+            ("unsigned", [table, column]) => {
+                let column = (TableName::parse(table).ok()?, ColumnName::parse(column).ok()?);
+                self.unsigned.insert(column);
+            }
             ("key", [table, key, columns]) => {
                 let columns = columns.split(',').map(|column| ColumnName::parse(column).ok());
                 let of_table = self.keys.entry(TableName::parse(table).ok()?).or_default();
@@ -170,6 +180,8 @@ impl Structure {
             let columns: Vec<&str> = columns.iter().map(ColumnName::as_str).collect();
             format!("key {table} {key} {}", columns.join(","))
         });
+        let unsigned = self.unsigned.iter();
+        let unsigned = unsigned.map(|(table, column)| format!("unsigned {table} {column}"));
         let histories = self.histories.iter().map(|table| format!("history {table}"));
         let kinds = self.kinds.iter().map(|(kind, locked)| {
             let LockedKind {
@@ -179,7 +191,8 @@ impl Structure {
             } = locked;
             format!("kind {kind} {api_version} {plural} {table}")
         });
-        columns.chain(keys).chain(histories).chain(kinds).collect()
+        let of_columns = columns.chain(unsigned).chain(keys);
+        of_columns.chain(histories).chain(kinds).collect()
     }
 }
 

@@ -24,9 +24,31 @@ pub(super) struct Columns {
     /// In the order of their columns.
     pub(super) keys: Vec<Key>,
     /// In the order of their columns.
-    pub(super) printers: Vec<PrinterColumn>,
+    pub(super) printers: Vec<Printer>,
     /// Where each column is declared.
     taken: BTreeMap<ColumnName, Span>,
+}
+
+/// A column of `kubectl get`.
+pub(super) struct Printer {
+    /// Where the kind's own version has its value.
+    pub(super) path: Path,
+    /// As the kind's own version shows it.
+    pub(super) column: PrinterColumn,
+}
+
+impl Printer {
+    /// As a version shows it that has the value at `path`.
+    pub(super) fn at(&self, path: &Path) -> PrinterColumn {
+        PrinterColumn {
+            json_path: json_path(path),
+            ..self.column.clone()
+        }
+    }
+}
+
+fn json_path(path: &Path) -> String {
+    format!(".{}", path.json_dotted())
 }
 
 /// Checks every column of `kind`. Without `root` (its absence was reported) only names are checked.
@@ -262,7 +284,7 @@ fn doc(spec: &ColumnSpec, comment: &str, path: &Path) -> String {
     }
 }
 
-fn printer(spec: &ColumnSpec, column: &Column) -> Option<PrinterColumn> {
+fn printer(spec: &ColumnSpec, column: &Column) -> Option<Printer> {
     let heading = spec.printer.as_ref()?;
     let ty = match column.ty {
         ColumnType::Text | ColumnType::Enum(_) => PrinterType::String,
@@ -271,12 +293,16 @@ fn printer(spec: &ColumnSpec, column: &Column) -> Option<PrinterColumn> {
         ColumnType::Double => PrinterType::Number,
         ColumnType::Timestamp => PrinterType::Date,
     };
-    Some(PrinterColumn {
+    let shown = PrinterColumn {
         name: heading.value.clone(),
         ty,
         format: String::new(),
         doc: column.doc.clone(),
         priority: i32::from(spec.wide.is_some_and(|wide| wide.value)),
-        json_path: format!(".{}", column.path.json_dotted()),
+        json_path: json_path(&column.path),
+    };
+    Some(Printer {
+        path: column.path.clone(),
+        column: shown,
     })
 }

@@ -10,7 +10,7 @@ use crate::diag::{Collector, messages as errors};
 use crate::dialect::name_chars_max;
 use crate::model::{ApiVersion, GroupName, KindName, Platform, TableName, snake_case};
 use crate::source::{Sources, Span};
-use crate::spec::{KindSpec, Spec};
+use crate::spec::{KindSpec, Spec, VersionSpec};
 
 /// Longest name that is derived from a table's: the key of its history.
 const LONGEST_SUFFIX: &str = "_history_seen_time";
@@ -21,6 +21,8 @@ pub(super) struct Draft<'s> {
     pub(super) name: KindName,
     pub(super) group: GroupName,
     pub(super) version: ApiVersion,
+    /// The other versions, in file order.
+    pub(super) versions: Vec<(ApiVersion, &'s VersionSpec)>,
     pub(super) manifest: Option<Manifest>,
     pub(super) names: ResourceNames,
     pub(super) table: TableName,
@@ -100,16 +102,39 @@ fn draft<'s>(
         found.push(errors::kind_too_long(&spec.name, longest, most));
         return None;
     }
+    let versions = other_versions(spec, &version, found);
     Some(Draft {
         spec,
         name,
         group,
         version,
+        versions,
         manifest,
         names,
         table: TableName::parse(&table).expect("a kind in lower case is a SQL name"),
         module,
     })
+}
+
+/// The versions beside the kind's own, as far as they have usable names.
+fn other_versions<'s>(
+    spec: &'s KindSpec,
+    own: &ApiVersion,
+    found: &mut Collector,
+) -> Vec<(ApiVersion, &'s VersionSpec)> {
+    let mut versions = Vec::new();
+    for version in &spec.versions {
+        if let Some(crd) = &spec.crd {
+            found.push(errors::versions_of_others(&version.name, crd));
+            continue;
+        }
+        match ApiVersion::parse(&version.name.value) {
+            Ok(name) if name == *own => found.push(errors::version_is_the_own(&version.name, &spec.name)),
+            Ok(name) => versions.push((name, version)),
+            Err(error) => found.push(errors::bad_name(&version.name, error)),
+        }
+    }
+    versions
 }
 
 /// The names of all kinds that have one.

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::columns::{self, Printer};
 use super::draft::{self, Draft};
 use super::made::Made;
 use super::messages::{Enums, Messages};
-use super::{columns, keys, references, retention, storage_version};
+use super::{keys, references, retention, storage_version, versions};
 use crate::diag::{Collector, messages as errors};
 use crate::model::{
     Cardinality, FieldType, HistoryColumn, Kind, KindName, Message, MessageName, PrinterColumn, PrinterType,
-    QualifiedName as _, Scope, Shape, SideTable, SubresourceStatus,
+    QualifiedName as _, Scope, Shape, SideTable, SubresourceStatus, Version,
 };
-use crate::source::Span;
+use crate::source::{Span, Text};
 use crate::spec::ColumnSpec;
 
 /// Lowers every kind whose message is known. Where `complete` is false a message may be missing because its file did
@@ -53,9 +54,15 @@ struct Context<'a> {
 /// The message that is the whole object.
 fn root<'m>(draft: &Draft<'_>, context: &Context<'m>, found: &mut Collector) -> Option<&'m Message> {
     let messages = context.messages;
-    let Some(text) = &draft.spec.message else {
-        return messages.get(context.made.root(&draft.name)?);
-    };
+    match &draft.spec.message {
+        Some(text) => named(text, context, found),
+        None => messages.get(context.made.root(&draft.name, &draft.version)?),
+    }
+}
+
+/// The message of that name.
+fn named<'m>(text: &Text, context: &Context<'m>, found: &mut Collector) -> Option<&'m Message> {
+    let messages = context.messages;
     let name = MessageName::parse(&text.value)
         .map_err(|error| found.push(errors::bad_name(text, error)))
         .ok()?;
@@ -76,7 +83,8 @@ struct Parts {
     status: SubresourceStatus,
 }
 
-fn parts(draft: &Draft<'_>, root: &Message, found: &mut Collector) -> Option<Parts> {
+/// `text` is what names the message.
+fn parts(text: &Text, root: &Message, found: &mut Collector) -> Option<Parts> {
     let part = |name: &str| -> Option<&MessageName> {
         let field = root.field_by_json_name(name)?;
         match (&field.ty, field.cardinality) {
@@ -84,7 +92,6 @@ fn parts(draft: &Draft<'_>, root: &Message, found: &mut Collector) -> Option<Par
             _ => None,
         }
     };
-    let text = draft.spec.message.as_ref().unwrap_or(&draft.spec.name);
     for required in ["metadata", "spec"] {
         if part(required).is_none() {
             found.push(errors::message_without_part(text, root.name.full(), required));
@@ -124,7 +131,8 @@ fn sql_objects(drafts: &[Draft<'_>]) -> SqlObjects {
 fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Option<Kind> {
     let spec = draft.spec;
     let root = root(draft, context, found);
-    let parts = root.and_then(|root| parts(draft, root, found));
+    let text = spec.message.as_ref().unwrap_or(&spec.name);
+    let parts = root.and_then(|root| parts(text, root, found));
     let whole = root.filter(|_| parts.is_some());
     let columns = columns::lower(spec, &draft.table, whole, context.messages, found);
     let (root, parts) = (root?, parts?);
@@ -134,11 +142,15 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
     let mut keys = keys::base(&draft.table);
     keys.extend(columns.keys);
     let names = draft.names.clone();
+    let versions = versions(draft, root, &columns.printers, context, found);
+    let printers = columns.printers.into_iter().map(|printer| printer.column);
     Some(Kind {
         name: draft.name.clone(),
         doc: doc(draft, root),
         group: draft.group.clone(),
         version: draft.version.clone(),
+        storage: versions::storage(draft, found),
+        versions,
         plural: names.plural,
         singular: names.singular,
         list_kind: format!("{}List", draft.name),
@@ -157,9 +169,56 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
         columns: columns.columns,
         keys,
         references,
-        printer_columns: printer_columns(draft, columns.printers),
+        printer_columns: printer_columns(draft, printers),
         storage_version_hash: storage_version::hash(&draft.group, &draft.version, &draft.name),
     })
+}
+
+/// The other versions, of which each is as the kind's own where it says nothing else.
+fn versions(
+    draft: &Draft<'_>,
+    own: &Message,
+    printers: &[Printer],
+    context: &Context<'_>,
+    found: &mut Collector,
+) -> Vec<Version> {
+    let mut versions = Vec::new();
+    for (name, spec) in &draft.versions {
+        let root = match (&spec.message, &spec.fields) {
+            (Some(text), _) => named(text, context, found),
+            (None, Some(_)) => context
+                .made
+                .root(&draft.name, name)
+                .and_then(|root| context.messages.get(root)),
+            (None, None) => Some(own),
+        };
+        let Some(root) = root else { continue };
+        let text = spec.message.as_ref().unwrap_or(&spec.name);
+        let Some(parts) = parts(text, root, found) else {
+            continue;
+        };
+        let shapes = versions::Shapes {
+            here: root,
+            own,
+            messages: context.messages,
+            enums: context.enums,
+        };
+        let mut version = Version {
+            storage_version_hash: storage_version::hash(&draft.group, name, &draft.name),
+            name: name.clone(),
+            served: spec.served.is_none_or(|served| served.value),
+            deprecated: spec.deprecated.as_ref().map(|text| text.value.clone()),
+            root: root.name.clone(),
+            spec: parts.spec,
+            status: parts.status,
+            printer_columns: Vec::new(),
+            map: versions::map(spec, &draft.version, &shapes, found),
+        };
+        let shown = |printer: &Printer| version.here(&printer.path).map(|path| printer.at(&path));
+        version.printer_columns = printer_columns(draft, printers.iter().filter_map(shown));
+        versions.push(version);
+    }
+    versions
 }
 
 fn refuse_taken(kind: &Kind, draft: &Draft<'_>, objects: &mut SqlObjects, found: &mut Collector) {
@@ -190,7 +249,7 @@ fn scope(draft: &Draft<'_>) -> Scope {
 }
 
 fn shape(draft: &Draft<'_>, made: &Made) -> Shape {
-    let proto = made.import_path(&draft.name).map(str::to_owned);
+    let proto = made.import_path(draft).map(str::to_owned);
     match (&draft.spec.crd, proto) {
         (Some(manifest), Some(proto)) => Shape::Crd {
             manifest: manifest.value.clone(),
@@ -212,7 +271,7 @@ fn doc(draft: &Draft<'_>, root: &Message) -> String {
 
 /// What `kubectl get` shows: what an existing CRD says, or the columns with a heading and the age, which kubectl shows
 /// for every built-in kind, and for custom ones only if they say so.
-fn printer_columns(draft: &Draft<'_>, declared: Vec<PrinterColumn>) -> Vec<PrinterColumn> {
+fn printer_columns(draft: &Draft<'_>, declared: impl Iterator<Item = PrinterColumn>) -> Vec<PrinterColumn> {
     if let Some(manifest) = &draft.manifest {
         return manifest.printer_columns.clone();
     }
@@ -224,5 +283,5 @@ fn printer_columns(draft: &Draft<'_>, declared: Vec<PrinterColumn>) -> Vec<Print
         priority: 0,
         json_path: ".metadata.creationTimestamp".to_owned(),
     };
-    declared.into_iter().chain([age]).collect()
+    declared.chain([age]).collect()
 }

@@ -5,30 +5,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::draft::Draft;
+use super::manifest::Manifest;
 use super::protos::{META_PROTO, Protos};
 use super::shape::{MadeEnum, MadeField, MadeKind, MadeMessage, camel_case};
 use super::{inline, manifest};
 use crate::artifact::HEADER;
 use crate::diag::{Collector, messages};
 use crate::lock::Lock;
-use crate::model::{KindName, MessageName, snake_case};
+use crate::model::{ApiVersion, KindName, MessageName, snake_case};
+use crate::source::Text;
+use crate::spec::FieldsSpec;
 
-/// What was made: a file and a root message per kind.
+/// What was made: a file and a root message per kind and version.
 #[derive(Default)]
 pub(super) struct Made {
-    kinds: BTreeMap<KindName, (MessageName, String)>,
+    versions: BTreeMap<(KindName, ApiVersion), (MessageName, String)>,
     texts: BTreeMap<String, String>,
 }
 
 impl Made {
-    /// The message that is the whole object.
-    pub(super) fn root(&self, kind: &KindName) -> Option<&MessageName> {
-        self.kinds.get(kind).map(|(root, _)| root)
+    /// The message that is the whole object in a version.
+    pub(super) fn root(&self, kind: &KindName, version: &ApiVersion) -> Option<&MessageName> {
+        let key = (kind.clone(), version.clone());
+        self.versions.get(&key).map(|(root, _)| root)
     }
 
-    /// The import path of the kind's file.
-    pub(super) fn import_path(&self, kind: &KindName) -> Option<&str> {
-        self.kinds.get(kind).map(|(_, path)| path.as_str())
+    /// The import path of the file of a kind's own version.
+    pub(super) fn import_path(&self, draft: &Draft<'_>) -> Option<&str> {
+        let key = (draft.name.clone(), draft.version.clone());
+        self.versions.get(&key).map(|(_, path)| path.as_str())
     }
 
     /// The files by import path.
@@ -37,23 +42,57 @@ impl Made {
     }
 }
 
+/// A shape that no person wrote as `.proto`, and where it is declared.
+struct Wanted<'a> {
+    draft: &'a Draft<'a>,
+    version: &'a ApiVersion,
+    declared: &'a Text,
+    shape: WantedShape<'a>,
+}
+
+enum WantedShape<'a> {
+    Fields(&'a FieldsSpec),
+    Manifest(&'a Manifest),
+}
+
+/// The shapes of a kind that are to be made: of its own version first.
+fn wanted<'a>(draft: &'a Draft<'a>) -> Vec<Wanted<'a>> {
+    let own = match (&draft.spec.fields, &draft.manifest) {
+        (Some(fields), _) => Some(WantedShape::Fields(fields)),
+        (None, Some(manifest)) => Some(WantedShape::Manifest(manifest)),
+        (None, None) => None,
+    };
+    let own = own.map(|shape| (&draft.version, &draft.spec.name, shape));
+    let others = draft.versions.iter().filter_map(|(version, spec)| {
+        let fields = spec.fields.as_ref()?;
+        Some((version, &spec.name, WantedShape::Fields(fields)))
+    });
+    own.into_iter()
+        .chain(others)
+        .map(|(version, declared, shape)| Wanted {
+            draft,
+            version,
+            declared,
+            shape,
+        })
+        .collect()
+}
+
 /// Makes the messages of every kind that has none in `proto/`.
 pub(super) fn make(drafts: &[Draft<'_>], protos: &mut Protos, lock: &mut Lock, found: &mut Collector) -> Made {
     let mut made = Made::default();
-    if drafts
-        .iter()
-        .all(|draft| draft.spec.fields.is_none() && draft.manifest.is_none())
-    {
+    let wanted: Vec<Wanted<'_>> = drafts.iter().flat_map(wanted).collect();
+    if wanted.is_empty() {
         return made;
     }
     let index = protos.index();
     let mut names: BTreeSet<String> = index.names().map(str::to_owned).collect();
-    for draft in drafts {
-        let package = package(draft);
-        let kind = match (&draft.spec.fields, &draft.manifest) {
-            (Some(fields), _) => inline::make(draft.name.as_str(), &package, fields, &index, found),
-            (None, Some(manifest)) => Some(manifest::make(manifest, &draft.name, &package, draft.spec.name.span)),
-            (None, None) => None,
+    for wanted in &wanted {
+        let Wanted { draft, declared, .. } = wanted;
+        let package = package(draft, wanted.version);
+        let kind = match wanted.shape {
+            WantedShape::Fields(fields) => inline::make(draft.name.as_str(), &package, fields, &index, found),
+            WantedShape::Manifest(manifest) => Some(manifest::make(manifest, &draft.name, &package, declared.span)),
         };
         let Some(kind) = kind else { continue };
         let import_path = format!(
@@ -66,11 +105,11 @@ pub(super) fn make(drafts: &[Draft<'_>], protos: &mut Protos, lock: &mut Lock, f
             .into_iter()
             .find(|name| !names.insert(name.clone()));
         if let Some(name) = taken {
-            found.push(messages::made_message_exists(&draft.spec.name, &name));
+            found.push(messages::made_message_exists(declared, &name));
             continue;
         }
         if protos.contains(&import_path) {
-            found.push(messages::made_file_exists(&draft.spec.name, &import_path));
+            found.push(messages::made_file_exists(declared, &import_path));
             continue;
         }
         let text = print(draft, &package, &kind, lock, found);
@@ -78,12 +117,13 @@ pub(super) fn make(drafts: &[Draft<'_>], protos: &mut Protos, lock: &mut Lock, f
             Ok(()) => {
                 let root = MessageName::parse(&format!("{package}.{}", draft.name));
                 let root = root.expect("package and kind are valid names");
-                made.kinds.insert(draft.name.clone(), (root, import_path.clone()));
+                let key = (draft.name.clone(), wanted.version.clone());
+                made.versions.insert(key, (root, import_path.clone()));
                 made.texts.insert(import_path, text);
             }
             // After other errors this one only follows from them.
             Err(error) if found.is_empty() => {
-                found.push(messages::made_proto_error(&draft.spec.name, &error));
+                found.push(messages::made_proto_error(declared, &error));
             }
             Err(_) => {}
         }
@@ -92,7 +132,7 @@ pub(super) fn make(drafts: &[Draft<'_>], protos: &mut Protos, lock: &mut Lock, f
 }
 
 /// `michelangelo.api` and `v2` to `michelangelo.api.v2`; protobuf names know no dashes and start with a letter.
-fn package(draft: &Draft<'_>) -> String {
+fn package(draft: &Draft<'_>, version: &ApiVersion) -> String {
     let group = draft.group.as_str().replace('-', "_");
     let segments = group.split('.').map(|segment| {
         if segment.starts_with(|c: char| c.is_ascii_digit()) {
@@ -101,7 +141,7 @@ fn package(draft: &Draft<'_>) -> String {
             segment.to_owned()
         }
     });
-    let segments: Vec<String> = segments.chain([draft.version.to_string()]).collect();
+    let segments: Vec<String> = segments.chain([version.to_string()]).collect();
     segments.join(".")
 }
 

@@ -25,6 +25,7 @@ mod renames;
 mod columns;
 mod references;
 mod retention;
+mod versions;
 
 mod kinds;
 
@@ -73,6 +74,7 @@ pub fn lower(
     recursion::mark(&mut messages);
     let kinds = kinds::lower(&drafts, &made, (&messages, &enums), protos.complete, found);
     references::refuse_cycles(&kinds, spec, found);
+    versions::refuse_removed(&kinds, spec, old_lock, found);
     let declared = draft::declared(&drafts);
     let queries = queries::lower(&spec.queries, &kinds, &declared, &enums, found);
     if !found.is_empty() {
@@ -86,6 +88,7 @@ pub fn lower(
         enums,
         queries,
         descriptors,
+        declared: lock.declared().collect(),
         made_protos: made.into_texts(),
     };
     Some(Lowered { model, lock })

@@ -24,6 +24,10 @@ pub(super) fn platform(spec: Option<&PlatformSpec>, found: &mut Collector) -> Pl
         Some(text) => annotation(Some(text)),
         None => beside(&immutable, "RestoredFrom"),
     };
+    let conversion_data = match spec.and_then(|spec| spec.conversion_data.as_ref()) {
+        Some(text) => annotation(Some(text)),
+        None => beside(&immutable, "ConversionData"),
+    };
     let database = spec.and_then(|spec| spec.database.as_ref());
     Platform {
         group: api_group(group, found),
@@ -32,6 +36,7 @@ pub(super) fn platform(spec: Option<&PlatformSpec>, found: &mut Collector) -> Pl
         deleting,
         immutable,
         restored_from,
+        conversion_data,
         database: database_name(database, found),
     }
 }

@@ -167,7 +167,7 @@ fn column(text: &Text, range: Range<usize>, kind: &Kind, found: &mut Collector) 
 const fn base_type(column: BaseColumn) -> Option<ColumnType> {
     match column {
         BaseColumn::Uid | BaseColumn::GroupVer | BaseColumn::Namespace | BaseColumn::Name => Some(ColumnType::Text),
-        BaseColumn::ResVersion => Some(ColumnType::UInt64),
+        BaseColumn::ResVersion => Some(ColumnType::Int64),
         BaseColumn::CreateTime | BaseColumn::UpdateTime | BaseColumn::DeleteTime | BaseColumn::EvictedTime => {
             Some(ColumnType::Timestamp)
         }
@@ -179,8 +179,8 @@ fn fits(literal: &Literal, ty: &ColumnType) -> bool {
     match (literal, ty) {
         (Literal::Text(_), ColumnType::Text | ColumnType::Enum(_)) => true,
         (Literal::Integer(number), ColumnType::Int32) => i32::try_from(*number).is_ok(),
-        (Literal::Integer(_), ColumnType::Int64) => true,
-        (Literal::Integer(number), ColumnType::UInt64) => *number >= 0,
+        (Literal::Integer(number), ColumnType::Int64) => i64::try_from(*number).is_ok(),
+        (Literal::Integer(number), ColumnType::UInt64) => u64::try_from(*number).is_ok(),
         (Literal::Bool(_), ColumnType::Bool) => true,
         (Literal::Text(_) | Literal::Integer(_) | Literal::Bool(_), _) => false,
     }

@@ -41,12 +41,25 @@ mod tests {
         assert_eq!(base64(b"foobar"), "Zm9vYmFy");
     }
 
+    /// As API servers show them in discovery.
     #[test]
     fn the_storage_version_hash_is_that_of_kubernetes() {
-        let group = GroupName::parse("apps").expect("valid");
-        let version = ApiVersion::parse("v1").expect("valid");
-        let kind = KindName::parse("Deployment").expect("valid");
-        // As every API server shows it under /apis/apps/v1.
-        assert_eq!(hash(&group, &version, &kind), "8aSe+NMegvE=");
+        for (group, version, kind, expected) in [
+            ("apps", "v1", "Deployment", "8aSe+NMegvE="),
+            ("apps", "v1", "DaemonSet", "dd7pWHUlMKQ="),
+            ("batch", "v1", "CronJob", "sd5LIXh4Fjs="),
+            ("batch", "v1beta1", "CronJob", "h/JlFAZkyyY="),
+            ("autoscaling", "v2", "HorizontalPodAutoscaler", "qwQve8ut294="),
+            ("networking.k8s.io", "v1beta1", "IPAddress", "O4H8VxQhW5Y="),
+            ("storage.k8s.io", "v1", "StorageClass", "K+m6uJwbjGY="),
+            ("zoo.example.com", "v1alpha1", "Pet", "rsi7zQxickQ="),
+            ("cert-manager.io", "v1", "CertificateRequest", "tuxiikMaACg="),
+            ("backups.cozystack.io", "v1alpha1", "RestoreJob", "QFMjUXUJlps="),
+        ] {
+            let group = GroupName::parse(group).expect("valid");
+            let version = ApiVersion::parse(version).expect("valid");
+            let kind = KindName::parse(kind).expect("valid");
+            assert_eq!(hash(&group, &version, &kind), expected, "{group}/{version} {kind}");
+        }
     }
 }

@@ -152,9 +152,34 @@ fn find_missing(section: &Section, tables: &[&toml::Table], missing: &mut Vec<St
                 let entries: Vec<&toml::Table> = entries.filter_map(toml::Value::as_table).collect();
                 find_missing(section, &entries, missing);
             }
-            Sort::Text | Sort::Texts | Sort::Flag | Sort::Count | Sort::Choice(_) | Sort::Fields => {}
+            Sort::Text | Sort::Texts | Sort::Flag | Sort::Count | Sort::Scalar | Sort::Choice(_) | Sort::Fields => {}
         }
     }
+}
+
+/// What is declared again may be stored again.
+#[test]
+fn the_lock_has_every_version_and_forgets_that_one_was_dropped() {
+    let declared = with_platform("[kinds.Run]\nfields = { spec = { size = \"int32\" } }\n[kinds.Run.versions.v1]\n");
+    let old = "dropped Run michelangelo.api/v1 a-cluster\ndropped Run michelangelo.api/v1beta1\n\
+               version Run michelangelo.api/v1beta1 AAAAAAAAAAA=\n";
+    let lowered = lower_text(&declared, Some(old)).unwrap_or_else(|errors| panic!("{errors}"));
+    let text = lowered.lock.emit().into_values().next().expect("one file");
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains(" Run ")).collect();
+    let facts: Vec<&str> = lines
+        .iter()
+        .map(|line| line.rsplit_once(' ').map_or(*line, |(fact, _)| fact))
+        .collect();
+    assert_eq!(
+        facts,
+        [
+            "dropped Run",
+            "version Run michelangelo.api/v1",
+            "version Run michelangelo.api/v1beta1",
+            "version Run michelangelo.api/v2",
+        ]
+    );
+    assert_eq!(lines[0], "dropped Run michelangelo.api/v1beta1");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! The platform and its kinds: names in Kubernetes and SQL, tables, keys, references, printer columns. Field-level
 //! detail is in `column` and `message`.
 
-use super::{ApiVersion, BaseColumn, Column, ColumnName, GroupName, KeyName, KindName, MessageName, TableName};
+use super::{
+    ApiVersion, BaseColumn, Column, ColumnName, FieldMap, GroupName, KeyName, KindName, MapRule, MessageName, Path,
+    TableName,
+};
 
 /// What all kinds share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub struct Platform {
     pub immutable: String,
     /// Annotation with the uid that a restored object had: `michelangelo/RestoredFrom`.
     pub restored_from: String,
+    /// Annotation with what an object's version has no place for: `michelangelo/ConversionData`.
+    pub conversion_data: String,
     /// Name of the SQL database: `michelangelo`.
     pub database: TableName,
 }
@@ -31,8 +36,12 @@ pub struct Kind {
     pub doc: String,
     /// API group, the platform's unless declared (or taken from a CRD manifest).
     pub group: GroupName,
-    /// API version, served and stored.
+    /// API version that Kindex reads; always served.
     pub version: ApiVersion,
+    /// The version in which the cluster stores objects: this one or one of `versions`.
+    pub storage: ApiVersion,
+    /// The other versions, in the order of their declaration.
+    pub versions: Vec<Version>,
     /// `pipelineruns`; unique in its group.
     pub plural: String,
     /// `pipelinerun`.
@@ -72,7 +81,7 @@ pub struct Kind {
     /// Columns of `kubectl get` after NAME, in order, `Age` included; of a kind with an existing CRD those of the CRD.
     /// Empty: the age alone, as Kubernetes has it.
     pub printer_columns: Vec<PrinterColumn>,
-    /// What Kubernetes shows in discovery as `storageVersionHash` of group, version and kind.
+    /// What Kubernetes shows in discovery as `storageVersionHash` where objects are stored in the kind's own version.
     pub storage_version_hash: String,
 }
 
@@ -85,6 +94,19 @@ impl Kind {
     /// `pipelineruns.michelangelo.api`, the name of the CustomResourceDefinition.
     pub fn crd_name(&self) -> String {
         format!("{}.{}", self.plural, self.group)
+    }
+
+    /// Whether `name` is a version of this kind.
+    pub fn has_version(&self, name: &str) -> bool {
+        let others = self.versions.iter().map(|version| &version.name);
+        std::iter::once(&self.version)
+            .chain(others)
+            .any(|version| version.as_str() == name)
+    }
+
+    /// Whether objects must be changed to become those of another version. Otherwise versions differ in name alone.
+    pub fn is_converted(&self) -> bool {
+        self.versions.iter().any(|version| !version.map.is_empty())
     }
 
     /// The extracted column of that name.
@@ -102,6 +124,49 @@ impl Kind {
     /// Whether some key starts with that column, so that an equality on it narrows a query.
     pub fn leads_a_key(&self, column: &ColumnName) -> bool {
         *column == BaseColumn::Uid.name() || self.keys.iter().any(|key| key.columns.first() == Some(column))
+    }
+}
+
+/// A version of a kind beside its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// `v1beta1`.
+    pub name: ApiVersion,
+    /// Whether clients can use it.
+    pub served: bool,
+    /// What clients that use it are warned of.
+    pub deprecated: Option<String>,
+    /// The whole object: a message with type_meta, metadata, spec and status.
+    pub root: MessageName,
+    /// Message of the `spec` field.
+    pub spec: MessageName,
+    /// Message of the `status` field.
+    pub status: SubresourceStatus,
+    /// Columns of `kubectl get` after NAME: those of the kind whose values this version has as they are.
+    pub printer_columns: Vec<PrinterColumn>,
+    /// The fields that differ from those of the kind's own version.
+    pub map: Vec<FieldMap>,
+    /// What Kubernetes shows in discovery as `storageVersionHash` where objects are stored in it.
+    pub storage_version_hash: String,
+}
+
+impl Version {
+    /// Where this version has the value that the kind's own has at `own`, if it has the same value.
+    pub fn here(&self, own: &Path) -> Option<Path> {
+        let length = |map: &FieldMap| map.own.as_ref().map_or(0, |path| path.segments.len());
+        let is_in = |map: &&FieldMap| {
+            let outer = map.own.as_ref();
+            outer.is_some_and(|outer| own.segments.starts_with(&outer.segments))
+        };
+        let Some(map) = self.map.iter().filter(is_in).max_by_key(|map| length(map)) else {
+            return Some(own.clone());
+        };
+        match (&map.here, &map.rule) {
+            (Some(here), MapRule::Same | MapRule::Default(_)) => Some(Path {
+                segments: [&here.segments[..], &own.segments[length(map)..]].concat(),
+            }),
+            (None, _) | (Some(_), MapRule::Function { .. }) => None,
+        }
     }
 }
 

@@ -16,6 +16,8 @@ mod sql_type;
 
 mod column;
 
+mod mapping;
+
 mod kind;
 
 use std::collections::BTreeMap;
@@ -26,8 +28,9 @@ pub use base::{BaseColumn, HistoryColumn, SideColumn, SideTable};
 pub use column::{Column, ColumnType, Group, Part, Path, Segment};
 pub use kind::{
     Key, Kind, OnDelete, Platform, PrinterColumn, PrinterType, Reference, ReferenceTarget, Retention, RetentionStates,
-    Scope, Shape, SubresourceStatus,
+    Scope, Shape, SubresourceStatus, Version,
 };
+pub use mapping::{FieldMap, MapRule};
 pub use message::{
     Cardinality, Enum, EnumValue, Field, FieldType, KubernetesType, MapKey, Message, Oneof, Scalar, WellKnown,
 };
@@ -54,8 +57,25 @@ pub struct Model {
     /// All compiled files, dependencies before dependents, with source info (comments). The files made from inline
     /// fields and from CRD manifests are among them.
     pub descriptors: FileDescriptorSet,
+    /// Every version that a kind was ever declared in, by kind and version.
+    pub declared: Vec<DeclaredVersion>,
     /// The text of the `.proto` files that were made from inline fields or CRD manifests, by their import path.
     pub made_protos: BTreeMap<String, String>,
+}
+
+/// A version that a kind, which need not be declared any more, is or was declared in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredVersion {
+    /// `PipelineRun`.
+    pub kind: String,
+    /// Its API group at that time.
+    pub group: String,
+    /// `v1beta1`.
+    pub version: String,
+    /// Its storage version hash.
+    pub hash: String,
+    /// Whether the lock says that no cluster stores it any more.
+    pub dropped: bool,
 }
 
 impl Model {

@@ -109,8 +109,8 @@ pub enum Operand {
 pub enum Literal {
     /// `'text'`.
     Text(String),
-    /// `42`.
-    Integer(i64),
+    /// `42`; any that a column of integers can hold.
+    Integer(i128),
     /// `true` or `false`.
     Bool(bool),
 }

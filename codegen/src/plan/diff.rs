@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::schema::{Existing, ExistingColumn, Extracted, Schema, Wanted};
 use crate::dialect::{Filled, Form, Step, StorageType, Table, TableColumn, TableKey};
-use crate::model::{ColumnName, KeyName};
+use crate::model::{ColumnName, KeyName, SqlType};
 
 /// The steps that lead from `old` to `new`, in an order in which each of them can be taken. Statements come first and
 /// fills last, so that a table has its final form when the long part begins.
@@ -132,7 +132,20 @@ impl<'a> TableChange<'a> {
             table: self.new.name.clone(),
             column: change.new.clone(),
             from: old.form.clone(),
+            keys: self.keys_over(change),
         })
+    }
+
+    /// The keys over a column that are there before and after the change.
+    fn keys_over(&self, change: &ColumnChange<'_>) -> Vec<TableKey> {
+        let (dropped, _, _) = self.keys();
+        let kept = self.old.keys.iter().filter(|(name, _)| !dropped.contains(name));
+        let kept = kept.map(|(name, key)| TableKey {
+            name: name.clone(),
+            columns: self.names_after(&key.columns).into_iter().cloned().collect(),
+            unique: key.unique,
+        });
+        kept.filter(|key| key.columns.contains(&change.new.name)).collect()
     }
 
     fn added_columns(&self) -> impl Iterator<Item = Step> + '_ {
@@ -202,8 +215,10 @@ impl ColumnChange<'_> {
     fn filled(&self) -> Option<Filled> {
         let path = self.extracted?.path.clone();
         let old_path = self.old.and_then(|(_, old)| old.path.as_ref());
+        let is_unsigned = self.extracted?.is_unsigned;
+        let is_widened = is_unsigned && self.old.is_some_and(|(_, old)| old.is_narrow);
         let moved_from = old_path.filter(|old| **old != path).cloned();
-        (moved_from.is_some() || self.fate != Fate::Kept).then(|| Filled {
+        (moved_from.is_some() || is_widened || self.fate != Fate::Kept).then(|| Filled {
             column: self.new.name.clone(),
             path,
             moved_from,
@@ -219,6 +234,7 @@ fn fate(old: &ExistingColumn, new: &TableColumn, is_extracted: bool) -> Fate {
     }
     let is_wider = match (&old.form, new.ty) {
         (Form::Ours(StorageType::Sql(from)), StorageType::Sql(to)) => from.widens_to(to),
+        (Form::Ours(StorageType::Version), StorageType::Sql(SqlType::BigIntUnsigned)) => true,
         _ => false,
     };
     if is_extracted && !is_wider && !same_type {

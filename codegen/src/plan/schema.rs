@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::dialect::{self, Form, Table, TableKey};
+use crate::dialect::{self, Form, StorageType, Table, TableKey};
 use crate::lock::Structure;
-use crate::model::{ColumnName, Key, KeyName, Kind, TableName};
+use crate::model::{ColumnName, ColumnType, Key, KeyName, Kind, SqlType, TableName};
 
 /// Tables as they are. Only what can change is in here: no order of columns, no primary keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct ExistingColumn {
     pub required: bool,
     /// The JSON path that its values were read from, where that is known: a server does not tell.
     pub path: Option<String>,
+    /// Whether it has NULL for unsigned numbers from 2^63 on, as columns of earlier releases have.
+    pub is_narrow: bool,
 }
 
 /// Tables as they are wanted.
@@ -59,6 +61,8 @@ pub struct Extracted {
     pub path: String,
     /// The name that the column had before, as declared.
     pub was: Option<ColumnName>,
+    /// Whether its values are unsigned numbers up to 2^64 - 1.
+    pub is_unsigned: bool,
 }
 
 impl Schema {
@@ -82,6 +86,11 @@ impl Schema {
             for (name, column) in columns {
                 let existing = main.columns.get_mut(name).expect("an extracted column of the table");
                 existing.path = Some(column.path.clone());
+                existing.is_narrow = !structure.unsigned.contains(&(locked.table.clone(), name.clone()));
+                if existing.is_narrow && column.sql == SqlType::BigIntUnsigned {
+                    // It was made in the type that resource versions have.
+                    existing.form = Form::Ours(StorageType::Version);
+                }
             }
         }
         schema
@@ -96,6 +105,7 @@ impl Existing {
                 form: Form::Ours(column.ty),
                 required: column.required,
                 path: None,
+                is_narrow: false,
             };
             (column.name, existing)
         });
@@ -123,6 +133,7 @@ impl Wanted {
                 let extracted = Extracted {
                     path: column.path.json_dotted(),
                     was: column.was.clone(),
+                    is_unsigned: column.ty == ColumnType::UInt64,
                 };
                 (column.name.clone(), extracted)
             });

@@ -3,6 +3,12 @@
 
 mod table;
 
+mod entries;
+
+mod fields;
+
+mod versions;
+
 mod parse;
 
 use crate::source::{Span, Text};
@@ -44,6 +50,8 @@ pub struct PlatformSpec {
     pub immutable: Option<Text>,
     /// Annotation with the uid that a restored object had.
     pub restored_from: Option<Text>,
+    /// Annotation with what an object's version has no place for.
+    pub conversion_data: Option<Text>,
     /// SQL database.
     pub database: Option<Text>,
 }
@@ -77,6 +85,10 @@ pub struct KindSpec {
     pub immutable: bool,
     /// Whether versions are kept.
     pub history: bool,
+    /// The version that is stored.
+    pub storage: Option<Text>,
+    /// Other versions in file order.
+    pub versions: Vec<VersionSpec>,
     /// Which rows may be removed.
     pub retention: Option<RetentionSpec>,
     /// Columns in file order.
@@ -95,6 +107,55 @@ pub struct AllowSpec {
     /// Why; `None` was reported.
     pub reason: Option<Text>,
 }
+
+/// `[kinds.<Kind>.versions.<version>]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionSpec {
+    /// The version's name.
+    pub name: Text,
+    /// Shape from a message.
+    pub message: Option<Text>,
+    /// Shape written inline.
+    pub fields: Option<FieldsSpec>,
+    /// Whether it is served, and where that is said.
+    pub served: Option<WithSpan<bool>>,
+    /// What clients are warned of.
+    pub deprecated: Option<Text>,
+    /// What differs from the kind's own version, in file order.
+    pub map: Vec<MappingSpec>,
+}
+
+/// An entry of `[kinds.<Kind>.versions.<version>.map]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappingSpec {
+    /// Path in the kind's own version.
+    pub own: Text,
+    /// Path in this version.
+    pub from: Option<Text>,
+    /// Value where this version has none.
+    pub default: Option<WithSpan<Scalar>>,
+    /// Value of every object of this version.
+    pub constant: Option<WithSpan<Scalar>>,
+    /// Function to the kind's own version.
+    pub function: Option<Text>,
+    /// Function back.
+    pub back: Option<Text>,
+}
+
+/// A value that is no table and no list.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scalar {
+    /// A string.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// Another number.
+    Float(f64),
+    /// `true` or `false`.
+    Flag(bool),
+}
+
+impl Eq for Scalar {}
 
 /// `[kinds.<Kind>.retention]`.
 #[derive(Debug, Clone, PartialEq, Eq)]

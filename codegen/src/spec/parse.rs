@@ -1,16 +1,15 @@
 //! From the text of `crds.toml` to a [`Spec`]. Sorts of values are checked on the way through the grammar; meaning is
 //! left to `lower`.
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
+use super::entries::each;
+use super::fields::inline_fields;
 use super::table::{Reader, Table};
-use super::{
-    AllowSpec, ColumnSpec, FieldShape, FieldSpec, FieldsSpec, KindSpec, PlatformSpec, QuerySpec, ReferenceSpec,
-    RetentionSpec, Spec, WithSpan,
-};
+use super::versions::versions;
+use super::{AllowSpec, ColumnSpec, KindSpec, PlatformSpec, QuerySpec, ReferenceSpec, RetentionSpec, Spec, WithSpan};
 use crate::diag::{Collector, messages};
-use crate::grammar::{ALLOW, COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, RETENTION, Section};
+use crate::grammar::{ALLOW, COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, RETENTION};
 use crate::source::{Sources, Span, Text};
 
 /// Reads the declaration. Syntax errors are reported and what is legible around them is still read.
@@ -45,41 +44,6 @@ pub fn parse(sources: &Sources, found: &mut Collector) -> Spec {
     }
 }
 
-/// Opens every entry of the table under `key` as `section`. A plain string is taken for the value of `shorthand`.
-fn each(
-    reader: &mut Reader<'_>,
-    parent: &Table<'_, '_>,
-    key: &str,
-    section: &'static Section,
-    shorthand: Option<&'static str>,
-    mut read: impl FnMut(&mut Reader<'_>, Text, Table<'_, '_>),
-) {
-    let Some(entries) = parent.table(key) else {
-        return;
-    };
-    for (name, value) in reader.entries(entries) {
-        match (value.get_ref(), shorthand) {
-            (DeValue::Table(table), _) => {
-                let table = reader.open(section, name.span, table);
-                read(reader, name, table);
-            }
-            (DeValue::String(_), Some(shorthand)) => {
-                let table = Table::of_one(shorthand, value);
-                read(reader, name, table);
-            }
-            (other, _) => {
-                let wanted = match shorthand {
-                    Some(_) => "a string or a table",
-                    None => "a table",
-                };
-                let span = reader.span(value);
-                let error = messages::wrong_sort(&name.value, wanted, other.type_str(), span);
-                reader.found.push(error);
-            }
-        }
-    }
-}
-
 fn key_place(reader: &Reader<'_>, table: &DeTable<'_>, key: &str) -> Span {
     let start = Span::new(reader.file, 0..0);
     let found = table.iter().find(|(name, _)| name.get_ref() == key);
@@ -95,6 +59,7 @@ fn platform(reader: &mut Reader<'_>, span: Span, table: &DeTable<'_>) -> Platfor
         deleting: table.text("deleting", reader),
         immutable: table.text("immutable", reader),
         restored_from: table.text("restored_from", reader),
+        conversion_data: table.text("conversion_data", reader),
         database: table.text("database", reader),
     }
 }
@@ -115,6 +80,7 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
     each(reader, &table, "references", &REFERENCE, None, |reader, name, table| {
         references.push(reference(reader, name, &table));
     });
+    let versions = versions(reader, &table);
     shape_is_given_once(reader, &name, &table);
     let allow = allow(reader, &table);
     let retention = table.value("retention").and_then(|value| {
@@ -134,6 +100,8 @@ fn kind(reader: &mut Reader<'_>, name: Text, table: Table<'_, '_>) -> KindSpec {
         scope: table.text("scope", reader),
         immutable: flag("immutable"),
         history: flag("history"),
+        storage: table.text("storage", reader),
+        versions,
         retention,
         fields: table.table("fields").map(|fields| inline_fields(reader, &name, fields)),
         columns,
@@ -209,71 +177,5 @@ fn query(reader: &mut Reader<'_>, name: Text, table: &Table<'_, '_>) -> QuerySpe
         condition: table.text("where", reader),
         order_by: table.text("order_by", reader),
         limit: table.count("limit", reader),
-    }
-}
-
-fn inline_fields(reader: &mut Reader<'_>, kind: &Text, table: &DeTable<'_>) -> FieldsSpec {
-    let mut fields = FieldsSpec {
-        spec: None,
-        status: None,
-    };
-    let mut has_spec = false;
-    for (name, value) in reader.entries(table) {
-        let part = match name.value.as_str() {
-            "spec" => {
-                has_spec = true;
-                &mut fields.spec
-            }
-            "status" => &mut fields.status,
-            _ => {
-                reader.found.push(messages::unknown_part(&name));
-                continue;
-            }
-        };
-        match value.get_ref() {
-            DeValue::Table(table) => *part = Some(message_fields(reader, table)),
-            other => {
-                let span = reader.span(value);
-                let found = other.type_str();
-                let error = messages::wrong_sort(&name.value, "a table", found, span);
-                reader.found.push(error);
-            }
-        }
-    }
-    if !has_spec {
-        reader.found.push(messages::fields_without_spec(kind));
-    }
-    fields
-}
-
-fn message_fields(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Vec<FieldSpec> {
-    let mut fields = Vec::new();
-    for (name, value) in reader.entries(table) {
-        if let Some(shape) = field_shape(reader, &name, value) {
-            fields.push(FieldSpec { name, shape });
-        }
-    }
-    fields
-}
-
-fn field_shape(reader: &mut Reader<'_>, name: &Text, value: &Spanned<DeValue<'_>>) -> Option<FieldShape> {
-    let span = reader.span(value);
-    match value.get_ref() {
-        DeValue::String(ty) => Some(FieldShape::Type(reader.text(ty, span))),
-        DeValue::Table(table) => Some(FieldShape::Message(message_fields(reader, table))),
-        DeValue::Array(values) if values.iter().all(|value| value.get_ref().is_str()) => {
-            let values = values
-                .iter()
-                .filter_map(|value| Some((value.get_ref().as_str()?, reader.span(value))))
-                .map(|(value, span)| reader.text(value, span))
-                .collect();
-            Some(FieldShape::Enum(values))
-        }
-        other => {
-            let wanted = "a type, a table of fields or a list of enum values";
-            let error = messages::wrong_sort(&name.value, wanted, other.type_str(), span);
-            reader.found.push(error);
-            None
-        }
     }
 }

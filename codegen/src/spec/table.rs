@@ -4,7 +4,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::WithSpan;
+use super::{Scalar, WithSpan};
 use crate::diag::{Collector, messages};
 use crate::grammar::{Section, Sort};
 use crate::source::{FileId, Span, Text};
@@ -76,6 +76,7 @@ impl Reader<'_> {
             Sort::Text | Sort::Choice(_) => (inner.is_str(), "a string"),
             Sort::Flag => (inner.is_bool(), "true or false"),
             Sort::Count => (count(inner).is_some(), "a whole number above zero"),
+            Sort::Scalar => (scalar(inner).is_some(), "a string, a number, true or false"),
             Sort::Table(_) | Sort::Each { .. } | Sort::Fields => (inner.is_table(), "a table"),
             Sort::Texts => {
                 let strings = inner
@@ -152,6 +153,14 @@ impl<'t, 'i> Table<'t, 'i> {
         })
     }
 
+    pub(super) fn scalar(&self, key: &str, reader: &Reader<'_>) -> Option<WithSpan<Scalar>> {
+        let value = self.value(key)?;
+        Some(WithSpan {
+            value: scalar(value.get_ref())?,
+            span: reader.span(value),
+        })
+    }
+
     pub(super) fn count(&self, key: &str, reader: &Reader<'_>) -> Option<WithSpan<u32>> {
         let value = self.value(key)?;
         Some(WithSpan {
@@ -159,6 +168,16 @@ impl<'t, 'i> Table<'t, 'i> {
             span: reader.span(value),
         })
     }
+}
+
+fn scalar(value: &DeValue<'_>) -> Option<Scalar> {
+    Some(match value {
+        DeValue::String(text) => Scalar::Text(text.clone().into_owned()),
+        DeValue::Boolean(flag) => Scalar::Flag(*flag),
+        DeValue::Integer(integer) => Scalar::Integer(i64::from_str_radix(integer.as_str(), integer.radix()).ok()?),
+        DeValue::Float(float) => Scalar::Float(float.as_str().parse().ok().filter(|float: &f64| float.is_finite())?),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => return None,
+    })
 }
 
 fn count(value: &DeValue<'_>) -> Option<u32> {

@@ -15,6 +15,8 @@ pub mod table;
 
 pub mod names;
 
+pub mod storage_version;
+
 pub mod selector;
 
 pub mod request;

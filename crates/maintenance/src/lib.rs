@@ -1,6 +1,6 @@
 //! The repair commands: compare SQL with the cluster, fill SQL from it, release finalizers, restore objects, purge
-//! rows, and retry quarantined objects. An ingester may run beside them. Modules are in reading order: each imports
-//! only those above it.
+//! rows, convert them to another version, and retry quarantined objects. An ingester may run beside them. Modules are
+//! in reading order: each imports only those above it.
 
 pub mod retries;
 
@@ -19,3 +19,5 @@ pub mod quarantine;
 pub mod restore;
 
 pub mod purge;
+
+pub mod convert;

@@ -17,6 +17,8 @@ pub struct Platform {
     pub immutable: &'static str,
     /// Annotation of an object that was restored from SQL: the uid that it had.
     pub restored_from: &'static str,
+    /// Annotation with the fields that the version of an object has no place for.
+    pub conversion_data: &'static str,
 }
 
 /// Whether objects of a kind live in namespaces.
@@ -40,6 +42,8 @@ pub enum ColumnType {
     Int32,
     /// `BIGINT`; read from a JSON number or string.
     Int64,
+    /// `BIGINT UNSIGNED`; read from a JSON number or string.
+    UInt64,
     /// `BOOLEAN`.
     Bool,
     /// `DOUBLE`.
@@ -103,6 +107,47 @@ pub struct Retention {
     pub evicted: bool,
 }
 
+/// A version of a kind beside its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Version {
+    /// `v1beta1`.
+    pub name: &'static str,
+    /// Whether the cluster serves it.
+    pub served: bool,
+    /// Whether the cluster stores objects in it, rather than in the kind's own version.
+    pub stored: bool,
+    /// The fields that differ from those of the kind's own version; all others are the same in both.
+    pub map: &'static [FieldMap],
+}
+
+/// A field that two versions of a kind have in different places, or that one of them has no place for.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldMap {
+    /// JSON names from the root of an object of this version; `None`: it has no place for the field.
+    pub here: Option<&'static [&'static str]>,
+    /// The same of the kind's own version.
+    pub own: Option<&'static [&'static str]>,
+    /// How the values follow from each other.
+    pub rule: MapRule,
+}
+
+/// How the value of a field in one version follows from that in another. An absent value stays absent, unless said
+/// otherwise.
+#[derive(Clone, Copy, Debug)]
+pub enum MapRule {
+    /// It is the same.
+    Same,
+    /// It is the same, and where this version has none the kind's own has this one, as JSON.
+    Default(&'static str),
+    /// By functions of the platform.
+    Function {
+        /// From this version's value to that of the kind's own.
+        to_own: fn(&serde_json::Value) -> Result<serde_json::Value, String>,
+        /// The way back.
+        from_own: fn(&serde_json::Value) -> Result<serde_json::Value, String>,
+    },
+}
+
 /// Where the typed projection of an object does not agree with its JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -128,8 +173,10 @@ pub struct Kind {
     pub name: &'static str,
     /// API group.
     pub group: &'static str,
-    /// Stored version.
+    /// The version that Kindex reads and keeps in SQL.
     pub version: &'static str,
+    /// The other versions, in the order of crds.toml.
+    pub versions: &'static [Version],
     /// `pipelineruns`.
     pub plural: &'static str,
     /// `pipelinerun`.
@@ -169,6 +216,11 @@ impl Kind {
         format!("{}/{}", self.group, self.version)
     }
 
+    /// The names of all its versions, its own first.
+    pub fn version_names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.version).chain(self.versions.iter().map(|version| version.name))
+    }
+
     /// The name of its CustomResourceDefinition.
     pub fn crd_name(&self) -> String {
         format!("{}.{}", self.plural, self.group)
@@ -199,7 +251,11 @@ impl NamedQuery {
         for condition in self.conditions {
             match condition.operand {
                 Operand::Parameter(name) if !names.contains(&name) => names.push(name),
-                Operand::Parameter(_) | Operand::Text(_) | Operand::Integer(_) | Operand::Bool(_) => {}
+                Operand::Parameter(_)
+                | Operand::Text(_)
+                | Operand::Integer(_)
+                | Operand::Unsigned(_)
+                | Operand::Bool(_) => {}
             }
         }
         names
@@ -259,6 +315,8 @@ pub enum Operand {
     Text(&'static str),
     /// A fixed number.
     Integer(i64),
+    /// A fixed number for a [`ColumnType::UInt64`].
+    Unsigned(u64),
     /// A fixed flag.
     Bool(bool),
 }
@@ -300,6 +358,21 @@ pub struct ForeignManifest {
     pub manifest: &'static str,
 }
 
+/// A version in which a kind is or ever was declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeclaredVersion {
+    /// `PipelineRun`; not every kind of this table is still declared.
+    pub kind: &'static str,
+    /// Its API group at that time.
+    pub group: &'static str,
+    /// `v1beta1`.
+    pub version: &'static str,
+    /// What Kubernetes shows in discovery as `storageVersionHash` where objects are stored in it.
+    pub hash: &'static str,
+    /// Whether `crds.lock` says that no cluster stores it any more.
+    pub dropped: bool,
+}
+
 /// All kinds of one platform with the schemas that hold them.
 #[derive(Clone, Copy, Debug)]
 pub struct Registry {
@@ -317,6 +390,8 @@ pub struct Registry {
     pub migrations: &'static [Migration],
     /// The CRDs of the kinds whose manifest is empty, as crds.toml names them.
     pub foreign: &'static [ForeignManifest],
+    /// Every version that a kind was ever declared in, by kind and version.
+    pub declared: &'static [DeclaredVersion],
     /// All messages and services, an encoded `google.protobuf.FileDescriptorSet`; empty where there are none.
     pub descriptors: &'static [u8],
 }
@@ -328,6 +403,12 @@ impl Registry {
         foreign
             .find(|foreign| foreign.kind == kind.name)
             .map(|foreign| foreign.manifest)
+    }
+
+    /// The version of a kind that has this storage version hash, among all that it was ever declared in.
+    pub fn version_of(&self, kind: &Kind, hash: &str) -> Option<&'static DeclaredVersion> {
+        let mut declared = self.declared.iter();
+        declared.find(|version| version.kind == kind.name && version.hash == hash)
     }
 
     /// Finds a kind by name, singular, plural or short name, without regard to case. A short name never hides

@@ -172,6 +172,7 @@ fn convert(ty: ColumnType, json: &Json) -> Result<Value, String> {
             .filter(|number| i32::try_from(*number).is_ok())
             .map(Value::Int),
         (ColumnType::Int64, json) => integer(json).map(Value::Int),
+        (ColumnType::UInt64, json) => unsigned(json).map(Value::UInt),
         (ColumnType::Bool, Json::Bool(flag)) => Some(Value::Bool(*flag)),
         (ColumnType::Double, Json::Number(number)) => number.as_f64().map(Value::Double),
         (ColumnType::Time, Json::String(text)) => text.parse::<Timestamp>().ok().filter(storable).map(Value::Time),
@@ -184,6 +185,14 @@ fn convert(ty: ColumnType, json: &Json) -> Result<Value, String> {
 fn integer(json: &Json) -> Option<i64> {
     match json {
         Json::Number(number) => number.as_i64(),
+        Json::String(text) => text.parse().ok(),
+        Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
+    }
+}
+
+fn unsigned(json: &Json) -> Option<u64> {
+    match json {
+        Json::Number(number) => number.as_u64(),
         Json::String(text) => text.parse().ok(),
         Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
     }

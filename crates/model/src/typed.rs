@@ -27,6 +27,7 @@ pub const fn declared_column_type<R, T: ToColumnValue>(declared: ColumnType, _: 
         (ColumnType::Text { .. }, ColumnType::Text { .. })
         | (ColumnType::Int32, ColumnType::Int32)
         | (ColumnType::Int64, ColumnType::Int32 | ColumnType::Int64)
+        | (ColumnType::UInt64, ColumnType::UInt64)
         | (ColumnType::Bool, ColumnType::Bool)
         | (ColumnType::Double, ColumnType::Double)
         | (ColumnType::Time, ColumnType::Time) => true,
@@ -34,6 +35,7 @@ pub const fn declared_column_type<R, T: ToColumnValue>(declared: ColumnType, _: 
             ColumnType::Text { .. }
             | ColumnType::Int32
             | ColumnType::Int64
+            | ColumnType::UInt64
             | ColumnType::Bool
             | ColumnType::Double
             | ColumnType::Time,
@@ -70,6 +72,7 @@ impl Kind {
             name,
             group: forever(K::group(&())),
             version: forever(K::version(&())),
+            versions: &[],
             plural: forever(K::plural(&())),
             singular: name.to_ascii_lowercase().leak(),
             short_names: &[],

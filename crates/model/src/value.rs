@@ -15,6 +15,8 @@ pub enum Value {
     Bool(bool),
     /// `INT` and `BIGINT`.
     Int(i64),
+    /// `BIGINT UNSIGNED`.
+    UInt(u64),
     /// `DOUBLE`.
     Double(f64),
     /// `VARCHAR`: strings, and enums by their full name.
@@ -41,6 +43,10 @@ impl Value {
         let (value, wanted) = match ty {
             ColumnType::Text { .. } => (Some(Self::Text(text.to_owned())), "a text"),
             ColumnType::Int32 | ColumnType::Int64 => (text.parse().ok().map(Self::Int), "a whole number"),
+            ColumnType::UInt64 => {
+                let wanted = "a whole number from 0 to 18446744073709551615";
+                (text.parse().ok().map(Self::UInt), wanted)
+            }
             ColumnType::Bool => (text.parse().ok().map(Self::Bool), "true or false"),
             ColumnType::Double => {
                 let number = text.parse().ok().filter(|number: &f64| number.is_finite());
@@ -118,6 +124,7 @@ from_column_value! {
     bool: Value::Int(number) => Some(number != 0),
     i32: Value::Int(number) => i32::try_from(number).ok(),
     i64: Value::Int(number) => Some(number),
+    u64: Value::UInt(number) => Some(number),
     f64: Value::Double(number) => Some(number),
     String: Value::Text(text) => Some(text),
     Timestamp: Value::Time(time) => Some(time),
@@ -144,6 +151,14 @@ impl ToColumnValue for i64 {
 
     fn to_column_value(&self) -> Value {
         Value::Int(*self)
+    }
+}
+
+impl ToColumnValue for u64 {
+    const TYPE: ColumnType = ColumnType::UInt64;
+
+    fn to_column_value(&self) -> Value {
+        Value::UInt(*self)
     }
 }
 
@@ -215,6 +230,7 @@ mod tests {
             ("", text, Value::Text(String::new())),
             ("7", text, Value::Text("7".to_owned())),
             ("-7", ColumnType::Int64, Value::Int(-7)),
+            ("18446744073709551615", ColumnType::UInt64, Value::UInt(u64::MAX)),
             ("true", ColumnType::Bool, Value::Bool(true)),
             ("1e3", ColumnType::Double, Value::Double(1000.0)),
             (
@@ -233,6 +249,11 @@ mod tests {
             ("NaN", ColumnType::Double, "\"NaN\" is not a number"),
         ] {
             assert_eq!(Value::read(typed, ty).expect_err(typed).to_string(), message);
+        }
+        for typed in ["-1", "18446744073709551616", "1.0", ""] {
+            let refused = Value::read(typed, ColumnType::UInt64).expect_err(typed).to_string();
+            let wanted = "a whole number from 0 to 18446744073709551615";
+            assert_eq!(refused, format!("{typed:?} is not {wanted}"));
         }
         assert!(Value::read("yesterday", ColumnType::Time).is_err());
     }

@@ -142,11 +142,15 @@ fn typed(column: &'static str, ty: ColumnType, value: &Value) -> Result<Value, T
     match (ty, value) {
         (ColumnType::Text { .. }, Value::Text(_))
         | (ColumnType::Int32 | ColumnType::Int64, Value::Int(_))
+        | (ColumnType::UInt64, Value::UInt(_))
         | (ColumnType::Bool, Value::Bool(_))
         | (ColumnType::Time, Value::Time(_)) => Ok(value.clone()),
         (ColumnType::Double, Value::Double(number)) if number.is_finite() => Ok(value.clone()),
         // With the precision of doubles, in which SQL compares them.
         (ColumnType::Double, Value::Int(number)) => Ok(Value::Double(*number as f64)),
+        (ColumnType::Double, Value::UInt(number)) => Ok(Value::Double(*number as f64)),
+        (ColumnType::Int32 | ColumnType::Int64, Value::UInt(number)) => operand(column, ty, &number.to_string()),
+        (ColumnType::UInt64, Value::Int(number)) => operand(column, ty, &number.to_string()),
         (_, Value::Text(text)) => operand(column, ty, text),
         (_, Value::Null) => Err(TextError::Comparison {
             column,
@@ -227,7 +231,7 @@ fn one_of(column: &'static str, values: Vec<Value>) -> Condition {
         .iter()
         .map(|value| match value {
             Value::Text(text) => Some(text.clone()),
-            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Double(_) | Value::Time(_) => None,
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Time(_) => None,
         })
         .collect();
     match texts {

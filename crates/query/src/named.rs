@@ -82,6 +82,7 @@ impl Select {
             let value = match condition.operand {
                 Operand::Text(text) => Value::Text(text.to_owned()),
                 Operand::Integer(number) => Value::Int(number),
+                Operand::Unsigned(number) => Value::UInt(number),
                 Operand::Bool(flag) => Value::Bool(flag),
                 Operand::Parameter(parameter) => {
                     let query = query.name;

@@ -144,6 +144,7 @@ mod tests {
         name: "Run",
         group: "test.kindex",
         version: "v1",
+        versions: &[],
         plural: "runs",
         singular: "run",
         short_names: &[],

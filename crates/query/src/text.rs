@@ -186,7 +186,13 @@ pub(super) fn check_time(column: &'static str, value: &Value) -> Result<(), Text
             column,
             message: format!("{time} is beyond the years 1000 to 9999 that SQL holds"),
         }),
-        Value::Time(_) | Value::Null | Value::Bool(_) | Value::Int(_) | Value::Double(_) | Value::Text(_) => Ok(()),
+        Value::Time(_)
+        | Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Double(_)
+        | Value::Text(_) => Ok(()),
     }
 }
 

@@ -101,6 +101,7 @@ pub(super) fn param(value: &Value) -> Param<'_> {
         Value::Null => Param::Null,
         Value::Bool(flag) => Param::Bool(*flag),
         Value::Int(number) => Param::Int(*number),
+        Value::UInt(number) => Param::UInt(*number),
         Value::Double(number) => Param::Double(*number),
         Value::Text(text) => Param::Text(text),
         Value::Time(time) => Param::Time(*time),

@@ -21,6 +21,7 @@ pub(super) enum Param<'a> {
     Null,
     Bool(bool),
     Int(i64),
+    UInt(u64),
     Double(f64),
     Text(&'a str),
     Bytes(&'a [u8]),
@@ -35,7 +36,7 @@ impl Param<'_> {
             Self::Text(text) => text.len() + FIXED,
             Self::Bytes(bytes) => bytes.len() + FIXED,
             Self::Time(_) => 27 + FIXED,
-            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Double(_) => FIXED,
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::UInt(_) | Self::Double(_) => FIXED,
         }
     }
 }

@@ -65,7 +65,11 @@ mod direct;
 
 mod migration;
 
+mod conversion;
+
 mod maintenance;
+
+mod version_counts;
 
 use std::sync::Arc;
 
@@ -73,6 +77,10 @@ pub use address::{Address, MySqlFields, PoolConfig, SqliteLocation, Tls, TlsMode
 pub use adoption::{BrokenRows, BrokenTable, Unfit};
 pub use calls::{Calls, Stalled};
 pub use changes::{Change, Changes};
+pub use conversion::{
+    DroppedTexts, KeptText, OtherVersionPage, OtherVersionRow, PROGRESS as CONVERT_PROGRESS, RowConversion,
+    RowConverted, VersionConversion,
+};
 pub use database::Database;
 pub use dialect::Dialect;
 pub use direct::{Collected, DeleteCollection, Direct, Found};
@@ -91,6 +99,7 @@ pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName};
 pub use row::{Arrival, Content, RowState, RowWrite, Written};
 pub use statement::Statement;
 pub use statements::select::ToSql;
+pub use version_counts::{VersionCounts, VersionRows};
 pub use write::{
     CHANGES_KEPT, Checkpoints, Position, Quarantine, QuarantineRecord, QuarantineRecords, Quarantined, Rewind, Rows,
     Saving, is_cut,
@@ -118,9 +127,11 @@ pub trait MetadataStorage:
     + Direct
     + Migrations
     + Verification
+    + VersionCounts
     + Purge
     + QuarantineRecords
     + WorkState
+    + VersionConversion
 {
 }
 

@@ -26,6 +26,14 @@ pub struct ObjectArgs {
     pub store: StoreArgs,
 }
 
+/// In which version of its kind a past object is shown.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct AsStoredArg {
+    /// Show each text as it was stored; default: in the version that the kind has now.
+    #[arg(long)]
+    pub as_stored: bool,
+}
+
 /// Flags of `kindex history`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
@@ -37,6 +45,10 @@ pub struct HistoryArgs {
     /// At most this many versions, the newest.
     #[arg(long, value_name = "VERSIONS", default_value_t = 20)]
     pub limit: u32,
+
+    /// In which version of the kind.
+    #[command(flatten)]
+    pub stored: AsStoredArg,
 
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
@@ -65,6 +77,10 @@ pub struct DiffArgs {
     /// The newer side; default: the newest version.
     #[arg(long, value_name = "VERSION|TIME")]
     pub to: Option<Moment>,
+
+    /// In which version of the kind.
+    #[command(flatten)]
+    pub stored: AsStoredArg,
 
     /// Form of the output.
     #[arg(short, long, value_enum, default_value_t = DiffForm::Diff)]

@@ -9,6 +9,7 @@ const fn kind(name: &'static str, table: &'static str) -> Kind {
         name,
         group: "g",
         version: "v1",
+        versions: &[],
         plural: table,
         singular: table,
         short_names: &[],
@@ -40,6 +41,7 @@ static REGISTRY: Registry = Registry {
         deleting: "d",
         immutable: "i",
         restored_from: "test/RestoredFrom",
+        conversion_data: "test/ConversionData",
     },
     kinds: &[&MODEL, &PIPELINE_RUN],
     mysql_schema: "",
@@ -47,6 +49,7 @@ static REGISTRY: Registry = Registry {
     queries: &[],
     migrations: &[],
     foreign: &[],
+    declared: &[],
     descriptors: &[],
 };
 

@@ -32,7 +32,7 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::front_proxy::Source;
 use crate::health::{self, Health};
 use crate::limits::LimitArgs;
-use crate::{config_file, database, front_proxy};
+use crate::{config_file, database, front_proxy, unknown_versions};
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -269,6 +269,11 @@ impl Service for Api {
             figures: prometheus::Registry::new(),
             limits: args.limits.clone(),
         };
+        let store = match &context.rows {
+            Rows::Stored(store) => Some(store.as_ref()),
+            Rows::Off(_) => None,
+        };
+        unknown_versions::refuse(registry, &context.access.client, store).await?;
         if let Rows::Stored(store) = &context.rows {
             store.outage().log_changes();
             let shown = context.figures.register(Box::new(DatabaseGauges::new(store.clone())));

@@ -22,7 +22,7 @@ use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
 use crate::orphans::{Allowance, OrphansArg};
 use crate::replicas::ReplicasArgs;
-use crate::{config_file, database, replicas};
+use crate::{config_file, database, replicas, unknown_versions};
 
 /// What the ingester calls itself: our servers keep places for it.
 const AGENT: &str = concat!("kindex-ingester/", env!("CARGO_PKG_VERSION"));
@@ -126,6 +126,11 @@ impl Setup {
             adopt_finalizers: true,
             orphans,
         })
+    }
+
+    /// Refuses a cluster and a database that store a version which nobody declares.
+    pub(crate) async fn refuse_unknown_versions(&self, registry: &Registry, access: &Access) -> CommandResult {
+        unknown_versions::refuse_configured(registry, &access.client, &self.storage).await
     }
 
     /// Whether both gates are open.
@@ -280,10 +285,13 @@ impl Service for Ingester {
     }
 
     async fn alone(registry: &Registry, args: IngesterArgs) -> CommandResult<Self> {
+        let setup = Setup::from_file(registry, &args.config, &args.orphans)?;
+        let access = client::named(args.kubeconfig.as_deref()).await?;
+        setup.refuse_unknown_versions(registry, &access).await?;
         Ok(Self {
             registry: *registry,
-            setup: Setup::from_file(registry, &args.config, &args.orphans)?,
-            access: client::named(args.kubeconfig.as_deref()).await?,
+            setup,
+            access,
             replicas: args.replicas,
         })
     }
@@ -296,7 +304,7 @@ impl Service for Ingester {
             health: Some(ingestion.clone()),
             until_stopped: Box::pin(async move {
                 if let (Division::Shards(_), Ingestion::On { ingester, .. }) = (division, &*ingestion) {
-                    let (config, timing) = replicas::config(&self.replicas, &self.access, LEASES);
+                    let (config, timing) = replicas::config(&self.replicas.lease, &self.access, LEASES);
                     kindex_runtime::replicas::run(&config, ingester, timing, &stop).await;
                 } else {
                     stop.cancelled().await;

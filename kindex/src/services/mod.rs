@@ -9,6 +9,8 @@ pub(crate) mod ingester;
 
 mod api;
 
+mod migrator;
+
 mod flags;
 
 pub use flags::{ServiceCommand, UpFlags};
@@ -16,10 +18,11 @@ pub(crate) use service::{Announcement, Context};
 
 use api::Api;
 use ingester::Ingester;
+use migrator::Migrator;
 use row::Row;
 
 /// Every service, in the order of the help.
-static ALL: &[Row] = &[Row::of::<Ingester>(), Row::of::<Api>()];
+static ALL: &[Row] = &[Row::of::<Ingester>(), Row::of::<Api>(), Row::of::<Migrator>()];
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! `kindex up`: cluster, CRDs, ingester, database and the services beside them in one process.
 
+mod convert;
 mod report;
 
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kindex_cluster::{Cluster, ClusterOptions, Limits, kubeconfig};
+use kindex_model::kind::Registry;
 use kindex_runtime::Division;
 use kindex_serve::listen::ConnectionLimits;
 use tokio_util::sync::CancellationToken;
@@ -46,12 +48,13 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
 
     let place = match &args.kubeconfig {
         Some(path) => ClusterPlace::yours(path).await?,
-        None => ClusterPlace::embedded(args, &data_dir, &stop, &tasks).await?,
+        None => ClusterPlace::embedded(&platform.registry, args, &data_dir, &stop, &tasks).await?,
     };
     let whose = match args.kubeconfig {
         Some(_) => Whose::Theirs,
         None => Whose::Ours,
     };
+    setup.refuse_unknown_versions(&platform.registry, &place.access).await?;
     install::crds(&place.access.client, &platform.registry, whose).await?;
     let ingestion = Arc::new(Ingestion::start(
         &platform.registry,
@@ -149,6 +152,7 @@ impl ClusterPlace {
     }
 
     async fn embedded(
+        registry: &Registry,
         args: &UpArgs,
         data_dir: &DataDir,
         stop: &CancellationToken,
@@ -163,6 +167,7 @@ impl ClusterPlace {
         let options = ClusterOptions {
             path: Some(database.clone()),
             token: Some(token.clone()),
+            converter: Some(Arc::new(convert::Versions(*registry))),
             limits: Limits {
                 connections: ConnectionLimits {
                     body: limits.body_pace(),

@@ -25,13 +25,16 @@ mod quarantine;
 mod query;
 mod readiness;
 mod reference;
+mod releases;
 mod restore;
 mod site;
 mod status;
+mod storage_versions;
 mod traces;
 mod unserved;
 mod verify;
 mod walk;
+mod workspace;
 
 use std::process::Command;
 

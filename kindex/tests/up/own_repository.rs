@@ -3,10 +3,11 @@
 //! a new user would. Takes minutes, and runs where `KINDEX_REQUIRE` names `walk`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::process::{Running, kubectl_is_there, wait_for};
+use super::workspace::{binary, build, checkout, shown, walk_is_required, write};
 
 const PAGE: &str = include_str!("../../../docs/src/how-to/own-repository.md");
 const OF_OTHERS: &str = include_str!("../../../docs/src/how-to/existing-crds.md");
@@ -31,9 +32,7 @@ const FILES: [&str; 5] = [
 
 #[test]
 fn a_workspace_of_ones_own_builds_a_kindex_of_its_kinds() {
-    let required = std::env::var("KINDEX_REQUIRE").unwrap_or_default();
-    if !required.split(',').any(|component| component == "walk") {
-        println!("not run: KINDEX_REQUIRE does not name `walk`");
+    if !walk_is_required() {
         return;
     }
     assert!(kubectl_is_there(), "the walk uses kubectl");
@@ -61,7 +60,9 @@ fn a_workspace_of_ones_own_builds_a_kindex_of_its_kinds() {
             &fs::read_to_string(checkout.join(name)).expect("in the checkout"),
         );
     }
-    let binary = build(root, &checkout.join("target/walk"));
+    let built = build(root);
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let binary = binary("ml-kindex");
     for emitted in [
         "schema/crds/trainingjobs.yaml",
         "deploy/schema/init_db.sh",
@@ -126,44 +127,12 @@ fn the_crd_of_others_is_followed(binary: &Path) {
     assert!(run.get(&["certificates", "--deleted"]).contains("shop"));
 }
 
-fn checkout() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().expect("kindex/ lies in the workspace").to_owned()
-}
-
-fn shown(path: &Path) -> &str {
-    path.to_str().expect("a path of letters")
-}
-
-fn write(root: &Path, name: &str, text: &str) {
-    let path = root.join(name);
-    fs::create_dir_all(path.parent().expect("below the root")).expect("writable");
-    fs::write(path, text).expect("writable");
-}
-
 /// The block below the line of the page that begins with the name of a file.
 fn block(name: &str) -> &'static str {
     let (_, rest) = PAGE.split_once(&format!("\n`{name}`")).expect("the page has the file");
     let (_, rest) = rest.split_once("\n```").expect("a block follows");
     let (_, rest) = rest.split_once('\n').expect("the block has lines");
     rest.split_once("```").expect("the block ends").0
-}
-
-/// With the profile of this workspace, so that the crates of the registry are built once for both walks.
-fn build(workspace: &Path, target: &Path) -> PathBuf {
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--offline", "--target-dir", shown(target)])
-        .args(["--config", "profile.dev.debug='line-tables-only'"])
-        .args(["--config", "profile.dev.package.'*'.debug=false"])
-        .current_dir(workspace)
-        // Nothing is emitted yet.
-        .env_remove("KINDEX_CODEGEN")
-        .status();
-    assert!(
-        status.expect("cargo runs").success(),
-        "the workspace of the page builds"
-    );
-    target.join("debug/ml-kindex")
 }
 
 fn run(binary: &Path, directory: &Path, args: &[&str]) -> String {

@@ -195,6 +195,12 @@ impl Running {
         self.restart();
     }
 
+    /// Starts another kindex on the same files, with other flags.
+    pub(crate) fn restart_as(&mut self, binary: &Path, flags: &[&str]) {
+        binary.clone_into(&mut self.binary);
+        self.restart_with(flags);
+    }
+
     /// Stores the samples and goes on as a cluster alone: no ingester changes what is planted.
     pub(crate) fn samples_without_ingester() -> Self {
         Self::samples_without_ingester_on(&Site::Embedded)

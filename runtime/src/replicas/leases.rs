@@ -11,8 +11,8 @@ use kube::{Api, Client};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::Divided;
 use super::assignment::{Assignment, Held, LeaseAction, Record, Timing};
-use crate::driver::Ingester;
 
 /// Label of every lease: the name of its group of replicas.
 const GROUP: &str = "kindex/replicas";
@@ -34,30 +34,30 @@ pub struct LeaseConfig {
     pub me: String,
 }
 
-/// Assigns to an ingester the shards whose leases this replica holds, until `stop`. Then releases the leases.
+/// Assigns to a service the shards whose leases this replica holds, until `stop`. Then releases the leases.
 ///
 /// # Guarantees
 /// A lease is released after the work on its shard has drained. If a lease could not be renewed in time, the work
 /// ends, whether or not the cluster answers.
-pub async fn run(config: &LeaseConfig, ingester: &Ingester, timing: Timing, stop: &CancellationToken) {
+pub async fn run(config: &LeaseConfig, work: &impl Divided, timing: Timing, stop: &CancellationToken) {
     let mut replica = Replica {
         api: Api::namespaced(config.client.clone(), &config.namespace),
         config,
         timing,
-        assignment: Assignment::new(config.me.clone(), ingester.shards(), timing),
+        assignment: Assignment::new(config.me.clone(), work.shards(), timing),
         leases: BTreeMap::new(),
         began: Instant::now(),
     };
     loop {
-        replica.sync(ingester).await;
+        replica.sync(work).await;
         if timeout(timing.retry, stop.cancelled()).await.is_ok() {
             break;
         }
     }
     let ours: Vec<usize> = replica.assignment.ours().collect();
-    ingester.assign(&BTreeSet::new());
+    work.assign(&BTreeSet::new());
     for shard in ours {
-        replica.give_up(shard, ingester).await;
+        replica.give_up(shard, work).await;
     }
     replica.delete(&Held::Member(config.me.clone())).await;
 }
@@ -77,7 +77,7 @@ impl Replica<'_> {
         self.began.elapsed()
     }
 
-    async fn sync(&mut self, ingester: &Ingester) {
+    async fn sync(&mut self, work: &impl Divided) {
         let params = ListParams::default().labels(&format!("{GROUP}={}", self.config.group));
         match timeout(self.timing.retry, self.api.list(&params)).await {
             Ok(Ok(list)) => {
@@ -90,14 +90,14 @@ impl Replica<'_> {
             Err(_) => tracing::warn!("The leases of the replicas cannot be read in time"),
         }
         for action in self.assignment.decide(self.now()) {
-            ingester.assign(&self.assignment.ours().collect());
+            work.assign(&self.assignment.ours().collect());
             match action {
                 LeaseAction::Write(held) => self.write(held).await,
-                LeaseAction::GiveUp(shard) => self.give_up(shard, ingester).await,
+                LeaseAction::GiveUp(shard) => self.give_up(shard, work).await,
                 LeaseAction::Delete(held) => self.delete(&held).await,
             }
         }
-        ingester.assign(&self.assignment.ours().collect());
+        work.assign(&self.assignment.ours().collect());
     }
 
     /// Writes a lease if it has not changed since it was read. Of two replicas that write it at once, one fails.
@@ -131,8 +131,8 @@ impl Replica<'_> {
     }
 
     /// Drains the work on a shard and releases its lease. A lease that cannot be released expires.
-    async fn give_up(&mut self, shard: usize, ingester: &Ingester) {
-        ingester.drain(shard).await;
+    async fn give_up(&mut self, shard: usize, work: &impl Divided) {
+        work.drain(shard).await;
         let held = Held::Shard(shard);
         let lease = self.renewed(&held, "");
         match timeout(self.timing.retry, self.send(&held, &lease)).await {

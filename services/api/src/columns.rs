@@ -23,9 +23,14 @@ struct DefinitionVersion {
     additional_printer_columns: Vec<PrinterColumn>,
 }
 
-/// As the CRD of a kind has them. A CRD without any has the age alone.
-pub fn printer_columns(kind: &Kind) -> Vec<PrinterColumn> {
-    columns(kind.printer_columns, kind.manifest, kind.version)
+/// As the CRD of a kind has them for a version. A version without any has the age alone.
+pub fn printer_columns(kind: &Kind, version: &str) -> Vec<PrinterColumn> {
+    let known = if version == kind.version {
+        kind.printer_columns
+    } else {
+        &[]
+    };
+    columns(known, kind.manifest, version)
 }
 
 fn columns(known: &[kind::PrinterColumn], manifest: &str, version: &str) -> Vec<PrinterColumn> {

@@ -24,6 +24,7 @@ use crate::mutate::{self, DEFINITIONS};
 use crate::namespaces::{self, Namespaces};
 use crate::private;
 use crate::registry::Registry;
+use crate::resource::Convert;
 use crate::server::{self, Host};
 use crate::store::{Change, PageRequest, Revision, Store, StoreError, StoreOptions};
 use crate::turns::Turns;
@@ -68,6 +69,8 @@ pub struct ClusterOptions {
     pub history_max: u64,
     /// What callers show; without one, the cluster makes one up.
     pub token: Option<Token>,
+    /// What answers for the conversion webhooks of definitions; without it, versions differ in `apiVersion` alone.
+    pub converter: Option<Arc<dyn Convert>>,
     /// The time of day.
     pub clock: Clock,
     /// Its limits.
@@ -80,6 +83,7 @@ impl Default for ClusterOptions {
             path: None,
             history_max: HISTORY_MAX,
             token: None,
+            converter: None,
             clock: Arc::new(Timestamp::now),
             limits: Limits::default(),
         }
@@ -131,7 +135,10 @@ impl Cluster {
                 (directory.join("cluster.db"), Some(directory), SqliteSynchronous::Off)
             }
         };
-        let (registry, namespaces) = (Arc::new(Registry::new()), Arc::new(Namespaces::default()));
+        let (registry, namespaces) = (
+            Arc::new(Registry::new(options.converter)),
+            Arc::new(Namespaces::default()),
+        );
         let observer = observer(Arc::clone(&registry), Arc::clone(&namespaces));
         let options_of_store = StoreOptions {
             history_max: options.history_max,

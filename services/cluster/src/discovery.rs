@@ -5,11 +5,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use kindex_kube_api::request::group_version;
+use kindex_kube_api::storage_version;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::registry::Catalog;
 use crate::resource::{Nature, Resource, join_group};
@@ -27,8 +25,6 @@ const VERBS: [&str; 8] = [
     "watch",
 ];
 const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
-/// Bytes of the hash in a storage version hash.
-const STORAGE_HASH_BYTES: usize = 8;
 
 /// `/version`
 pub(crate) fn version() -> Value {
@@ -150,7 +146,8 @@ pub(crate) fn resource_list(catalog: &Catalog, group: &str, version: &str) -> Op
             "name": names.plural, "singularName": names.singular, "namespaced": resource.namespaced, "kind": names.kind,
             "verbs": verbs(resource),
         });
-        if resource.nature != Nature::Review {
+        // As kube-apiserver has it: it looks for the stored version among those that it serves.
+        if resource.nature != Nature::Review && resource.serves_storage_version {
             entry["storageVersionHash"] = storage_version_hash(resource).into();
         }
         add_names(&mut entry, resource);
@@ -202,11 +199,7 @@ fn subresources(resource: &Resource) -> Vec<&'static str> {
 
 /// Changes exactly when the form in which objects are stored does.
 fn storage_version_hash(resource: &Resource) -> String {
-    let form = format!(
-        "{}/{}/{}",
-        resource.group, resource.storage_version, resource.names.kind
-    );
-    STANDARD.encode(&Sha256::digest(form)[..STORAGE_HASH_BYTES])
+    storage_version::hash(&resource.group, &resource.storage_version, &resource.names.kind)
 }
 
 /// All groups but the core one (`/apis`), or the core one alone (`/api`), with their resources.

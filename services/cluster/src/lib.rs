@@ -50,4 +50,5 @@ pub use api::Clock;
 pub use cluster::{Cluster, ClusterError, ClusterOptions};
 pub use in_process::InProcess;
 pub use limits::Limits;
+pub use resource::Convert;
 pub use store::StoreError;

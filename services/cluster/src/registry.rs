@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::builtin;
 use crate::definition::{self, Claims};
-use crate::resource::{Names, Nature, Resource, join_group};
+use crate::resource::{Convert, Names, Nature, Resource, join_group};
 use serde::Deserialize;
 
 /// What is served, as of one moment.
@@ -75,17 +75,19 @@ impl Catalog {
 
 /// The current catalog; readers take a snapshot, writers replace it.
 pub(crate) struct Registry {
+    converter: Option<Arc<dyn Convert>>,
     current: RwLock<Arc<Catalog>>,
 }
 
 impl Registry {
-    /// A registry of the built-in resources.
-    pub(crate) fn new() -> Self {
+    /// A registry of the built-in resources, for which `converter` answers where definitions want a webhook.
+    pub(crate) fn new(converter: Option<Arc<dyn Convert>>) -> Self {
         let resources = builtin::resources()
             .into_iter()
             .map(|resource| (place(&resource), Arc::new(resource)))
             .collect();
         Self {
+            converter,
             current: RwLock::new(Arc::new(Catalog {
                 resources,
                 definitions: BTreeMap::new(),
@@ -103,7 +105,7 @@ impl Registry {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let group = definition["spec"]["group"].as_str().unwrap_or_default().to_owned();
         let resources = if definition::is_established(definition) {
-            definition::resources(definition, Nature::Custom, rv)
+            definition::resources(definition, Nature::Custom, rv, self.converter.as_ref())
         } else {
             Vec::new()
         };

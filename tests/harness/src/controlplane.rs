@@ -1,20 +1,21 @@
 //! A real Kubernetes control plane, from the program that `tests/controlplane/build` makes: etcd, kube-apiserver and
-//! the controllers that deletes need. Knows nothing of what is stored in it.
+//! the controllers that deletes need, together or [apart]. Knows nothing of what is stored in it.
 
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::thread;
 
 use crate::require::require;
-use crate::tools::tools;
+use process::{Process, program};
 
-/// A running control plane. It ends when its standard input closes: with this value, or with the
+mod process;
+
+pub mod apart;
+
+/// A running control plane, all in one process. It ends when its standard input closes: with this value, or with the
 /// process that holds it, however that ends.
 pub struct ControlPlane {
-    child: Child,
     kubeconfig: PathBuf,
+    _process: Process,
 }
 
 impl ControlPlane {
@@ -38,30 +39,10 @@ impl ControlPlane {
     /// # Panics
     /// When it does not become ready; the message holds its log.
     pub fn start() -> Self {
-        let mut child = Command::new(program())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
-        let mut complaints = child.stderr.take().expect("piped");
-        // Read as they come: a full pipe would hold the whole cluster up.
-        let complaining = thread::spawn(move || {
-            let mut why = Vec::new();
-            // What it said before it ended is worth showing in any case.
-            let _partly = complaints.read_to_end(&mut why);
-            String::from_utf8_lossy(&why).into_owned()
-        });
-        let mut line = String::new();
-        let said = BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line);
-        let Some(kubeconfig) = said.ok().and_then(|_| line.trim_end().strip_prefix("ready ")) else {
-            drop(child.stdin.take());
-            let why = complaining.join().unwrap_or_default();
-            panic!("the control plane did not start: {why}");
-        };
+        let (process, kubeconfig) = Process::start(&[]);
         Self {
             kubeconfig: kubeconfig.into(),
-            child,
+            _process: process,
         }
     }
 
@@ -70,16 +51,4 @@ impl ControlPlane {
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
-}
-
-impl Drop for ControlPlane {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        // It removes its data before it ends.
-        let _reaped = self.child.wait();
-    }
-}
-
-fn program() -> PathBuf {
-    tools().join("controlplane")
 }

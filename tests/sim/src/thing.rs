@@ -27,6 +27,7 @@ pub static PLATFORM: Platform = Platform {
     deleting: DELETING,
     immutable: IMMUTABLE,
     restored_from: "sim/RestoredFrom",
+    conversion_data: "sim/ConversionData",
 };
 
 /// A kind whose objects stay until they are deleted or marked.
@@ -47,6 +48,7 @@ pub static REGISTRY: Registry = Registry {
     queries: &[],
     migrations: &[],
     foreign: &[],
+    declared: &[],
     descriptors: &[],
 };
 
@@ -55,6 +57,7 @@ const fn kind(immutable: bool, history: bool) -> Kind {
         name: "Thing",
         group: "sim.kindex",
         version: "v1",
+        versions: &[],
         plural: "things",
         singular: "thing",
         short_names: &[],

@@ -139,7 +139,7 @@ pub(super) fn object(kind: &Kind, state: &str) -> Value {
 fn value(column: &str, ty: ColumnType) -> Value {
     match ty {
         ColumnType::Text { .. } => json!(format!("{column} Ä")),
-        ColumnType::Int32 | ColumnType::Int64 => json!(10),
+        ColumnType::Int32 | ColumnType::Int64 | ColumnType::UInt64 => json!(10),
         ColumnType::Double => json!(0.5),
         ColumnType::Bool => json!(true),
         ColumnType::Time => json!("2026-03-01T09:00:00Z"),

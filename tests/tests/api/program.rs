@@ -18,7 +18,7 @@ pub(super) fn kubectl_is_there() -> bool {
 }
 
 /// What kubectl says to a line of words, and whether it is content.
-async fn kubectl(stage: &Stage, line: &str, input: &str) -> (bool, String) {
+pub(super) async fn kubectl(stage: &Stage, line: &str, input: &str) -> (bool, String) {
     let server = format!("http://{}", stage.address);
     kubectl_at(stage, &["--server", &server], line, input).await
 }

@@ -2,9 +2,8 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use http_body_util::BodyExt;
 use jiff::{SignedDuration, Timestamp};
 use kindex_api::figures::Figures;
 use kindex_api::operations::{Operations, Pace, RightsOf, Sizes};
@@ -13,7 +12,6 @@ use kindex_api::{grpc, rest::Rest};
 use kindex_cluster::ClusterOptions;
 use kindex_generated::kinds::{model, project};
 use kindex_harness::controlplane::ControlPlane;
-use kindex_harness::patience::PATIENCE;
 use kindex_harness::require::require;
 use kindex_kube_client::kube_cluster::KubeCluster;
 use kindex_model::kind::{Kind, Registry};
@@ -25,7 +23,7 @@ use kindex_store::{Address, MetadataStorage};
 use kindex_tests::databases::mariadb::{self, Flavour};
 use kindex_tests::databases::{Database, patient};
 use kindex_tests::embedded::Embedded;
-use kube::client::Body;
+use kindex_tests::trials;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
@@ -34,6 +32,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::Guard;
+use super::request::install;
+
+pub(super) use super::request::{ask, ask_in, eventually};
 
 /// Changes in SQL count as seen by everybody before a test is at its end.
 const PACE: Pace = Pace {
@@ -53,7 +54,9 @@ pub(super) struct Ground {
     pub(super) directory: TempDir,
     pub(super) guard: Guard,
     pub(super) plane: Option<ControlPlane>,
-    kinds: &'static [&'static Kind],
+    registry: Registry,
+    /// By which definitions name a conversion webhook.
+    webhook: Value,
     config: Config,
     /// The same, or a guard before it.
     seen_by_the_server: Config,
@@ -62,10 +65,14 @@ pub(super) struct Ground {
 
 impl Ground {
     pub(super) async fn embedded() -> Self {
+        Self::embedded_with(ClusterOptions::default()).await
+    }
+
+    async fn embedded_with(options: ClusterOptions) -> Self {
         let (directory, stop) = (tempfile::tempdir().unwrap(), CancellationToken::new());
         let options = ClusterOptions {
             path: Some(directory.path().join("cluster.db")),
-            ..ClusterOptions::default()
+            ..options
         };
         let (cluster, _) = Embedded::serve(options, stop.clone().cancelled_owned()).await;
         Self::of(directory, stop, cluster.config())
@@ -92,7 +99,11 @@ impl Ground {
             directory,
             guard: Guard::default(),
             plane: None,
-            kinds: KINDS,
+            registry: Registry {
+                kinds: KINDS,
+                ..kindex_generated::registry()
+            },
+            webhook: Value::Null,
             seen_by_the_server: config.clone(),
             config,
             stop,
@@ -102,15 +113,12 @@ impl Ground {
     /// A client of the cluster, once the kinds are served.
     pub(super) async fn with_kinds(&self) -> Client {
         let client = Client::try_from(self.config.clone()).unwrap();
-        install(&client, self.kinds).await;
+        install(&client, self.registry.kinds, &self.webhook).await;
         client
     }
 
     pub(super) fn registry(&self) -> Registry {
-        Registry {
-            kinds: self.kinds,
-            ..kindex_generated::registry()
-        }
+        self.registry
     }
 
     pub(super) fn config(&self) -> Config {
@@ -162,9 +170,30 @@ impl Stage {
     /// On SQLite, with every kind that is shipped.
     pub(super) async fn of_all_kinds() -> Self {
         let mut ground = Ground::embedded().await;
-        ground.kinds = kindex_generated::registry().kinds;
+        ground.registry = kindex_generated::registry();
         let address = ground.sqlite();
         Self::on(ground, &address, None, RightsOf::Server).await
+    }
+
+    /// With a kind of several versions, which the cluster converts in process.
+    pub(super) async fn of_trials() -> Self {
+        let options = ClusterOptions {
+            converter: Some(Arc::new(trials::Trials)),
+            ..ClusterOptions::default()
+        };
+        let mut ground = Ground::embedded_with(options).await;
+        ground.registry = trials::REGISTRY;
+        let address = ground.sqlite();
+        Self::on(ground, &address, None, RightsOf::Server).await
+    }
+
+    /// The same over a kube-apiserver of its own, which asks a webhook; nothing where there is none and none has to be.
+    pub(super) async fn of_trials_on_control_plane() -> Option<Self> {
+        let mut ground = Ground::real().await?;
+        ground.registry = trials::REGISTRY;
+        ground.webhook = trials::webhook(ground.stop.clone()).await;
+        let address = ground.sqlite();
+        Some(Self::on(ground, &address, None, RightsOf::Server).await)
     }
 
     /// On SQLite, behind a guard who knows whose tokens allow what.
@@ -386,65 +415,4 @@ async fn serve_within(
 
 pub(super) fn client_of(address: SocketAddr) -> Client {
     Client::try_from(Config::new(format!("http://{address}").parse().unwrap())).unwrap()
-}
-
-async fn install(client: &Client, kinds: &[&'static Kind]) {
-    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    for kind in kinds {
-        let manifest: Value = serde_saphyr::from_str(kind.manifest).unwrap();
-        let (code, answer) = ask(client, "POST", definitions, &manifest).await;
-        assert_eq!(code, 201, "{answer}");
-        let objects = format!("/apis/{}/{}/{}", kind.group, kind.version, kind.plural);
-        eventually("served", async || {
-            ask(client, "GET", &objects, &Value::Null).await.0 == 200
-        })
-        .await;
-    }
-}
-
-/// One request with a JSON body, or none; code and body of the answer.
-pub(super) async fn ask(client: &Client, method: &str, path: &str, body: &Value) -> (u16, Value) {
-    let media = match method {
-        "PATCH" => "application/merge-patch+json",
-        _ => "application/json",
-    };
-    let text = if body.is_null() {
-        String::new()
-    } else {
-        body.to_string()
-    };
-    ask_in(client, method, path, &[("content-type", media)], text).await
-}
-
-/// One request with these headers.
-pub(super) async fn ask_in(
-    client: &Client,
-    method: &str,
-    path: &str,
-    headers: &[(&str, &str)],
-    body: String,
-) -> (u16, Value) {
-    let mut request = http::Request::builder().method(method).uri(path);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    let request = request.body(Body::from(body.into_bytes())).unwrap();
-    let response = client.send(request).await.unwrap();
-    let code = response.status().as_u16();
-    let body = response.into_body().collect().await.unwrap().to_bytes();
-    let value = serde_json::from_slice(&body);
-    (
-        code,
-        value.unwrap_or_else(|_| String::from_utf8_lossy(&body).into_owned().into()),
-    )
-}
-
-/// Waits for something that must come to hold.
-pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    // Somebody who is never answered is no reason to wait for ever.
-    while !tokio::time::timeout_at(deadline.into(), holds()).await.unwrap_or(false) {
-        assert!(Instant::now() < deadline, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }

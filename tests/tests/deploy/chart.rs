@@ -14,6 +14,8 @@ use super::read;
 pub(super) const EVERYTHING: &[&str] = &[
     "--set=api.enabled=true",
     "--set=api.tls.secretName=kindex-tls",
+    "--set=migrator.tls.secretName=kindex-migrator-tls",
+    "--set=migrator.from[0].ipBlock.cidr=10.0.0.1/32",
     "--set=retention.enabled=true",
     "--set=retention.kinds={pipelineruns,models}",
     "--set=serviceMonitor.enabled=true",
@@ -212,18 +214,18 @@ fn the_roles_are_the_emitted_ones() {
     let rules = |kind: &str, name: &str| &one(&manifests, kind, name)["rules"];
     let emitted = |role: &str| documents(&format!("schema/rbac/{role}.yaml"))[0]["rules"].clone();
     for (name, block) in services() {
-        if let Some(role) = block["run"]["role"].as_str() {
-            assert_eq!(
-                *rules("ClusterRole", &format!("kindex-kindex-{name}")),
-                emitted(role),
-                "{name}"
-            );
+        if block["run"]["role"].is_string() {
+            let bound = rules("ClusterRole", &format!("kindex-kindex-{name}"));
+            assert_eq!(*bound, emitted(&name), "{name}");
         }
     }
     for role in ["view", "edit"] {
         assert_eq!(*rules("ClusterRole", &format!("kindex-kindex-{role}")), emitted(role));
     }
-    assert_eq!(*rules("Role", "kindex-ingester-leases"), emitted("ingester-leases"));
+    for service in ["ingester", "migrator"] {
+        let leases = format!("{service}-leases");
+        assert_eq!(*rules("Role", &format!("kindex-{leases}")), emitted(&leases));
+    }
     for role in ["view", "edit"] {
         let role = one(&manifests, "ClusterRole", &format!("kindex-kindex-{role}"));
         let labels = role["metadata"]["labels"].as_object().expect("labels");
@@ -390,6 +392,10 @@ fn values_that_cannot_work_are_refused_with_what_to_do() {
             "Set mode leader or shards, or replicas 1",
         ),
         (&["--set=api.enabled=true"], "Name a Secret of type kubernetes.io/tls"),
+        (
+            &["--set=migrator.enabled=true,migrator.options.webhookOnly=true"],
+            "has no rights to keep a certificate",
+        ),
         (
             &[
                 "--set=api.enabled=true",

@@ -4,6 +4,7 @@
 
 mod chart;
 mod chart_in_a_cluster;
+mod chart_migrator;
 mod chart_retention;
 mod container;
 mod manifest;

@@ -78,7 +78,7 @@ fn the_chart_has_the_same_manifests_to_the_byte() {
         let files = artifacts.iter();
         files.filter_map(move |(path, text)| Some((path.as_str().strip_prefix(directory)?, text)))
     };
-    assert_eq!(below(ours).count(), 8);
+    assert_eq!(below(ours).count(), 12);
     assert!(below(ours).eq(below(charts)));
     let aggregation = |directory: &str| text(&artifacts, &format!("{directory}/aggregation.yaml"));
     assert_eq!(aggregation("schema"), aggregation("deploy/helm/kindex/files"));
@@ -87,7 +87,7 @@ fn the_chart_has_the_same_manifests_to_the_byte() {
 #[test]
 fn the_roles_name_kinds_whose_crds_are_of_others() {
     let artifacts = emit("foreign_crd");
-    for role in ["api", "edit", "ingester", "view"] {
+    for role in ["api", "edit", "ingester", "migrator", "view"] {
         let role = text(&artifacts, &format!("schema/rbac/{role}.yaml"));
         assert!(role.contains("- guests\n"), "{role}");
     }

@@ -67,6 +67,7 @@ const THING_PARTS: Kind = Kind {
     name: "",
     group: "sim.kindex",
     version: "v1",
+    versions: &[],
     plural: "things",
     singular: "thing",
     short_names: &[],
@@ -108,6 +109,7 @@ impl Stage {
             queries: &[],
             migrations: &[],
             foreign: &[],
+            declared: &[],
             descriptors: &[],
         };
         let cluster = Arc::new(self.cluster.clone());

@@ -50,13 +50,24 @@ impl TestCluster {
         cluster
     }
 
+    /// A cluster opened as `options` say, in a directory of its own.
+    pub(super) async fn with(options: ClusterOptions) -> Self {
+        Self::opened(tempfile::tempdir().unwrap(), options).await
+    }
+
     async fn in_directory(directory: TempDir, history_max: u64, limits: Limits) -> Self {
-        let path = Some(directory.path().join("cluster.db"));
         let options = ClusterOptions {
-            path,
             history_max,
             limits,
             ..ClusterOptions::default()
+        };
+        Self::opened(directory, options).await
+    }
+
+    async fn opened(directory: TempDir, options: ClusterOptions) -> Self {
+        let options = ClusterOptions {
+            path: Some(directory.path().join("cluster.db")),
+            ..options
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let (server, serving) = Embedded::serve(options, async { drop(stopped.await) }).await;

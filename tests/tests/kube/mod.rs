@@ -1,6 +1,7 @@
 //! The embedded Kubernetes API server, looked at from outside: the real kubectl, kube-rs, and plain HTTP.
 
 mod access;
+mod certificate;
 mod cluster;
 mod kubectl;
 mod lifecycle;
@@ -9,4 +10,5 @@ mod paging;
 mod refusals;
 mod transcripts;
 mod updates;
+mod versions;
 mod watches;

@@ -7,6 +7,7 @@ mod kinds;
 mod lint;
 mod online;
 mod random;
+mod unsigned;
 
 use std::fs;
 use std::path::Path;

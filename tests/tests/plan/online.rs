@@ -51,6 +51,7 @@ fn widened(name: &str, to: SqlType) -> Step {
             required: false,
         },
         from: Form::Ours(StorageType::Sql(*from)),
+        keys: Vec::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random pairs of schemas: tables, columns, types, keys, histories, and a second one that grew out of the first. Equal
 //! seeds give equal pairs.
 
-use kindex_codegen::dialect::{self, Table};
+use kindex_codegen::dialect::{self, Form, StorageType, Table};
 use kindex_codegen::model::{ColumnName, Key, KeyName, SqlType, TableName};
 use kindex_codegen::plan::{Existing, Extracted, Schema, Wanted};
 use rand::rngs::StdRng;
@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 
 const TABLES: [&str; 3] = ["alpha", "beta", "gamma"];
 const NAMES: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
-const TYPES: [SqlType; 12] = [
+const TYPES: [SqlType; 13] = [
     SqlType::VarChar(40),
     SqlType::VarChar(63),
     SqlType::VarChar(255),
@@ -18,6 +18,7 @@ const TYPES: [SqlType; 12] = [
     SqlType::Text,
     SqlType::Int,
     SqlType::BigInt,
+    SqlType::BigIntUnsigned,
     SqlType::Boolean,
     SqlType::TinyInt,
     SqlType::DateTime(0),
@@ -40,6 +41,8 @@ struct Column {
     path: u32,
     has_key: bool,
     was: Option<&'static str>,
+    /// As releases made it that knew signed numbers alone.
+    is_narrow: bool,
 }
 
 /// What was there and what is wanted.
@@ -58,7 +61,7 @@ pub(super) fn pair(seed: u64) -> Pair {
     for table in TABLES {
         match old.iter().find(|shape| shape.table == table) {
             Some(shape) if random.random_bool(0.9) => new.push(evolved(shape, &mut random)),
-            None if random.random_bool(0.5) => new.push(shape(table, &mut random)),
+            None if random.random_bool(0.5) => new.push(wide(shape(table, &mut random))),
             Some(_) | None => {}
         }
     }
@@ -77,6 +80,7 @@ pub(super) fn made(wanted: &Wanted) -> Schema {
             column.path = wanted
                 .extracted(&table.name, name)
                 .map(|extracted| extracted.path.clone());
+            column.is_narrow = column.path.is_some() && column.form == Form::Ours(StorageType::Version);
         }
         schema.tables.insert(table.name.clone(), existing);
     }
@@ -93,10 +97,20 @@ fn shape(table: &'static str, random: &mut StdRng) -> Shape {
     }
 }
 
+/// As it is made now.
+fn wide(mut shape: Shape) -> Shape {
+    for column in &mut shape.columns {
+        column.is_narrow = false;
+    }
+    shape
+}
+
 fn column(name: &'static str, random: &mut StdRng) -> Column {
+    let sql = *TYPES.choose(random).expect("some");
     Column {
         name,
-        sql: *TYPES.choose(random).expect("some"),
+        sql,
+        is_narrow: sql == SqlType::BigIntUnsigned && random.random_bool(0.5),
         path: random.random_range(0..3),
         has_key: random.random_bool(0.4),
         was: None,
@@ -112,7 +126,10 @@ fn evolved(old: &Shape, random: &mut StdRng) -> Shape {
         free.choose(random).copied()
     };
     for column in &old.columns {
-        let mut column = column.clone();
+        let mut column = Column {
+            is_narrow: false,
+            ..column.clone()
+        };
         match random.random_range(0..10) {
             0 => continue,
             1 | 2 => column.sql = *TYPES.choose(random).expect("some"),
@@ -133,7 +150,10 @@ fn evolved(old: &Shape, random: &mut StdRng) -> Shape {
         if random.random_bool(0.2)
             && let Some(name) = free(&columns, random)
         {
-            columns.push(self::column(name, random));
+            columns.push(Column {
+                is_narrow: false,
+                ..self::column(name, random)
+            });
         }
     }
     Shape {
@@ -152,6 +172,7 @@ fn wanted(shapes: &[Shape]) -> Wanted {
             let extracted = Extracted {
                 path: format!("spec.p{}", column.path),
                 was: column.was.map(name),
+                is_unsigned: column.sql == SqlType::BigIntUnsigned,
             };
             (name(column.name), extracted)
         });
@@ -170,7 +191,13 @@ fn tables(table: &TableName, shape: &Shape) -> Vec<Table> {
         name: KeyName::parse(&format!("{table}_{}", column.name)).expect("a name"),
         columns: vec![name(column.name)],
     });
-    dialect::tables(table, columns, keys.collect(), shape.history)
+    let mut tables = dialect::tables(table, columns, keys.collect(), shape.history);
+    for column in shape.columns.iter().filter(|column| column.is_narrow) {
+        let mut all = tables[0].columns.iter_mut();
+        let narrow = all.find(|found| found.name == name(column.name)).expect("a column");
+        narrow.ty = StorageType::Version;
+    }
+    tables
 }
 
 fn name(text: &str) -> ColumnName {

@@ -79,7 +79,7 @@ async fn keys(store: &dyn MetadataStorage, kind: &'static Kind, errors: &mut Vec
             let own = kind.columns.iter().find(|known| known.name == *column);
             let value = match own.map(|column| column.ty) {
                 Some(ColumnType::Text { .. }) => "v7",
-                Some(ColumnType::Int32 | ColumnType::Int64 | ColumnType::Double) => "7",
+                Some(ColumnType::Int32 | ColumnType::Int64 | ColumnType::UInt64 | ColumnType::Double) => "7",
                 Some(ColumnType::Bool) => "true",
                 Some(ColumnType::Time) => "2024-01-01",
                 None if column.ends_with("_time") => "2024-01-01",
@@ -305,7 +305,7 @@ fn filling(dialect: Dialect, kind: &Kind) -> String {
         columns.push(column.name);
         values.push(match column.ty {
             ColumnType::Text { .. } => "CONCAT('v', n % 50)".to_owned(),
-            ColumnType::Int32 | ColumnType::Int64 | ColumnType::Double => "n % 50".to_owned(),
+            ColumnType::Int32 | ColumnType::Int64 | ColumnType::UInt64 | ColumnType::Double => "n % 50".to_owned(),
             ColumnType::Bool => "n % 2".to_owned(),
             ColumnType::Time => time(3000),
         });

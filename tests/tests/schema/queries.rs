@@ -73,7 +73,7 @@ async fn sqlite_takes_the_key_that_the_type_promises() {
                 Value::Text(text) => arguments.add(text),
                 Value::Time(time) => arguments.add(time.to_string()),
                 Value::Int(number) => arguments.add(number),
-                Value::Null | Value::Bool(_) | Value::Double(_) => {
+                Value::Null | Value::Bool(_) | Value::UInt(_) | Value::Double(_) => {
                     unreachable!("the queries bind text, times, lengths and limits")
                 }
             };
@@ -113,7 +113,7 @@ async fn a_server_can_take_the_key_that_the_type_promises(product: Product) {
                 Value::Text(text) => arguments.add(text),
                 Value::Time(time) => arguments.add(time.strftime("%Y-%m-%d %H:%M:%S").to_string()),
                 Value::Int(number) => arguments.add(number),
-                Value::Null | Value::Bool(_) | Value::Double(_) => {
+                Value::Null | Value::Bool(_) | Value::UInt(_) | Value::Double(_) => {
                     unreachable!("the queries bind text, times, lengths and limits")
                 }
             };

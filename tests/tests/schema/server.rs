@@ -166,6 +166,7 @@ fn reported(ty: StorageType) -> String {
     match ty {
         StorageType::Sql(SqlType::Boolean) => "tinyint(1)".to_owned(),
         StorageType::Sql(sql) => sql.to_string().to_lowercase().replace(", ", ","),
+        StorageType::Version => "bigint unsigned".to_owned(),
         StorageType::Bytes => "longblob".to_owned(),
         StorageType::Hash => "binary(32)".to_owned(),
         StorageType::Json => "longtext".to_owned(),

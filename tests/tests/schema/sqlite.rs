@@ -58,13 +58,8 @@ fn reported(ty: StorageType) -> String {
     let word = match ty {
         StorageType::Sql(sql) => match sql {
             SqlType::Double => "REAL",
-            SqlType::Decimal(_, _) => "ANY",
-            SqlType::TinyInt
-            | SqlType::SmallInt
-            | SqlType::Int
-            | SqlType::BigInt
-            | SqlType::BigIntUnsigned
-            | SqlType::Boolean => "INTEGER",
+            SqlType::BigIntUnsigned | SqlType::Decimal(_, _) => "ANY",
+            SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::BigInt | SqlType::Boolean => "INTEGER",
             SqlType::VarChar(_)
             | SqlType::Text
             | SqlType::MediumText
@@ -74,7 +69,7 @@ fn reported(ty: StorageType) -> String {
         },
         StorageType::Bytes | StorageType::Hash => "BLOB",
         StorageType::Json => "TEXT",
-        StorageType::RowId => "INTEGER",
+        StorageType::RowId | StorageType::Version => "INTEGER",
     };
     word.to_owned()
 }

@@ -237,6 +237,7 @@ where
         Value::Null => query.bind(None::<i64>),
         Value::Bool(flag) => query.bind(*flag),
         Value::Int(number) => query.bind(*number),
+        Value::UInt(_) => unreachable!("no column of these kinds is unsigned"),
         Value::Double(number) => query.bind(*number),
         Value::Text(text) => query.bind(text.clone()),
         Value::Time(moment) => query.bind(moment.strftime(time).to_string()),

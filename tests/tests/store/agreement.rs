@@ -236,8 +236,8 @@ async fn expect_rows(backend: &Backend, sequence: &Sequence) {
 
 async fn expect_columns(backend: &Backend, uid: &Uid, row: &SimRow) {
     let sql = format!(
-        "SELECT `group`, `order`, `key`, `rank`, `ready`, replace(replace(end_time, 'T', ' '), 'Z', '') \
-         FROM widget WHERE uid = '{uid}'"
+        "SELECT `group`, `order`, `key`, `rank`, `ready`, replace(replace(end_time, 'T', ' '), 'Z', ''), \
+         size FROM widget WHERE uid = '{uid}'"
     );
     let Some(found) = backend.rows(&sql).await else {
         return;
@@ -251,6 +251,7 @@ fn shown(value: &Value) -> Option<String> {
         Value::Null => None,
         Value::Bool(flag) => Some(u8::from(*flag).to_string()),
         Value::Int(number) => Some(number.to_string()),
+        Value::UInt(number) => Some(number.to_string()),
         Value::Double(number) => Some(number.to_string()),
         Value::Text(text) => Some(text.clone()),
         Value::Time(time) => Some(time.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string()),

@@ -141,6 +141,7 @@ fn compare(one: &Value, other: &Value) -> std::cmp::Ordering {
     match (one, other) {
         (Value::Text(one), Value::Text(other)) => one.as_bytes().cmp(other.as_bytes()),
         (Value::Int(one), Value::Int(other)) => one.cmp(other),
+        (Value::UInt(one), Value::UInt(other)) => one.cmp(other),
         (Value::Double(one), Value::Double(other)) => one.total_cmp(other),
         (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
         (Value::Time(one), Value::Time(other)) => one.cmp(other),
@@ -281,6 +282,7 @@ fn typed(value: &Value, random: &mut StdRng) -> String {
             format!("{quote}{}{quote}", text.replace(quote, &quote.repeat(2)))
         }
         Value::Int(number) => number.to_string(),
+        Value::UInt(number) => number.to_string(),
         Value::Double(number) => format!("{number:e}"),
         Value::Bool(flag) => flag.to_string(),
         Value::Time(time) => time.to_string(),

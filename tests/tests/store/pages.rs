@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::backend::Backend;
 use super::widget::{at, soft_delete, widget};
 
-mod widgets {
+pub(super) mod widgets {
     //! As the generator declares it, with methods that get out of the way of others.
 
     use crate::store::widget::WIDGET;
@@ -31,6 +31,8 @@ mod widgets {
             unkeyed ready READY "ready": value(bool);
             /// A time.
             unkeyed end_time END_TIME "end_time": value(jiff::Timestamp);
+            /// An unsigned number of 64 bits.
+            keyed size SIZE "size": value(u64);
         }
         pairs {}
     }

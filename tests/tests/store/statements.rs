@@ -173,12 +173,12 @@ async fn a_batch_costs_a_fixed_number_of_statements() {
         return;
     };
     // Numbers of rows with one octal digit go out in one statement; no number needs more than four.
-    let status_only: Vec<Widget> = objects(256, 2)
+    let status_only: Vec<Widget> = objects(256, 3)
         .into_iter()
         .map(|object| object.status(json!({"ready": true})))
         .collect();
-    let relabelled = objects(256, 3).into_iter().map(|object| object.label("l", "3"));
-    let all_sorts: Vec<RowWrite> = objects(256, 4)
+    let relabelled = objects(256, 4).into_iter().map(|object| object.label("l", "3"));
+    let all_sorts: Vec<RowWrite> = objects(256, 5)
         .into_iter()
         .enumerate()
         .map(|(index, object)| match index % 4 {
@@ -195,6 +195,12 @@ async fn a_batch_costs_a_fixed_number_of_statements() {
     for (what, batch, expected) in [
         ("first writes", live(objects(256, 1)), one_transaction(2, 3, 0, 0)),
         ("the same again", live(objects(256, 1)), one_transaction(1, 0, 0, 0)),
+        // As after the migration of a kind to another stored version.
+        (
+            "another version alone",
+            live(objects(256, 2)),
+            one_transaction(1, 1, 0, 0),
+        ),
         ("status only", live(status_only), one_transaction(1, 1, 0, 0)),
         ("labels", live(relabelled.collect()), one_transaction(1, 2, 0, 1)),
         // Rows: new and changed; moved: deleted; names: looked up; side tables: two each.

@@ -45,7 +45,10 @@ fn thing(number: u64) -> Widget {
         .label("team", "risk")
         .label("tier", "1 ")
         .annotation("note", "é\u{1f600}")
-        .spec(json!({"group": "g", "order": number, "key": "9007199254740993", "rank": 0.1}))
+        .spec(
+            json!({"group": "g", "order": number, "key": "9007199254740993", "rank": 0.1,
+            "size": "18446744073709551615"}),
+        )
         .status(json!({"ready": true, "endTime": "2026-01-31T23:59:59.987654321Z"}))
 }
 
@@ -198,6 +201,8 @@ async fn finds_every_wrong_column(backend: Backend) {
         ("order", "7", "6"),
         ("key", "9007199254740992", "9007199254740993"),
         ("rank", "0.35", "0.1"),
+        ("size", "18446744073709551614", "'18446744073709551615'"),
+        ("size", "7", "'18446744073709551615'"),
         ("ready", "0", "1"),
         ("ready", "2", "1"),
         (

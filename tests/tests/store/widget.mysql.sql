@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS `widget` (
     `rank` DOUBLE,
     `ready` BOOLEAN,
     `end_time` DATETIME(6),
+    `size` BIGINT UNSIGNED,
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
     `seq` BIGINT NOT NULL AUTO_INCREMENT,
@@ -24,6 +25,7 @@ CREATE TABLE IF NOT EXISTS `widget` (
     KEY `widget_namespace_name` (`namespace`, `name`, `uid`),
     KEY `widget_create_time` (`create_time`, `uid`),
     KEY `widget_delete_time` (`delete_time`, `uid`),
+    KEY `widget_size` (`size`, `uid`),
     CONSTRAINT `widget_json` CHECK (LEFT(`content_hash`, 16) <=> UNHEX(LEFT(SHA2(`json`, 256), 32)) OR JSON_VALID(`json`))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `widget_labels` (
@@ -60,6 +62,7 @@ CREATE TABLE IF NOT EXISTS `keepsake` (
     `rank` DOUBLE,
     `ready` BOOLEAN,
     `end_time` DATETIME(6),
+    `size` BIGINT UNSIGNED,
     `evicted_time` DATETIME(6),
     `content_hash` BINARY(32),
     `seq` BIGINT NOT NULL AUTO_INCREMENT,

@@ -27,6 +27,7 @@ pub(crate) const PARTS: Kind = Kind {
     name: "Widget",
     group: "test.kindex",
     version: "v1",
+    versions: &[],
     plural: "widgets",
     singular: "widget",
     short_names: &[],
@@ -48,6 +49,10 @@ pub(crate) const PARTS: Kind = Kind {
             name: "widget_delete_time",
             columns: &["delete_time"],
         },
+        Key {
+            name: "widget_size",
+            columns: &["size"],
+        },
     ],
     printer_columns: &[],
     retention: None,
@@ -63,6 +68,7 @@ const COLUMNS: &[Column] = &[
     column("rank", &["spec", "rank"], ColumnType::Double),
     column("ready", &["status", "ready"], ColumnType::Bool),
     column("end_time", &["status", "endTime"], ColumnType::Time),
+    column("size", &["spec", "size"], ColumnType::UInt64),
 ];
 
 pub(crate) static WIDGET: Kind = PARTS;
@@ -89,6 +95,7 @@ pub(crate) static REGISTRY: Registry = Registry {
         deleting: "test/Deleting",
         immutable: "test/Immutable",
         restored_from: "test/RestoredFrom",
+        conversion_data: "test/ConversionData",
     },
     kinds: &[&WIDGET, &KEEPSAKE],
     mysql_schema: include_str!("widget.mysql.sql"),
@@ -96,6 +103,7 @@ pub(crate) static REGISTRY: Registry = Registry {
     queries: &[&RANKED],
     migrations: &[],
     foreign: &[],
+    declared: &[],
     descriptors: &[],
 };
 

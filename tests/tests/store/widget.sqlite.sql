@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS `widget` (
     `rank` REAL,
     `ready` INTEGER,
     `end_time` TEXT,
+    `size` ANY,
     `evicted_time` TEXT,
     `content_hash` BLOB,
     `seq` INTEGER NOT NULL PRIMARY KEY
@@ -24,6 +25,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS `widget_uid` ON `widget` (`uid`);
 CREATE INDEX IF NOT EXISTS `widget_namespace_name` ON `widget` (`namespace`, `name`, `uid`);
 CREATE INDEX IF NOT EXISTS `widget_create_time` ON `widget` (`create_time`, `uid`);
 CREATE INDEX IF NOT EXISTS `widget_delete_time` ON `widget` (`delete_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `widget_size` ON `widget` (`size`, `uid`);
 CREATE TABLE IF NOT EXISTS `widget_labels` (
     `id` INTEGER NOT NULL PRIMARY KEY,
     `obj_uid` TEXT NOT NULL,
@@ -56,6 +58,7 @@ CREATE TABLE IF NOT EXISTS `keepsake` (
     `rank` REAL,
     `ready` INTEGER,
     `end_time` TEXT,
+    `size` ANY,
     `evicted_time` TEXT,
     `content_hash` BLOB,
     `seq` INTEGER NOT NULL PRIMARY KEY

@@ -38,6 +38,7 @@ const FORBIDDEN_IN_SERVICES: &[&str] = &["kindex", "kindex-codegen", "kindex-mac
 
 /// What crates of services may build on, where `BUILT_ON` says nothing narrower: on none of one another.
 const BUILT_ON_BY_SERVICES: &[&str] = &[
+    "kindex-convert",
     "kindex-decide",
     "kindex-kube-api",
     "kindex-kube-client",
@@ -50,14 +51,16 @@ const BUILT_ON_BY_SERVICES: &[&str] = &[
 /// Of the crates that run kinds, which ones each may build on, without those of the tests: arrows run one way.
 const BUILT_ON: &[(&str, &[&str])] = &[
     ("crates/model", &["kindex-macros"]),
+    ("crates/convert", &["kindex-model"]),
     ("crates/query", &["kindex-kube-api", "kindex-model"]),
-    ("crates/store", &["kindex-model", "kindex-query"]),
+    ("crates/store", &["kindex-convert", "kindex-model", "kindex-query"]),
     ("crates/kube-api", &[]),
     ("crates/decide", &["kindex-model", "kindex-query", "kindex-store"]),
     ("crates/kube-client", &["kindex-kube-api", "kindex-model"]),
     (
         "crates/maintenance",
         &[
+            "kindex-convert",
             "kindex-decide",
             "kindex-kube-client",
             "kindex-model",

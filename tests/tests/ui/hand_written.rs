@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 #[indexed(column = "flavour", path = spec.r#type, json = spec.type)]
 #[indexed(column = "budget", path = spec.limits?.budget, key)]
 #[indexed(column = "retries", path = spec.limits?.max_retries, sql = "BIGINT")]
+#[indexed(column = "bytes", path = spec.limits?.bytes, sql = "BIGINT UNSIGNED")]
 #[indexed(column = "urgent", path = spec.urgent)]
 #[indexed(column = "loss", path = status?.loss)]
 #[indexed(column = "end_time", path = status?.end_time)]
@@ -38,6 +39,7 @@ struct TrainingJobSpec {
 struct Limits {
     budget: i64,
     max_retries: i32,
+    bytes: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -68,7 +70,7 @@ const FULL: &str = r#"{
     "metadata": { "name": "nightly", "namespace": "ml", "uid": "1", "resourceVersion": "7" },
     "spec": {
         "owner": "ada", "trainingFramework": "jax", "type": "sweep", "urgent": true,
-        "limits": { "budget": 9007199254740993, "maxRetries": 3 }
+        "limits": { "budget": 9007199254740993, "maxRetries": 3, "bytes": 18446744073709551615 }
     },
     "status": { "phase": "Succeeded", "loss": 0.25, "endTime": "2026-02-03T04:05:06Z" }
 }"#;
@@ -95,6 +97,7 @@ fn every_field_becomes_its_column() {
         ("flavour", text("sweep")),
         ("budget", Value::Int(9_007_199_254_740_993)),
         ("retries", Value::Int(3)),
+        ("bytes", Value::UInt(u64::MAX)),
         ("urgent", Value::Bool(true)),
         ("loss", Value::Double(0.25)),
         ("end_time", Value::Time(end)),
@@ -108,7 +111,10 @@ fn what_is_absent_anywhere_on_the_path_is_null() {
     let columns = columns_of(BARE);
     let absent: Vec<_> = columns.iter().filter(|(_, value)| *value == Value::Null).collect();
     let names: Vec<_> = absent.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, ["framework", "budget", "retries", "loss", "end_time", "phase"]);
+    assert_eq!(
+        names,
+        ["framework", "budget", "retries", "bytes", "loss", "end_time", "phase"]
+    );
 }
 
 #[test]
@@ -145,6 +151,7 @@ fn columns_say_name_json_path_and_type() {
         expected("flavour", &["spec", "type"], ColumnType::Text { chars: 255 }),
         expected("budget", &["spec", "limits", "budget"], ColumnType::Int64),
         expected("retries", &["spec", "limits", "maxRetries"], ColumnType::Int64),
+        expected("bytes", &["spec", "limits", "bytes"], ColumnType::UInt64),
         expected("urgent", &["spec", "urgent"], ColumnType::Bool),
         expected("loss", &["status", "loss"], ColumnType::Double),
         expected("end_time", &["status", "endTime"], ColumnType::Time),

@@ -8,6 +8,7 @@ mod names;
 mod references;
 mod retention;
 mod shapes;
+mod versions;
 mod written;
 
 pub(crate) use columns::*;
@@ -17,6 +18,7 @@ pub(crate) use names::*;
 pub(crate) use references::*;
 pub(crate) use retention::*;
 pub(crate) use shapes::*;
+pub(crate) use versions::*;
 pub(crate) use written::*;
 
 use super::suggest::nearest;

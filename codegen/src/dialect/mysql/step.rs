@@ -1,11 +1,28 @@
 //! The steps of migrations.
 
+use super::types::catalogue_type;
 use super::{online, table};
-use crate::dialect::Step;
+use crate::dialect::{Form, Step};
 
-/// One statement changes a table whatever the step is.
+/// One statement changes a table whatever the step is; none is needed for a type that has the same name here.
 pub(super) fn expand(step: Step) -> Vec<Step> {
-    vec![step]
+    match &step {
+        Step::ChangeColumn {
+            column,
+            from: Form::Ours(from),
+            ..
+        } if *from != column.ty && catalogue_type(*from) == catalogue_type(column.ty) => Vec::new(),
+        Step::ChangeColumn { .. }
+        | Step::CreateTable(_)
+        | Step::DropTable(_)
+        | Step::DropKey { .. }
+        | Step::DropColumn { .. }
+        | Step::RenameColumn { .. }
+        | Step::AddColumn { .. }
+        | Step::RenameKey { .. }
+        | Step::AddKey { .. }
+        | Step::Fill { .. } => vec![step],
+    }
 }
 
 /// The statement of a step; `None` for one that has none.

@@ -23,7 +23,7 @@ pub(super) fn column(column: &TableColumn) -> String {
     let ty = column_type(column.ty, column.required);
     let rest = match column.ty {
         StorageType::RowId => " AUTO_INCREMENT",
-        StorageType::Json | StorageType::Sql(_) | StorageType::Bytes | StorageType::Hash => "",
+        StorageType::Json | StorageType::Sql(_) | StorageType::Version | StorageType::Bytes | StorageType::Hash => "",
     };
     format!("`{name}` {ty}{rest}")
 }

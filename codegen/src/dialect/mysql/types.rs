@@ -15,6 +15,7 @@ pub(super) fn column_type(ty: StorageType, required: bool) -> String {
 fn name(ty: StorageType) -> String {
     match ty {
         StorageType::Sql(sql) => sql_type(sql),
+        StorageType::Version => sql_type(SqlType::BigIntUnsigned),
         StorageType::Bytes => "LONGBLOB".to_owned(),
         StorageType::Hash => "BINARY(32)".to_owned(),
         // Not JSON: MySQL's JSON type re-orders keys and rounds numbers, and the text is kept to the byte.

@@ -1,9 +1,12 @@
 //! The steps of migrations.
 
 use super::table;
-use crate::dialect::Step;
+use super::types::catalogue_type;
+use crate::dialect::{Form, Step, TableColumn, TableKey};
+use crate::model::TableName;
 
-/// Keys are created beside their table and cannot be renamed, and a type that widens is the same word here.
+/// Keys are created beside their table and cannot be renamed. A type that widens is the same word here, or the column
+/// is made anew and filled: no statement changes a type.
 pub(super) fn expand(step: Step) -> Vec<Step> {
     match step {
         Step::CreateTable(mut table) => {
@@ -16,6 +19,12 @@ pub(super) fn expand(step: Step) -> Vec<Step> {
             let keys: Vec<Step> = keys.into_iter().map(add).collect();
             [Step::CreateTable(table)].into_iter().chain(keys).collect()
         }
+        Step::ChangeColumn {
+            table,
+            column,
+            from,
+            keys,
+        } if is_another_word(&from, &column) => made_anew(&table, column, keys),
         Step::ChangeColumn { .. } => Vec::new(),
         Step::RenameKey { table, from, key } => {
             let drop = Step::DropKey {
@@ -32,6 +41,36 @@ pub(super) fn expand(step: Step) -> Vec<Step> {
         | Step::AddKey { .. }
         | Step::Fill { .. } => vec![step],
     }
+}
+
+fn is_another_word(from: &Form, column: &TableColumn) -> bool {
+    match from {
+        Form::Ours(from) => catalogue_type(*from) != catalogue_type(column.ty),
+        Form::Foreign(_) => false,
+    }
+}
+
+/// No column goes while a key has it. What a key was called before is renamed later.
+fn made_anew(table: &TableName, column: TableColumn, keys: Vec<TableKey>) -> Vec<Step> {
+    let drop_keys = keys.iter().map(|key| Step::DropKey {
+        table: table.clone(),
+        key: key.name.clone(),
+    });
+    let mut steps: Vec<Step> = drop_keys.collect();
+    steps.push(Step::DropColumn {
+        table: table.clone(),
+        column: column.name.clone(),
+    });
+    steps.push(Step::AddColumn {
+        table: table.clone(),
+        column,
+        after: None,
+    });
+    steps.extend(keys.into_iter().map(|key| Step::AddKey {
+        table: table.clone(),
+        key,
+    }));
+    steps
 }
 
 /// The statement of a step; `None` for one that has none.

@@ -27,7 +27,7 @@ pub(super) fn column(column: &TableColumn) -> String {
     let rest = match column.ty {
         StorageType::RowId => " PRIMARY KEY".to_owned(),
         StorageType::Json => format!(" CHECK (json_valid(`{name}`))"),
-        StorageType::Sql(_) | StorageType::Bytes | StorageType::Hash => String::new(),
+        StorageType::Sql(_) | StorageType::Version | StorageType::Bytes | StorageType::Hash => String::new(),
     };
     format!("`{name}` {ty}{rest}")
 }

@@ -17,7 +17,7 @@ fn name(ty: StorageType) -> String {
         StorageType::Sql(sql) => sql_type(sql).to_owned(),
         StorageType::Bytes | StorageType::Hash => "BLOB".to_owned(),
         StorageType::Json => "TEXT".to_owned(),
-        StorageType::RowId => "INTEGER".to_owned(),
+        StorageType::RowId | StorageType::Version => "INTEGER".to_owned(),
     }
 }
 
@@ -36,14 +36,15 @@ pub(super) fn collate(_table: &str) -> Option<String> {
     None
 }
 
-/// STRICT tables know few types. Times are text that sorts as time; a decimal is kept as the number that comes.
+/// STRICT tables know few types. Times are text that sorts as time; a decimal is kept as the number that comes. An
+/// unsigned number that no INTEGER holds is kept as text, which sorts behind all numbers.
 fn sql_type(sql: SqlType) -> &'static str {
     match sql {
         SqlType::VarChar(_) | SqlType::Text | SqlType::MediumText | SqlType::LongText => "TEXT",
         SqlType::DateTime(_) | SqlType::Date => "TEXT",
         SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::Boolean => "INTEGER",
-        SqlType::BigInt | SqlType::BigIntUnsigned => "INTEGER",
+        SqlType::BigInt => "INTEGER",
         SqlType::Double => "REAL",
-        SqlType::Decimal(_, _) => "ANY",
+        SqlType::BigIntUnsigned | SqlType::Decimal(_, _) => "ANY",
     }
 }

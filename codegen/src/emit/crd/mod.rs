@@ -1,14 +1,17 @@
 //! CustomResourceDefinition manifests. The schema of a kind's objects comes from `schema`; this file knows the
 //! manifest around it. A kind whose CRD others own gets none: a partial schema over theirs would prune their fields.
 
+mod conversion;
 mod json_schema;
 mod schema;
 
 use serde::Serialize;
 
+use self::conversion::Conversion;
 use self::json_schema::JsonSchema;
+use self::schema::Messages;
 use crate::artifact::{Artifacts, HEADER, RelativePath};
-use crate::model::{Kind, Model, PrinterColumn, Shape, SubresourceStatus};
+use crate::model::{Kind, Model, Path, PrinterColumn, Shape};
 
 /// The most selectable fields of a version.
 const SELECTABLE_FIELDS_MAX: usize = 8;
@@ -33,10 +36,11 @@ fn manifest(model: &Model, kind: &Kind) -> String {
         kind: "CustomResourceDefinition",
         metadata: Metadata { name: kind.crd_name() },
         spec: Spec {
+            conversion: conversion::of(kind),
             group: kind.group.as_str(),
             names: names(kind),
             scope: kind.scope.as_str(),
-            versions: [version(model, kind)],
+            versions: versions(model, kind),
         },
     };
     let yaml = serde_saphyr::to_string(&definition).expect("a manifest holds only text and numbers");
@@ -54,35 +58,64 @@ fn names(kind: &Kind) -> Names<'_> {
     }
 }
 
-fn version<'a>(model: &Model, kind: &'a Kind) -> Version<'a> {
-    let root = schema::root(model, kind);
-    Version {
-        additional_printer_columns: kind.printer_columns.iter().map(printer_column).collect(),
+/// The kind's own version first.
+fn versions<'a>(model: &Model, kind: &'a Kind) -> Vec<CrdVersion<'a>> {
+    let own = CrdVersion {
         name: kind.version.as_str(),
-        selectable_fields: selectable_fields(kind, &root),
+        storage: kind.version == kind.storage,
+        ..shaped(model, kind, Messages::of(kind), &kind.printer_columns, Some)
+    };
+    let others = kind.versions.iter().map(|version| {
+        let messages = Messages::of_version(version);
+        let here = |path| version.here(&path);
+        CrdVersion {
+            name: version.name.as_str(),
+            deprecated: version.deprecated.is_some(),
+            deprecation_warning: version.deprecated.as_deref(),
+            served: version.served,
+            storage: version.name == kind.storage,
+            ..shaped(model, kind, messages, &version.printer_columns, here)
+        }
+    });
+    std::iter::once(own).chain(others).collect()
+}
+
+/// What follows from the shape of a version. `here` says where it has what the kind's own version has at a path.
+fn shaped<'a>(
+    model: &Model,
+    kind: &Kind,
+    messages: Messages<'_>,
+    columns: &'a [PrinterColumn],
+    here: impl Fn(Path) -> Option<Path>,
+) -> CrdVersion<'a> {
+    let root = schema::root(model, messages, &kind.doc);
+    CrdVersion {
+        additional_printer_columns: columns.iter().map(printer_column).collect(),
+        deprecated: false,
+        deprecation_warning: None,
+        name: "",
+        selectable_fields: selectable_fields(kind, &root, here),
         schema: Validation {
             open_api_v3_schema: root,
         },
         served: true,
-        storage: true,
-        subresources: match kind.status {
-            SubresourceStatus::Present(_) => Some(Subresources { status: Empty {} }),
-            SubresourceStatus::Absent => None,
-        },
+        storage: false,
+        subresources: messages.has_status().then_some(Subresources { status: Empty {} }),
     }
 }
 
 /// The fields by which field selectors may select: those of the declared keys, in their order, as far as Kubernetes
 /// lets them be selected by.
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/>
-fn selectable_fields(kind: &Kind, root: &JsonSchema) -> Vec<SelectableField> {
+fn selectable_fields(kind: &Kind, root: &JsonSchema, here: impl Fn(Path) -> Option<Path>) -> Vec<SelectableField> {
     let mut fields: Vec<SelectableField> = Vec::new();
     let columns = kind.keys.iter().flat_map(|key| &key.columns);
-    for column in columns.filter_map(|name| kind.column(name)) {
-        let json_path = format!(".{}", column.path.json_dotted());
-        let is_metadata = column.path.json().next() == Some("metadata");
+    let columns = columns.filter_map(|name| kind.column(name));
+    for path in columns.filter_map(|column| here(column.path.clone())) {
+        let json_path = format!(".{}", path.json_dotted());
+        let is_metadata = path.json().next() == Some("metadata");
         let is_known = fields.iter().any(|field| field.json_path == json_path);
-        if !is_metadata && !is_known && root.at(column.path.json()).is_some_and(JsonSchema::is_selectable) {
+        if !is_metadata && !is_known && root.at(path.json()).is_some_and(JsonSchema::is_selectable) {
             fields.push(SelectableField { json_path });
         }
     }
@@ -117,10 +150,12 @@ struct Metadata {
 
 #[derive(Serialize)]
 struct Spec<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversion: Option<Conversion>,
     group: &'a str,
     names: Names<'a>,
     scope: &'static str,
-    versions: [Version<'a>; 1],
+    versions: Vec<CrdVersion<'a>>,
 }
 
 #[derive(Serialize)]
@@ -138,9 +173,13 @@ struct Names<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Version<'a> {
+struct CrdVersion<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     additional_printer_columns: Vec<AdditionalPrinterColumn<'a>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deprecated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecation_warning: Option<&'a str>,
     name: &'a str,
     schema: Validation,
     #[serde(skip_serializing_if = "Vec::is_empty")]

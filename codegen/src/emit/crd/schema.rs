@@ -4,21 +4,54 @@
 
 use super::json_schema::{JsonSchema, JsonType};
 use crate::model::{
-    Cardinality, EnumName, Field, FieldType, Kind, KubernetesType, Message, MessageName, Model, Scalar,
-    SubresourceStatus, WellKnown,
+    Cardinality, EnumName, Field, FieldType, Kind, KubernetesType, Message, MessageName, Model, Scalar, Version,
+    WellKnown,
 };
 
 /// The package of Kubernetes' own kinds. `proto/` declares the part of them that message encoding needs; the API
 /// server keeps them whole.
 const KUBERNETES_KINDS: &str = "k8s.io.api.";
 
-/// The schema of a kind's objects.
-pub(super) fn root(model: &Model, kind: &Kind) -> JsonSchema {
+/// What objects are made of: the whole, its spec and its status.
+#[derive(Clone, Copy)]
+pub(super) struct Messages<'a> {
+    root: &'a MessageName,
+    spec: &'a MessageName,
+    status: Option<&'a MessageName>,
+}
+
+impl<'a> Messages<'a> {
+    /// In the kind's own version.
+    pub(super) fn of(kind: &'a Kind) -> Self {
+        Self {
+            root: &kind.root,
+            spec: &kind.spec,
+            status: kind.status.message(),
+        }
+    }
+
+    /// In another version.
+    pub(super) fn of_version(version: &'a Version) -> Self {
+        Self {
+            root: &version.root,
+            spec: &version.spec,
+            status: version.status.message(),
+        }
+    }
+
+    /// Whether objects have a status.
+    pub(super) const fn has_status(self) -> bool {
+        self.status.is_some()
+    }
+}
+
+/// The schema of objects of these messages, which are what `doc` says.
+pub(super) fn root(model: &Model, messages: Messages<'_>, doc: &str) -> JsonSchema {
     let walk = Walk {
         model,
-        inside: std::slice::from_ref(&kind.root),
+        inside: std::slice::from_ref(messages.root),
     };
-    walk.object(kind, JsonSchema::of(JsonType::Object)).described(&kind.doc)
+    walk.object(messages, JsonSchema::of(JsonType::Object)).described(doc)
 }
 
 /// A walk down the messages. Schemas cannot refer to each other, so each message is written out where it occurs.
@@ -31,15 +64,15 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// An object of a kind: type and metadata have Kubernetes' form, the rest is the messages'.
-    fn object(self, kind: &Kind, metadata: JsonSchema) -> JsonSchema {
+    fn object(self, messages: Messages<'_>, metadata: JsonSchema) -> JsonSchema {
         let text = |doc| JsonSchema::of(JsonType::String).described(doc);
         let mut properties = vec![
             ("apiVersion".to_owned(), text("Group and version of the API.")),
             ("kind".to_owned(), text("Kind of the object.")),
             ("metadata".to_owned(), metadata),
-            ("spec".to_owned(), self.message(&kind.spec)),
+            ("spec".to_owned(), self.message(messages.spec)),
         ];
-        if let SubresourceStatus::Present(status) = &kind.status {
+        if let Some(status) = messages.status {
             properties.push(("status".to_owned(), self.message(status)));
         }
         JsonSchema::object(properties)
@@ -63,7 +96,7 @@ impl Walk<'_> {
         };
         let kinds = &self.model.kinds;
         match kinds.iter().find(|kind| kind.root == message.name) {
-            Some(kind) => walk.object(kind, JsonSchema::any_object()),
+            Some(kind) => walk.object(Messages::of(kind), JsonSchema::any_object()),
             None => walk.fields(message),
         }
     }

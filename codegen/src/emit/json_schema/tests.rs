@@ -108,6 +108,7 @@ fn has_type(value: &Value, word: &str) -> bool {
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64(),
+        "number" => value.is_number(),
         other => panic!("the validator does not know the type {other}"),
     }
 }

@@ -111,7 +111,7 @@ fn literal_value(literal: &model::Literal) -> TokenStream {
     match literal {
         model::Literal::Text(text) => quote!(#text),
         model::Literal::Integer(number) => {
-            let number = Literal::i64_unsuffixed(*number);
+            let number = Literal::i128_unsuffixed(*number);
             quote!(#number)
         }
         model::Literal::Bool(flag) => quote!(#flag),

@@ -71,8 +71,8 @@ struct Printer<'a> {
 impl<'a> Printer<'a> {
     fn new(model: &'a Model, placement: &'a Placement) -> Self {
         let mut in_objects = Reached::default();
-        for kind in &model.kinds {
-            let starts = [Some(&kind.spec), kind.status.message()];
+        for object in model.kinds.iter().flat_map(placement::whole_objects) {
+            let starts = [Some(object.spec), object.status];
             in_objects.walk(model, starts.into_iter().flatten());
         }
         Self {

@@ -61,7 +61,8 @@ impl Placement {
         let roots: Vec<String> = model
             .kinds
             .iter()
-            .flat_map(|kind| [kind.root.full().to_owned(), list_name(kind)])
+            .flat_map(whole_objects)
+            .flat_map(|object| [object.root.full().to_owned(), list_name(object.root)])
             .collect();
         for root in roots {
             placement.by_hand.insert(root, String::new());
@@ -80,23 +81,23 @@ impl Placement {
         for file in &model.descriptors.file {
             placement.place_rest(model, file, owners.get(file.name()).copied(), &modules);
         }
-        for kind in &model.kinds {
-            placement.fill_in_root(kind);
+        for object in model.kinds.iter().flat_map(whole_objects) {
+            placement.fill_in_root(&object);
         }
         placement
     }
 
     /// Whole objects and their lists are one generic type, which only now can be named.
-    fn fill_in_root(&mut self, kind: &Kind) {
-        let spec = self.rust_path(kind.spec.full());
-        let status = kind.status.message().map_or_else(
+    fn fill_in_root(&mut self, object: &WholeObject<'_>) {
+        let spec = self.rust_path(object.spec.full());
+        let status = object.status.map_or_else(
             || "crate::wire::NoStatus".to_owned(),
             |status| self.rust_path(status.full()),
         );
         let root = format!("crate::wire::Root<{spec}, {status}>");
         let list = format!("crate::wire::List<{root}>");
-        self.by_hand.insert(kind.root.full().to_owned(), root);
-        self.by_hand.insert(list_name(kind), list);
+        self.by_hand.insert(object.root.full().to_owned(), root);
+        self.by_hand.insert(list_name(object.root), list);
     }
 
     /// The home of a top-level message or enum; `None` for hand-written ones.
@@ -252,8 +253,31 @@ fn is_message(model: &Model, name: &str) -> bool {
     MessageName::parse(name).is_ok_and(|name| model.messages.contains_key(&name))
 }
 
-fn list_name(kind: &Kind) -> String {
-    format!("{}List", kind.root)
+fn list_name(root: &MessageName) -> String {
+    format!("{root}List")
+}
+
+/// The messages of a kind's objects in one version.
+#[derive(Clone, Copy)]
+pub(crate) struct WholeObject<'a> {
+    root: &'a MessageName,
+    pub(crate) spec: &'a MessageName,
+    pub(crate) status: Option<&'a MessageName>,
+}
+
+/// In every version, the kind's own first.
+pub(crate) fn whole_objects(kind: &Kind) -> impl Iterator<Item = WholeObject<'_>> {
+    let own = WholeObject {
+        root: &kind.root,
+        spec: &kind.spec,
+        status: kind.status.message(),
+    };
+    let others = kind.versions.iter().map(|version| WholeObject {
+        root: &version.root,
+        spec: &version.spec,
+        status: version.status.message(),
+    });
+    std::iter::once(own).chain(others)
 }
 
 /// One module per file that belongs to no kind, named after the file. Kubernetes calls every file `generated.proto`,

@@ -1,6 +1,7 @@
 //! Field selectors: `metadata.name=a,spec.color!=red`, with `\,` `\=` and `\\` for the characters themselves.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde_json::Value;
 
@@ -70,11 +71,42 @@ impl FieldSelector {
         }
     }
 
+    /// The same requirements on these fields instead, without those on fields that become none.
+    pub fn renamed(&self, rename: impl Fn(&str) -> Option<String>) -> Self {
+        let requirements = self.requirements.iter().filter_map(|requirement| {
+            let field = rename(&requirement.field)?;
+            Some(Requirement {
+                field,
+                ..requirement.clone()
+            })
+        });
+        Self {
+            requirements: requirements.collect(),
+        }
+    }
+
     /// Whether an object is selected whose fields `lookup` gives (the empty string for an absent one).
     pub fn matches<'a>(&self, lookup: impl Fn(&str) -> Cow<'a, str>) -> bool {
         self.requirements
             .iter()
             .all(|requirement| (lookup(&requirement.field) == requirement.value) == requirement.equal)
+    }
+}
+
+impl fmt::Display for FieldSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, requirement) in self.requirements.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            let operator = if requirement.equal { "=" } else { "!=" };
+            write!(f, "{comma}{}{operator}", requirement.field)?;
+            for c in requirement.value.chars() {
+                match c {
+                    '\\' | ',' | '=' => write!(f, "\\{c}")?,
+                    other => write!(f, "{other}")?,
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -153,6 +185,19 @@ mod tests {
         assert!(matches(r"metadata.name==a\,b\=c,spec.x="));
         assert!(matches("metadata.name!=x"));
         assert!(!matches(r"metadata.name!=a\,b\=c"));
+    }
+
+    #[test]
+    fn fields_are_renamed_and_the_text_says_the_same() {
+        let selector = FieldSelector::parse(r"spec.old=a\,b\=c\\,spec.gone=1,metadata.name!=x").unwrap();
+        let renamed = selector.renamed(|field| match field {
+            "spec.gone" => None,
+            "spec.old" => Some("spec.new".to_owned()),
+            other => Some(other.to_owned()),
+        });
+        let text = r"spec.new=a\,b\=c\\,metadata.name!=x";
+        assert_eq!(renamed.to_string(), text);
+        assert_eq!(FieldSelector::parse(text).unwrap(), renamed);
     }
 
     #[test]

@@ -47,9 +47,13 @@ pub enum ManifestError {
     /// The stored text is damaged.
     #[error("the stored text: {0}")]
     Text(#[from] serde_json::Error),
+    /// It is stored in another version than the kind's own, and has no form in that.
+    #[error(transparent)]
+    Version(#[from] kindex_convert::ConvertError),
 }
 
-/// Makes the manifest of a stored object, with these as its `ownerReferences`, under its own name or a new one.
+/// Makes the manifest of a stored object, with these as its `ownerReferences`, under its own name or a new one. It is
+/// in the kind's own version, whichever the stored text has.
 ///
 /// # Guarantees
 /// The new object has the uid of the old one in the annotation `restored_from`, and neither of the annotations that
@@ -64,6 +68,7 @@ pub(super) fn manifest(
     if kind.immutable {
         return Err(ManifestError::Immutable(kind.name));
     }
+    let object = &kindex_convert::object_in(platform, kind, object, kind.version)?;
     let mut parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(object.text())?;
     let status = parts.get("status").cloned();
     let said = parts.remove("metadata");
@@ -123,6 +128,7 @@ pub(super) mod tests {
         name: "Thing",
         group: "test.kindex",
         version: "v1",
+        versions: &[],
         plural: "things",
         singular: "thing",
         short_names: &[],
@@ -149,6 +155,7 @@ pub(super) mod tests {
         deleting: "test/Deleting",
         immutable: "test/Immutable",
         restored_from: "test/RestoredFrom",
+        conversion_data: "test/ConversionData",
     };
 
     fn made(text: &str) -> (Value, Manifest) {
@@ -197,6 +204,42 @@ pub(super) mod tests {
         assert_eq!(manifest.status.expect("a status").get(), r#"{"phase":"Done"}"#);
         let bare = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"status":{ }}"#;
         assert!(made(bare).1.status.is_none());
+    }
+
+    #[test]
+    fn a_text_of_another_version_goes_out_in_the_kinds_own() {
+        const V0: kindex_model::kind::Version = kindex_model::kind::Version {
+            name: "v0",
+            served: true,
+            stored: false,
+            map: &[kindex_model::kind::FieldMap {
+                here: Some(&["spec", "pace"]),
+                own: Some(&["spec", "rate"]),
+                rule: kindex_model::kind::MapRule::Same,
+            }],
+        };
+        let kind = Kind {
+            versions: &[V0],
+            ..KIND
+        };
+        let old = |version: &str| {
+            let text =
+                STORED
+                    .replace("rate", "pace")
+                    .replacen('{', &format!(r#"{{"apiVersion":"test.kindex/{version}","#), 1);
+            manifest(
+                &kind,
+                &PLATFORM,
+                &Object::parse_str(&text).expect("an object"),
+                &[],
+                None,
+            )
+        };
+        let sent: Value = serde_json::from_str(&old("v0").expect("a manifest").text).expect("JSON");
+        assert_eq!(sent["apiVersion"], "test.kindex/v1");
+        assert_eq!((&sent["spec"]["rate"], sent["spec"].get("pace")), (&15.0.into(), None));
+        let refused = old("v9").expect_err("no version of the kind");
+        assert!(refused.to_string().contains("is no version of this kind"), "{refused}");
     }
 
     #[test]

@@ -198,6 +198,7 @@ mod tests {
             platform: PLATFORM,
             kinds: KINDS,
             foreign: &[],
+            declared: &[],
             mysql_schema: "",
             sqlite_schema: "",
             queries: &[],

@@ -11,7 +11,7 @@ use kindex_query::Life;
 use kindex_store::{RowWrite, StoreError};
 use serde::Serialize;
 
-use super::manifest::{Manifest, ManifestError, has_status, manifest};
+use super::manifest::{Manifest, has_status, manifest};
 use super::owners::{LeftOut, owners};
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::Sides;
@@ -159,7 +159,7 @@ impl Restorer<'_> {
         let owners = owners(&*self.sides.cluster, self.registry, object, self.retry_budget).await;
         let owners = owners.map_err(failed)?;
         let outcome = match manifest(kind, &self.sides.platform, object, &owners.kept, self.new_name) {
-            Err(error @ (ManifestError::Immutable(_) | ManifestError::Text(_))) => {
+            Err(error) => {
                 let reason = error.to_string();
                 Outcome::Refused { reason }
             }

@@ -199,6 +199,7 @@ fn cell(value: &Value) -> String {
         Value::Null => "NULL".to_owned(),
         Value::Bool(flag) => flag.to_string(),
         Value::Int(number) => number.to_string(),
+        Value::UInt(number) => number.to_string(),
         Value::Double(number) => number.to_string(),
         Value::Text(text) => shown(text, 60),
         Value::Time(time) => time.to_string(),

@@ -86,6 +86,23 @@ impl Tls {
             key: key.to_owned(),
         };
         let texts = files.texts()?;
+        Self::of(files, texts, front_proxy)
+    }
+
+    /// A certificate, with those that lead from it to a root, and its key in PEM form. `place` says in errors where
+    /// they were found. Others are taken up by [`Self::take_pem`] alone.
+    ///
+    /// # Errors
+    /// Texts that make no server.
+    pub fn from_pem(place: &Path, certificate: Vec<u8>, key: Vec<u8>) -> Result<Self, TlsError> {
+        let files = Files {
+            certificate: place.join("tls.crt"),
+            key: place.join("tls.key"),
+        };
+        Self::of(files, Texts { certificate, key }, None)
+    }
+
+    fn of(files: Files, texts: Texts, front_proxy: Option<FrontProxy>) -> Result<Self, TlsError> {
         let current = Current {
             config: files.config(&texts, front_proxy.as_ref())?,
             texts,
@@ -95,6 +112,14 @@ impl Tls {
             files: Arc::new(files),
             current: Arc::new(RwLock::new(current)),
         })
+    }
+
+    /// Serves new connections with these from now on; whether they are others than before.
+    ///
+    /// # Errors
+    /// Texts that make no server. What is in use stays.
+    pub fn take_pem(&self, certificate: Vec<u8>, key: Vec<u8>) -> Result<bool, TlsError> {
+        self.take_texts(Texts { certificate, key })
     }
 
     /// Looks at the files `every` so often, and takes up what they hold when that has changed, until cancelled.

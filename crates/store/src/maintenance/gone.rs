@@ -8,6 +8,7 @@ use kindex_query::Life;
 use crate::calls::Step;
 use crate::cells::res_version;
 use crate::connections::{CONFLICTS_MAX, Connections, failure, pause};
+use crate::conversion;
 use crate::driver::{Cells, Driver, Fault, Param, Purpose, Raw, begin};
 use crate::error::StoreError;
 use crate::maintenance::sql_gone::GoneSql;
@@ -156,6 +157,7 @@ async fn remove_on<D: Driver>(
             D::execute(&mut transaction, statement, &list).await?;
         }
         forget::<D>(&mut transaction, kind, &names).await?;
+        conversion::forget::<D>(&mut transaction, kind, &names).await?;
     }
     transaction.commit().await?;
     Ok(found.iter().map(|uid| Uid::from(uid.as_str())).collect())

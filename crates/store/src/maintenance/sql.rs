@@ -27,9 +27,12 @@ pub(super) fn image(spelling: &'static dyn Spelling, kind: &Kind, uids: usize) -
     let times = IMAGE_TIMES.map(|column| spelling.time_text(column));
     let extracted = kind.columns.iter().map(|column| match column.ty {
         ColumnType::Time => spelling.time_text(column.name),
-        ColumnType::Text { .. } | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool | ColumnType::Double => {
-            format!("[{}]", column.name)
-        }
+        ColumnType::Text { .. }
+        | ColumnType::Int32
+        | ColumnType::Int64
+        | ColumnType::UInt64
+        | ColumnType::Bool
+        | ColumnType::Double => format!("[{}]", column.name),
     });
     let selected: Vec<String> = std::iter::once(quoted(&IMAGE_LEADING))
         .chain(times)

@@ -9,8 +9,7 @@ use kindex_model::object::ResourceVersion;
 use crate::connections::{Connections, failure};
 use crate::driver::{Cells, Driver, Param, Statement};
 use crate::error::StoreError;
-use crate::statements::bookkeeping::{checkpoint_if_absent, replacing};
-use crate::statements::fixed;
+use crate::statements::{bookkeeping, fixed};
 use crate::write::number;
 
 pub(super) async fn state<D: Driver>(
@@ -32,14 +31,7 @@ pub(super) async fn save_state<D: Driver>(
     value: &str,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let statement = replacing(
-        connections.driver.spelling(),
-        "kindex_state",
-        &["kind", "name", "value", "update_time"],
-        "[kind], [name]",
-        &["value", "update_time"],
-        "",
-    );
+    let statement = bookkeeping::save_state(connections.driver.spelling());
     let params = [
         Param::Text(kind.name),
         Param::Text(name),
@@ -70,7 +62,7 @@ pub(super) async fn save_first_checkpoint<D: Driver>(
     version: ResourceVersion,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let statement = checkpoint_if_absent(connections.driver.spelling());
+    let statement = bookkeeping::checkpoint_if_absent(connections.driver.spelling());
     let params = [
         Param::Text(kind.name),
         number(Checkpoint::Settled(version).pack()),

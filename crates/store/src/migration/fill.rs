@@ -4,7 +4,8 @@
 
 use std::time::Instant;
 
-use kindex_model::kind::{Column, Kind};
+use kindex_convert::object_in;
+use kindex_model::kind::{Column, Kind, Platform};
 use kindex_model::object::Object;
 use kindex_model::projection::extract;
 use kindex_model::value::Value;
@@ -88,7 +89,7 @@ impl Fill<'_> {
             after = last.int(0).map_err(failed)?;
             let mut stale = Vec::new();
             for row in &rows {
-                stale.extend(stale_row(row, columns).map_err(failed)?);
+                stale.extend(stale_row(&store.registry.platform, kind, row, columns).map_err(failed)?);
             }
             if !stale.is_empty() {
                 let statement = sql::fill(spelling, kind, columns, stale.len());
@@ -114,9 +115,18 @@ async fn count<D: Driver>(store: &SqlStore<D>, kind: &Kind) -> Result<u64, Store
     Ok(counted.unwrap_or(0).unsigned_abs())
 }
 
-/// `None` where the columns hold what the text says. A text that cannot be read leaves them alone.
-fn stale_row(row: &impl Cells, columns: &[&Column]) -> Result<Option<Stale>, sqlx::Error> {
+/// `None` where the columns hold what the text says in its kind's own version, as after a conversion of the row beside
+/// this. A text that cannot be read, or has no form in that version, leaves them alone.
+fn stale_row(
+    platform: &Platform,
+    kind: &Kind,
+    row: &impl Cells,
+    columns: &[&Column],
+) -> Result<Option<Stale>, sqlx::Error> {
     let Ok(object) = Object::parse_str(&row.text(2)?) else {
+        return Ok(None);
+    };
+    let Ok(object) = object_in(platform, kind, &object, kind.version) else {
         return Ok(None);
     };
     let owned: Vec<Column> = columns.iter().map(|column| **column).collect();

@@ -59,6 +59,7 @@ fn cast(ty: ColumnType) -> &'static str {
     match ty {
         ColumnType::Text { .. } => "CHAR",
         ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool => "SIGNED",
+        ColumnType::UInt64 => "UNSIGNED",
         ColumnType::Double => "DOUBLE",
         ColumnType::Time => "DATETIME(6)",
     }

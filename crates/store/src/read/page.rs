@@ -33,6 +33,7 @@ enum Cell {
     Null,
     Bool(bool),
     Int(i64),
+    UInt(u64),
     Double(u64),
     Text(String),
     Time(Timestamp),
@@ -133,13 +134,15 @@ fn may_hold(order: &Order, value: &Value) -> bool {
     match (order.ty, value) {
         (_, Value::Null) => !REQUIRED.contains(&order.column),
         (ColumnType::Text { .. }, Value::Text(_))
-        | (ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool, Value::Int(_)) => true,
+        | (ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool, Value::Int(_))
+        | (ColumnType::UInt64, Value::UInt(_)) => true,
         (ColumnType::Time, Value::Time(time)) => storable(time),
         (ColumnType::Double, Value::Double(number)) => number.is_finite(),
         (
             ColumnType::Text { .. }
             | ColumnType::Int32
             | ColumnType::Int64
+            | ColumnType::UInt64
             | ColumnType::Bool
             | ColumnType::Double
             | ColumnType::Time,
@@ -162,6 +165,7 @@ impl From<Value> for Cell {
             Value::Null => Self::Null,
             Value::Bool(flag) => Self::Bool(flag),
             Value::Int(number) => Self::Int(number),
+            Value::UInt(number) => Self::UInt(number),
             Value::Double(number) => Self::Double(number.to_bits()),
             Value::Text(text) => Self::Text(text),
             Value::Time(time) => Self::Time(time),
@@ -175,6 +179,7 @@ impl From<Cell> for Value {
             Cell::Null => Self::Null,
             Cell::Bool(flag) => Self::Bool(flag),
             Cell::Int(number) => Self::Int(number),
+            Cell::UInt(number) => Self::UInt(number),
             Cell::Double(bits) => Self::Double(f64::from_bits(bits)),
             Cell::Text(text) => Self::Text(text),
             Cell::Time(time) => Self::Time(time),

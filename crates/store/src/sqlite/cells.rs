@@ -1,12 +1,21 @@
 //! Binding parameters and reading cells.
+//!
+//! # Numbers beyond 63 bits
+//! An INTEGER of SQLite is a signed number of 64 bits. A larger one is kept as a text of [`LARGE_DIGITS`] digits, in a
+//! column of the type ANY, which keeps both as they come. SQLite orders every text behind every number, in its keys
+//! too, and texts of one length by their digits: so both have the order of their values, and all but the largest are
+//! what a person expects to read. <https://sqlite.org/datatype3.html#sort_order>
 
 use jiff::Timestamp;
 use kindex_model::kind::ColumnType;
 use kindex_model::value::Value;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Arguments, Row};
+use sqlx::{Arguments, Row, TypeInfo as _, ValueRef as _};
 
 use crate::driver::{Cells, Param, parse_time, time_text};
+
+/// As many as the largest number has.
+const LARGE_DIGITS: usize = 20;
 
 pub(super) fn bind(params: &[Param<'_>]) -> Result<SqliteArguments, sqlx::Error> {
     let mut arguments = SqliteArguments::default();
@@ -16,6 +25,10 @@ pub(super) fn bind(params: &[Param<'_>]) -> Result<SqliteArguments, sqlx::Error>
             Param::Null => arguments.add(None::<i64>),
             Param::Bool(flag) => arguments.add(flag),
             Param::Int(number) => arguments.add(number),
+            Param::UInt(number) => match i64::try_from(number) {
+                Ok(number) => arguments.add(number),
+                Err(_) => arguments.add(format!("{number:0LARGE_DIGITS$}")),
+            },
             Param::Double(number) => arguments.add(number),
             Param::Text(text) => arguments.add(text),
             Param::Bytes(bytes) => arguments.add(bytes),
@@ -24,6 +37,23 @@ pub(super) fn bind(params: &[Param<'_>]) -> Result<SqliteArguments, sqlx::Error>
         .map_err(sqlx::Error::Encode)?;
     }
     Ok(arguments)
+}
+
+/// What [`bind`] makes of an unsigned number.
+fn unsigned(row: &SqliteRow, index: usize) -> Result<Option<u64>, sqlx::Error> {
+    let raw = row.try_get_raw(index)?;
+    if raw.is_null() {
+        return Ok(None);
+    }
+    let unreadable = |found: String| sqlx::Error::Decode(format!("{found} is no unsigned number").into());
+    let number = if raw.type_info().name() == "TEXT" {
+        let text = row.text(index)?;
+        text.parse().map_err(|_| unreadable(format!("{text:?}")))
+    } else {
+        let number = row.int(index)?;
+        u64::try_from(number).map_err(|_| unreadable(number.to_string()))
+    };
+    number.map(Some)
 }
 
 impl Cells for SqliteRow {
@@ -63,6 +93,7 @@ impl Cells for SqliteRow {
             ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool => {
                 self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Int)
             }
+            ColumnType::UInt64 => unsigned(self, index)?.map(Value::UInt),
             ColumnType::Double => self.try_get_unchecked::<Option<_>, _>(index)?.map(Value::Double),
             ColumnType::Time => self.time(index)?.map(Value::Time),
         };

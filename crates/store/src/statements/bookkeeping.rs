@@ -106,7 +106,19 @@ pub(crate) fn checkpoint_if_absent(spelling: &'static dyn Spelling) -> Statement
     ))
 }
 
-pub(crate) fn replacing(
+/// Parameters: kind, name, value, now.
+pub(crate) fn save_state(spelling: &'static dyn Spelling) -> Statement {
+    replacing(
+        spelling,
+        "kindex_state",
+        &["kind", "name", "value", "update_time"],
+        "[kind], [name]",
+        &["value", "update_time"],
+        "",
+    )
+}
+
+fn replacing(
     spelling: &'static dyn Spelling,
     table: &str,
     columns: &[&str],

@@ -7,7 +7,7 @@ use kindex_query::Life;
 
 use crate::dialect::{Spelling, marks};
 use crate::driver::Statement;
-use crate::statements::names::{SEQ, main_columns};
+use crate::statements::names::{SEQ, UNCONVERTED, main_columns};
 use crate::statements::text::{exactly, kept, quoted, row_marks};
 use crate::statements::versions::of_cluster;
 
@@ -21,6 +21,7 @@ pub(crate) struct KindSql {
     insert_head: String,
     update_head: String,
     update_tail: String,
+    convert_tail: String,
     state_columns: String,
     stored_columns: String,
 }
@@ -28,11 +29,11 @@ pub(crate) struct KindSql {
 impl KindSql {
     pub(crate) fn new(spelling: &'static dyn Spelling, kind: &Kind) -> Self {
         let columns = main_columns(kind);
-        let assignments: Vec<String> = columns
-            .iter()
-            .filter(|column| **column != "uid")
-            .map(|column| format!("[{column}] = {}", spelling.inserted(column)))
-            .collect();
+        let assigned = |left: &[&str]| {
+            let columns = columns.iter().filter(|column| !left.contains(column));
+            let assignments = columns.map(|column| format!("[{column}] = {}", spelling.inserted(column)));
+            spelling.on_any_conflict().to_owned() + &assignments.collect::<Vec<_>>().join(", ")
+        };
         let time = |column| spelling.time_text(column);
         Self {
             spelling,
@@ -46,7 +47,8 @@ impl KindSql {
             columns: columns.len(),
             insert_head: format!("INSERT INTO [{}] ({}) VALUES ", kind.table, quoted(&columns)),
             update_head: format!("INSERT INTO [{}] ([{SEQ}], {}) VALUES ", kind.table, quoted(&columns)),
-            update_tail: spelling.on_any_conflict().to_owned() + &assignments.join(", "),
+            update_tail: assigned(&["uid"]),
+            convert_tail: assigned(&UNCONVERTED),
             state_columns: format!(
                 "[{SEQ}], [uid], [namespace], [name], [res_version], [content_hash], {}, {}",
                 time("delete_time"),
@@ -86,6 +88,12 @@ impl KindSql {
     /// place, by which the engine finds it without the key of uids.
     pub(crate) fn update(&self, rows: usize) -> Statement {
         kept(self.update_head.clone() + &row_marks(self.columns + 1, rows) + &self.update_tail)
+    }
+
+    /// As [`update`](Self::update), with the same parameters, of rows that get the same object in another version: what
+    /// the version does not change keeps its value.
+    pub(crate) fn convert(&self, rows: usize) -> Statement {
+        kept(self.update_head.clone() + &row_marks(self.columns + 1, rows) + &self.convert_tail)
     }
 
     /// Parameters: now, once or for `delete_time` and `evicted_time` twice, then `padded` uids.

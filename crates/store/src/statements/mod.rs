@@ -12,6 +12,8 @@ pub(crate) mod bookkeeping;
 
 pub(crate) mod history;
 
+pub(crate) mod version_counts;
+
 pub(crate) mod select;
 
 mod from;

@@ -21,6 +21,18 @@ pub(crate) const SEQ: &str = "seq";
 /// Kindex's own columns, after the extracted ones.
 pub(crate) const TRAILING: [&str; 2] = ["evicted_time", "content_hash"];
 
+/// The columns that say the same of an object in all versions of its kind.
+pub(crate) const UNCONVERTED: [&str; 8] = [
+    "uid",
+    "namespace",
+    "name",
+    "res_version",
+    "create_time",
+    "update_time",
+    "delete_time",
+    "evicted_time",
+];
+
 /// The tables of a kind with the columns that the store needs.
 pub(crate) fn tables(kind: &Kind) -> Vec<(String, Vec<&'static str>)> {
     let side = |side: Side| (kind.tables().side(side), vec!["obj_uid", "key", "value"]);

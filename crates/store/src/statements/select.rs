@@ -43,7 +43,7 @@ pub(crate) enum Lead {
 /// A query, or what holds one, as the statement that reads its first page: for looking at it and for `EXPLAIN`.
 pub trait ToSql {
     /// The SQL text of the first page and the values it is bound to. Fetching asks for one row more, to know whether
-    /// another page follows.
+    /// another page follows. SQLite has a [`Value::UInt`] from 2^63 on as text of 20 digits.
     fn to_sql(&self, dialect: Dialect) -> Statement;
 }
 
@@ -167,7 +167,11 @@ impl Writer {
                 ColumnType::Time => self.spelling.time(&column),
                 // A column of a decimal type is read as the double that it is compared with.
                 ColumnType::Double => format!("{column} + 0e0"),
-                ColumnType::Text { .. } | ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool => column,
+                ColumnType::Text { .. }
+                | ColumnType::Int32
+                | ColumnType::Int64
+                | ColumnType::UInt64
+                | ColumnType::Bool => column,
             }
         });
         let cells: Vec<String> = cells.collect();
@@ -203,15 +207,21 @@ impl Writer {
             Condition::Differs { column, value } => self.matches_or_null(column, "<>", value),
             Condition::Empty { column, ty } => match ty {
                 ColumnType::Text { .. } => self.matches_or_null(column, "=", &Value::Text(String::new())),
-                ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool | ColumnType::Double | ColumnType::Time => {
-                    self.null(column)
-                }
+                ColumnType::Int32
+                | ColumnType::Int64
+                | ColumnType::UInt64
+                | ColumnType::Bool
+                | ColumnType::Double
+                | ColumnType::Time => self.null(column),
             },
             Condition::NotEmpty { column, ty } => match ty {
                 ColumnType::Text { .. } => self.compare(column, "<>", &Value::Text(String::new())),
-                ColumnType::Int32 | ColumnType::Int64 | ColumnType::Bool | ColumnType::Double | ColumnType::Time => {
-                    self.not_null(column)
-                }
+                ColumnType::Int32
+                | ColumnType::Int64
+                | ColumnType::UInt64
+                | ColumnType::Bool
+                | ColumnType::Double
+                | ColumnType::Time => self.not_null(column),
             },
             Condition::Side {
                 side,

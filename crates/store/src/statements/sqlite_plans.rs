@@ -24,6 +24,7 @@ async fn no_read_of_rows_that_are_not_deleted_walks_the_key_of_delete_time() {
         name: "Thing",
         group: "test",
         version: "v1",
+        versions: &[],
         plural: "things",
         singular: "thing",
         short_names: &[],

@@ -14,6 +14,7 @@ pub(crate) static KIND: Kind = Kind {
     name: "Run",
     group: "test.kindex",
     version: "v1",
+    versions: &[],
     plural: "runs",
     singular: "run",
     short_names: &[],

@@ -154,8 +154,9 @@ impl<D: Driver> Batch<'_, D> {
             self.write_history(keeping).await?;
         }
         let replaced = self.write_main(sorted).await?;
-        self.write_side(Side::Labels, sorted).await?;
-        self.write_side(Side::Annotations, sorted).await?;
+        self.write_side(Side::Labels, &sorted.inserts, &sorted.updates).await?;
+        self.write_side(Side::Annotations, &sorted.inserts, &sorted.updates)
+            .await?;
         Ok(replaced)
     }
 
@@ -173,7 +174,8 @@ impl<D: Driver> Batch<'_, D> {
         Ok(evicted.map(|(row, by)| Replaced { uid: row.uid, by }).collect())
     }
 
-    async fn write_rows(
+    /// Gives rows that are locked, or new, their content.
+    pub(crate) async fn write_rows(
         &mut self,
         rows: &[NewRow<'_>],
         statement: fn(&KindSql, usize) -> Statement,
@@ -236,9 +238,13 @@ impl<D: Driver> Batch<'_, D> {
     }
 
     /// Updates the side table: removes the rows of changed objects and inserts them again.
-    async fn write_side(&mut self, side: Side, sorted: &Sorted<'_>) -> Result<(), sqlx::Error> {
-        let changed: Vec<&Version> = sorted
-            .updates
+    pub(crate) async fn write_side(
+        &mut self,
+        side: Side,
+        inserts: &[NewRow<'_>],
+        updates: &[NewRow<'_>],
+    ) -> Result<(), sqlx::Error> {
+        let changed: Vec<&Version> = updates
             .iter()
             .filter(|row| match side {
                 Side::Labels => row.labels,
@@ -252,7 +258,7 @@ impl<D: Driver> Batch<'_, D> {
             let statement = self.work.sql.delete_side(side, params.len());
             D::execute(self.connection, statement, &params).await?;
         }
-        let inserted = sorted.inserts.iter().map(|row| row.version);
+        let inserted = inserts.iter().map(|row| row.version);
         let rows: Vec<[Param<'_>; 3]> = inserted
             .chain(changed)
             .flat_map(|version| side_rows(side, version))

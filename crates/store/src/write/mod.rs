@@ -31,7 +31,7 @@ pub use checkpoints::{Checkpoints, Saving};
 pub(crate) use feed::FeedEntry;
 pub use feed::{CHANGES_KEPT, Position};
 pub(crate) use feed::{number, position};
-pub(crate) use plan::replacement;
+pub(crate) use plan::{NewRow, replacement};
 pub use quarantine::{Quarantine, QuarantineRecord, QuarantineRecords, Quarantined};
 pub use record::is_cut;
 pub(crate) use replaced::{forget, list, state_name};

@@ -8,7 +8,7 @@ use kindex_model::object::Uid;
 use crate::dialect::marks;
 use crate::driver::{Driver, Param, Raw, Statement};
 use crate::row::{RowWrite, Written};
-use crate::statements::bookkeeping::replacing;
+use crate::statements::bookkeeping::save_state;
 use crate::statements::{kept, padded};
 use crate::write::batch::Batch;
 
@@ -43,14 +43,7 @@ impl<D: Driver> Batch<'_, D> {
     ) -> Result<(), sqlx::Error> {
         let restored_from = self.work.restored_from;
         for replaced in replaced.iter().filter(|one| !one.came_back(restored_from, writes)) {
-            let statement = replacing(
-                self.work.sql.spelling(),
-                "kindex_state",
-                &["kind", "name", "value", "update_time"],
-                "[kind], [name]",
-                &["value", "update_time"],
-                "",
-            );
+            let statement = save_state(self.work.sql.spelling());
             let name = state_name(&replaced.uid.0);
             let params = [
                 Param::Text(self.work.kind.name),

@@ -40,6 +40,9 @@
 {{- $errors = append $errors "api.enabled without a database: there are no stored objects to serve. Set config.metadataStorage.enableMetadataStorage, database.enabled and config.mysql, or api.enabled=false" -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Values.migrator.enabled .Values.migrator.options.webhookOnly (not .Values.migrator.tls.secretName) -}}
+{{- $errors = append $errors "migrator.tls.secretName: a webhook alone has no rights to keep a certificate. Name a Secret of type kubernetes.io/tls" -}}
+{{- end -}}
 {{- with .Values.api.aggregation -}}
 {{- if and .enabled (not $.Values.api.enabled) -}}
 {{- $errors = append $errors "api.aggregation.enabled without api.enabled: kube-apiserver would have no server for its requests. Set api.enabled" -}}

@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "Cluster",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "clusters",
     singular: "cluster",
     short_names: &[],

@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "Deployment",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "deployments",
     singular: "deployment",
     short_names: &[],

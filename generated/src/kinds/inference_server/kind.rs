@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "InferenceServer",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "inferenceservers",
     singular: "inferenceserver",
     short_names: &[],

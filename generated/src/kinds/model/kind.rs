@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "Model",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "models",
     singular: "model",
     short_names: &[],

@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "ModelFamily",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "modelfamilys",
     singular: "modelfamily",
     short_names: &[],

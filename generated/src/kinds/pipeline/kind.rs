@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "Pipeline",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "pipelines",
     singular: "pipeline",
     short_names: &[],

@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "PipelineRun",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "pipelineruns",
     singular: "pipelinerun",
     short_names: &[],

@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "Project",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "projects",
     singular: "project",
     short_names: &[],

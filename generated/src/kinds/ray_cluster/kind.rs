@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "RayCluster",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "rayclusters",
     singular: "raycluster",
     short_names: &[],

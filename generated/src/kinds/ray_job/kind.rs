@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "RayJob",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "rayjobs",
     singular: "rayjob",
     short_names: &[],

@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "Revision",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "revisions",
     singular: "revision",
     short_names: &[],

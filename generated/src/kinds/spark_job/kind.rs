@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "SparkJob",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "sparkjobs",
     singular: "sparkjob",
     short_names: &[],

@@ -9,6 +9,7 @@ pub static KIND: Kind = Kind {
     name: "TriggerRun",
     group: "michelangelo.api",
     version: "v2",
+    versions: &[],
     plural: "triggerruns",
     singular: "triggerrun",
     short_names: &[],

@@ -126,10 +126,7 @@ fn values(any: &Any) -> Result<Vec<Value>, String> {
         "google.protobuf.Int32Value" => integer(i32::decode(bytes).map(i64::from))?,
         "google.protobuf.UInt32Value" => integer(u32::decode(bytes).map(i64::from))?,
         "google.protobuf.Int64Value" => integer(i64::decode(bytes))?,
-        "google.protobuf.UInt64Value" => {
-            let number = u64::decode(bytes).map_err(unreadable)?;
-            Value::Int(i64::try_from(number).map_err(|_| format!("{number} is more than SQL compares"))?)
-        }
+        "google.protobuf.UInt64Value" => Value::UInt(u64::decode(bytes).map_err(unreadable)?),
         "google.protobuf.FloatValue" => Value::Double(f32::decode(bytes).map_err(unreadable)?.into()),
         "google.protobuf.DoubleValue" => Value::Double(f64::decode(bytes).map_err(unreadable)?),
         "google.protobuf.Timestamp" => {
@@ -228,6 +225,15 @@ mod tests {
         assert_eq!(column("metadata.update_timestamp"), "update_time");
         assert_eq!(column("status.end_time"), "status.endTime");
         assert_eq!(column("end_time"), "end_time");
+    }
+
+    #[test]
+    fn an_unsigned_number_is_read_as_it_is() {
+        let any = Any {
+            type_url: "type.googleapis.com/google.protobuf.UInt64Value".to_owned(),
+            value: u64::MAX.encode_to_vec(),
+        };
+        assert_eq!(values(&any), Ok(vec![Value::UInt(u64::MAX)]));
     }
 
     #[test]

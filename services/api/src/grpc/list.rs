@@ -134,6 +134,7 @@ pub(super) mod tests {
         name: "Run",
         group: "g",
         version: "v1",
+        versions: &[],
         plural: "runs",
         singular: "run",
         short_names: &[],

@@ -64,7 +64,11 @@ pub(super) fn key<'a>(kind: &'static Kind, namespace: &'a str, name: &'a str) ->
         return Err(invalid(&[Violation::new("metadata.name", "is missing")]));
     }
     check_segment("metadata.name", name)?;
-    Ok(ObjectKey { kind, namespace, name })
+    Ok(ObjectKey {
+        resource: kind.into(),
+        namespace,
+        name,
+    })
 }
 
 /// Refuses a namespace that is missing, or should be.

@@ -4,14 +4,15 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Method;
 use kindex_kube_api::status::Status;
-use kindex_model::kind::{Kind, Scope};
+use kindex_model::kind::Scope;
 use kindex_store::DeleteCollection;
 
 use super::cluster::Call;
-use super::list::{self, Page};
+use super::list::Page;
 use super::objects::Head;
 use super::rights::Wanted;
-use super::{Answer, Caller, DeleteOptions, ListOptions, ObjectKey, Operations, Reason, Refusal, collection, refusal};
+use super::selection::{Selected, select, selectors};
+use super::{Answer, Caller, DeleteOptions, ListOptions, ObjectKey, Operations, Reason, Refusal, Resource, refusal};
 
 /// Objects of the cluster that are deleted at once.
 const AT_ONCE: usize = 8;
@@ -24,10 +25,12 @@ impl Operations {
     pub async fn delete_collection(
         &self,
         caller: &Caller,
-        kind: &'static Kind,
+        resource: impl Into<Resource>,
         which: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<Answer, Refusal> {
+        let resource = resource.into();
+        let kind = resource.kind;
         if kind.scope == Scope::Namespaced && which.namespace.is_none() {
             return Err(Refusal::method_not_allowed());
         }
@@ -36,18 +39,29 @@ impl Operations {
                 "deletecollection does not take includeDeleted and at",
             ));
         }
-        self.allow(caller, Wanted::of("deletecollection", kind, which.namespace.as_deref()))
-            .await?;
+        self.allow(
+            caller,
+            Wanted::of("deletecollection", resource, which.namespace.as_deref()),
+        )
+        .await?;
         // Refused before anything is deleted.
-        let select = list::select(kind, which)?;
+        let Selected { select, rest } = select(resource, which)?;
+        if let Some(field) = rest.fields().first() {
+            return Err(Refusal::bad_request(format!(
+                "a collection of archived objects cannot be deleted by {field} of {}, whose values differ from those of \
+                 {}: select by a field of that version",
+                resource.version, kind.version
+            )));
+        }
         if options.is_dry_run() || !self.is_storing() {
             let body = Bytes::from(options.to_json().to_string());
-            let path = collection(kind, which.namespace.as_deref());
-            let call = Call::json(Method::DELETE, path, list::selectors(which), body);
+            let path = resource.collection(which.namespace.as_deref());
+            let call = Call::json(Method::DELETE, path, selectors(which), body);
             return self.upstream.call(caller, call).await;
         }
         // It takes the right to delete collections, and no right to each of its objects.
-        self.clear_cluster(&caller.on_behalf(), kind, which, options).await?;
+        self.clear_cluster(&caller.on_behalf(), resource, which, options)
+            .await?;
         let request = DeleteCollection {
             select,
             everything: kind.scope == Scope::Cluster,
@@ -71,18 +85,18 @@ impl Operations {
     async fn clear_cluster(
         &self,
         caller: &Caller,
-        kind: &'static Kind,
+        resource: Resource,
         which: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<(), Refusal> {
         let mut token = String::new();
         loop {
-            let mut query = list::selectors(which);
+            let mut query = selectors(which);
             query.push(("limit", self.sizes.deleted.to_string()));
             if !token.is_empty() {
                 query.push(("continue", token));
             }
-            let path = collection(kind, which.namespace.as_deref());
+            let path = resource.collection(which.namespace.as_deref());
             let page = Page::read(&self.upstream.call(caller, Call::get(path, query)).await?)?;
             token = page.next().unwrap_or_default().to_owned();
             let heads = page.0.items.unwrap_or_default().into_iter();
@@ -90,7 +104,7 @@ impl Operations {
             stream::iter(heads)
                 .map(|head| async move {
                     let key = ObjectKey {
-                        kind,
+                        resource,
                         namespace: &head.namespace,
                         name: &head.name,
                     };

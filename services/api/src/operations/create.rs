@@ -3,12 +3,11 @@
 
 use bytes::Bytes;
 use http::Method;
-use kindex_model::kind::Kind;
 
 use super::cluster::Call;
 use super::objects::{Head, with_finalizer};
 use super::rights::Wanted;
-use super::{Answer, Caller, ObjectKey, Operations, Refusal, WriteOptions, collection};
+use super::{Answer, Caller, ObjectKey, Operations, Refusal, Resource, WriteOptions};
 
 impl Operations {
     /// Creates an object from its JSON text.
@@ -18,13 +17,15 @@ impl Operations {
     pub async fn create(
         &self,
         caller: &Caller,
-        kind: &'static Kind,
+        resource: impl Into<Resource>,
         namespace: &str,
         text: &str,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        self.allow(caller, Wanted::of("create", kind, Some(namespace))).await?;
-        let path = collection(kind, Some(namespace));
+        let resource = resource.into();
+        self.allow(caller, Wanted::of("create", resource, Some(namespace)))
+            .await?;
+        let path = resource.collection(Some(namespace));
         if !self.is_storing() {
             let call = Call::json(Method::POST, path, options.query(), Bytes::from(text.to_owned()));
             return self.upstream.call(caller, call).await;
@@ -33,7 +34,11 @@ impl Operations {
         let head = Head::read(text.as_bytes());
         let name = head.metadata.name.as_str();
         if !name.is_empty() {
-            let key = ObjectKey { kind, namespace, name };
+            let key = ObjectKey {
+                resource,
+                namespace,
+                name,
+            };
             let is_free = self.names.is_free(self.store()?, &key).await?;
             if !is_free && self.find_archived(&key).await?.is_some() {
                 return Err(Refusal::already_exists(&key));

@@ -13,7 +13,7 @@ use kindex_model::object::Object;
 use serde_json::{Map, Value, json};
 
 use super::cluster::Call;
-use super::{Answer, Caller, ObjectKey, Operations, Part, Reason, Refusal, WriteOptions, collection, refusal, stored};
+use super::{Answer, Caller, ObjectKey, Operations, Part, Reason, Refusal, WriteOptions, refusal};
 
 /// What of the metadata is a client's to change.
 const CHANGEABLE: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
@@ -78,7 +78,7 @@ impl Edit {
             let why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
             return Err(Refusal::new(
                 Reason::Invalid,
-                format!("{} \"{}\" is invalid: {why}", key.kind.name, key.name),
+                format!("{} \"{}\" is invalid: {why}", key.resource.kind.name, key.name),
             ));
         }
         if !given.is_empty() && given != field(old, "resourceVersion") {
@@ -119,7 +119,8 @@ impl Operations {
         let Some(found) = self.find_archived(key).await? else {
             return Err(absent);
         };
-        let old: Value = serde_json::from_str(&stored::shown(&found)).unwrap_or_default();
+        let view = self.view(key.resource);
+        let old: Value = serde_json::from_str(&view.shown(&found)?).unwrap_or_default();
         let wanted = edit.apply(&old)?;
         edit.check_version(key, &old, &wanted)?;
         let new = match part {
@@ -133,16 +134,19 @@ impl Operations {
             return Ok(Answer::found(new.to_string()));
         }
         let text = counted(&old, new).to_string();
-        check_shape(key.kind, found.object.text(), &text)?;
         let object = Object::parse_str(&text)
             .map_err(|error| Refusal::bad_request(format!("this would be no object: {error}")))?;
+        let kept = view.kept(&object)?;
+        // One without a form in the own version has no problems that are known. What is made of it must have none.
+        let before = view.kept(&found.object).ok();
+        check_shape(key.resource.kind, before.as_ref().map(Object::text), kept.text())?;
         if options.dry_run {
             return Ok(Answer::found(text));
         }
-        let written = self.store()?.update_direct(key.kind, &object, self.now()).await;
+        let written = self.store()?.update_direct(key.resource.kind, &kept, self.now()).await;
         let written = written.map_err(|error| refusal::of_store(key, error))?;
         self.feed()?.nudge();
-        Ok(Answer::found(written.text().to_owned()))
+        Ok(Answer::found(view.text(&written)?.into_owned()))
     }
 
     /// The object as the cluster would store it, without unknown fields and with defaults: what it says to a creation
@@ -164,7 +168,7 @@ impl Operations {
         let mut query = options.query();
         query.retain(|(name, _)| *name == "fieldValidation");
         query.push(("dryRun", "All".to_owned()));
-        let path = collection(key.kind, Some(key.namespace));
+        let path = key.resource.collection(Some(key.namespace));
         let body = Bytes::from(trial.to_string());
         match self
             .upstream
@@ -248,8 +252,8 @@ fn counted(old: &Value, mut new: Value) -> Value {
 }
 
 /// Refuses a text that fits its message less than the text before.
-fn check_shape(kind: &Kind, old: &str, new: &str) -> Result<(), Refusal> {
-    let known = (kind.encode)(old).problems;
+fn check_shape(kind: &Kind, old: Option<&str>, new: &str) -> Result<(), Refusal> {
+    let known = old.map(|old| (kind.encode)(old).problems).unwrap_or_default();
     let problems = (kind.encode)(new).problems;
     let Some(problem) = problems.into_iter().find(|problem| !known.contains(problem)) else {
         return Ok(());

@@ -8,7 +8,7 @@ use kindex_store::AsOf;
 use super::cluster::Call;
 use super::objects::Head;
 use super::rights::Wanted;
-use super::{Answer, Caller, ObjectKey, Operations, Refusal, refusal, stored, version_of_cluster};
+use super::{Answer, Caller, ObjectKey, Operations, Refusal, refusal, version_of_cluster};
 
 /// Which state of an object is wanted.
 #[derive(Clone, Debug, Default)]
@@ -51,13 +51,17 @@ impl Operations {
 
     async fn get_stored(&self, key: &ObjectKey<'_>, options: &GetOptions, absent: Refusal) -> Result<Answer, Refusal> {
         let found = if options.include_deleted {
-            let all = self.store()?.rows_of_name(key.kind, key.namespace, key.name).await;
+            let all = self
+                .store()?
+                .rows_of_name(key.resource.kind, key.namespace, key.name)
+                .await;
             let all = all.map_err(|error| refusal::of_store(key, error))?;
             all.into_iter().find(|stored| stored.life != Life::Live)
         } else {
             self.find_archived(key).await?
         };
-        found.map(|stored| Answer::found(stored::shown(&stored))).ok_or(absent)
+        let found = found.ok_or(absent)?;
+        Ok(Answer::found(self.view(key.resource).shown(&found)?))
     }
 
     /// What the cluster shows under the name, if that is the one, else what SQL has of it.
@@ -67,29 +71,34 @@ impl Operations {
             Err(refusal) if !refusal.is_of_absent_object() => return Err(refusal),
             Ok(_) | Err(_) => {}
         }
-        let found = self.store()?.get_by_id(key.kind, &Uid::from(uid)).await;
+        let found = self.store()?.get_by_id(key.resource.kind, &Uid::from(uid)).await;
         let found = found.map_err(|error| refusal::of_store(key, error))?;
         let of_the_name = |stored: &Stored| {
             let metadata = &stored.object.metadata;
             metadata.namespace == key.namespace && metadata.name == key.name && stored.life != Life::Live
         };
         let stored = found.filter(of_the_name).ok_or_else(|| Refusal::not_found(key))?;
-        let mut answer = Answer::found(stored::shown(&stored));
+        let mut answer = Answer::found(self.view(key.resource).shown(&stored)?);
         if let (Some(by), Some(time)) = (&stored.replaced_by, stored.delete_time) {
             answer.warnings.push(format!(
                 "replaced at {time}: {by} took its name in the cluster; kindex restore {} --uid {uid} --as NEW-NAME \
                  creates it again under another name",
-                key.kind.singular
+                key.resource.kind.singular
             ));
         }
         Ok(answer)
     }
 
     async fn get_past(&self, key: &ObjectKey<'_>, time: Timestamp) -> Result<Answer, Refusal> {
-        let ObjectKey { kind, namespace, name } = key;
+        let ObjectKey {
+            resource,
+            namespace,
+            name,
+        } = key;
+        let kind = resource.kind;
         let found = self.store()?.version_at(kind, namespace, name, time).await;
         match found.map_err(|error| refusal::of_store(key, error))? {
-            AsOf::Stored(stored) => Ok(Answer::found(stored.object.text().to_owned())),
+            AsOf::Stored(stored) => Ok(Answer::found(self.view(*resource).past(&stored.object).into_owned())),
             AsOf::NotYet { first } => Err(Refusal {
                 message: format!("{kind} \"{name}\" was first seen at {first}", kind = kind.plural),
                 ..Refusal::not_found(key)

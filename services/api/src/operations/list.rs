@@ -1,24 +1,25 @@
 //! Lists over the cluster and SQL: first the objects in the cluster, at one version, then the archived ones. Pages are
 //! bounded, and no object is on two pages because it was evicted or restored in between.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use kindex_kube_api::list::List;
-use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
-use kindex_query::{LabelSelector, Life, Select, Stored};
+use kindex_query::{Life, Stored};
 use kindex_store::ListAt;
 use serde_json::value::RawValue;
 
 use super::cluster::Call;
 use super::objects::Head;
 use super::rights::Wanted;
+use super::selection::{Selected, select, selectors};
 use super::snapshot::{Moment, UIDS_MAX};
 use super::token::{Next, Token};
-use super::{Answer, Caller, ListOptions, Operations, Refusal, collection, refusal, stored, version_of_cluster};
+use super::{Answer, Caller, ListOptions, Operations, Refusal, Resource, refusal, version_of_cluster};
 
 /// What left the cluster less than this before a list began is looked for in the list's own version of the cluster:
 /// clocks differ, and a commit takes its time.
@@ -62,7 +63,7 @@ impl Page {
 struct Walk<'a> {
     operations: &'a Operations,
     caller: &'a Caller,
-    kind: &'static Kind,
+    resource: Resource,
     options: &'a ListOptions,
     version: String,
     began: Timestamp,
@@ -75,11 +76,17 @@ impl Operations {
     ///
     /// # Errors
     /// 400 for selectors and tokens that are none, 410 for a token whose version the cluster has forgotten.
-    pub async fn list(&self, caller: &Caller, kind: &'static Kind, options: &ListOptions) -> Result<Listed, Refusal> {
-        self.allow(caller, Wanted::of("list", kind, options.namespace.as_deref()))
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        resource: impl Into<Resource>,
+        options: &ListOptions,
+    ) -> Result<Listed, Refusal> {
+        let resource = resource.into();
+        self.allow(caller, Wanted::of("list", resource, options.namespace.as_deref()))
             .await?;
         if let Some(time) = options.at {
-            return self.list_past(kind, options, time).await;
+            return self.list_past(resource, options, time).await;
         }
         if options.include_deleted {
             self.store()?;
@@ -87,7 +94,7 @@ impl Operations {
         let mut walk = Walk {
             operations: self,
             caller,
-            kind,
+            resource,
             options,
             version: String::new(),
             began: self.now(),
@@ -95,7 +102,8 @@ impl Operations {
             items: Vec::new(),
         };
         // Refused before anything is read.
-        let select = walk.select()?;
+        let selected = select(resource, options)?;
+        let kind = resource.kind;
         let next = match options.continue_token.as_str() {
             "" => walk.cluster_page(None).await?,
             token => {
@@ -109,8 +117,8 @@ impl Operations {
             }
         };
         let next = match next {
-            Some(Next::Stored) => walk.stored_page(select, None).await?,
-            Some(Next::StoredAfter(token)) => walk.stored_page(select, Some(token)).await?,
+            Some(Next::Stored) => walk.stored_page(selected, None).await?,
+            Some(Next::StoredAfter(token)) => walk.stored_page(selected, Some(token)).await?,
             next @ (Some(Next::Cluster(_)) | None) => next,
         };
         let continue_token = next
@@ -123,7 +131,7 @@ impl Operations {
         })
     }
 
-    async fn list_past(&self, kind: &'static Kind, options: &ListOptions, time: Timestamp) -> Result<Listed, Refusal> {
+    async fn list_past(&self, resource: Resource, options: &ListOptions, time: Timestamp) -> Result<Listed, Refusal> {
         if !options.labels.is_empty() || !options.fields.is_empty() {
             return Err(Refusal::bad_request(
                 "selectors do not apply to the past: leave them out, or leave out at=",
@@ -135,14 +143,12 @@ impl Operations {
             limit: self.sizes.of_page(options.limit),
         };
         let token = Some(options.continue_token.as_str()).filter(|token| !token.is_empty());
-        let page = self.store()?.list_at(kind, &wanted, token).await;
+        let page = self.store()?.list_at(resource.kind, &wanted, token).await;
         let page = page.map_err(|error| refusal::of_query(&error))?;
+        let view = self.view(resource);
+        let items = page.items.iter().map(|stored| view.past(&stored.object));
         Ok(Listed {
-            items: page
-                .items
-                .iter()
-                .map(|stored| stored.object.text().to_owned())
-                .collect(),
+            items: items.map(Cow::into_owned).collect(),
             resource_version: "0".to_owned(),
             continue_token: page.continue_token.unwrap_or_default(),
         })
@@ -150,11 +156,6 @@ impl Operations {
 }
 
 impl Walk<'_> {
-    /// Finds archived objects.
-    fn select(&self) -> Result<Select, Refusal> {
-        select(self.kind, self.options)
-    }
-
     /// Takes a page of the cluster, without those of its objects that SQL will show.
     async fn cluster_page(&mut self, token: Option<String>) -> Result<Option<Next>, Refusal> {
         let mut query = selectors(self.options);
@@ -163,7 +164,7 @@ impl Walk<'_> {
             Some(token) => query.push(("continue", token.clone())),
             None => query.extend(self.as_of()),
         }
-        let path = collection(self.kind, self.options.namespace.as_deref());
+        let path = self.resource.collection(self.options.namespace.as_deref());
         let page = self.read(Call::get(path, query)).await?;
         if self.version.is_empty() {
             self.version.clone_from(&page.0.metadata.resource_version);
@@ -207,7 +208,7 @@ impl Walk<'_> {
     }
 
     fn moment(&self) -> Moment {
-        Moment::new(self.kind, self.options.namespace.as_deref(), &self.version)
+        Moment::new(self.resource.kind, self.options.namespace.as_deref(), &self.version)
     }
 
     /// Those of these objects that will be listed as archived: their eviction began before the list.
@@ -217,10 +218,10 @@ impl Walk<'_> {
         }
         let store = self.operations.store()?;
         let failed = |error| refusal::of_query(&error);
-        let states = store.row_states(self.kind, uids).await.map_err(failed)?;
+        let states = store.row_states(self.resource.kind, uids).await.map_err(failed)?;
         let mut gone = HashSet::new();
         for state in states.into_iter().filter(|state| self.is_listed(state.life)) {
-            let row = store.get_by_id(self.kind, &state.uid).await.map_err(failed)?;
+            let row = store.get_by_id(self.resource.kind, &state.uid).await.map_err(failed)?;
             if row.is_some_and(|row| self.is_listed(row.life) && !self.is_recent(&row)) {
                 gone.insert(state.uid);
             }
@@ -245,7 +246,8 @@ impl Walk<'_> {
     }
 
     /// Fills the page with archived objects.
-    async fn stored_page(&mut self, mut select: Select, token: Option<String>) -> Result<Option<Next>, Refusal> {
+    async fn stored_page(&mut self, selected: Selected, token: Option<String>) -> Result<Option<Next>, Refusal> {
+        let Selected { mut select, rest } = selected;
         let room = self.limit.saturating_sub(self.items.len());
         // A page that is full still has to know whether another one follows.
         select.limit(u32::try_from(room.max(1)).unwrap_or(u32::MAX));
@@ -257,7 +259,8 @@ impl Walk<'_> {
         }
         let recent = page.items.iter().filter(|row| self.is_recent(row)).count();
         let snapshot = self.snapshot(recent).await?;
-        let (this, snapshot) = (&*self, &snapshot);
+        let (this, snapshot, rest) = (&*self, &snapshot, &rest);
+        let view = self.operations.view(self.resource);
         let kept: Vec<Option<String>> = stream::iter(page.items)
             .map(|row| async move {
                 let is_elsewhere = this.is_recent(&row)
@@ -265,7 +268,11 @@ impl Walk<'_> {
                         Some(uids) => uids.contains(&row.object.metadata.uid),
                         None => this.is_in_the_cluster(&row).await?,
                     };
-                Ok::<_, Refusal>((!is_elsewhere).then(|| stored::shown(&row)))
+                if is_elsewhere {
+                    return Ok(None);
+                }
+                let shown = view.shown(&row)?;
+                Ok::<_, Refusal>(rest.sees(&shown).then_some(shown))
             })
             .buffered(LOOKUPS)
             .try_collect()
@@ -282,7 +289,7 @@ impl Walk<'_> {
         if known.is_some() || wanted <= LOOKUPS {
             return Ok(known);
         }
-        let path = collection(self.kind, self.options.namespace.as_deref());
+        let path = self.resource.collection(self.options.namespace.as_deref());
         let server = self.caller.on_behalf();
         let (mut token, mut count): (Option<String>, usize) = (None, 0);
         loop {
@@ -320,7 +327,7 @@ impl Walk<'_> {
         let metadata = &row.object.metadata;
         let mut query = vec![("fieldSelector", format!("metadata.name={}", metadata.name))];
         query.extend(self.exactly());
-        let path = collection(self.kind, Some(&metadata.namespace));
+        let path = self.resource.collection(Some(&metadata.namespace));
         let server = self.caller.on_behalf();
         let call = Call::get(path, query);
         let page = Page::read(&self.operations.upstream.call(&server, call).await?)?;
@@ -328,37 +335,4 @@ impl Walk<'_> {
         let uid = |item: &RawValue| Head::read(item.get().as_bytes()).metadata.uid;
         Ok(found.iter().any(|item| uid(item) == *metadata.uid.0))
     }
-}
-
-/// What a list's selectors find among archived objects, in order of namespace and name.
-pub(super) fn select(kind: &'static Kind, options: &ListOptions) -> Result<Select, Refusal> {
-    let bad = |error: &dyn std::fmt::Display| Refusal::bad_request(error.to_string());
-    let mut select = Select::all(kind);
-    if let Some(namespace) = &options.namespace {
-        select.in_namespace(namespace);
-    }
-    let labels = LabelSelector::parse(&options.labels).map_err(|error| bad(&error))?;
-    select.filter_by_labels(&labels).map_err(|error| bad(&error))?;
-    select.filter_by_fields(&options.fields).map_err(|error| bad(&error))?;
-    if options.include_deleted {
-        let gone = "evicted_time is not null or delete_time is not null";
-        select.filter_by(gone).map_err(|error| bad(&error))?;
-    } else {
-        select.with("evicted_time");
-        select.without("delete_time");
-    }
-    for column in ["namespace", "name"] {
-        select.order_by(column).map_err(|error| bad(&error))?;
-    }
-    select.allow_scan();
-    Ok(select)
-}
-
-/// The selectors of a list, for the cluster.
-pub(super) fn selectors(options: &ListOptions) -> Vec<(&'static str, String)> {
-    [("labelSelector", &options.labels), ("fieldSelector", &options.fields)]
-        .into_iter()
-        .filter(|(_, selector)| !selector.is_empty())
-        .map(|(name, selector)| (name, selector.clone()))
-        .collect()
 }

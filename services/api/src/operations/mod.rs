@@ -3,6 +3,8 @@
 
 mod caller;
 
+mod resource;
+
 mod refusal;
 
 mod names;
@@ -29,6 +31,8 @@ mod get;
 
 mod token;
 
+mod selection;
+
 mod list;
 
 mod remove;
@@ -45,8 +49,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use kindex_kube_api::request::Collection;
-use kindex_model::kind::{Kind, Registry, Scope};
+use kindex_model::kind::Registry;
 use kindex_model::object::ResourceVersion;
 use kindex_model::row_version::RowVersion;
 use kindex_serve::watches::{Seat, WatchLimits, Watches};
@@ -56,6 +59,7 @@ use cluster::{Call, Upstream};
 use names::Names;
 use rights::{Rights, Wanted};
 use snapshot::Snapshots;
+use stored::View;
 use watch::Feed;
 
 use crate::figures::{Figures, TurnedAway};
@@ -68,15 +72,16 @@ pub use list::Listed;
 pub use options::{ListOptions, Part, WriteOptions};
 pub use refusal::Refusal;
 pub use remove::{DeleteOptions, Preconditions};
+pub use resource::Resource;
 pub use search::Search;
 pub use sizes::Sizes;
 pub use watch::{Event, Events, Pace, WatchOptions};
 
-/// Kind, namespace and name of an object.
+/// Kind, namespace and name of an object, and the version in which it is meant.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectKey<'a> {
-    /// Its kind.
-    pub kind: &'static Kind,
+    /// Its kind, in a version.
+    pub resource: Resource,
     /// Its namespace; empty for kinds of the whole cluster.
     pub namespace: &'a str,
     /// Its name.
@@ -318,6 +323,14 @@ impl Operations {
         self.rights.allow(&self.upstream, caller, wanted).await
     }
 
+    /// How stored objects are shown to who asks for this resource.
+    fn view(&self, resource: Resource) -> View {
+        View {
+            platform: self.registry.platform,
+            resource,
+        }
+    }
+
     fn now(&self) -> Timestamp {
         (self.clock)()
     }
@@ -334,22 +347,8 @@ fn is_direct(version: &str) -> bool {
     number.is_ok_and(|number| RowVersion::unpack(number).is_direct())
 }
 
-/// The path of a kind's objects, in one namespace or in all.
-fn collection(kind: &'static Kind, namespace: Option<&str>) -> String {
-    objects_of(kind, namespace).path()
-}
-
-fn objects_of<'a>(kind: &'static Kind, namespace: Option<&'a str>) -> Collection<'a> {
-    Collection {
-        group: kind.group,
-        version: kind.version,
-        plural: kind.plural,
-        namespace: namespace.filter(|_| kind.scope == Scope::Namespaced),
-    }
-}
-
 impl ObjectKey<'_> {
     fn path(&self) -> String {
-        objects_of(self.kind, Some(self.namespace)).object(self.name)
+        self.resource.objects(Some(self.namespace)).object(self.name)
     }
 }

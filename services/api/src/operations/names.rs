@@ -37,7 +37,7 @@ impl Names {
     /// The statement that answers begins after the question.
     pub(super) async fn is_free(&self, store: &Arc<dyn MetadataStorage>, key: &ObjectKey<'_>) -> Result<bool, Refusal> {
         let (answer, answered) = oneshot::channel();
-        let (kind, name) = (key.kind, (key.namespace.to_owned(), key.name.to_owned()));
+        let (kind, name) = (key.resource.kind, (key.namespace.to_owned(), key.name.to_owned()));
         if self.join(kind, name, answer) {
             let (names, store) = (self.clone(), store.clone());
             // A task of its own: the client that came first may leave, and others wait behind it.

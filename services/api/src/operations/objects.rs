@@ -70,16 +70,17 @@ pub(super) fn with_finalizer(text: &str, platform: &Platform) -> Result<String, 
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const PLATFORM: Platform = Platform {
+    pub(in super::super) const PLATFORM: Platform = Platform {
         group: "g",
         version: "v1",
         finalizer: "g/Ingester",
         deleting: "g/Deleting",
         immutable: "g/Immutable",
         restored_from: "g/RestoredFrom",
+        conversion_data: "g/ConversionData",
     };
 
     #[test]

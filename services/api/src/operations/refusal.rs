@@ -6,7 +6,7 @@ use kindex_model::kind::Kind;
 use kindex_store::{DirectError, StoreError};
 use serde_json::Value;
 
-use super::ObjectKey;
+use super::{ObjectKey, Resource};
 
 /// The resource of a kind.
 pub(super) fn named(kind: &Kind) -> Named<'static> {
@@ -55,8 +55,8 @@ impl Refusal {
     }
 
     fn about(key: &ObjectKey<'_>, reason: Reason, message: impl FnOnce(&str) -> String) -> Self {
-        let ObjectKey { kind, name, .. } = key;
-        let resource = named(kind);
+        let ObjectKey { resource, name, .. } = key;
+        let resource = named(resource.kind);
         Self::new(reason, message(&format!("{resource} \"{name}\""))).with(resource.details(name))
     }
 
@@ -156,6 +156,17 @@ pub(super) fn storage_is_off(reason: &str) -> Refusal {
     ))
 }
 
+/// 500: a stored object has no form in the version that is asked for.
+pub(super) fn of_conversion(wanted: &Resource, error: &dyn std::fmt::Display) -> Refusal {
+    tracing::warn!(%error, wanted = wanted.api_version(), "An archived object cannot be converted");
+    let message = format!(
+        "Internal error occurred: conversion of an archived object to {}, Kind={} failed: {error}",
+        wanted.api_version(),
+        wanted.kind.name
+    );
+    Refusal::new(Reason::InternalError, message)
+}
+
 /// What a database error means for who asked for no object in particular.
 pub(super) fn of_query(error: &StoreError) -> Refusal {
     match error {
@@ -208,7 +219,7 @@ mod tests {
     #[test]
     fn what_sql_says_to_a_change_has_the_code_that_the_cluster_would_give() {
         let key = ObjectKey {
-            kind: &KIND,
+            resource: (&KIND).into(),
             namespace: "n",
             name: "a",
         };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::cluster::Call;
 use super::objects::Head;
 use super::rights::Wanted;
-use super::{Answer, Caller, ObjectKey, Operations, Refusal, refusal, stored};
+use super::{Answer, Caller, ObjectKey, Operations, Refusal, refusal};
 
 /// `DeleteOptions` of Kubernetes.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -172,16 +172,19 @@ impl Operations {
         let Some(found) = self.find_archived(key).await? else {
             return Err(absent);
         };
+        let shown = self.view(key.resource).shown(&found)?;
         let version = stored_version(&found);
         options.check(key, &found.object.metadata.uid.0, &version.to_string())?;
         if !options.is_dry_run() {
             let uid = &found.object.metadata.uid;
             let store = self.store()?;
-            let deleted = store.delete_direct(key.kind, uid, Some(version), self.now()).await;
+            let deleted = store
+                .delete_direct(key.resource.kind, uid, Some(version), self.now())
+                .await;
             deleted.map_err(|error| refusal::of_store(key, error))?;
             self.feed()?.nudge();
         }
-        Ok(Answer::found(stored::shown(&found)))
+        Ok(Answer::found(shown))
     }
 }
 

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::request::Collection;
-use kindex_model::kind::{Kind, Scope};
+use kindex_model::kind::Scope;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::cluster::{Call, Upstream};
-use super::{Caller, Impersonation, ObjectKey, Part, Reason, Refusal, RightsOf, User, refusal};
+use super::{Caller, Impersonation, ObjectKey, Part, Reason, Refusal, Resource, RightsOf, User, refusal};
 
 /// How long an answer of the cluster is used.
 const REVIEW_TTL: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ struct Attributes {
 /// What is asked for with one verb of one kind.
 pub(super) struct Wanted<'a> {
     pub(super) verb: &'static str,
-    pub(super) kind: &'static Kind,
+    pub(super) resource: Resource,
     /// All namespaces where there is none.
     pub(super) namespace: Option<&'a str>,
     pub(super) name: &'a str,
@@ -66,17 +66,17 @@ impl<'a> Wanted<'a> {
     pub(super) fn at(verb: &'static str, key: &ObjectKey<'a>) -> Self {
         Self {
             verb,
-            kind: key.kind,
+            resource: key.resource,
             namespace: Some(key.namespace),
             name: key.name,
             part: Part::Main,
         }
     }
 
-    pub(super) fn of(verb: &'static str, kind: &'static Kind, namespace: Option<&'a str>) -> Self {
+    pub(super) fn of(verb: &'static str, resource: Resource, namespace: Option<&'a str>) -> Self {
         Self {
             verb,
-            kind,
+            resource,
             namespace,
             name: "",
             part: Part::Main,
@@ -86,9 +86,9 @@ impl<'a> Wanted<'a> {
     fn attributes(&self) -> Attributes {
         Attributes {
             verb: self.verb,
-            group: self.kind.group,
-            version: self.kind.version,
-            resource: self.kind.plural,
+            group: self.resource.kind.group,
+            version: self.resource.version,
+            resource: self.resource.kind.plural,
             subresource: match self.part {
                 Part::Main => "",
                 Part::Status => "status",
@@ -331,7 +331,10 @@ async fn review_by(upstream: &Upstream, caller: &Caller, at: Collection<'_>, rev
 }
 
 fn forbidden(user: &User, wanted: &Wanted<'_>, why: &str) -> Refusal {
-    let Wanted { verb, kind, name, .. } = wanted;
+    let Wanted {
+        verb, resource, name, ..
+    } = wanted;
+    let kind = resource.kind;
     let resource = match wanted.part {
         Part::Main => kind.plural.to_owned(),
         Part::Status => format!("{}/status", kind.plural),

@@ -4,7 +4,7 @@ use kindex_model::kind::Kind;
 use kindex_query::{CriterionOperation, LabelSelector, Select};
 
 use super::rights::Wanted;
-use super::{Caller, ListOptions, Listed, Operations, Refusal, refusal, stored};
+use super::{Caller, ListOptions, Listed, Operations, Refusal, refusal};
 
 /// Objects that may be passed over: each of them is read.
 const OFFSET_MAX: u32 = 100_000;
@@ -35,7 +35,7 @@ impl Operations {
         which: &ListOptions,
         search: &Search,
     ) -> Result<Listed, Refusal> {
-        self.allow(caller, Wanted::of("list", kind, which.namespace.as_deref()))
+        self.allow(caller, Wanted::of("list", kind.into(), which.namespace.as_deref()))
             .await?;
         let bad = |error: &dyn std::fmt::Display| Refusal::bad_request(error.to_string());
         if !which.resource_version.is_empty() {
@@ -69,8 +69,9 @@ impl Operations {
         select.limit(self.sizes.of_page(limit.unwrap_or_default()));
         let page = self.store()?.select(&select, token.as_deref()).await;
         let page = page.map_err(|error| refusal::of_query(&error))?;
-        let items = page.items.iter().map(stored::shown).collect();
-        Ok(listed(items, page.continue_token))
+        let view = self.view(kind.into());
+        let items = page.items.iter().map(|row| view.shown(row));
+        Ok(listed(items.collect::<Result<_, _>>()?, page.continue_token))
     }
 }
 

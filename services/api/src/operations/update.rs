@@ -97,7 +97,7 @@ impl Operations {
                     return Err(Refusal::bad_request(format!(
                         "{} \"{}\" is archived, and archived objects have no field managers: use update or patch \
                          instead of server-side apply, or bring it back with kindex restore",
-                        key.kind.plural, key.name
+                        key.resource.kind.plural, key.name
                     )));
                 }
             }

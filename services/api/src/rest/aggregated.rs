@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kindex_model::kind::{Kind, Registry, Scope};
+use kindex_model::kind::{Registry, Scope};
 use kindex_serve::listen::Peer;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use super::exchange;
-use crate::operations::{Caller, User};
+use crate::operations::{Caller, Resource, User};
 
 /// What stands before the group of a kind.
 const PREFIX: &str = "archive.";
@@ -75,17 +75,20 @@ pub(super) fn discovery(registry: &Registry, path: &str) -> Response {
     }
 }
 
-fn of_group<'a>(registry: &'a Registry, group: &'a str) -> impl Iterator<Item = &'static Kind> + 'a {
-    registry
-        .kinds
-        .iter()
-        .copied()
+fn of_group<'a>(registry: &'a Registry, group: &'a str) -> impl Iterator<Item = Resource> + 'a {
+    let kinds = registry.kinds.iter().copied();
+    kinds
         .filter(move |kind| kind.group == group && !group.is_empty())
+        .flat_map(Resource::all)
 }
 
 fn versions(registry: &Registry, group: &str) -> Option<Value> {
-    let mut versions: Vec<&str> = of_group(registry, group).map(|kind| kind.version).collect();
-    versions.dedup();
+    let mut versions: Vec<&str> = Vec::new();
+    for resource in of_group(registry, group) {
+        if !versions.contains(&resource.version) {
+            versions.push(resource.version);
+        }
+    }
     let named = |version: &&str| json!({"groupVersion": format!("{PREFIX}{group}/{version}"), "version": version});
     let versions: Vec<Value> = versions.iter().map(named).collect();
     let preferred = versions.first()?.clone();
@@ -96,9 +99,9 @@ fn versions(registry: &Registry, group: &str) -> Option<Value> {
 }
 
 fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
-    let kinds = of_group(registry, group).filter(|kind| kind.version == version);
-    let resources: Vec<Value> = kinds
-        .map(|kind| {
+    let resources = of_group(registry, group).filter(|resource| resource.version == version);
+    let resources: Vec<Value> = resources
+        .map(|Resource { kind, .. }| {
             json!({
                 "name": kind.plural,
                 "singularName": kind.singular,

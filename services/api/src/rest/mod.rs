@@ -23,7 +23,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
 use kindex_kube_api::request::{self, Query, ResourcePath, Target};
-use kindex_model::kind::{Kind, Scope};
+use kindex_model::kind::Scope;
 use kindex_serve::watches::Texture;
 
 use exchange::Head;
@@ -31,7 +31,7 @@ use render::Columns;
 
 use crate::figures::Operation;
 use crate::identity;
-use crate::operations::{Caller, ObjectKey, Operations, Refusal};
+use crate::operations::{Caller, ObjectKey, Operations, Refusal, Resource};
 use crate::watched::watched;
 
 pub(crate) use aggregated::caller as vouched;
@@ -64,20 +64,21 @@ impl Rest {
         let group = aggregated::group(&path.group).map(str::to_owned);
         let is_aggregated = group.is_some();
         path.group = group.unwrap_or(path.group);
-        let kind = self.kind_of(&path)?;
+        let resource = self.resource_of(&path)?;
         Some(About {
-            kind,
+            resource,
             path,
             is_aggregated,
         })
     }
 
-    /// The served kind that a path is about, unless the path is about something below its objects that we leave alone.
-    fn kind_of(&self, path: &ResourcePath) -> Option<&'static Kind> {
+    /// The served kind that a path is about, in the version of the path, unless the path is about something below its
+    /// objects that we leave alone.
+    fn resource_of(&self, path: &ResourcePath) -> Option<Resource> {
         let kinds = self.operations.registry().kinds.iter().copied();
-        let mut found =
-            kinds.filter(|kind| kind.group == path.group && kind.version == path.version && kind.plural == path.plural);
-        found.next().filter(|kind| match kind.scope {
+        let mut kinds = kinds.filter(|kind| kind.group == path.group && kind.plural == path.plural);
+        let found = kinds.find_map(|kind| Resource::all(kind).find(|resource| resource.version == path.version));
+        found.filter(|resource| match resource.kind.scope {
             Scope::Namespaced => path.namespace.is_some() || path.name.is_none(),
             Scope::Cluster => path.namespace.is_none(),
         })
@@ -86,7 +87,7 @@ impl Rest {
 
 /// What a path says.
 struct About {
-    kind: &'static Kind,
+    resource: Resource,
     path: ResourcePath,
     /// Whether it is in the kind's group for aggregation.
     is_aggregated: bool,
@@ -94,7 +95,7 @@ struct About {
 
 /// A request for objects of a served kind.
 struct Inbound {
-    kind: &'static Kind,
+    resource: Resource,
     path: ResourcePath,
     query: Query,
     head: Head,
@@ -109,7 +110,7 @@ impl Inbound {
 
     fn key<'a>(&'a self, name: &'a str) -> ObjectKey<'a> {
         ObjectKey {
-            kind: self.kind,
+            resource: self.resource,
             namespace: self.namespace(),
             name,
         }
@@ -127,7 +128,7 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     let about = rest.about(&path).filter(|about| about.is_aggregated || !is_vouched);
     let operation = about.as_ref().map_or(Operation::RELAYED, |about| Operation {
         verb: verb(&method, &about.path, &query),
-        kind: about.kind.name,
+        kind: about.resource.kind.name,
     });
     let answered = match about {
         Some(about) if about.is_aggregated && !aggregated::serves(operation.verb) => Err(Refusal::method_not_allowed()),
@@ -193,7 +194,7 @@ async fn respond(
 ) -> Result<Response, Refusal> {
     let (parts, body) = open(rest, request).await?;
     let inbound = Inbound {
-        kind: about.kind,
+        resource: about.resource,
         path: about.path,
         query,
         head: Head::read(&parts.headers)?,

@@ -8,15 +8,14 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kindex_kube_api::request::{Query, Rendering};
-use kindex_model::kind::Kind;
 
 use super::render::Form;
 use super::{Inbound, Rest, exchange};
-use crate::operations::{Caller, GetOptions, ListOptions, Listed, Refusal};
+use crate::operations::{Caller, GetOptions, ListOptions, Listed, Refusal, Resource};
 
 pub(super) fn form<'a>(rest: &'a Rest, inbound: &'a Inbound) -> Form<'a> {
     Form {
-        kind: inbound.kind,
+        resource: inbound.resource,
         rendering: inbound.head.rendering,
         query: &inbound.query,
         columns: &rest.columns,
@@ -39,7 +38,10 @@ pub(super) async fn get(rest: &Rest, inbound: &Inbound, name: &str) -> Result<Re
 
 pub(super) async fn list(rest: &Rest, inbound: &Inbound) -> Result<Response, Refusal> {
     let options = options(inbound)?;
-    let page = rest.operations.list(&inbound.caller, inbound.kind, &options).await?;
+    let page = rest
+        .operations
+        .list(&inbound.caller, inbound.resource, &options)
+        .await?;
     if options.limit > 0 || page.continue_token.is_empty() {
         return form(rest, inbound).page(&page);
     }
@@ -56,7 +58,7 @@ async fn whole(rest: &Rest, inbound: &Inbound, options: ListOptions, first: List
     }
     let mut walk = Walk {
         rest: rest.clone(),
-        kind: inbound.kind,
+        resource: inbound.resource,
         rendering: inbound.head.rendering,
         query: inbound.query.clone(),
         caller: inbound.caller.clone(),
@@ -81,7 +83,7 @@ async fn whole(rest: &Rest, inbound: &Inbound, options: ListOptions, first: List
 
 struct Walk {
     rest: Rest,
-    kind: &'static Kind,
+    resource: Resource,
     rendering: Rendering,
     query: Query,
     caller: Caller,
@@ -94,7 +96,7 @@ struct Walk {
 impl Walk {
     fn form(&self) -> Form<'_> {
         Form {
-            kind: self.kind,
+            resource: self.resource,
             rendering: self.rendering,
             query: &self.query,
             columns: &self.rest.columns,
@@ -110,7 +112,7 @@ impl Walk {
         let page = self
             .rest
             .operations
-            .list(&self.caller, self.kind, &self.options)
+            .list(&self.caller, self.resource, &self.options)
             .await?;
         let items = self.form().items(&page.items)?;
         self.token = page.continue_token;

@@ -7,41 +7,46 @@ use axum::response::Response;
 use jiff::Timestamp;
 use kindex_kube_api::request::{Query, Rendering};
 use kindex_kube_api::table::{self, IncludeObject, PrinterColumn};
-use kindex_model::kind::{Kind, Registry};
+use kindex_model::kind::Registry;
 use serde_json::{Value, json};
 
 use super::exchange;
 use crate::columns::printer_columns;
-use crate::operations::{Answer, Listed, Reason, Refusal};
+use crate::operations::{Answer, Listed, Reason, Refusal, Resource};
 
 const META: &str = "meta.k8s.io/v1";
 
-/// The columns of each kind's tables.
-pub(super) struct Columns(HashMap<&'static str, Vec<PrinterColumn>>);
+/// The columns of each kind's tables, in each version.
+pub(super) struct Columns(HashMap<(&'static str, &'static str), Vec<PrinterColumn>>);
 
 impl Columns {
     pub(super) fn of(registry: &Registry) -> Self {
-        let kinds = registry.kinds.iter();
-        Self(kinds.map(|kind| (kind.table, printer_columns(kind))).collect())
+        let resources = registry.kinds.iter().copied().flat_map(Resource::all);
+        let columns = resources.map(|resource| {
+            let Resource { kind, version } = resource;
+            ((kind.table, version), printer_columns(kind, version))
+        });
+        Self(columns.collect())
     }
 
-    fn of_kind(&self, kind: &Kind) -> &[PrinterColumn] {
-        self.0.get(kind.table).map_or(&[], Vec::as_slice)
+    fn of_resource(&self, resource: Resource) -> &[PrinterColumn] {
+        let key = (resource.kind.table, resource.version);
+        self.0.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    fn table(&self, kind: &Kind, query: &Query, objects: &[Value]) -> Value {
+    fn table(&self, resource: Resource, query: &Query, objects: &[Value]) -> Value {
         let include = match query.get("includeObject") {
             Some("None") => IncludeObject::None,
             Some("Object") => IncludeObject::Object,
             _ => IncludeObject::Metadata,
         };
-        table::render(self.of_kind(kind), objects, include, Timestamp::now())
+        table::render(self.of_resource(resource), objects, include, Timestamp::now())
     }
 }
 
 /// The form of the answers to one request.
 pub(super) struct Form<'a> {
-    pub(super) kind: &'static Kind,
+    pub(super) resource: Resource,
     pub(super) rendering: Rendering,
     pub(super) query: &'a Query,
     pub(super) columns: &'a Columns,
@@ -55,7 +60,7 @@ impl Form<'_> {
             Rendering::Yaml => yaml(&parsed(&answer.text)?)?,
             Rendering::Table | Rendering::Metadata => {
                 let value = parsed(&answer.text)?;
-                let is_object = value["kind"] == self.kind.name;
+                let is_object = value["kind"] == self.resource.kind.name;
                 let shown = if is_object { self.shown(value) } else { value };
                 exchange::json(shown.to_string())
             }
@@ -70,7 +75,7 @@ impl Form<'_> {
             Rendering::Metadata => metadata_of(&object),
             Rendering::Table => {
                 let version = object["metadata"]["resourceVersion"].clone();
-                let mut table = self.columns.table(self.kind, self.query, &[object]);
+                let mut table = self.columns.table(self.resource, self.query, &[object]);
                 table["metadata"] = json!({"resourceVersion": version});
                 table
             }
@@ -83,14 +88,14 @@ impl Form<'_> {
         match self.rendering {
             Rendering::Json | Rendering::Yaml => format!(
                 "{{\"apiVersion\":\"{}\",\"kind\":\"{}List\",\"metadata\":{metadata},\"items\":[",
-                self.kind.api_version(),
-                self.kind.name
+                self.resource.api_version(),
+                self.resource.kind.name
             ),
             Rendering::Metadata => format!(
                 "{{\"apiVersion\":\"{META}\",\"kind\":\"PartialObjectMetadataList\",\"metadata\":{metadata},\"items\":["
             ),
             Rendering::Table => {
-                let columns = self.columns.table(self.kind, self.query, &[])["columnDefinitions"].take();
+                let columns = self.columns.table(self.resource, self.query, &[])["columnDefinitions"].take();
                 format!(
                     "{{\"apiVersion\":\"{META}\",\"kind\":\"Table\",\"metadata\":{metadata},\
                      \"columnDefinitions\":{columns},\"rows\":["
@@ -114,7 +119,7 @@ impl Form<'_> {
         Ok(match self.rendering {
             Rendering::Json | Rendering::Yaml => items.join(","),
             Rendering::Metadata => joined(values()?.iter().map(metadata_of).collect()),
-            Rendering::Table => match self.columns.table(self.kind, self.query, &values()?)["rows"].take() {
+            Rendering::Table => match self.columns.table(self.resource, self.query, &values()?)["rows"].take() {
                 Value::Array(rows) => joined(rows),
                 _ => String::new(),
             },
@@ -129,7 +134,7 @@ impl Form<'_> {
         }
         let values =
             || -> Result<Vec<Value>, Refusal> { page.items.iter().map(|item| parsed(item.as_bytes())).collect() };
-        let (api_version, list_kind) = (self.kind.api_version(), format!("{}List", self.kind.name));
+        let (api_version, list_kind) = (self.resource.api_version(), format!("{}List", self.resource.kind.name));
         Ok(match self.rendering {
             Rendering::Json => {
                 let items = page.items.join(",");
@@ -150,7 +155,7 @@ impl Form<'_> {
                 exchange::json(list.to_string())
             }
             Rendering::Table => {
-                let mut table = self.columns.table(self.kind, self.query, &values()?);
+                let mut table = self.columns.table(self.resource, self.query, &values()?);
                 table["metadata"] = metadata;
                 exchange::json(table.to_string())
             }

@@ -9,13 +9,12 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use kindex_kube_api::request::{Query, Rendering};
 use kindex_kube_api::watch::{EventType, FRAME_END};
-use kindex_model::kind::Kind;
 use kindex_serve::watches::Texture;
 use serde_json::{Value, json};
 
 use super::render::Form;
 use super::{Inbound, Rest, exchange, read};
-use crate::operations::{Event, Refusal, WatchOptions};
+use crate::operations::{Event, Refusal, Resource, WatchOptions};
 use crate::watched::watched;
 
 pub(super) async fn watch(rest: &Rest, inbound: &Inbound) -> Result<Response, Refusal> {
@@ -30,10 +29,10 @@ pub(super) async fn watch(rest: &Rest, inbound: &Inbound) -> Result<Response, Re
     };
     let (events, seat) = rest
         .operations
-        .watch(&inbound.caller, inbound.kind, &which, &options)
+        .watch(&inbound.caller, inbound.resource, &which, &options)
         .await?;
     let mut lines = Lines {
-        kind: inbound.kind,
+        resource: inbound.resource,
         rendering: inbound.head.rendering,
         query: inbound.query.clone(),
         rest: rest.clone(),
@@ -49,7 +48,7 @@ pub(super) async fn watch(rest: &Rest, inbound: &Inbound) -> Result<Response, Re
 const LARGE_BYTES: usize = 16 * 1024;
 
 struct Lines {
-    kind: &'static Kind,
+    resource: Resource,
     rendering: Rendering,
     query: Query,
     rest: Rest,
@@ -77,7 +76,7 @@ impl Lines {
 
     fn shown(&mut self, object: Value, is_bookmark: bool) -> Value {
         let form = Form {
-            kind: self.kind,
+            resource: self.resource,
             rendering: self.rendering,
             query: &self.query,
             columns: &self.rest.columns,

@@ -17,7 +17,7 @@ const OBJECT_TYPES: &str = "application/json, application/yaml";
 const PATCH_TYPES: &str = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
 
 pub(super) async fn create(rest: &Rest, inbound: &Inbound) -> Result<Response, Refusal> {
-    if inbound.kind.scope == Scope::Namespaced && inbound.path.namespace.is_none() {
+    if inbound.resource.kind.scope == Scope::Namespaced && inbound.path.namespace.is_none() {
         return Err(Refusal::method_not_allowed());
     }
     let text = object_text(inbound)?;
@@ -25,7 +25,7 @@ pub(super) async fn create(rest: &Rest, inbound: &Inbound) -> Result<Response, R
     let answer = operations
         .create(
             &inbound.caller,
-            inbound.kind,
+            inbound.resource,
             inbound.namespace(),
             &text,
             &options(inbound)?,
@@ -94,7 +94,7 @@ pub(super) async fn clear(rest: &Rest, inbound: &Inbound) -> Result<Response, Re
     let (which, options) = (read::options(inbound)?, delete_options(inbound)?);
     let answer = rest
         .operations
-        .delete_collection(&inbound.caller, inbound.kind, &which, &options)
+        .delete_collection(&inbound.caller, inbound.resource, &which, &options)
         .await?;
     form(rest, inbound).one(&answer)
 }

@@ -16,7 +16,7 @@ fn widgets() -> Resource {
                 "spec": {"type": "object", "properties": {
                     "size": {"type": "integer"}, "color": {"type": "string", "default": "red"}}},
                 "status": {"type": "object", "properties": {"phase": {"type": "string"}}}}}}}]}});
-    definition::resources(&definition, Nature::Custom, 0).remove(0)
+    definition::resources(&definition, Nature::Custom, 0, None).remove(0)
 }
 
 fn builtin(kind: &str) -> Resource {

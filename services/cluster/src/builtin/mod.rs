@@ -28,7 +28,7 @@ pub(crate) fn resources() -> Vec<Resource> {
         .iter()
         .flat_map(|(nature, text)| {
             let declared: Value = serde_saphyr::from_str(text).expect("the built-in kinds are valid YAML");
-            definition::resources(&declared, *nature, 0)
+            definition::resources(&declared, *nature, 0, None)
         })
         .map(|mut resource| {
             if resource.nature == Nature::Event {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::versions;
-use crate::resource::{Names, Nature, Resource, storage_name};
+use crate::resource::{Conversion, Convert, Names, Nature, Resource, storage_name};
 
 /// Whether the definition's names were ever all granted, so that its resources are served.
 pub(crate) fn is_established(definition: &Value) -> bool {
@@ -23,7 +23,12 @@ pub(crate) fn is_established(definition: &Value) -> bool {
 }
 
 /// The resources of a definition that has been checked; `since` is the definition's resource version.
-pub(crate) fn resources(definition: &Value, nature: Nature, since: u64) -> Vec<Resource> {
+pub(crate) fn resources(
+    definition: &Value,
+    nature: Nature,
+    since: u64,
+    converter: Option<&Arc<dyn Convert>>,
+) -> Vec<Resource> {
     let spec = &definition["spec"];
     let names = definition["status"].get("acceptedNames").unwrap_or(&spec["names"]);
     let names = Names::deserialize(names).unwrap_or_default();
@@ -31,6 +36,8 @@ pub(crate) fn resources(definition: &Value, nature: Nature, since: u64) -> Vec<R
     let storage_version = versions(definition)
         .find(|version| version["storage"] == true)
         .map(|v| v["name"].clone());
+    let serves_storage_version =
+        versions(definition).any(|version| version["storage"] == true && version["served"] == true);
     let storage_version = storage_version.as_ref().and_then(Value::as_str).unwrap_or_default();
     let storage: Arc<str> = storage_name(group, &names.plural).into();
     versions(definition)
@@ -50,6 +57,8 @@ pub(crate) fn resources(definition: &Value, nature: Nature, since: u64) -> Vec<R
             selectable: selectable(version),
             storage: Arc::clone(&storage),
             storage_version: storage_version.to_owned(),
+            serves_storage_version,
+            conversion: Conversion::of(definition, converter),
             since,
             terminating: meta::is_deleting(definition),
             deprecation: deprecation(version, group, &names.kind),

@@ -128,7 +128,9 @@ async fn after_deletion(api: &Api, revision: &Revision, object: &Value) -> Resul
 }
 
 /// Checks every object once: at the start, and after the log was compacted past its position.
+/// One object that fails stops no other.
 async fn look_at_everything(api: &Api) -> Result<(), Status> {
+    let mut failed = None;
     for resource in api.registry.catalog().stored() {
         let mut request = PageRequest {
             resource: resource.storage.to_string(),
@@ -142,7 +144,9 @@ async fn look_at_everything(api: &Api) -> Result<(), Status> {
                 .await
                 .map_err(|error| crate::mutate::store_failed(&error))?;
             for revision in &page.objects {
-                look_at(api, revision).await?;
+                if let Err(status) = look_at(api, revision).await {
+                    failed.get_or_insert(status);
+                }
             }
             if page.objects.len() < CHUNK as usize {
                 break;
@@ -153,5 +157,5 @@ async fn look_at_everything(api: &Api) -> Result<(), Status> {
                 .map(|last| (last.key.namespace.clone(), last.key.name.clone()));
         }
     }
-    Ok(())
+    failed.map_or(Ok(()), Err)
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::admit::Author;
 use crate::api::Api;
-use crate::mutate::{self, DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, store_failed};
+use crate::mutate::{self, DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, not_shown, store_failed};
 use crate::resource::{Resource, shown};
 use crate::store::ObjectKey;
 
@@ -200,7 +200,7 @@ async fn load(api: &Api, key: &ObjectKey) -> Result<Option<(Arc<Resource>, Value
     let Some(revision) = api.store.get(key).await.map_err(|error| store_failed(&error))? else {
         return Ok(None);
     };
-    let object = shown(&resource, &revision).map_err(|error| store_failed(&error))?;
+    let object = shown(&resource, &revision).await.map_err(|error| not_shown(&error))?;
     let object = object.value().map_err(|error| store_failed(&error))?.clone();
     Ok(Some((resource, object)))
 }

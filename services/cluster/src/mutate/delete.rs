@@ -6,7 +6,7 @@ use kindex_kube_api::meta;
 use kindex_kube_api::status::{Named, Status};
 use serde_json::Value;
 
-use super::{ATTEMPTS_MAX, find, store_failed, write_failed};
+use super::{ATTEMPTS_MAX, find, not_shown, store_failed, write_failed};
 use crate::admit;
 use crate::api::Api;
 use crate::resource::{Nature, Resource, shown, stored};
@@ -67,7 +67,7 @@ pub(crate) async fn delete(
     let _turn = api.turns.at(key).await;
     for _ in 0..ATTEMPTS_MAX {
         let revision = find(api, resource, key).await?;
-        let before = shown(resource, &revision).map_err(|error| store_failed(&error))?;
+        let before = shown(resource, &revision).await.map_err(|error| not_shown(&error))?;
         let before = before.value().map_err(|error| store_failed(&error))?;
         check_preconditions(resource, before, options)?;
         let mut object = before.clone();
@@ -95,7 +95,7 @@ pub(crate) async fn delete(
         let mutation = Mutation {
             key: key.clone(),
             intent,
-            object: stored(resource, object),
+            object: stored(resource, object).await.map_err(|error| not_shown(&error))?,
             guards,
         };
         match api.store.write(mutation).await {

@@ -12,7 +12,7 @@ use crate::admit::{self, Author, Outcome};
 use crate::api::Api;
 use crate::definition::Claims;
 use crate::namespaces::{self, Phase};
-use crate::resource::{Nature, Resource, shown, stored};
+use crate::resource::{Nature, NotShown, Resource, is_stored_form, shown, stored};
 use crate::store::{Guard, Intent, Mutation, ObjectKey, Revision, StoreError, WriteError};
 
 mod delete;
@@ -49,6 +49,14 @@ pub(crate) fn store_failed(error: &StoreError) -> Status {
             );
             Status::internal(error)
         }
+    }
+}
+
+/// An object that cannot be shown or stored, as a Status.
+pub(crate) fn not_shown(error: &NotShown) -> Status {
+    match error {
+        NotShown::Store(error) => store_failed(error),
+        NotShown::Conversion(message) => Status::unexplained(message.clone()),
     }
 }
 
@@ -122,7 +130,7 @@ pub(crate) async fn create(
     let mutation = Mutation {
         key: key.clone(),
         intent: Intent::Create,
-        object: stored(resource, object),
+        object: stored(resource, object).await.map_err(|error| not_shown(&error))?,
         guards,
     };
     match api.store.write(mutation).await {
@@ -169,13 +177,16 @@ pub(crate) async fn change(
     let _turn = api.turns.at(key).await;
     for _ in 0..ATTEMPTS_MAX {
         let revision = find(api, resource, key).await?;
-        let before = shown(resource, &revision).map_err(|error| store_failed(&error))?;
+        let before = shown(resource, &revision).await.map_err(|error| not_shown(&error))?;
         let before = before.value().map_err(|error| store_failed(&error))?;
         let edited = edit(before)?;
         let claims = claims(api, resource, before);
         let present = || Arc::clone(&revision);
+        let is_stored = is_stored_form(resource, &revision).map_err(|error| store_failed(&error))?;
         let (object, intent, guards) = match admit::update(resource, before, edited, &claims, author)? {
-            Outcome::Unchanged => return Ok(Written::Revision(revision)),
+            Outcome::Unchanged if is_stored => return Ok(Written::Revision(revision)),
+            // What is stored in another version is written in that of today.
+            Outcome::Unchanged => (before.clone(), Intent::Replace(present()), Vec::new()),
             Outcome::Changed(object) => (object, Intent::Replace(present()), Vec::new()),
             Outcome::Gone(object) => (
                 object,
@@ -190,7 +201,7 @@ pub(crate) async fn change(
         let mutation = Mutation {
             key: key.clone(),
             intent,
-            object: stored(resource, object),
+            object: stored(resource, object).await.map_err(|error| not_shown(&error))?,
             guards,
         };
         match api.store.write(mutation).await {

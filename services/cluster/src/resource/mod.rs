@@ -1,6 +1,11 @@
 //! What the server serves: one `Resource` for each kind and version, whether built in or defined by a
 //! CustomResourceDefinition. Holds the compiled schema; refuses to know requests and storage.
 
+mod review;
+
+mod webhook;
+
+mod conversion;
 mod events;
 mod view;
 
@@ -12,7 +17,9 @@ use kindex_kube_api::table::PrinterColumn;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub(crate) use view::{Shown, shown, stored};
+pub(crate) use conversion::Conversion;
+pub use conversion::Convert;
+pub(crate) use view::{NotShown, Shown, is_stored_form, shown, stored};
 
 /// What sets a resource apart from a plain custom resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +73,10 @@ pub(crate) struct Resource {
     pub(crate) storage: Arc<str>,
     /// The version in which objects are stored.
     pub(crate) storage_version: String,
+    /// Whether that version is served.
+    pub(crate) serves_storage_version: bool,
+    /// How its objects become those of other versions, if more than `apiVersion` differs.
+    pub(crate) conversion: Option<Conversion>,
     /// Objects written before this resource version may not fit the present schema.
     pub(crate) since: u64,
     /// Whether the definition is being deleted: nothing new may be created.

@@ -35,8 +35,19 @@ impl Shown<'_> {
     }
 }
 
+/// Why an object cannot be shown, or stored.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotShown {
+    /// What is stored cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It has no form in the other version.
+    #[error("{0}")]
+    Conversion(String),
+}
+
 /// The revision as `resource` shows it.
-pub(crate) fn shown<'a>(resource: &Resource, revision: &'a Revision) -> Result<Shown<'a>, StoreError> {
+pub(crate) async fn shown<'a>(resource: &Resource, revision: &'a Revision) -> Result<Shown<'a>, NotShown> {
     let api_version = resource.api_version();
     if revision.rv >= resource.since && is_of(&revision.text, &api_version) {
         return Ok(Shown::Text(revision));
@@ -45,7 +56,7 @@ pub(crate) fn shown<'a>(resource: &Resource, revision: &'a Revision) -> Result<S
     if resource.nature == Nature::Event {
         return Ok(Shown::Object(events::from_core(object)));
     }
-    object["apiVersion"] = Value::String(api_version);
+    object = in_version(resource, object, &resource.version, api_version).await?;
     if let Some(structural) = &resource.schema {
         schema::prune(structural, &mut object);
         // An object from before the present schema is shown with the defaults that fit.
@@ -55,12 +66,36 @@ pub(crate) fn shown<'a>(resource: &Resource, revision: &'a Revision) -> Result<S
 }
 
 /// An object in the resource's form, in the form in which it is stored.
-pub(crate) fn stored(resource: &Resource, mut object: Value) -> Value {
+pub(crate) async fn stored(resource: &Resource, object: Value) -> Result<Value, NotShown> {
     if resource.nature == Nature::Event {
-        return events::to_core(object);
+        return Ok(events::to_core(object));
     }
-    object["apiVersion"] = Value::String(resource.storage_api_version());
-    object
+    let api_version = resource.storage_api_version();
+    in_version(resource, object, &resource.storage_version, api_version).await
+}
+
+async fn in_version(
+    resource: &Resource,
+    mut object: Value,
+    version: &str,
+    api_version: String,
+) -> Result<Value, NotShown> {
+    match &resource.conversion {
+        Some(conversion) if object["apiVersion"] != *api_version => {
+            let converted = conversion.convert(&object, version, &api_version).await;
+            converted.map_err(NotShown::Conversion)
+        }
+        Some(_) | None => {
+            object["apiVersion"] = Value::String(api_version);
+            Ok(object)
+        }
+    }
+}
+
+/// Whether a revision is stored in the version in which objects are stored now.
+pub(crate) fn is_stored_form(resource: &Resource, revision: &Revision) -> Result<bool, StoreError> {
+    let api_version = resource.storage_api_version();
+    Ok(is_of(&revision.text, &api_version) || revision.object()?["apiVersion"] == *api_version)
 }
 
 /// Keys are sorted, so that the version almost always stands first and no parsing is needed to see it.

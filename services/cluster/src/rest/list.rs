@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::render::{self, ListMeta};
 use super::{Call, Reply, bad_version, refused};
-use crate::mutate::store_failed;
+use crate::mutate::{not_shown, store_failed};
 use crate::resource::{Nature, Resource, Shown, shown};
 use crate::store::{Page, PageRequest, Revision, StoreError};
 
@@ -59,11 +59,7 @@ pub(super) fn query(call: &Call<'_>) -> Result<ListQuery, Status> {
 /// `GET` of a collection.
 pub(super) async fn list(call: &Call<'_>, query: &ListQuery) -> Result<Reply, Status> {
     let (found, meta) = matching(call, query).await?;
-    let objects = found
-        .iter()
-        .map(|revision| shown(call.resource, revision))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| store_failed(&error))?;
+    let objects = render::shown_all(call.resource, &found).await?;
     render::many(call, &objects, &meta)
 }
 
@@ -95,7 +91,7 @@ pub(super) async fn matching(call: &Call<'_>, query: &ListQuery) -> Result<(Vec<
             page.objects.iter().map(|revision| revision.text.len()).sum(),
         );
         for revision in page.objects {
-            if !selective || selected(call.resource, query, &revision)? {
+            if !selective || selected(call.resource, query, &revision).await? {
                 bytes += revision.text.len();
                 found.push(revision);
                 if bytes > PAGE_BYTES_MAX {
@@ -170,11 +166,11 @@ async fn finish(
 }
 
 /// Whether the selectors of a list or watch select a revision.
-pub(super) fn selected(resource: &Resource, query: &ListQuery, revision: &Revision) -> Result<bool, Status> {
+pub(super) async fn selected(resource: &Resource, query: &ListQuery, revision: &Revision) -> Result<bool, Status> {
     if query.labels.is_empty() && query.fields.is_empty() {
         return Ok(true);
     }
-    let shown: Shown<'_> = shown(resource, revision).map_err(|error| store_failed(&error))?;
+    let shown: Shown<'_> = shown(resource, revision).await.map_err(|error| not_shown(&error))?;
     let object = shown.value().map_err(|error| store_failed(&error))?;
     Ok(query.labels.matches_json(&object["metadata"]["labels"])
         && query.fields.matches(|field| field_text(object, field)))

@@ -216,5 +216,5 @@ async fn list_or_watch(call: &Call<'_>) -> Result<Reply, Status> {
 async fn get(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
     call.request.query.version().map_err(|error| bad_version(&error))?;
     let revision = mutate::find(call.api, call.resource, &call.key(name)).await?;
-    render::revision(call, 200, &revision)
+    render::revision(call, 200, &revision).await
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::list::matching;
 use super::{Call, Reply, no_namespace, refused, render};
 use crate::mutate::{self, DeleteOptions, Deleted, Propagation, store_failed};
-use crate::resource::{Shown, shown};
+use crate::resource::Shown;
 
 /// `DeleteOptions` as they stand in a body.
 #[derive(Debug, Default, Deserialize)]
@@ -40,7 +40,7 @@ pub(super) async fn one(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
             let status = Status::deleted(call.resource.named(), name, meta::uid(object));
             Ok(Reply::from(&status))
         }
-        Deleted::Marked(revision) => render::revision(call, 200, &revision),
+        Deleted::Marked(revision) => render::revision(call, 200, &revision).await,
         Deleted::Dry(object) => render::one(call, 200, &Shown::Object(*object)),
     }
 }
@@ -65,11 +65,7 @@ pub(super) async fn collection(call: &Call<'_>) -> Result<Reply, Status> {
             Err(status) => return Err(status),
         }
     }
-    let objects = found
-        .iter()
-        .map(|revision| shown(call.resource, revision))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| store_failed(&error))?;
+    let objects = render::shown_all(call.resource, &found).await?;
     render::many(call, &objects, &meta)
 }
 

@@ -1,5 +1,7 @@
 //! Objects in the form in which the client wants them: JSON, YAML, a table, metadata alone.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use kindex_kube_api::request::{Query, Rendering};
 use kindex_kube_api::status::Status;
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Call, Reply};
 use crate::api::Api;
 use crate::builtin;
-use crate::mutate::{Written, store_failed};
+use crate::mutate::{Written, not_shown, store_failed};
 use crate::resource::{Nature, Resource, Shown, shown};
 use crate::store::Revision;
 
@@ -43,16 +45,27 @@ impl ListMeta {
     }
 }
 
+/// Stored objects as the resource shows them, each converted for itself, as in kube-apiserver.
+pub(super) async fn shown_all<'a>(resource: &Resource, found: &'a [Arc<Revision>]) -> Result<Vec<Shown<'a>>, Status> {
+    let mut objects = Vec::with_capacity(found.len());
+    for revision in found {
+        objects.push(shown(resource, revision).await.map_err(|error| not_shown(&error))?);
+    }
+    Ok(objects)
+}
+
 /// A reply with one stored object.
-pub(super) fn revision(call: &Call<'_>, code: u16, revision: &Revision) -> Result<Reply, Status> {
-    let shown = shown(call.resource, revision).map_err(|error| store_failed(&error))?;
+pub(super) async fn revision(call: &Call<'_>, code: u16, revision: &Revision) -> Result<Reply, Status> {
+    let shown = shown(call.resource, revision)
+        .await
+        .map_err(|error| not_shown(&error))?;
     one(call, code, &shown)
 }
 
 /// A reply with the result of a mutation.
-pub(super) fn written(call: &Call<'_>, code: u16, written: Written) -> Result<Reply, Status> {
+pub(super) async fn written(call: &Call<'_>, code: u16, written: Written) -> Result<Reply, Status> {
     match written {
-        Written::Revision(stored) => revision(call, code, &stored),
+        Written::Revision(stored) => revision(call, code, &stored).await,
         Written::Dry(object) => one(call, code, &Shown::Object(*object)),
     }
 }

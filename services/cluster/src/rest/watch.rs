@@ -19,7 +19,7 @@ use super::lines::{LARGE_BYTES, Lines};
 use super::list::selected;
 use super::{Call, Reply, render};
 use crate::api::Api;
-use crate::mutate::store_failed;
+use crate::mutate::{not_shown, store_failed};
 use crate::resource::{Resource, Shown, shown};
 use crate::store::{Change, Feed, FeedError, Page, PageRequest, Revision};
 
@@ -153,8 +153,8 @@ impl Watch {
             .last()
             .map(|last| (last.key.namespace.clone(), last.key.name.clone()));
         for revision in &page.objects {
-            if selected(&self.resource, &self.query, revision)? {
-                self.push_revision(lines, &EventType::Added, revision)?;
+            if selected(&self.resource, &self.query, revision).await? {
+                self.push_revision(lines, &EventType::Added, revision).await?;
             }
         }
         self.learn(&page);
@@ -177,7 +177,7 @@ impl Watch {
             .await;
         let missed = missed.map_err(|error| store_failed(&error))?;
         for revision in &missed.objects {
-            self.push_change(lines, revision)?;
+            self.push_change(lines, revision).await?;
         }
         self.learn(&missed);
         if missed.objects.len() >= limit as usize {
@@ -200,7 +200,7 @@ impl Watch {
             biased;
             () = self.api.shutdown.cancelled() => return Ok(Phase::Ended),
             () = tokio::time::sleep_until(self.bookmark_at), if self.query.bookmarks => {
-                return self.bookmark(lines);
+                return self.bookmark(lines).await;
             }
             () = tokio::time::sleep_until(self.ends_at) => return Ok(Phase::Ended),
             received = self.feed.next() => match received {
@@ -210,7 +210,7 @@ impl Watch {
             },
         }
         while let Some(revision) = waiting.pop_front() {
-            self.push_change(lines, &revision)?;
+            self.push_change(lines, &revision).await?;
             if lines.len() < PIECE_MAX_BYTES {
                 match self.feed.ready() {
                     Ok(next) => waiting.extend(next),
@@ -223,11 +223,11 @@ impl Watch {
     }
 
     /// Says how far the watch has come: to the last committed version, once all before it has been shown.
-    fn bookmark(&mut self, lines: &mut Lines) -> Result<Phase, Status> {
+    async fn bookmark(&mut self, lines: &mut Lines) -> Result<Phase, Status> {
         let committed = self.api.store.committed();
         loop {
             match self.feed.ready() {
-                Ok(Some(revision)) => self.push_change(lines, &revision)?,
+                Ok(Some(revision)) => self.push_change(lines, &revision).await?,
                 Ok(None) => break,
                 Err(FeedError::Lagged) => return Ok(Phase::CatchingUp),
                 Err(FeedError::Closed) => return Ok(Phase::Ended),
@@ -240,7 +240,7 @@ impl Watch {
     }
 
     /// Shows a change as it looks through the selectors: what enters is added, what leaves is deleted.
-    fn push_change(&mut self, lines: &mut Lines, revision: &Revision) -> Result<(), Status> {
+    async fn push_change(&mut self, lines: &mut Lines, revision: &Revision) -> Result<(), Status> {
         if revision.rv <= self.position {
             return Ok(());
         }
@@ -252,35 +252,35 @@ impl Watch {
         {
             return Ok(());
         }
-        let now = selected(&self.resource, &self.query, revision)?;
+        let now = selected(&self.resource, &self.query, revision).await?;
         let before = match (&revision.before, revision.change) {
             (_, Change::Added) => false,
-            (Some(before), _) => selected(&self.resource, &self.query, before)?,
+            (Some(before), _) => selected(&self.resource, &self.query, before).await?,
             (None, _) => now,
         };
         match (revision.change, before, now) {
             (Change::Added, _, true) | (Change::Modified, false, true) => {
-                self.push_revision(lines, &EventType::Added, revision)
+                self.push_revision(lines, &EventType::Added, revision).await
             }
-            (Change::Modified, true, true) => self.push_revision(lines, &EventType::Modified, revision),
-            (Change::Deleted, true, _) => self.push_revision(lines, &EventType::Deleted, revision),
-            (Change::Modified, true, false) => self.push_departed(lines, revision),
+            (Change::Modified, true, true) => self.push_revision(lines, &EventType::Modified, revision).await,
+            (Change::Deleted, true, _) => self.push_revision(lines, &EventType::Deleted, revision).await,
+            (Change::Modified, true, false) => self.push_departed(lines, revision).await,
             (Change::Added, _, false) | (Change::Modified, false, false) | (Change::Deleted, false, _) => Ok(()),
         }
     }
 
     /// An object that the selectors no longer select is shown as it was, at the version of the change.
-    fn push_departed(&mut self, lines: &mut Lines, revision: &Revision) -> Result<(), Status> {
+    async fn push_departed(&mut self, lines: &mut Lines, revision: &Revision) -> Result<(), Status> {
         let before = revision.before.as_deref().unwrap_or(revision);
-        let shown = shown(&self.resource, before).map_err(|error| store_failed(&error))?;
+        let shown = shown(&self.resource, before).await.map_err(|error| not_shown(&error))?;
         let mut object = shown.value().map_err(|error| store_failed(&error))?.clone();
         object["metadata"]["resourceVersion"] = revision.rv.to_string().into();
         self.push(lines, &EventType::Deleted, &Shown::Object(object))
     }
 
-    fn push_revision(&mut self, lines: &mut Lines, event: &EventType, revision: &Revision) -> Result<(), Status> {
+    async fn push_revision(&mut self, lines: &mut Lines, event: &EventType, revision: &Revision) -> Result<(), Status> {
         let resource = Arc::clone(&self.resource);
-        let shown = shown(&resource, revision).map_err(|error| store_failed(&error))?;
+        let shown = shown(&resource, revision).await.map_err(|error| not_shown(&error))?;
         self.push(lines, event, &shown)
     }
 

@@ -63,7 +63,7 @@ pub(super) async fn post(call: &Call<'_>) -> Result<Reply, Status> {
         manner.dry_run,
     )
     .await?;
-    Ok(render::written(call, 201, written)?.warn(warnings))
+    Ok(render::written(call, 201, written).await?.warn(warnings))
 }
 
 /// Replaces an object.
@@ -81,7 +81,7 @@ pub(super) async fn put(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
         edit,
     )
     .await?;
-    Ok(render::written(call, 200, written)?.warn(warnings))
+    Ok(render::written(call, 200, written).await?.warn(warnings))
 }
 
 /// An object that asks something and is not stored, with the warnings about it.
@@ -155,7 +155,7 @@ async fn patch_as(call: &Call<'_>, name: &str, patch_type: PatchType) -> Result<
         edit,
     )
     .await?;
-    Ok(render::written(call, 200, written)?.warn(warnings))
+    Ok(render::written(call, 200, written).await?.warn(warnings))
 }
 
 /// Server-side apply: creates what is not there, but for subresources.
@@ -205,7 +205,7 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
         }
         changed => (200, changed?),
     };
-    Ok(render::written(call, code, written)?.warn(warnings))
+    Ok(render::written(call, code, written).await?.warn(warnings))
 }
 
 /// The configuration of an apply request: an object of the resource, named as in the path, of known fields alone.

@@ -181,6 +181,7 @@ mod tests {
         deleting: "g/Deleting",
         immutable: "g/Immutable",
         restored_from: "g/restored-from",
+        conversion_data: "g/conversion-data",
     };
 
     fn kind(immutable: bool) -> Kind {
@@ -188,6 +189,7 @@ mod tests {
             name: "Model",
             group: "g",
             version: "v",
+            versions: &[],
             plural: "models",
             singular: "model",
             short_names: &[],

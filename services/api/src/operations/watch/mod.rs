@@ -15,7 +15,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use kindex_kube_api::watch::{EventType, Frame};
-use kindex_model::kind::Kind;
 use kindex_model::object::ResourceVersion;
 use kindex_serve::pages::PageSize;
 use kindex_serve::watches::{Seat, Watches};
@@ -24,7 +23,7 @@ use moved::Filter;
 use pump::Pump;
 
 use super::rights::Wanted;
-use super::{Caller, ListOptions, Operations, Reason, Refusal, is_direct};
+use super::{Caller, ListOptions, Operations, Reason, Refusal, Resource, is_direct};
 
 pub(super) use feed::Feed;
 pub use feed::Pace;
@@ -122,21 +121,23 @@ impl Operations {
     pub async fn watch(
         self: &Arc<Self>,
         caller: &Caller,
-        kind: &'static Kind,
+        resource: impl Into<Resource>,
         which: &ListOptions,
         options: &WatchOptions,
     ) -> Result<(Events, Seat), Refusal> {
-        self.allow(caller, Wanted::of("watch", kind, which.namespace.as_deref()))
+        let resource = resource.into();
+        let kind = resource.kind;
+        self.allow(caller, Wanted::of("watch", resource, which.namespace.as_deref()))
             .await?;
         if which.at.is_some() || which.include_deleted {
             return Err(Refusal::bad_request("watch does not take at and includeDeleted"));
         }
         let beginning = Beginning::of(which, options)?;
-        let filter = Filter::of(which).map_err(|error| Refusal::bad_request(error.to_string()))?;
+        let filter = Filter::of(which, self.view(resource)).map_err(|error| Refusal::bad_request(error.to_string()))?;
         let stream = pump::Stream {
             operations: self.clone(),
             caller: caller.clone(),
-            kind,
+            resource,
             which: which.clone(),
             options: options.clone(),
         };

@@ -11,7 +11,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use kindex_kube_api::selector::{FieldSelector, LabelSelector, SelectorError};
 use kindex_kube_api::watch::EventType;
 use kindex_model::kind::Kind;
-use kindex_model::object::{ResourceVersion, Uid};
+use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_query::{Life, Stored};
 use kindex_store::{Change, MetadataStorage, Objects, Position};
 use serde_json::{Value, json};
@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 use super::super::cluster::{Call, Upstream};
 use super::super::list::Page;
 use super::super::objects::Head;
-use super::super::{Caller, ListOptions, ObjectKey, Refusal, collection, stored};
+use super::super::stored::View;
+use super::super::{Caller, ListOptions, ObjectKey, Refusal, Resource};
 use super::Event;
 
 /// How many are looked for at once.
@@ -47,9 +48,27 @@ pub(super) struct Move {
     /// later than what it is told.
     before: Vec<Labels>,
     /// The object that has its name by now. Who sees that one learns of it by other events.
-    successor: Option<Value>,
+    successor: Option<Successor>,
     /// Its version in the cluster, which it has not left: what the cluster tells of it later is newer.
     pub(super) until: Option<ResourceVersion>,
+}
+
+/// An object that has taken the name of another.
+struct Successor {
+    object: Object,
+    /// Its fields, for watches of the version that it is in.
+    value: Value,
+}
+
+impl Successor {
+    fn of(text: &str) -> io::Result<Self> {
+        Self::new(Object::parse_str(text).map_err(io::Error::other)?)
+    }
+
+    fn new(object: Object) -> io::Result<Self> {
+        let value = serde_json::from_str(object.text())?;
+        Ok(Self { object, value })
+    }
 }
 
 /// Reads what comes after a position, so many changes at most.
@@ -107,7 +126,8 @@ pub(super) async fn version(
     caller: &Caller,
     kind: &'static Kind,
 ) -> Result<ResourceVersion, Refusal> {
-    let call = Call::get(collection(kind, None), vec![("limit", "1".to_owned())]);
+    let path = Resource::from(kind).collection(None);
+    let call = Call::get(path, vec![("limit", "1".to_owned())]);
     let page = Page::read(&upstream.call(caller, call).await?)?;
     let version = page.0.metadata.resource_version.parse();
     version
@@ -128,7 +148,7 @@ async fn moved(
     };
     let metadata = row.object.metadata.clone();
     let key = ObjectKey {
-        kind,
+        resource: kind.into(),
         namespace: &metadata.namespace,
         name: &metadata.name,
     };
@@ -137,7 +157,7 @@ async fn moved(
         Ok(found) => {
             let head = Head::read(&found.text).metadata;
             match (*head.uid == *uid.0, head.deletion_timestamp, row.life) {
-                (false, ..) => (row, Some(serde_json::from_slice(&found.text)?), None),
+                (false, ..) => (row, Some(Successor::of(&String::from_utf8_lossy(&found.text))?), None),
                 // On its way. What it goes through from here on is another change, or its end.
                 (true, Some(_), Life::Evicted) => (row, None, head.resource_version.parse().ok()),
                 (true, ..) => return Ok(None),
@@ -148,7 +168,7 @@ async fn moved(
             let owner = store.get_by_name(kind, key.namespace, key.name).await;
             match owner.map_err(io::Error::other)? {
                 Some(owner) if owner.object.metadata.uid == uid => (owner, None, None),
-                Some(other) => (row, Some(serde_json::from_str(other.object.text())?), None),
+                Some(other) => (row, Some(Successor::new(other.object)?), None),
                 None => {
                     let last = store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
                     let Some(last) = last else { return Ok(None) };
@@ -173,6 +193,8 @@ async fn moved(
 
 /// What one watch wants to be told of.
 pub(super) struct Filter {
+    /// Of which version its objects are.
+    pub(super) view: View,
     namespace: Option<String>,
     labels: LabelSelector,
     fields: FieldSelector,
@@ -181,9 +203,10 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    pub(super) fn of(which: &ListOptions) -> Result<Self, SelectorError> {
+    pub(super) fn of(which: &ListOptions, view: View) -> Result<Self, SelectorError> {
         let fields = FieldSelector::parse(&which.fields)?;
         Ok(Self {
+            view,
             namespace: which.namespace.clone(),
             labels: LabelSelector::parse(&which.labels)?,
             named: fields.only(|field| field.starts_with("metadata.")),
@@ -196,15 +219,29 @@ impl Filter {
         self.fields.matches(|field| text_at(object, field)) && self.labels.matches_json(&object["metadata"]["labels"])
     }
 
+    fn sees_successor(&self, successor: &Successor) -> Result<bool, Refusal> {
+        Ok(match self.view.text(&successor.object)? {
+            Cow::Borrowed(_) => self.sees(&successor.value),
+            Cow::Owned(_) => self.sees(&self.view.value(&successor.object)?),
+        })
+    }
+
     /// The event by which the watch learns of a change; none where it saw nothing of the object, and sees nothing.
-    pub(super) fn event(&self, moved: &Move) -> io::Result<Option<Event>> {
+    ///
+    /// # Errors
+    /// 500 for an object that has no form in the version of the watch.
+    pub(super) fn event(&self, moved: &Move) -> Result<Option<Event>, Refusal> {
         let metadata = &moved.row.object.metadata;
         let is_elsewhere = |wanted: &String| *wanted != metadata.namespace;
-        if self.namespace.as_ref().is_some_and(is_elsewhere) || moved.successor.as_ref().is_some_and(|it| self.sees(it))
+        if self.namespace.as_ref().is_some_and(is_elsewhere) {
+            return Ok(None);
+        }
+        if let Some(successor) = &moved.successor
+            && self.sees_successor(successor)?
         {
             return Ok(None);
         }
-        let object: Value = serde_json::from_str(moved.row.object.text())?;
+        let object = self.view.value(&moved.row.object)?;
         // An object keeps its name and namespace. What its other fields were before is not known: the watch may have
         // seen it, and to be told of the end of an object that one never saw does no harm.
         let was_named = self.named.matches(|field| text_at(&object, field));
@@ -222,7 +259,7 @@ impl Filter {
         };
         Ok(Some(Event {
             r#type,
-            object: Bytes::from(stored::shown(&moved.row)),
+            object: Bytes::from(self.view.shown(&moved.row)?),
         }))
     }
 }
@@ -240,9 +277,16 @@ fn text_at<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
 
 #[cfg(test)]
 mod tests {
-    use kindex_model::object::Object;
-
+    use super::super::super::token::tests::KIND;
     use super::*;
+
+    const VIEW: View = View {
+        platform: crate::operations::objects::tests::PLATFORM,
+        resource: Resource {
+            kind: &KIND,
+            version: "v1",
+        },
+    };
 
     fn labels(team: &str) -> Labels {
         Labels::from([("team".to_owned(), team.to_owned())])
@@ -279,7 +323,10 @@ mod tests {
             labels: selector.to_owned(),
             ..ListOptions::default()
         };
-        let event = Filter::of(&which).expect("a selector").event(moved).expect("an event");
+        let event = Filter::of(&which, VIEW)
+            .expect("a selector")
+            .event(moved)
+            .expect("an event");
         event.map(|event| event.r#type)
     }
 
@@ -291,7 +338,7 @@ mod tests {
                 namespace: namespace.map(str::to_owned),
                 ..ListOptions::default()
             };
-            let event = Filter::of(&which).expect("no selectors").event(&changed);
+            let event = Filter::of(&which, VIEW).expect("no selectors").event(&changed);
             assert_eq!(event.expect("an event").is_some(), is_told, "{namespace:?}");
         }
     }

@@ -4,10 +4,12 @@ use std::io;
 use std::time::Duration;
 
 use futures::StreamExt;
+use kindex_kube_api::watch::EventType;
 use kindex_serve::watches::Watches;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::super::Refusal;
 use super::{Event, Events};
 use crate::figures::{Figures, OneMore};
 
@@ -29,6 +31,14 @@ pub(super) enum End {
     Left,
     /// Its client has to ask again.
     Broken(io::Error),
+    /// Its client is told why there is no more.
+    Refused(Box<Refusal>),
+}
+
+impl From<Refusal> for End {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
 }
 
 impl From<io::Error> for End {
@@ -80,6 +90,13 @@ where
                 // Whoever does not take it is gone.
                 let _gone = last.send_timeout(Err(error), stalled).await;
             }
+            Err(End::Refused(refusal)) => {
+                let event = Event {
+                    r#type: EventType::Error,
+                    object: refusal.status().to_json().into(),
+                };
+                let _gone = last.send_timeout(Ok(event), stalled).await;
+            }
         }
     });
     ReceiverStream::new(from).boxed()
@@ -90,7 +107,6 @@ mod tests {
     use std::time::Instant;
 
     use bytes::Bytes;
-    use kindex_kube_api::watch::EventType;
     use kindex_serve::watches::WatchLimits;
 
     use super::*;

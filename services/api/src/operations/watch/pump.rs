@@ -8,7 +8,6 @@ use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use kindex_kube_api::watch::EventType;
-use kindex_model::kind::Kind;
 use kindex_model::object::{ResourceVersion, Uid};
 use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
@@ -17,7 +16,8 @@ use serde_json::json;
 
 use super::super::cluster::{self, Call};
 use super::super::objects::{Head, HeadMetadata};
-use super::super::{Caller, ListOptions, Operations, Refusal, collection, list, stored};
+use super::super::selection::selectors;
+use super::super::{Caller, ListOptions, Operations, Refusal, Resource};
 use super::feed::Follower;
 use super::moved::Filter;
 use super::outlet::{End, Outlet};
@@ -31,7 +31,7 @@ const COMPLETE: &str = "k8s.io/initial-events-end";
 pub(super) struct Stream {
     pub(super) operations: Arc<Operations>,
     pub(super) caller: Caller,
-    pub(super) kind: &'static Kind,
+    pub(super) resource: Resource,
     pub(super) which: ListOptions,
     pub(super) options: WatchOptions,
 }
@@ -51,7 +51,7 @@ type Upstream = BoxStream<'static, io::Result<Event>>;
 impl Stream {
     /// The events of the cluster after a version.
     pub(super) async fn open(&self, version: &str) -> Result<Upstream, Refusal> {
-        let mut query = list::selectors(&self.which);
+        let mut query = selectors(&self.which);
         query.push(("watch", "true".to_owned()));
         query.push(("resourceVersion", version.to_owned()));
         // Ours to know what has come, also where the client asks for none.
@@ -62,7 +62,7 @@ impl Stream {
     /// The watch of the cluster, with the client's options.
     pub(super) async fn plain(&self) -> Result<Upstream, Refusal> {
         let Self { which, options, .. } = self;
-        let mut query = list::selectors(which);
+        let mut query = selectors(which);
         query.push(("watch", "true".to_owned()));
         query.push(("resourceVersion", which.resource_version.clone()));
         query.push(("resourceVersionMatch", which.resource_version_match.clone()));
@@ -77,7 +77,7 @@ impl Stream {
         if let Some(seconds) = self.options.timeout_seconds {
             query.push(("timeoutSeconds", seconds.to_string()));
         }
-        let path = collection(self.kind, self.which.namespace.as_deref());
+        let path = self.resource.collection(self.which.namespace.as_deref());
         let response = self
             .operations
             .upstream
@@ -101,7 +101,7 @@ impl Stream {
             resource_version_match: String::new(),
             ..self.which.clone()
         };
-        let listed = self.operations.list(&self.caller, self.kind, &options).await?;
+        let listed = self.operations.list(&self.caller, self.resource, &options).await?;
         size.read(listed.items.len(), listed.items.iter().map(String::len).sum());
         let items = listed.items.into_iter().map(|item| watches.shared(Bytes::from(item)));
         let state = State {
@@ -118,7 +118,8 @@ impl Stream {
         if is_complete {
             metadata["annotations"] = json!({COMPLETE: "true"});
         }
-        let object = json!({"kind": self.kind.name, "apiVersion": self.kind.api_version(), "metadata": metadata});
+        let Resource { kind, .. } = self.resource;
+        let object = json!({"kind": kind.name, "apiVersion": self.resource.api_version(), "metadata": metadata});
         Ok(event(EventType::Bookmark, object.to_string()))
     }
 }
@@ -287,17 +288,18 @@ impl Pump {
 
     /// What is told of an event of the cluster. Nothing where it shows an object on its way out that SQL keeps and the
     /// watch sees still, unless SQL has it in just this state: then it changed on the way, and is as SQL has it.
-    async fn beside_sql(&self, received: Event, head: &HeadMetadata) -> io::Result<Option<Event>> {
+    async fn beside_sql(&self, received: Event, head: &HeadMetadata) -> Result<Option<Event>, End> {
         let is_deletion = received.r#type == EventType::Deleted;
         if !is_deletion && (received.r#type != EventType::Modified || head.deletion_timestamp.is_none()) {
             return Ok(Some(received));
         }
         let Stream {
             operations,
-            kind,
+            resource,
             which,
             ..
         } = &self.stream;
+        let kind = resource.kind;
         let uid = Uid::from(head.uid.as_str());
         let is_this = |version: ResourceVersion| head.resource_version == version.to_string();
         // Unknown is not the same as kept: the watch breaks off, and the client asks again.
@@ -316,11 +318,14 @@ impl Pump {
         };
         if is_deletion {
             // It may have left the selector, and not the cluster.
-            let is_seen = self.filter.sees(&serde_json::from_str(row.object.text())?);
+            let is_seen = self.filter.sees(&self.filter.view.value(&row.object)?);
             return Ok((!is_seen).then_some(received));
         }
         let is_this = is_this(row.object.metadata.resource_version);
-        Ok(is_this.then(|| event(EventType::Modified, stored::shown(&row))))
+        if !is_this {
+            return Ok(None);
+        }
+        Ok(Some(event(EventType::Modified, self.filter.view.shown(&row)?)))
     }
 }
 

@@ -1,0 +1,15 @@
+//! Converts the rows of archived and deleted objects to their kind's own version, and drops the texts that they had
+//! before. Live rows are left to the ingester: once the migration of a kind's objects has rewritten an object in the
+//! cluster, its event brings the row along.
+
+mod plan;
+
+mod resume;
+
+mod run;
+
+mod kept;
+
+pub use kept::drop_kept;
+pub use plan::Refusal;
+pub use run::{Converted, Mode, Options, REFUSALS_MAX, convert};

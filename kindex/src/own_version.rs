@@ -1,0 +1,142 @@
+//! Stored objects in the version that their kind has by now: a row, or a version of the history, may have been written
+//! in another one.
+
+use kindex_model::kind::{Kind, Platform, Registry};
+use kindex_model::object::Object;
+use kindex_query::Stored;
+use kindex_store::Past;
+
+use crate::cli::AsStoredArg;
+use crate::error::chain;
+use crate::say;
+
+/// The object in its kind's own version. As it is stored where it has no form in that, which is said on stderr.
+pub(crate) fn object(platform: &Platform, kind: &Kind, stored: &Object) -> Object {
+    match kindex_convert::object_in(platform, kind, stored, kind.version) {
+        Ok(object) => object,
+        Err(error) => {
+            let is = &stored.metadata.api_version;
+            say::note(format_args!(
+                "note: {} is shown in {is}, as it is stored",
+                chain(&error)
+            ));
+            stored.clone()
+        }
+    }
+}
+
+/// The same of rows.
+pub(crate) fn row(platform: &Platform, kind: &Kind, row: Stored) -> Stored {
+    Stored {
+        object: object(platform, kind, &row.object),
+        ..row
+    }
+}
+
+/// In which version of its kind a past object is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    platform: &'a Platform,
+    kind: &'static Kind,
+    as_stored: bool,
+}
+
+impl<'a> Shown<'a> {
+    pub(crate) fn new(registry: &'a Registry, kind: &'static Kind, arg: AsStoredArg) -> Self {
+        Self {
+            platform: &registry.platform,
+            kind,
+            as_stored: arg.as_stored,
+        }
+    }
+
+    /// The past object as it is shown.
+    pub(crate) fn of(self, past: Past) -> Past {
+        if self.as_stored {
+            return past;
+        }
+        Past {
+            object: object(self.platform, self.kind, &past.object),
+            ..past
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use kindex_model::kind::{Encoded, FieldMap, MapRule, Scope, Version};
+
+    const V1: Version = Version {
+        name: "v1",
+        served: true,
+        stored: false,
+        map: &[FieldMap {
+            here: Some(&["spec", "method"]),
+            own: Some(&["spec", "algorithm"]),
+            rule: MapRule::Same,
+        }],
+    };
+
+    static KIND: Kind = Kind {
+        name: "Trial",
+        group: "g",
+        version: "v2",
+        versions: &[V1],
+        plural: "trials",
+        singular: "trial",
+        short_names: &[],
+        scope: Scope::Namespaced,
+        table: "trial",
+        immutable: false,
+        history: true,
+        columns: &[],
+        keys: &[],
+        printer_columns: &[],
+        retention: None,
+        manifest: "",
+        decode: |_| Err(Vec::new()),
+        encode: |_| Encoded::default(),
+    };
+
+    const PLATFORM: Platform = Platform {
+        group: "g",
+        version: "v2",
+        finalizer: "g/Ingester",
+        deleting: "g/Deleting",
+        immutable: "g/Immutable",
+        restored_from: "g/RestoredFrom",
+        conversion_data: "g/ConversionData",
+    };
+
+    fn shown(text: &str, as_stored: bool) -> String {
+        let shown = Shown {
+            platform: &PLATFORM,
+            kind: &KIND,
+            as_stored,
+        };
+        let past = Past {
+            object: Object::parse_str(text).expect("an object"),
+            seen: Timestamp::UNIX_EPOCH,
+            branch: 0,
+        };
+        shown.of(past).object.text().to_owned()
+    }
+
+    #[test]
+    fn a_past_version_is_shown_in_the_kinds_own_unless_asked_otherwise() {
+        let old =
+            r#"{"apiVersion":"g/v1","metadata":{"name":"a","uid":"u","resourceVersion":"7"},"spec":{"method":"x"}}"#;
+        let new = old.replace("g/v1", "g/v2").replace("method", "algorithm");
+        assert_eq!(shown(old, false), new);
+        assert_eq!(shown(old, true), old);
+        assert_eq!(shown(&new, false), new);
+        let unknown = old.replace("g/v1", "g/v0");
+        assert_eq!(
+            shown(&unknown, false),
+            unknown,
+            "what does not convert is shown as it was"
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! `kindex versions check`: whether another release knows all versions that cluster and SQL may hold.
+
+use std::path::Path;
+
+use kindex_codegen::lock::{Lock, dropped};
+use kindex_migrator::hash::Encoding;
+use kindex_migrator::verdict::{Gap, Known, Side, gaps};
+use kindex_model::kind::{Kind, Registry};
+use serde::Serialize;
+
+use super::asked::{Asked, KindVersions};
+use crate::cli::{CheckVersionsArgs, Form};
+use crate::error::{CommandError, CommandResult};
+use crate::output::{document, table};
+use crate::{say, sides};
+
+/// One kind.
+#[derive(Debug, Serialize)]
+struct Checked {
+    kind: &'static str,
+    safe: bool,
+    because: Vec<String>,
+}
+
+/// Asks, prints, and fails where a version is stored that the release does not know.
+pub(super) async fn run(registry: &Registry, args: &CheckVersionsArgs) -> CommandResult {
+    let kinds = sides::kinds(registry, &args.kinds)?;
+    let lock = read(&args.target)?;
+    let asked = Asked::open(registry, &args.sides).await?;
+    let surveys = asked.surveys().await?;
+    let mut report = Vec::new();
+    for kind in kinds {
+        let versions = asked.of(kind, &surveys).await?;
+        let because = missing(&lock, kind, &versions);
+        report.push(Checked {
+            kind: kind.name,
+            safe: because.is_empty(),
+            because,
+        });
+    }
+    asked.close().await;
+    say::print(match args.output {
+        Form::Json | Form::Yaml => document(&report, args.output)?,
+        Form::Table => table(&["kind", "safe", "because"], report.iter().map(row)),
+    })?;
+    let unsafe_kinds: Vec<&str> = report.iter().filter(|kind| !kind.safe).map(|kind| kind.kind).collect();
+    if unsafe_kinds.is_empty() {
+        return Ok(());
+    }
+    let (kinds, target) = (unsafe_kinds.join(", "), args.target.display());
+    Err(
+        CommandError::failure(format_args!("the release of {target} must not take over: {kinds}"))
+            .hint("migrate to a version that both releases know, drop the other one, and check again"),
+    )
+}
+
+/// The lock of a release.
+fn read(path: &Path) -> CommandResult<Lock> {
+    let wrong = |why: &dyn std::fmt::Display| {
+        CommandError::usage(format_args!("{}: {why}", path.display()))
+            .hint("name the schema/crds.lock of the other release with --target")
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    dropped::read(&text).map_err(|error| wrong(&error))
+}
+
+fn missing(lock: &Lock, kind: &Kind, versions: &KindVersions<'_>) -> Vec<String> {
+    let declared = lock.declared().filter(|one| one.kind == kind.name && !one.dropped);
+    let known = Known {
+        group: kind.group,
+        kind: kind.name,
+        api_versions: declared.map(|one| format!("{}/{}", one.group, one.version)).collect(),
+    };
+    let cluster = match versions.cluster {
+        // Who owns the definition answers for its versions.
+        _ if kind.manifest.is_empty() => Side::LeftOut,
+        Side::Answered(survey) => Side::Answered(survey.map(|survey| &survey.stored)),
+        Side::LeftOut => Side::LeftOut,
+        Side::Unasked => Side::Unasked,
+    };
+    let rows = match &versions.rows {
+        Side::Answered(rows) => Side::Answered(rows),
+        Side::LeftOut => Side::LeftOut,
+        Side::Unasked => Side::Unasked,
+    };
+    let gaps = gaps(&known, cluster, rows);
+    gaps.into_iter().map(|gap| words(versions, gap)).collect()
+}
+
+fn words(versions: &KindVersions<'_>, gap: Gap) -> String {
+    match gap {
+        Gap::ClusterNotAsked => "the cluster was not asked".to_owned(),
+        Gap::SqlNotAsked => "SQL was not asked".to_owned(),
+        Gap::Version(version) => format!("the cluster may hold objects in {version}"),
+        Gap::Hash(hash) => {
+            let name = versions.name_of(&Encoding::Known(hash));
+            format!("the StorageState lists {name}")
+        }
+        Gap::Unknown => "the StorageState lists Unknown, which is any version".to_owned(),
+        Gap::Divided => "the API servers write in different versions".to_owned(),
+        Gap::Rows { api_version, rows } => format!("SQL has rows in {api_version}: {rows}"),
+    }
+}
+
+fn row(checked: &Checked) -> Vec<String> {
+    let safe = if checked.safe { "yes" } else { "no" };
+    vec![checked.kind.to_owned(), safe.to_owned(), checked.because.join("; ")]
+}

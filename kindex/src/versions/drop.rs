@@ -1,0 +1,140 @@
+//! `kindex versions drop`: a version that nothing is stored in leaves `status.storedVersions`, and the lock notes it.
+
+use std::path::Path;
+
+use kindex_codegen::lock::dropped;
+use kindex_migrator::cluster::Cluster;
+use kindex_migrator::cluster::prune::{Pruned, prune};
+use kindex_migrator::cluster::survey::cluster_uid;
+use kindex_migrator::verdict::Side;
+use kindex_model::kind::{Kind, Registry};
+
+use super::asked::{Asked, KindVersions, resource};
+use crate::cli::DropVersionArgs;
+use crate::error::{CommandError, CommandResult, chain};
+use crate::say;
+use crate::target::kind_of;
+
+/// How often a decision is made again because somebody else wrote the definition meanwhile.
+const ATTEMPTS_MAX: u32 = 5;
+
+/// Decides, prunes under the condition that nothing changed since, and notes it.
+pub(super) async fn run(registry: &Registry, args: &DropVersionArgs) -> CommandResult {
+    let kind = kind_of(registry, &args.kind)?;
+    if args.version == kind.version {
+        let message = format!("{} is the own version of kind {}", args.version, kind.name);
+        return Err(CommandError::usage(message).hint("give the kind another version first"));
+    }
+    args.lock.as_deref().map(read).transpose()?;
+    let asked = Asked::open(registry, &args.sides).await?;
+    let dropped = async {
+        // Before anything is changed: who may not ask for it gets no half of a drop.
+        let cluster = match &asked.cluster {
+            Side::Answered(cluster) => uid(cluster).await?,
+            Side::LeftOut | Side::Unasked => None,
+        };
+        let remaining = drop_version(registry, kind, &args.version, &asked).await?;
+        asked.drop_kept(kind, &args.version).await?;
+        Ok((remaining, cluster))
+    };
+    let dropped: CommandResult<_> = dropped.await;
+    asked.close().await;
+    let (remaining, cluster) = dropped?;
+    let listed = match remaining {
+        Some(remaining) => format!("status.storedVersions is [{}]", remaining.join(", ")),
+        None => format!("status.storedVersions does not list {}", args.version),
+    };
+    say::line(format_args!("{}: {listed}", kind.name))?;
+    note(kind, args, cluster.as_deref())
+}
+
+/// What remains in the list; `None` where the version was not in it.
+async fn drop_version(
+    registry: &Registry,
+    kind: &'static Kind,
+    version: &str,
+    asked: &Asked,
+) -> CommandResult<Option<Vec<String>>> {
+    for _ in 0..ATTEMPTS_MAX {
+        let surveys = asked.surveys().await?;
+        let versions = asked.of(kind, &surveys).await?;
+        check_known(registry, &versions, version)?;
+        let reasons: Vec<String> = versions.against(version).iter().map(ToString::to_string).collect();
+        if !reasons.is_empty() {
+            let message = format!("{} {version} is not safe to drop: {}", kind.name, reasons.join("; "));
+            return Err(CommandError::failure(message)
+                .hint("nothing was changed; docs/src/how-to/drop-a-version.md says what to do about each reason"));
+        }
+        let (Side::Answered(cluster), Some(survey)) = (&asked.cluster, versions.survey()) else {
+            return Ok(None);
+        };
+        match prune(cluster, &resource(kind), survey, version).await {
+            Ok(Pruned::Done(remaining)) => return Ok(Some(remaining)),
+            Ok(Pruned::NotListed) => return Ok(None),
+            Ok(Pruned::Overtaken) => say::note("note: the definition changed meanwhile; deciding again"),
+            Err(error) => {
+                return Err(CommandError::failure(chain(&error))
+                    .hint("may you patch customresourcedefinitions/status of this cluster?"));
+            }
+        }
+    }
+    let name = kind.crd_name();
+    Err(CommandError::failure(format_args!(
+        "{name} changed {ATTEMPTS_MAX} times while it was decided on"
+    ))
+    .hint("nothing was changed; who else writes its status?"))
+}
+
+/// A version that nobody ever had is a typing mistake.
+fn check_known(registry: &Registry, versions: &KindVersions<'_>, version: &str) -> CommandResult {
+    let kind = versions.kind;
+    let mut ever = registry.declared.iter().filter(|declared| declared.kind == kind.name);
+    let known = versions.versions();
+    if ever.any(|declared| declared.version == version) || known.iter().any(|name| name == version) {
+        return Ok(());
+    }
+    Err(
+        CommandError::usage(format_args!("kind {} never had a version {version}", kind.name))
+            .hint(format_args!("its versions are {}", known.join(", "))),
+    )
+}
+
+async fn uid(cluster: &Cluster) -> CommandResult<Option<String>> {
+    let uid = cluster_uid(cluster).await;
+    uid.map_err(|error| CommandError::failure(chain(&error)).hint("may you get the namespace kube-system?"))
+}
+
+/// A lock that can be read: found out before anything is changed.
+fn read(path: &Path) -> CommandResult<String> {
+    let wrong = |why: &dyn std::fmt::Display| {
+        CommandError::usage(format_args!("{}: {why}", path.display())).hint("name the schema/crds.lock with --lock")
+    };
+    if !path.is_file() {
+        return Err(wrong(&"no such file"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    dropped::read(&text).map_err(|error| wrong(&error))?;
+    Ok(text)
+}
+
+fn note(kind: &Kind, args: &DropVersionArgs, cluster: Option<&str>) -> CommandResult {
+    let api_version = format!("{}/{}", kind.group, args.version);
+    let Some(path) = &args.lock else {
+        let line = dropped::line(kind.name, &api_version, cluster);
+        return say::line(format_args!(
+            "once no other cluster stores it, add this line to schema/crds.lock:\n{line}"
+        ));
+    };
+    // As it is now: another drop may have noted something meanwhile.
+    let text = read(path)?;
+    let noted = dropped::note(&text, kind.name, &api_version, cluster);
+    std::fs::write(path, noted).map_err(|error| {
+        let line = dropped::line(kind.name, &api_version, cluster);
+        CommandError::failure(format_args!("{}: {error}", path.display()))
+            .hint(format_args!("the version is dropped; add this line: {line}"))
+    })?;
+    say::line(format_args!(
+        "noted in {}; remove the version from crds.toml",
+        path.display()
+    ))
+}

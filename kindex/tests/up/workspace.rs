@@ -1,0 +1,54 @@
+//! Workspaces beside this checkout, with a kindex of kinds of their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Whether such workspaces are built: it takes minutes.
+pub(crate) fn walk_is_required() -> bool {
+    let required = std::env::var("KINDEX_REQUIRE").unwrap_or_default();
+    let required = required.split(',').any(|component| component == "walk");
+    if !required {
+        println!("not run: KINDEX_REQUIRE does not name `walk`");
+    }
+    required
+}
+
+/// This repository.
+pub(crate) fn checkout() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().expect("kindex/ lies in the workspace").to_owned()
+}
+
+pub(crate) fn shown(path: &Path) -> &str {
+    path.to_str().expect("a path of letters")
+}
+
+pub(crate) fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    fs::create_dir_all(path.parent().expect("below the root")).expect("writable");
+    fs::write(path, text).expect("writable");
+}
+
+/// How its build ended, with the profile of this workspace, so that the crates of the registry are built once for all.
+pub(crate) fn build(workspace: &Path) -> Output {
+    let target = target();
+    let command = Command::new(env!("CARGO"))
+        .args(["build", "--offline", "--target-dir", shown(&target)])
+        .args(["--config", "profile.dev.debug='line-tables-only'"])
+        .args(["--config", "profile.dev.package.'*'.debug=false"])
+        .current_dir(workspace)
+        // Nothing is emitted yet.
+        .env_remove("KINDEX_CODEGEN")
+        .output();
+    command.expect("cargo runs")
+}
+
+/// Where its program is.
+pub(crate) fn binary(name: &str) -> PathBuf {
+    target().join("debug").join(name)
+}
+
+fn target() -> PathBuf {
+    checkout().join("target/walk")
+}

@@ -1,0 +1,270 @@
+//! Where the definitions say that the webhook is, and whom they believe.
+
+use std::fmt;
+use std::str::FromStr;
+
+use http::Uri;
+use k8s_openapi::ByteString;
+use kube::api::{Object, Patch, PatchParams};
+use kube::{Api, Client};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::secret::SecretName;
+use crate::wire::definition;
+
+/// Field manager of the patches.
+const MANAGER: &str = "kindex-migrator";
+
+/// Port of a Service that is named without one.
+const HTTPS: u16 = 443;
+
+/// How often a definition is patched that others write as well.
+const TRIES_MAX: u32 = 5;
+
+/// Where API servers find the webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A Service in the cluster.
+    Service {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Its port.
+        port: u16,
+    },
+    /// A URL, for a webhook outside of the cluster.
+    Url(Uri),
+}
+
+impl Address {
+    /// The host that the certificate is for.
+    pub fn host(&self) -> String {
+        match self {
+            Self::Service { namespace, name, .. } => format!("{name}.{namespace}.svc"),
+            Self::Url(url) => {
+                let host = url.host().unwrap_or_default();
+                host.trim_start_matches('[').trim_end_matches(']').to_owned()
+            }
+        }
+    }
+
+    /// `spec.conversion.webhook.clientConfig`. The other one of `service` and `url` is taken out.
+    fn client_config(&self, authorities: &str) -> Value {
+        let ca_bundle = json!(ByteString(authorities.as_bytes().to_vec()));
+        match self {
+            Self::Service { namespace, name, port } => json!({
+                "caBundle": ca_bundle,
+                "service": {"namespace": namespace, "name": name, "port": port, "path": "/convert"},
+                "url": null,
+            }),
+            Self::Url(url) => json!({"caBundle": ca_bundle, "url": url.to_string(), "service": null}),
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    /// `NAMESPACE/NAME`, `NAMESPACE/NAME:PORT`, or a URL that begins with `https://`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with("https://") {
+            return url(text).map(Self::Url);
+        }
+        let (service, port) = match text.rsplit_once(':') {
+            Some((service, port)) => (service, port.parse().map_err(|_| format!("\"{port}\" is no port"))?),
+            None => (text, HTTPS),
+        };
+        if port == 0 {
+            return Err("0 is no port of a Service".to_owned());
+        }
+        let SecretName { namespace, name } = service
+            .parse()
+            .map_err(|_| "a Service is named NAMESPACE/NAME or NAMESPACE/NAME:PORT, and a URL begins with https://")?;
+        Ok(Self::Service { namespace, name, port })
+    }
+}
+
+/// The URL that API servers are to ask: of `/convert`, as kube-apiserver takes it.
+fn url(text: &str) -> Result<Uri, String> {
+    let url: Uri = text.parse().map_err(|error| format!("no URL: {error}"))?;
+    let has_user = url
+        .authority()
+        .is_some_and(|authority| authority.as_str().contains('@'));
+    match url.path() {
+        "/convert" if url.query().is_none() && !text.contains('#') && !has_user => Ok(url),
+        _ => Err("the URL is https://HOST[:PORT]/convert, without user, query and fragment".to_owned()),
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service { namespace, name, port } => write!(formatter, "Service {namespace}/{name}:{port}"),
+            Self::Url(url) => write!(formatter, "{url}"),
+        }
+    }
+}
+
+type Definition = Object<Spec, Value>;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Spec {
+    #[serde(default)]
+    conversion: Value,
+}
+
+/// Whether a definition asks this webhook and believes these authorities; `None` where it asks none.
+fn is_published(spec: &Spec, address: &Address, authorities: &str) -> Option<bool> {
+    if spec.conversion["strategy"] != "Webhook" {
+        return None;
+    }
+    let found = &spec.conversion["webhook"]["clientConfig"];
+    let wanted = address.client_config(authorities);
+    let fields = wanted.as_object().into_iter().flatten();
+    let mut differing = fields.filter(|(name, value)| found[name.as_str()] != **value);
+    Some(differing.next().is_none())
+}
+
+/// Whether all these definitions, by name, list these authorities. One that is not there yet says nothing.
+pub(super) async fn published(
+    client: &Client,
+    names: &[String],
+    address: &Address,
+    authorities: &str,
+) -> Result<bool, kube::Error> {
+    for name in names {
+        if let Some(found) = api(client).get_opt(name).await?
+            && is_published(&found.spec, address, authorities) == Some(false)
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Writes address and authorities into the definitions that ask a webhook and say otherwise; those that were written.
+pub(super) async fn publish(
+    client: &Client,
+    names: &[String],
+    address: &Address,
+    authorities: &str,
+) -> Result<Vec<String>, kube::Error> {
+    let mut written = Vec::new();
+    for name in names {
+        for _ in 0..TRIES_MAX {
+            let Some(patch) = due(client, name, address, authorities).await? else {
+                break;
+            };
+            match api(client).patch(name, &parameters(), &Patch::Merge(patch)).await {
+                Ok(_) => written.push(name.clone()),
+                // What the other writer left is looked at.
+                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(written)
+}
+
+/// The patch that a definition lacks, on condition of what it is now.
+async fn due(client: &Client, name: &str, address: &Address, authorities: &str) -> Result<Option<Value>, kube::Error> {
+    let Some(found) = api(client).get_opt(name).await? else {
+        return Ok(None);
+    };
+    if is_published(&found.spec, address, authorities) != Some(false) {
+        return Ok(None);
+    }
+    Ok(Some(json!({
+        "metadata": {"resourceVersion": found.metadata.resource_version},
+        "spec": {"conversion": {"webhook": {"clientConfig": address.client_config(authorities)}}},
+    })))
+}
+
+fn parameters() -> PatchParams {
+    PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PatchParams::default()
+    }
+}
+
+fn api(client: &Client) -> Api<Definition> {
+    Api::all_with(client.clone(), &definition::resource())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service() -> Address {
+        Address::Service {
+            namespace: "data".to_owned(),
+            name: "kindex-migrator".to_owned(),
+            port: 443,
+        }
+    }
+
+    fn spec(conversion: Value) -> Spec {
+        Spec { conversion }
+    }
+
+    #[test]
+    fn a_certificate_is_for_the_host_that_is_asked() {
+        assert_eq!(service().host(), "kindex-migrator.data.svc");
+        for (url, host) in [
+            ("https://127.0.0.1:8443/convert", "127.0.0.1"),
+            ("https://[::1]:8443/convert", "::1"),
+            ("https://kindex.example.com/convert", "kindex.example.com"),
+        ] {
+            assert_eq!(Address::Url(url.parse().expect("a URL")).host(), host);
+        }
+    }
+
+    #[test]
+    fn an_address_is_a_service_or_a_url() {
+        let read = |text: &str| text.parse::<Address>();
+        assert_eq!(read("data/kindex-migrator"), Ok(service()));
+        let port = read("data/kindex-migrator:8443").expect("a Service");
+        assert_eq!(port.to_string(), "Service data/kindex-migrator:8443");
+        let url = "https://127.0.0.1:8443/convert";
+        assert_eq!(read(url).expect("a URL").to_string(), url);
+        let urls = [
+            "https://a",
+            "https://a/other",
+            "https://u:p@a/convert",
+            "https://a/convert?b",
+            "https://a/convert#c",
+        ];
+        let others = ["", "kindex-migrator", "http://a/convert", "a/b:https", "a/b:0", "a/b/c"];
+        for none in urls.into_iter().chain(others) {
+            read(none).expect_err(none);
+        }
+    }
+
+    #[test]
+    fn only_definitions_with_a_webhook_are_written() {
+        let none = spec(json!({"strategy": "None"}));
+        assert_eq!(is_published(&none, &service(), "pem"), None);
+        let empty = spec(json!({"strategy": "Webhook", "webhook": {"clientConfig": {}}}));
+        assert_eq!(is_published(&empty, &service(), "pem"), Some(false));
+    }
+
+    #[test]
+    fn another_service_or_authority_is_noticed() {
+        let config = json!({
+            "caBundle": "cGVt",
+            "service": {"namespace": "data", "name": "kindex-migrator", "port": 443, "path": "/convert"},
+        });
+        let of = |config: &Value| {
+            let webhook = spec(json!({"strategy": "Webhook", "webhook": {"clientConfig": config}}));
+            is_published(&webhook, &service(), "pem")
+        };
+        assert_eq!(of(&config), Some(true));
+        for (pointer, other) in [("/caBundle", "cGVuCg=="), ("/service/namespace", "kindex")] {
+            let mut changed = config.clone();
+            *changed.pointer_mut(pointer).expect("there") = json!(other);
+            assert_eq!(of(&changed), Some(false), "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Looks at the Secret and the definitions, and does what is due.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kindex_serve::listen::{Tls, TlsError};
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+
+use super::definitions::{Address, publish, published};
+use super::material::{Material, MaterialError};
+use super::secret::{self, SecretName};
+use super::step::{Step, step};
+
+/// How often a write is tried that another replica came before.
+const TRIES_MAX: u32 = 5;
+
+/// Why there is no certificate; the next look tries again.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// The Secret cannot be read or written.
+    #[error("Secret {secret} cannot be read or written")]
+    Secret {
+        /// Which.
+        secret: SecretName,
+        /// Why.
+        source: kube::Error,
+    },
+    /// The Secret is someone else's.
+    #[error("Secret {0} has no ca.crt, ca.key, tls.crt and tls.key: Kindex did not make it, and leaves it alone")]
+    Foreign(SecretName),
+    /// Others write the Secret all the time.
+    #[error("Secret {0} was written by others at each of {TRIES_MAX} tries")]
+    Contended(SecretName),
+    /// Definitions cannot be read or written.
+    #[error("the CustomResourceDefinitions that ask the webhook cannot be read or written")]
+    Definitions(#[source] kube::Error),
+    /// Nothing can be made for this host.
+    #[error(transparent)]
+    Material(#[from] MaterialError),
+    /// What was made cannot be served with.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// Keeps the certificate of a webhook.
+pub struct Keeper {
+    client: Client,
+    secret: SecretName,
+    address: Address,
+    definitions: Vec<String>,
+}
+
+impl Keeper {
+    /// `definitions` are the names of those that ask the webhook.
+    pub fn new(client: Client, secret: SecretName, address: Address, definitions: Vec<String>) -> Self {
+        Self {
+            client,
+            secret,
+            address,
+            definitions,
+        }
+    }
+
+    /// What to serve with: what the Secret holds, or what is made now. The definitions list its authority then.
+    ///
+    /// # Errors
+    /// See [`CertificateError`].
+    pub async fn tls(&self) -> Result<Tls, CertificateError> {
+        let material = self.look().await?;
+        let place = PathBuf::from(format!("Secret {}", self.secret));
+        Ok(Tls::from_pem(&place, material.certificate.into(), material.key.into())?)
+    }
+
+    /// Looks `every` so often and serves with what it finds, until cancelled. Without a cluster everything stays.
+    pub async fn follow(self, tls: Tls, every: Duration, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(every) => {}
+            }
+            let looked = self.look().await;
+            let taken = looked.and_then(|found| Ok(tls.take_pem(found.certificate.into(), found.key.into())?));
+            match taken {
+                Ok(false) => {}
+                Ok(true) => tracing::info!(secret = %self.secret, "A new certificate is in use"),
+                Err(error) => {
+                    let error: &dyn std::error::Error = &error;
+                    tracing::warn!(error, "The certificate of the webhook stays as it is");
+                }
+            }
+        }
+    }
+
+    /// Does what is due, and lets the definitions list the authorities.
+    async fn look(&self) -> Result<Material, CertificateError> {
+        let material = self.renew().await?;
+        let written = publish(&self.client, &self.definitions, &self.address, &material.authorities).await;
+        let written = written.map_err(CertificateError::Definitions)?;
+        if !written.is_empty() {
+            tracing::info!(definitions = ?written, address = %self.address, "Definitions ask this webhook");
+        }
+        Ok(material)
+    }
+
+    async fn renew(&self) -> Result<Material, CertificateError> {
+        let failed = |source| CertificateError::Secret {
+            secret: self.secret.clone(),
+            source,
+        };
+        for _ in 0..TRIES_MAX {
+            let found = secret::read(&self.client, &self.secret).await.map_err(failed)?;
+            let due = match &found {
+                None => Material::make(&self.address.host(), Timestamp::now())?,
+                Some(found) => {
+                    let Some(material) = &found.material else {
+                        return Err(CertificateError::Foreign(self.secret.clone()));
+                    };
+                    let due = self.due(material).await?;
+                    if due == *material {
+                        return Ok(due);
+                    }
+                    due
+                }
+            };
+            if secret::write(&self.client, &self.secret, found, &due)
+                .await
+                .map_err(failed)?
+            {
+                tracing::info!(secret = %self.secret, host = self.address.host(), "A certificate was made");
+                return Ok(due);
+            }
+        }
+        Err(CertificateError::Contended(self.secret.clone()))
+    }
+
+    /// What should be stored.
+    async fn due(&self, material: &Material) -> Result<Material, CertificateError> {
+        let (host, now) = (self.address.host(), Timestamp::now());
+        let published = published(&self.client, &self.definitions, &self.address, &material.authorities).await;
+        let published = published.map_err(CertificateError::Definitions)?;
+        let step = match material.stored(&host, published) {
+            Ok(stored) => step(&stored, now),
+            Err(error) => {
+                tracing::warn!(%error, secret = %self.secret, "A certificate is made anew");
+                Step::Both
+            }
+        };
+        Ok(material.after(step, &host, now)?)
+    }
+}

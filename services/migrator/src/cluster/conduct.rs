@@ -1,0 +1,75 @@
+//! How migrations are carried out, whatever they are of: how fast, how it is counted, and until when.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use tokio_util::sync::CancellationToken;
+
+use crate::figures::Figures;
+
+/// Of a second's writes, the part that may be sent at once.
+const BURSTS_A_SECOND: u32 = 10;
+
+/// How a migration is paced.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Objects of a page.
+    pub page: u32,
+    /// Objects that are patched at a time.
+    pub workers: usize,
+}
+
+/// How many writes all migrations together may send in a second. Clones share one limit.
+#[derive(Clone, Debug)]
+pub struct WriteRate(Option<Arc<DefaultDirectRateLimiter>>);
+
+impl WriteRate {
+    /// As many as are answered.
+    pub fn unlimited() -> Self {
+        Self(None)
+    }
+
+    /// So many.
+    pub fn per_second(writes: NonZeroU32) -> Self {
+        let burst = NonZeroU32::new(writes.get() / BURSTS_A_SECOND).unwrap_or(NonZeroU32::MIN);
+        let quota = Quota::per_second(writes).allow_burst(burst);
+        Self(Some(Arc::new(RateLimiter::direct(quota))))
+    }
+
+    /// Waits until another write may be sent.
+    pub(super) async fn wait(&self) {
+        if let Some(limiter) = &self.0 {
+            limiter.until_ready().await;
+        }
+    }
+}
+
+/// What all migrations of a process have in common.
+#[derive(Clone, Debug)]
+pub struct Conduct {
+    /// Of each.
+    pub pace: Pace,
+    /// Of all.
+    pub rate: WriteRate,
+    /// How long after its begin a migration may verify. See [`crate::trigger::Settings::settle`].
+    pub settle: Duration,
+    /// Where they are counted.
+    pub figures: Figures,
+    /// Ends a migration where it is. What it saved stays.
+    pub stop: CancellationToken,
+}
+
+/// Without a limit, and until the end.
+impl From<Pace> for Conduct {
+    fn from(pace: Pace) -> Self {
+        Self {
+            pace,
+            rate: WriteRate::unlimited(),
+            settle: Duration::ZERO,
+            figures: Figures::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A Kubernetes cluster as the trigger and the migrator use it: any resource, by its metadata alone.
+
+use kube::Client;
+use kube::api::{Api, ListParams};
+
+use crate::wire::definition::{self, StoredDefinition};
+use crate::wire::{GroupResource, StorageState, StorageVersionMigration};
+
+pub mod discover;
+
+pub mod look;
+
+pub mod install;
+
+pub mod conduct;
+
+mod request;
+
+mod objects;
+
+mod preflight;
+
+mod blame;
+
+pub mod work;
+
+pub mod in_tree;
+
+pub mod survey;
+
+pub mod ask;
+
+pub mod prune;
+
+/// The API servers of a cluster. Each is asked what it writes; the first reads and writes objects.
+#[derive(Clone)]
+pub struct Cluster {
+    first: Client,
+    others: Vec<Client>,
+}
+
+/// What went wrong in a round; the next one tries again.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// Objects of this kind could not be listed.
+    #[error("{what} cannot be listed")]
+    List {
+        /// Plural name.
+        what: &'static str,
+        /// Why.
+        source: kube::Error,
+    },
+    /// An object could not be read.
+    #[error("{what} \"{name}\" cannot be read")]
+    Read {
+        /// Singular name.
+        what: &'static str,
+        /// Of the object.
+        name: String,
+        /// Why.
+        source: kube::Error,
+    },
+    /// It is not known what a resource is.
+    #[error("not every API server says whether it serves {resource}")]
+    Unknown {
+        /// Its name.
+        resource: String,
+    },
+    /// An object could not be written.
+    #[error("{what} \"{name}\" cannot be written")]
+    Write {
+        /// Singular name.
+        what: &'static str,
+        /// Of the object.
+        name: String,
+        /// Why.
+        source: kube::Error,
+    },
+    /// The end of a migration could not be waited for.
+    #[error("storageversionmigration \"{name}\" cannot be watched")]
+    Watch {
+        /// Of the object.
+        name: String,
+        /// Why.
+        source: kube::runtime::wait::Error,
+    },
+    /// The cluster has no migrator of its own.
+    #[error(
+        "the API server does not serve {group}: kube-apiserver and kube-controller-manager need the feature gate \
+         StorageVersionMigrator, kube-apiserver also --runtime-config; or migrate without --in-tree"
+    )]
+    Unserved {
+        /// Its API group.
+        group: &'static str,
+    },
+}
+
+impl Cluster {
+    /// A cluster by a client for each address of its API servers; where they share one, by that one alone.
+    pub fn new(first: Client, others: Vec<Client>) -> Self {
+        Self { first, others }
+    }
+
+    /// The API server that reads and writes objects.
+    pub fn first(&self) -> &Client {
+        &self.first
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &Client> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn states(&self) -> Api<StorageState> {
+        Api::all(self.first.clone())
+    }
+
+    pub(crate) fn migrations(&self) -> Api<StorageVersionMigration> {
+        Api::all(self.first.clone())
+    }
+
+    /// All definitions, without their schemas.
+    ///
+    /// # Errors
+    /// Where they cannot be listed.
+    pub async fn definitions(&self) -> Result<Vec<StoredDefinition>, ClusterError> {
+        let api: Api<StoredDefinition> = Api::all_with(self.first.clone(), &definition::resource());
+        let listed = api.list(&ListParams::default()).await;
+        let list = |source| ClusterError::List {
+            what: "customresourcedefinitions",
+            source,
+        };
+        listed.map(|list| list.items).map_err(list)
+    }
+
+    async fn definition(&self, resource: &GroupResource) -> Result<Option<StoredDefinition>, kube::Error> {
+        let api: Api<StoredDefinition> = Api::all_with(self.first.clone(), &definition::resource());
+        api.get_opt(&resource.to_string()).await
+    }
+}

@@ -1,0 +1,202 @@
+//! What a cluster says of the versions of a resource: its definition, its state and its migrations.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::ResourceExt as _;
+use kube::api::{Api, ListParams};
+
+use super::{Cluster, ClusterError};
+use crate::migration::{Migration, Progress};
+use crate::run::estimate::{Estimate, estimate};
+use crate::state::State;
+use crate::verdict::{Ended, Stored};
+use crate::wire::definition::stored;
+use crate::wire::{GroupResource, GroupVersionResource, StorageState, StorageVersionMigration};
+
+/// The namespace whose uid tells clusters apart.
+const OF_THE_CLUSTER: &str = "kube-system";
+
+/// One resource as it was when it was asked for.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// What decisions are made on.
+    pub stored: Stored,
+    /// `metadata.resourceVersion` of the definition, which was read before everything else.
+    pub resource_version: String,
+    /// Migrations that have not ended.
+    pub under_way: Vec<UnderWay>,
+}
+
+/// How far a migration is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnderWay {
+    /// Its name.
+    pub name: String,
+    /// Whether a migrator has taken it up.
+    pub running: bool,
+    /// Passes that ended.
+    pub passes: u32,
+    /// Objects of this pass that are done.
+    pub done: u64,
+    /// Objects of a pass, and when all passes that are to come are over at the rate so far; `None` before the first
+    /// page.
+    pub estimate: Option<Estimate>,
+}
+
+/// Every resource that has a definition. Where the cluster lacks the resources of the migrator there are no states and
+/// no migrations.
+///
+/// # Errors
+/// Where definitions, states or migrations cannot be listed.
+pub async fn survey(cluster: &Cluster) -> Result<BTreeMap<GroupResource, Survey>, ClusterError> {
+    let definitions = cluster.definitions().await?;
+    let all = ListParams::default();
+    let states = cluster.states();
+    let states: Vec<StorageState> = listed("storagestates", states.list(&all).await)?;
+    let migrations = cluster.migrations();
+    let migrations: Vec<StorageVersionMigration> = listed("storageversionmigrations", migrations.list(&all).await)?;
+    let mut surveys = BTreeMap::new();
+    for definition in &definitions {
+        let (Some((resource, stored)), Some(resource_version)) = (stored(definition), definition.resource_version())
+        else {
+            continue;
+        };
+        let survey = Survey {
+            stored,
+            resource_version,
+            under_way: Vec::new(),
+        };
+        surveys.insert(resource, survey);
+    }
+    for state in &states {
+        if let Some(survey) = surveys.get_mut(&state.spec.resource) {
+            survey.stored.state = state.status.as_ref().map(State::from);
+        }
+    }
+    for migration in &migrations {
+        let GroupVersionResource { group, resource, .. } = migration.spec.resource.clone();
+        if let Some(survey) = surveys.get_mut(&GroupResource { group, resource }) {
+            survey.under_way.extend(under_way(migration, Timestamp::now()));
+            survey.stored.migrations.push(ended(migration));
+        }
+    }
+    Ok(surveys)
+}
+
+/// What was listed; nothing where the cluster does not know the resource.
+fn listed<K: Clone>(
+    what: &'static str,
+    answer: kube::Result<kube::core::ObjectList<K>>,
+) -> Result<Vec<K>, ClusterError> {
+    match answer {
+        Ok(list) => Ok(list.items),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        Err(source) => Err(ClusterError::List { what, source }),
+    }
+}
+
+fn ended(migration: &StorageVersionMigration) -> Ended {
+    let status = migration.status.clone().unwrap_or_default();
+    let run = status.run();
+    let holds = status.conditions.iter().find(|condition| condition.status == "True");
+    Ended {
+        migration: Migration::from(migration),
+        why: holds.map(|condition| condition.message.clone()).unwrap_or_default(),
+        refused: run.pass.refused,
+        first_refused: run.refused.first().cloned(),
+    }
+}
+
+/// How far a migration is, unless it has ended.
+pub fn under_way(migration: &StorageVersionMigration, now: Timestamp) -> Option<UnderWay> {
+    let status = migration.status.clone().unwrap_or_default();
+    let running = match status.progress() {
+        Progress::Pending => false,
+        Progress::Running => true,
+        Progress::Succeeded | Progress::Failed { .. } => return None,
+    };
+    let run = status.run();
+    let done = run.pass.listed();
+    let since = status.conditions.iter().find(|condition| condition.status == "True");
+    let since = since.and_then(|condition| condition.last_update_time.as_ref().map(|time| time.0));
+    let elapsed = since.and_then(|since| now.duration_since(since).try_into().ok());
+    let estimate = status.total.zip(elapsed).and_then(|(total, elapsed)| {
+        let before = u64::from(run.passes).saturating_mul(total);
+        // The first pass is verified by another one.
+        let after = if run.passes == 0 { total } else { 0 };
+        let left = total.saturating_sub(done).saturating_add(after);
+        estimate(before.saturating_add(done), Some(left), elapsed).map(|all| Estimate { total, ..all })
+    });
+    Some(UnderWay {
+        name: migration.name_any(),
+        running,
+        passes: run.passes,
+        done,
+        estimate,
+    })
+}
+
+/// What tells this cluster from others: the uid of its namespace `kube-system`; `None` where it has none.
+///
+/// # Errors
+/// Where it cannot be read.
+pub async fn cluster_uid(cluster: &Cluster) -> Result<Option<String>, ClusterError> {
+    let namespaces: Api<Namespace> = Api::all(cluster.first.clone());
+    let found = namespaces.get_opt(OF_THE_CLUSTER).await;
+    let read = |source| ClusterError::List {
+        what: "namespaces",
+        source,
+    };
+    Ok(found.map_err(read)?.and_then(|namespace| namespace.metadata.uid))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use kube::core::ObjectMeta;
+
+    use super::*;
+    use crate::run::{Counts, Run};
+    use crate::wire::{StorageVersionMigrationSpec, StorageVersionMigrationStatus};
+
+    fn running(passes: u32, unchanged: u64) -> StorageVersionMigration {
+        let mut status = StorageVersionMigrationStatus {
+            total: Some(1_000),
+            ..StorageVersionMigrationStatus::default()
+        };
+        status.set_condition("Running", "Rewriting", String::new(), Timestamp::UNIX_EPOCH);
+        status.save(&Run {
+            passes,
+            pass: Counts {
+                unchanged,
+                ..Counts::default()
+            },
+            ..Run::default()
+        });
+        StorageVersionMigration {
+            metadata: ObjectMeta::default(),
+            spec: StorageVersionMigrationSpec {
+                resource: GroupVersionResource::default(),
+            },
+            status: Some(status),
+        }
+    }
+
+    #[test]
+    fn the_estimate_counts_the_pass_that_verifies() {
+        let after = |seconds: i64| Timestamp::from_second(seconds).expect("a time");
+        let left = |migration: &StorageVersionMigration, seconds| {
+            let estimate = under_way(migration, after(seconds)).expect("running").estimate;
+            estimate.expect("begun").left
+        };
+        assert_eq!(left(&running(0, 500), 10), Some(Duration::from_secs(30)));
+        assert_eq!(left(&running(1, 500), 30), Some(Duration::from_secs(10)));
+        let mut ended = running(1, 1_000);
+        let status = ended.status.get_or_insert_default();
+        status.set_condition("Succeeded", "Verified", String::new(), after(40));
+        assert_eq!(under_way(&ended, after(50)), None);
+    }
+}

@@ -1,0 +1,308 @@
+//! One migration at work: what is made sure of first, page after page, and the status after each.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use futures::{StreamExt as _, stream};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt as _;
+use kube::api::PostParams;
+use kube::core::ObjectList;
+use tokio::time::sleep;
+
+use super::blame::suspects;
+use super::conduct::Conduct;
+use super::discover::{Discovery, Served, discover};
+use super::objects::{Metadata, Objects, Page};
+use super::preflight::preflight;
+use super::{Cluster, ClusterError};
+use crate::discovery::Discovered;
+use crate::hash::Hash;
+use crate::migration::{Progress, Target};
+use crate::run::estimate::estimate;
+use crate::run::guard::{Outdated, outdated};
+use crate::run::{Next, Run, VERIFICATIONS_MAX, Verdict};
+use crate::wire::definition::{declared, defined};
+use crate::wire::{DefinitionStatus, GroupResource, StorageVersionMigration};
+
+/// A migration under way.
+struct Work<'a> {
+    cluster: &'a Cluster,
+    conduct: Conduct,
+    name: GroupResource,
+    objects: Objects,
+    object: StorageVersionMigration,
+    target: Target,
+    /// When this process began with it.
+    began: Instant,
+    /// Since when this process is at this pass, and what was listed by then.
+    since: (Instant, u64),
+}
+
+/// Why work stopped without a verdict.
+enum Stopped {
+    /// The migration was deleted or has ended, or another process has it.
+    Taken,
+    /// Something could not be read or saved.
+    Failed(ClusterError),
+}
+
+/// Carries a migration on from where its status says it is, until it ends or somebody deletes it. `None` where another
+/// process has it, it has ended already, or work is to stop.
+///
+/// # Errors
+/// Where its status cannot be read or saved: what was not saved is done again, which changes nothing.
+pub async fn work(
+    cluster: &Cluster,
+    migration: StorageVersionMigration,
+    conduct: impl Into<Conduct>,
+) -> Result<Option<Verdict>, ClusterError> {
+    let conduct = conduct.into();
+    let stop = conduct.stop.clone();
+    match stop.run_until_cancelled(carry_on(cluster, migration, conduct)).await {
+        Some(Ok(verdict)) => Ok(Some(verdict)),
+        Some(Err(Stopped::Taken)) | None => Ok(None),
+        Some(Err(Stopped::Failed(error))) => Err(error),
+    }
+}
+
+async fn carry_on(cluster: &Cluster, migration: StorageVersionMigration, conduct: Conduct) -> Result<Verdict, Stopped> {
+    let object = current(cluster, &migration).await?;
+    let resource = &object.spec.resource;
+    let name = GroupResource {
+        group: resource.group.clone(),
+        resource: resource.resource.clone(),
+    };
+    let began = Instant::now();
+    let figures = conduct.figures.clone();
+    let discovery = discover(cluster, &BTreeSet::from([name.group.clone()])).await;
+    let Some(served) = discovery.served.get(&name).cloned() else {
+        // An API server that starts may not serve a definition yet.
+        let is_defined = cluster.definition(&name).await.is_ok_and(|found| found.is_some());
+        if is_defined || discovery.of(&name) == Discovered::Partial {
+            let resource = name.to_string();
+            return Err(Stopped::Failed(ClusterError::Unknown { resource }));
+        }
+        let why = format!("no API server lists {name}");
+        let run = object.status.clone().unwrap_or_default().run();
+        return finish(cluster, object, &run, Verdict::Impossible { why }, None).await;
+    };
+    let mut run = object.status.clone().unwrap_or_default().run();
+    let mut work = Work::new(cluster, name, served, object, conduct).await?;
+    work.since = (began, run.pass.listed());
+    if work.is_pending() {
+        work.begin(&discovery, &run).await?;
+    }
+    let verdict = work.run(&mut run).await?;
+    let blame = match verdict {
+        Verdict::NeverUnchanged => Some(work.blame().await),
+        _ => None,
+    };
+    let verdict = finish(cluster, work.object, &run, verdict, blame).await?;
+    figures.ended(verdict.condition().1, began.elapsed());
+    Ok(verdict)
+}
+
+impl<'a> Work<'a> {
+    async fn new(
+        cluster: &'a Cluster,
+        name: GroupResource,
+        served: Served,
+        object: StorageVersionMigration,
+        conduct: Conduct,
+    ) -> Result<Self, Stopped> {
+        let definition = cluster.definition(&name).await.map_err(|source| {
+            Stopped::Failed(ClusterError::Read {
+                what: "customresourcedefinition",
+                name: name.to_string(),
+                source,
+            })
+        })?;
+        let defined = definition.as_ref().and_then(defined).map(|(_, defined)| defined);
+        let mut object = object;
+        let status = object.status.get_or_insert_default();
+        if status.progress() == Progress::Pending {
+            let storage = defined.as_ref().map(|defined| defined.storage.to_string());
+            status.target_storage_version_hash = storage.unwrap_or_default();
+            let definition = defined.as_ref().map(|defined| &defined.definition);
+            status.definition = definition.map(DefinitionStatus::from);
+        }
+        Ok(Self {
+            cluster,
+            objects: Objects {
+                client: cluster.first.clone(),
+                served,
+                declared: definition.as_ref().and_then(declared),
+                conduct: conduct.clone(),
+            },
+            conduct,
+            name,
+            target: status.target(),
+            object,
+            began: Instant::now(),
+            since: (Instant::now(), 0),
+        })
+    }
+
+    fn is_pending(&self) -> bool {
+        let status = self.object.status.as_ref();
+        status.is_none_or(|status| status.progress() == Progress::Pending)
+    }
+
+    /// Notes the version that the API servers agree on, where they do, and that work began.
+    async fn begin(&mut self, discovery: &Discovery, run: &Run) -> Result<(), Stopped> {
+        let status = self.object.status.get_or_insert_default();
+        if let Discovered::Agreed(hash) = discovery.of(&self.name) {
+            status.target_storage_version_hash = Hash::to_string(&hash);
+        }
+        status.set_condition("Running", "Rewriting", String::new(), Timestamp::now());
+        self.target = status.target();
+        self.save(run).await
+    }
+
+    async fn run(&mut self, run: &mut Run) -> Result<Verdict, Stopped> {
+        if let Some(why) = self.outdated().await {
+            return Ok(Verdict::Outdated(why));
+        }
+        if let Some(why) = preflight(&self.objects, &self.name).await {
+            return Ok(Verdict::Unprepared { why });
+        }
+        loop {
+            self.settle(run).await;
+            let next = self.page(run).await;
+            match (next, self.outdated().await) {
+                (Next::Page | Next::End(Verdict::Succeeded), Some(why)) => return Ok(Verdict::Outdated(why)),
+                (Next::Page, None) => self.save(run).await?,
+                (Next::End(verdict), _) => return Ok(verdict),
+            }
+        }
+    }
+
+    /// Before a pass that verifies: until every API server follows the definition. One that is behind the same address
+    /// as the others, and a moment late, would go on to write the version before.
+    async fn settle(&mut self, run: &Run) {
+        if run.passes == 1 && run.token.is_none() {
+            sleep(self.conduct.settle.saturating_sub(self.began.elapsed())).await;
+            self.since = (Instant::now(), 0);
+        }
+    }
+
+    async fn outdated(&self) -> Option<Outdated> {
+        let discovery = discover(self.cluster, &BTreeSet::from([self.name.group.clone()])).await;
+        let definition = self.cluster.definition(&self.name).await.ok().flatten();
+        let defined = definition
+            .as_ref()
+            .and_then(defined)
+            .map(|(_, defined)| defined.definition);
+        outdated(&self.target, &discovery.of(&self.name), defined.as_ref())
+    }
+
+    async fn page(&mut self, run: &mut Run) -> Next {
+        let pass = run.passes;
+        let next = match self.objects.page(run.token.clone(), self.conduct.pace.page).await {
+            Page::Of(page) => self.patch_all(run, page).await,
+            Page::GoOn(token) => run.go_on(token),
+            Page::StartOver => run.start_over(),
+            Page::Impossible(why) => Next::End(Verdict::Impossible { why }),
+        };
+        if run.passes != pass {
+            self.since = (Instant::now(), 0);
+        }
+        next
+    }
+
+    async fn patch_all(&mut self, run: &mut Run, page: ObjectList<Metadata>) -> Next {
+        let token = page.metadata.continue_.filter(|token| !token.is_empty());
+        let remaining = page
+            .metadata
+            .remaining_item_count
+            .and_then(|count| u64::try_from(count).ok());
+        let remaining = if token.is_none() { Some(0) } else { remaining };
+        let listed = run.pass.listed() + page.items.len() as u64;
+        let patches = page.items.into_iter().map(|object| self.objects.patch(object));
+        let outcomes: Vec<_> = stream::iter(patches)
+            .buffer_unordered(self.conduct.pace.workers)
+            .collect()
+            .await;
+        self.note(listed, remaining);
+        run.page(outcomes, token)
+    }
+
+    /// Notes how far the pass is after a page.
+    fn note(&mut self, listed: u64, remaining: Option<u64>) {
+        let (since, before) = self.since;
+        let (listed_since, elapsed) = (listed.saturating_sub(before), since.elapsed());
+        let status = self.object.status.get_or_insert_default();
+        status.total = Some(listed + remaining.unwrap_or_default());
+        let rate = listed_since as f64 / elapsed.as_secs_f64().max(f64::EPSILON);
+        status.objects_per_second = Some(rate as u64);
+        let left = estimate(listed_since, remaining, elapsed).and_then(|estimate| estimate.left);
+        status.pass_end_time = left.and_then(|left| Timestamp::now().checked_add(left).ok()).map(Time);
+    }
+
+    async fn blame(&self) -> String {
+        let suspects = suspects(&self.cluster.first, &self.name).await;
+        format!("{VERIFICATIONS_MAX} passes changed objects once more: {suspects} changes them at every write")
+    }
+
+    async fn save(&mut self, run: &Run) -> Result<(), Stopped> {
+        self.object = save(self.cluster, self.object.clone(), run).await?;
+        Ok(())
+    }
+}
+
+/// The migration as it is now.
+async fn current(cluster: &Cluster, known: &StorageVersionMigration) -> Result<StorageVersionMigration, Stopped> {
+    let name = known.name_any();
+    let found = cluster.migrations().get_opt(&name).await;
+    let read = |source| ClusterError::Read {
+        what: "storageversionmigration",
+        name,
+        source,
+    };
+    let found = found.map_err(|source| Stopped::Failed(read(source)))?;
+    let found = found.filter(|found| found.uid() == known.uid() && found.metadata.deletion_timestamp.is_none());
+    let found = found.ok_or(Stopped::Taken)?;
+    match found.status.as_ref().map(|status| status.progress()) {
+        Some(Progress::Succeeded | Progress::Failed { .. }) => Err(Stopped::Taken),
+        Some(Progress::Pending | Progress::Running) | None => Ok(found),
+    }
+}
+
+/// Saves the verdict, with another message where there is a better one.
+async fn finish(
+    cluster: &Cluster,
+    mut object: StorageVersionMigration,
+    run: &Run,
+    verdict: Verdict,
+    better: Option<String>,
+) -> Result<Verdict, Stopped> {
+    let (kind, reason, message) = verdict.condition();
+    let status = object.status.get_or_insert_default();
+    (status.objects_per_second, status.pass_end_time) = (None, None);
+    status.set_condition(kind, reason, better.unwrap_or(message), Timestamp::now());
+    save(cluster, object, run).await?;
+    Ok(verdict)
+}
+
+async fn save(
+    cluster: &Cluster,
+    mut object: StorageVersionMigration,
+    run: &Run,
+) -> Result<StorageVersionMigration, Stopped> {
+    object.status.get_or_insert_default().save(run);
+    let name = object.name_any();
+    let saved = cluster
+        .migrations()
+        .replace_status(&name, &PostParams::default(), &object)
+        .await;
+    saved.map_err(|error| match error {
+        kube::Error::Api(status) if matches!(status.code, 404 | 409) => Stopped::Taken,
+        source => Stopped::Failed(ClusterError::Write {
+            what: "storageversionmigration",
+            name,
+            source,
+        }),
+    })
+}

@@ -1,0 +1,113 @@
+//! The trigger at work: a look in every period, one right after a definition changed or a migration ended, and a few
+//! more until API servers show what the definition says.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{sleep, timeout};
+
+use super::Migrator;
+use super::health::Part;
+use crate::cluster::look::{Looked, Memory, look};
+use crate::trigger::Finding;
+use crate::wire::GroupResource;
+
+/// Before the first look that follows an unsettled one. Each further one waits twice as long.
+const SOON: Duration = Duration::from_millis(500);
+/// Changes of a definition that come together are looked at together.
+const TOGETHER: Duration = Duration::from_millis(100);
+/// Longest pause after a look that failed.
+const AGAIN_AFTER_MAX: Duration = Duration::from_secs(30);
+
+/// Looks for ever.
+pub(super) async fn follow(migrator: &Migrator) {
+    let settings = &migrator.options.settings;
+    let mut memory = Memory::default();
+    let mut findings = BTreeMap::new();
+    let mut in_a_row = 0;
+    loop {
+        let pause = match look(&migrator.cluster, &mut memory, settings, &migrator.options.wanted).await {
+            Ok(looked) => {
+                migrator.figures.looked.set(Timestamp::now().as_second() as f64);
+                report(migrator, &mut findings, &looked);
+                let failed = looked.iter().any(|one| one.applied.1.is_some());
+                in_a_row = match looked.iter().any(|one| one.unsettled) || failed {
+                    true => in_a_row + 1,
+                    false => 0,
+                };
+                pause(in_a_row, settings.period)
+            }
+            Err(error) => {
+                in_a_row += 1;
+                migrator.troubles.begin(Part::Trigger, chain(&error));
+                pause(in_a_row, AGAIN_AFTER_MAX)
+            }
+        };
+        if timeout(pause, migrator.changed.notified()).await.is_ok() {
+            in_a_row = 0;
+            sleep(TOGETHER).await;
+        }
+    }
+}
+
+/// Until the next look, after so many in a row that want another one soon.
+fn pause(in_a_row: u32, most: Duration) -> Duration {
+    match in_a_row.checked_sub(1) {
+        None => most,
+        Some(before) => SOON.saturating_mul(2_u32.saturating_pow(before)).min(most),
+    }
+}
+
+/// Tells what is new since the look before.
+fn report(migrator: &Migrator, findings: &mut BTreeMap<GroupResource, Finding>, looked: &[Looked]) {
+    let mut trouble = None;
+    for one in looked {
+        let name = one.resource.to_string();
+        if let Some(error) = &one.applied.1 {
+            trouble = Some(format!("{name}: {}", chain(error)));
+        }
+        let before = match one.finding {
+            Some(finding) => findings.insert(one.resource.clone(), finding),
+            None => findings.remove(&one.resource),
+        };
+        if before == one.finding {
+            continue;
+        }
+        match one.finding {
+            Some(finding) => tracing::warn!(resource = name, %finding, "A storage version cannot be compared"),
+            None => tracing::info!(resource = name, "A storage version can be compared again"),
+        }
+    }
+    for finding in Finding::ALL {
+        let resources = findings.values().filter(|one| **one == finding).count();
+        migrator.figures.found(finding, resources);
+    }
+    match trouble {
+        Some(why) => migrator.troubles.begin(Part::Trigger, why),
+        None => migrator.troubles.end(Part::Trigger),
+    }
+}
+
+/// An error with its causes.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_in_a_row_become_rare_and_never_rarer_than_the_period() {
+        let period = Duration::from_secs(600);
+        let pauses = [0, 1, 2, 3, 30, u32::MAX].map(|in_a_row| pause(in_a_row, period));
+        assert_eq!(pauses, [period, SOON, SOON * 2, SOON * 4, period, period]);
+    }
+}

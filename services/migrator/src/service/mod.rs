@@ -1,0 +1,124 @@
+//! Trigger and migrator as they run: on one cluster, in one process of several at a time. Which of them it is, somebody
+//! else decides.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::cluster::Cluster;
+use crate::cluster::conduct::{Conduct, Pace, WriteRate};
+use crate::cluster::install::install;
+use crate::figures::Figures;
+use crate::trigger::Settings;
+use crate::wire::GroupResource;
+
+mod schedule;
+
+mod health;
+
+mod looks;
+
+mod watches;
+
+mod runs;
+
+use health::{Part, Troubles};
+use looks::chain;
+
+/// Before the resources of `migration.k8s.io` are asked for again.
+const INSTALL_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// How a migrator is set.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The resources that the trigger looks at; all of discovery where there is none.
+    pub wanted: BTreeSet<GroupResource>,
+    /// Of the trigger.
+    pub settings: Settings,
+    /// Of each migration.
+    pub pace: Pace,
+    /// Of all migrations.
+    pub rate: WriteRate,
+    /// Migrations at a time, of different resources.
+    pub parallel: usize,
+    /// How objects are migrated.
+    pub way: Way,
+    /// The definitions of `migration.k8s.io`, as they are installed.
+    pub manifests: Vec<Value>,
+}
+
+/// Who goes over the objects first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Kindex alone.
+    Own,
+    /// Kubernetes' own migrator. See [`crate::cluster::in_tree`].
+    InTree,
+}
+
+/// Trigger and migrator of one cluster.
+pub struct Migrator {
+    cluster: Cluster,
+    options: Options,
+    figures: Figures,
+    troubles: Troubles,
+    /// There is something to look at.
+    changed: Notify,
+}
+
+impl Migrator {
+    /// A migrator that does nothing yet.
+    pub fn new(cluster: Cluster, options: Options, figures: Figures) -> Self {
+        Self {
+            cluster,
+            options,
+            figures,
+            troubles: Troubles::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Works until stopped. It can be run again.
+    ///
+    /// # Guarantees
+    /// Once it has returned, it writes nothing more. What was saved of a migration is where the next process goes on.
+    pub async fn run(&self, stop: &CancellationToken) {
+        let installed = stop.run_until_cancelled(self.install()).await;
+        if installed.is_some() {
+            let looks = stop.run_until_cancelled(looks::follow(self));
+            let watches = stop.run_until_cancelled(watches::follow(self));
+            tokio::join!(looks, watches, runs::follow(self, stop));
+        }
+        for part in [Part::Definitions, Part::Trigger, Part::Migrations] {
+            self.troubles.end(part);
+        }
+        self.figures.looked.set(0.0);
+    }
+
+    /// Why it does not do its work now; nothing where it does, or waits for its turn.
+    pub fn not_ready(&self) -> Vec<String> {
+        self.troubles.list()
+    }
+
+    async fn install(&self) {
+        while let Err(error) = install(self.cluster.first(), &self.options.manifests).await {
+            self.troubles.begin(Part::Definitions, chain(&error));
+            sleep(INSTALL_AGAIN_AFTER).await;
+        }
+        self.troubles.end(Part::Definitions);
+    }
+
+    fn conduct(&self, stop: CancellationToken) -> Conduct {
+        Conduct {
+            pace: self.options.pace,
+            rate: self.options.rate.clone(),
+            settle: self.options.settings.settle,
+            figures: self.figures.clone(),
+            stop,
+        }
+    }
+}

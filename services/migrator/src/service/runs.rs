@@ -1,0 +1,175 @@
+//! The migrator at work: it follows all migrations, begins those that are due and stops those that were deleted.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kube::ResourceExt as _;
+use kube::runtime::watcher::{Config, Event};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::health::Part;
+use super::looks::chain;
+use super::schedule::{Known, plan};
+use super::{Migrator, Way};
+use crate::cluster::in_tree::{InTree, work_in_tree};
+use crate::cluster::work::work;
+use crate::in_tree;
+use crate::run::Verdict;
+use crate::wire::{GroupResource, StorageVersionMigration};
+
+/// Before a migration goes on whose status could not be saved, or which another process has touched.
+const AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// The migrations of a cluster, and what runs of them here.
+struct Runs<'a> {
+    migrator: &'a Migrator,
+    objects: BTreeMap<String, StorageVersionMigration>,
+    /// Those of a list that is not complete yet.
+    listed: BTreeMap<String, StorageVersionMigration>,
+    running: BTreeMap<String, (GroupResource, CancellationToken)>,
+    tasks: JoinSet<Ended>,
+}
+
+/// A run that ended: its uid, and its verdict if it has one.
+type Ended = (String, Option<Verdict>);
+
+/// Works until stopped. What is under way then ends where it is.
+pub(super) async fn follow(migrator: &Migrator, stop: &CancellationToken) {
+    let events = watcher(migrator.cluster.migrations(), Config::default()).default_backoff();
+    let mut events = std::pin::pin!(events);
+    let mut runs = Runs {
+        migrator,
+        objects: BTreeMap::new(),
+        listed: BTreeMap::new(),
+        running: BTreeMap::new(),
+        tasks: JoinSet::new(),
+    };
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            Some(event) = events.next() => match event {
+                Ok(event) => {
+                    migrator.troubles.end(Part::Migrations);
+                    runs.note(event);
+                }
+                Err(error) => migrator.troubles.begin(Part::Migrations, chain(&error)),
+            },
+            Some(ended) = runs.tasks.join_next() => match ended {
+                Ok(ended) => runs.ended(ended),
+                Err(error) => tracing::error!(%error, "A migration broke off"),
+            },
+        }
+        runs.follow_plan(stop);
+        migrator
+            .figures
+            .running
+            .set(i64::try_from(runs.running.len()).unwrap_or(i64::MAX));
+    }
+    while runs.tasks.join_next().await.is_some() {}
+    migrator.figures.running.set(0);
+}
+
+impl Runs<'_> {
+    fn note(&mut self, event: Event<StorageVersionMigration>) {
+        let entry = |object: StorageVersionMigration| (object.uid().unwrap_or_default(), object);
+        match event {
+            Event::Init => self.listed.clear(),
+            Event::InitApply(object) => self.listed.extend([entry(object)]),
+            Event::InitDone => self.objects = std::mem::take(&mut self.listed),
+            Event::Apply(object) => self.objects.extend([entry(object)]),
+            Event::Delete(object) => {
+                self.objects.remove(&entry(object).0);
+            }
+        }
+    }
+
+    fn ended(&mut self, (uid, verdict): Ended) {
+        self.running.remove(&uid);
+        if let Some(verdict) = verdict {
+            let (kind, reason, message) = verdict.condition();
+            let name = self.objects.remove(&uid).map(|object| object.name_any());
+            tracing::info!(name, kind, reason, message, "A storage version migration ended");
+            self.migrator.changed.notify_one();
+        }
+    }
+
+    fn follow_plan(&mut self, stop: &CancellationToken) {
+        let known: BTreeMap<String, Known> = self
+            .objects
+            .iter()
+            .filter(|(_, object)| object.metadata.deletion_timestamp.is_none())
+            .map(|(uid, object)| (uid.clone(), Known::from(object)))
+            .collect();
+        let running = self.running.iter();
+        let running = running
+            .map(|(uid, (resource, _))| (uid.clone(), resource.clone()))
+            .collect();
+        let plan = plan(&known, &running, self.migrator.options.parallel);
+        for uid in plan.stop {
+            // A run that has ended is not in the list either, and stopping it means nothing.
+            if let Some((resource, stop)) = self.running.get(&uid)
+                && !stop.is_cancelled()
+            {
+                tracing::info!(%resource, "A storage version migration was deleted and stops");
+                stop.cancel();
+            }
+        }
+        for uid in plan.start {
+            if let Some(object) = self.objects.get(&uid).cloned() {
+                let resource = Known::from(&object).resource;
+                let stop = stop.child_token();
+                self.running.insert(uid.clone(), (resource, stop.clone()));
+                self.tasks.spawn(self.migrator.run_one(uid, object, stop));
+            }
+        }
+    }
+}
+
+impl Migrator {
+    /// One migration, by itself.
+    fn run_one(
+        &self,
+        uid: String,
+        object: StorageVersionMigration,
+        stop: CancellationToken,
+    ) -> impl Future<Output = Ended> + Send + use<> {
+        let (cluster, conduct, way) = (self.cluster.clone(), self.conduct(stop.clone()), self.options.way);
+        async move {
+            let name = object.name_any();
+            let worked = match way {
+                Way::Own => work(&cluster, object, conduct).await,
+                Way::InTree => stop
+                    .run_until_cancelled(work_in_tree(&cluster, object, conduct))
+                    .await
+                    .unwrap_or(Ok(None))
+                    .map(|ended| ended.and_then(|ended| report(&name, ended))),
+            };
+            match worked {
+                Ok(Some(verdict)) => return (uid, Some(verdict)),
+                Ok(None) => {}
+                Err(error) => tracing::warn!(name, error = chain(&error), "A storage version migration pauses"),
+            }
+            stop.run_until_cancelled(sleep(AGAIN_AFTER)).await;
+            (uid, None)
+        }
+    }
+}
+
+/// Tells what Kubernetes' own migrator made of it, and returns the verdict of ours.
+fn report(name: &str, ended: InTree) -> Option<Verdict> {
+    if let in_tree::Ended::Failed { why } = &ended.ended {
+        tracing::warn!(name, why, "Kubernetes' own migrator failed");
+    }
+    if !ended.put_back.narrowed.is_empty() {
+        tracing::warn!(
+            name,
+            put_back = %ended.put_back,
+            "Kubernetes' own migrator narrowed status.storedVersions too early"
+        );
+    }
+    ended.verdict
+}

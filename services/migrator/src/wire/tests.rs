@@ -1,0 +1,69 @@
+//! Statuses, there and back.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn a_state_is_written_as_it_was_read() {
+    let json = json!({
+        "persistedStorageVersionHashes": ["Unknown", "8aSe+NMegvE="],
+        "currentStorageVersionHash": "8aSe+NMegvE=",
+        "lastHeartbeatTime": "2026-11-01T12:00:00Z",
+        "definition": {"uid": "u", "generation": 4},
+    });
+    let status: StorageStateStatus = serde_json::from_value(json.clone()).expect("a status");
+    let written = StorageStateStatus::from(&State::from(&status));
+    assert_eq!(serde_json::to_value(written).expect("json"), json);
+}
+
+#[test]
+fn a_run_is_saved_whole() {
+    let run = Run {
+        passes: 2,
+        token: Some("next".to_owned()),
+        pass: Counts {
+            rewritten: 1,
+            unchanged: 2,
+            conflicts: 3,
+            gone: 4,
+            refused: 5,
+        },
+        refused: vec![Refused {
+            object: "shop/a".to_owned(),
+            why: "422: no".to_owned(),
+        }],
+        restarts: 6,
+    };
+    let mut status = StorageVersionMigrationStatus::default();
+    status.save(&run);
+    let json = serde_json::to_value(&status).expect("json");
+    let read: StorageVersionMigrationStatus = serde_json::from_value(json).expect("a status");
+    assert_eq!(read.run(), run);
+}
+
+#[test]
+fn one_condition_is_true_at_a_time() {
+    let mut status = StorageVersionMigrationStatus::default();
+    assert_eq!(status.progress(), Progress::Pending);
+    let now = Timestamp::UNIX_EPOCH;
+    status.set_condition("Running", "Listing", String::new(), now);
+    assert_eq!(status.progress(), Progress::Running);
+    status.set_condition("Failed", "ObjectsRefused", String::new(), now);
+    assert_eq!(status.progress(), Progress::Failed { since: now });
+    status.set_condition("Succeeded", "Verified", String::new(), now);
+    assert_eq!(status.progress(), Progress::Succeeded);
+    assert_eq!(status.conditions.len(), 3);
+    let holding = status.conditions.iter().filter(|condition| condition.status == "True");
+    assert_eq!(holding.count(), 1);
+}
+
+#[test]
+fn a_resource_of_the_core_group_is_named_without_a_point() {
+    let named = |group: &str, resource: &str| {
+        let (group, resource) = (group.to_owned(), resource.to_owned());
+        GroupResource { group, resource }.to_string()
+    };
+    assert_eq!(named("", "pods"), "pods");
+    assert_eq!(named("batch", "cronjobs"), "cronjobs.batch");
+}

@@ -1,0 +1,118 @@
+//! Two API servers of different releases on one etcd: the older one still writes the version before.
+
+use kindex_harness::controlplane::apart::ApiServer;
+use kindex_migrator::cluster::Cluster;
+use kindex_migrator::cluster::discover::discover;
+use kindex_migrator::cluster::look::Memory;
+use kindex_migrator::cluster::work::work;
+use kindex_migrator::discovery::Discovered;
+use kindex_migrator::hash::Hash;
+use kindex_migrator::run::Verdict;
+use kindex_migrator::run::guard::Outdated;
+use kindex_migrator::trigger::Finding;
+use kindex_migrator::wire::GroupResource;
+use kube::api::{Api, DynamicObject, PostParams};
+use kube::core::ApiResource;
+use serde_json::json;
+
+use super::stage::{Plane, client, eventually};
+use super::zoo::{PACE, force, hashes_of, install, look_at, migrations_of};
+
+/// A release that serves the kind in v1 and stores it in v1beta1, which the one before it could read.
+const OLDER: [&str; 1] = ["--emulated-version=1.34"];
+const GROUP: &str = "storage.k8s.io";
+const PREFIX: &str = "/registry/volumeattributesclasses/";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_migrated_before_the_last_server_is_upgraded() {
+    let Some(plane) = Plane::start(&[]) else { return };
+    let mut older = ApiServer::start(&plane.etcd, &OLDER);
+    let (newest, second) = (
+        client(&plane.server, plane.server.port).await,
+        client(&older, older.port).await,
+    );
+    install(&newest).await;
+    let cluster = Cluster::new(newest.clone(), vec![second.clone()]);
+    let classes = GroupResource {
+        group: GROUP.to_owned(),
+        resource: "volumeattributesclasses".to_owned(),
+    };
+    let hash = |version| Hash::of(GROUP, version, "VolumeAttributesClass");
+    create(&second, "by-the-older").await;
+    create(&newest, "by-the-newest").await;
+    assert_eq!(
+        stored_in(&plane),
+        [("by-the-newest", "v1"), ("by-the-older", "v1beta1")].map(owned)
+    );
+
+    let mut memory = Memory::default();
+    assert_eq!(
+        look_at(&cluster, &mut memory, classes.clone()).await,
+        Some(Finding::Divided)
+    );
+    let (listed, current) = hashes_of(&newest, &classes).await;
+    assert_eq!(current, "Unknown");
+    for version in ["v1", "v1beta1"] {
+        assert!(
+            listed.contains(&hash(version).to_string()),
+            "{version} is not in {listed:?}"
+        );
+    }
+    assert!(migrations_of(&newest, &classes).await.is_empty(), "none is started");
+    // Nor is one that somebody asks for.
+    let forced = force(&newest, &classes).await;
+    let verdict = work(&cluster, forced, PACE).await.expect("saved");
+    assert_eq!(verdict, Some(Verdict::Outdated(Outdated::Divided)));
+    assert_eq!(
+        stored_in(&plane),
+        [("by-the-newest", "v1"), ("by-the-older", "v1beta1")].map(owned)
+    );
+
+    older.restart(&[]);
+    let agreed = Discovered::Agreed(hash("v1"));
+    eventually("agreement", async || {
+        discover(&cluster, &[GROUP.to_owned()].into()).await.of(&classes) == agreed
+    })
+    .await;
+    assert_eq!(look_at(&cluster, &mut memory, classes.clone()).await, None);
+    let migration = migrations_of(&newest, &classes).await.remove(0);
+    let verdict = work(&cluster, migration, PACE).await.expect("saved");
+    assert_eq!(verdict, Some(Verdict::Succeeded));
+    look_at(&cluster, &mut memory, classes.clone()).await;
+    let v1 = hash("v1").to_string();
+    assert_eq!(hashes_of(&newest, &classes).await, (vec![v1.clone()], v1));
+    assert_eq!(
+        stored_in(&plane),
+        [("by-the-newest", "v1"), ("by-the-older", "v1")].map(owned)
+    );
+}
+
+async fn create(client: &kube::Client, name: &str) {
+    let kind = ApiResource {
+        group: GROUP.to_owned(),
+        version: "v1".to_owned(),
+        api_version: format!("{GROUP}/v1"),
+        kind: "VolumeAttributesClass".to_owned(),
+        plural: "volumeattributesclasses".to_owned(),
+    };
+    let class = DynamicObject::new(name, &kind).data(json!({"driverName": "d", "parameters": {"p": "v"}}));
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
+    api.create(&PostParams::default(), &class).await.expect("created");
+}
+
+fn owned((name, version): (&str, &str)) -> (String, String) {
+    (name.to_owned(), version.to_owned())
+}
+
+/// Each class with the version that etcd has it in. Kinds of Kubernetes itself are stored as protobuf, which begins
+/// with the version as it is written.
+fn stored_in(plane: &Plane) -> Vec<(String, String)> {
+    let version = |text: &str| {
+        let (_, after) = text.split_once("storage.k8s.io/").expect("its group");
+        let letters = after.chars().take_while(char::is_ascii_alphanumeric);
+        letters.collect::<String>()
+    };
+    let stored = plane.etcd.stored(PREFIX);
+    let name = |key: &str| key.trim_start_matches(PREFIX).to_owned();
+    stored.iter().map(|one| (name(&one.key), version(&one.text))).collect()
+}

@@ -1,0 +1,130 @@
+//! Migrations through the migrator of kube-controller-manager.
+
+use kindex_harness::controlplane::apart::Controllers;
+use kindex_migrator::cluster::ClusterError;
+use kindex_migrator::cluster::in_tree::{InTree, work_in_tree};
+use kindex_migrator::cluster::look::Memory;
+use kindex_migrator::in_tree::{Ended, PutBack};
+use kindex_migrator::run::Verdict;
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::ApiResource;
+use serde_json::{Value, json};
+
+use super::stage::{Plane, eventually};
+use super::zoo::{PACE, Zoo, encodings};
+
+const PETS: usize = 40;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_success_is_believed_after_a_verification_that_finds_nothing() {
+    let Some(plane) = Plane::start(&Controllers::MIGRATOR) else {
+        return;
+    };
+    let zoo = Zoo::open(&plane, "believed.example.com").await;
+    zoo.store_in("v1").await;
+    zoo.create(0..PETS).await;
+    let mut memory = Memory::default();
+    zoo.store_in("v2").await;
+    zoo.look(&mut memory).await;
+    let _controllers = Controllers::start(&plane.server, true);
+
+    let ended = work_in_tree(&zoo.cluster, zoo.migration().await, PACE).await;
+    let believed = InTree {
+        ended: Ended::Succeeded,
+        verdict: Some(Verdict::Succeeded),
+        put_back: PutBack::default(),
+    };
+    assert_eq!(ended.expect("it is served"), Some(believed));
+    let target = "believed.example.com/v2".to_owned();
+    assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, PETS)].into());
+    let status = zoo.migration().await.status.expect("a status");
+    assert_eq!(status.passes, 2, "the first of ours had nothing to write");
+    assert_eq!(zoo.stored_versions().await, ["v2"], "what it narrowed stays");
+    zoo.look(&mut memory).await;
+    let v2 = zoo.hash("v2").to_string();
+    assert_eq!(zoo.hashes().await, (vec![v2.clone()], v2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stored_versions_that_a_failed_run_narrowed_are_put_back() {
+    let Some(plane) = Plane::start(&Controllers::MIGRATOR) else {
+        return;
+    };
+    let zoo = Zoo::open(&plane, "narrowed.example.com").await;
+    zoo.store_in("v1").await;
+    zoo.create(0..PETS).await;
+    refuse_changes_of_pet_7(&zoo).await;
+    zoo.store_in("v2").await;
+    zoo.look(&mut Memory::default()).await;
+    let _controllers = Controllers::start(&plane.server, true);
+
+    let ended = work_in_tree(&zoo.cluster, zoo.migration().await, PACE).await;
+    let ended = ended.expect("it is served").expect("nobody else has it");
+    assert!(
+        matches!(&ended.ended, Ended::Failed { why } if why.contains("pet-007")),
+        "{ended:?}"
+    );
+    assert_eq!(ended.put_back.narrowed, ["v1"]);
+    assert_eq!(zoo.stored_versions().await, ["v1", "v2"]);
+    assert_eq!(ended.verdict, Some(Verdict::ObjectsRefused));
+    let group = "narrowed.example.com";
+    let left = [(format!("{group}/v1"), 1), (format!("{group}/v2"), PETS - 1)].into();
+    assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), left);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_without_its_own_migrator_is_an_error_before_anything_is_written() {
+    let Some(plane) = Plane::shared() else { return };
+    let zoo = Zoo::open(plane, "without.example.com").await;
+    zoo.store_in("v1").await;
+    zoo.look(&mut Memory::default()).await;
+    let before = zoo.migration().await;
+    let ended = work_in_tree(&zoo.cluster, before.clone(), PACE).await;
+    assert!(matches!(&ended, Err(ClusterError::Unserved { .. })), "{ended:?}");
+    assert_eq!(
+        zoo.migration().await.metadata.resource_version,
+        before.metadata.resource_version
+    );
+}
+
+/// A policy as an operator may have it: this one pet cannot be written any more.
+async fn refuse_changes_of_pet_7(zoo: &Zoo) {
+    let group = zoo.resource().group;
+    let policy = json!({"metadata": {"name": "pet-7"}, "spec": {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [{"apiGroups": [group], "apiVersions": ["*"],
+            "operations": ["UPDATE"], "resources": ["pets"]}]},
+        "validations": [{"expression": "object.metadata.name != 'pet-007'"}],
+    }});
+    create(zoo, "ValidatingAdmissionPolicy", "validatingadmissionpolicies", policy).await;
+    let binding = json!({"metadata": {"name": "pet-7"}, "spec": {
+        "policyName": "pet-7", "validationActions": ["Deny"],
+    }});
+    create(
+        zoo,
+        "ValidatingAdmissionPolicyBinding",
+        "validatingadmissionpolicybindings",
+        binding,
+    )
+    .await;
+    let pets = zoo.pets_at_home("v1");
+    let change = json!({"spec": {"changed": true}});
+    eventually("the policy", async || {
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&change));
+        pets.patch("pet-007", &params, &patch).await.is_err()
+    })
+    .await;
+}
+
+async fn create(zoo: &Zoo, kind: &str, plural: &str, object: Value) {
+    let resource = ApiResource {
+        group: "admissionregistration.k8s.io".to_owned(),
+        version: "v1".to_owned(),
+        api_version: "admissionregistration.k8s.io/v1".to_owned(),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    };
+    let api: Api<DynamicObject> = Api::all_with(zoo.client.clone(), &resource);
+    let object: DynamicObject = serde_json::from_value(object).expect("an object");
+    api.create(&PostParams::default(), &object).await.expect("created");
+}

@@ -1,0 +1,17 @@
+//! Migrations on real API servers, one or several. What etcd holds afterwards is the judge.
+
+mod stage;
+
+mod zoo;
+
+mod stored;
+
+mod flips;
+
+mod faults;
+
+mod divided;
+
+mod keys;
+
+mod in_tree;

@@ -1,0 +1,12 @@
+//! The `kindex` command for the kinds of the fixture `traps`, one of which has several versions.
+
+use std::process::ExitCode;
+
+use kindex::Platform;
+
+fn main() -> ExitCode {
+    kindex::run(&Platform {
+        registry: kindex_tests::registry::registry(),
+        samples: &[],
+    })
+}

@@ -1,0 +1,118 @@
+//! `kindex versions convert` as a process that is killed in the middle, and started again.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use kindex_harness::patience::PATIENCE;
+use kindex_model::object::Uid;
+use kindex_query::Life;
+use kindex_store::{Address, CONVERT_PROGRESS, MetadataStorage, SqliteLocation};
+use kindex_tests::kinds::trial::KIND;
+use serde_json::{Value, json};
+
+use super::trials::{OLD, image, in_v2, store_as, today, trial};
+use crate::store::backend::Backend;
+use crate::store::widget::at;
+
+scenarios!(
+    a_run_that_is_killed_is_gone_on_with,
+    a_row_that_stays_makes_the_command_fail
+);
+
+/// Some pages of the command.
+const ROWS: u64 = 1_800;
+
+fn uid(row: u64) -> String {
+    format!("u{row:04}")
+}
+
+/// The address as the command line takes it; `None` for a database in memory.
+fn address(backend: &Backend) -> Option<String> {
+    match (&backend.address, &backend.database) {
+        (Address::Sqlite(SqliteLocation::File(path)), _) => Some(format!("sqlite:{}", path.display())),
+        (Address::MySql(_), Some(database)) => {
+            let (port, name) = (database.server.port, &database.name);
+            Some(format!("mysql://root@127.0.0.1:{port}/{name}"))
+        }
+        _ => None,
+    }
+}
+
+fn start(address: &str) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_traps"))
+        .args(["versions", "convert", "--output", "json", "--database", address])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts")
+}
+
+/// Ends the run at once, as soon as it has saved another place than `last`.
+async fn kill_after(store: &dyn MetadataStorage, mut run: Child, last: Option<String>) -> Option<String> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let saved = store.state(&KIND, CONVERT_PROGRESS).await.expect("read");
+        if saved.is_some() && saved != last {
+            run.kill().expect("killed");
+            run.wait().expect("ended");
+            return saved;
+        }
+        let ended = run.try_wait().expect("a child");
+        assert!(ended.is_none(), "the run ended early: {ended:?}");
+        assert!(Instant::now() < deadline, "no place is saved");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// The exit code and the report.
+fn outcome(run: Child) -> (Option<i32>, Value) {
+    let output = run.wait_with_output().expect("ended");
+    let report = serde_json::from_slice(&output.stdout);
+    let report = report.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    (output.status.code(), report)
+}
+
+async fn a_run_that_is_killed_is_gone_on_with(backend: Backend) {
+    let Some(address) = address(&backend) else { return };
+    let store = today(&backend).await;
+    let objects: Vec<(Value, Life)> = (0..ROWS).map(|row| (trial(&uid(row), 5), Life::Evicted)).collect();
+    store_as(store.as_ref(), &OLD, &objects, at(0)).await;
+    let mut saved = None;
+    for _ in 0..2 {
+        saved = kill_after(store.as_ref(), start(&address), saved).await;
+    }
+    let (code, report) = outcome(start(&address));
+    assert_eq!(
+        (code, &report[0]["rows"], &report[0]["refused"]),
+        (Some(0), &json!(ROWS), &json!(0))
+    );
+    let converted = report[0]["converted"].as_u64().expect("a number");
+    assert!((1..ROWS).contains(&converted), "{converted} were left");
+    for row in (0..ROWS).step_by(7) {
+        let image = image(store.as_ref(), &uid(row)).await;
+        let text = trial(&uid(row), 5).to_string();
+        assert_eq!((image.text, image.evicted_time), (in_v2(&text), Some(at(0))), "{row}");
+        let kept = store
+            .kept_texts(&KIND, &Uid::from(uid(row).as_str()))
+            .await
+            .expect("read");
+        assert_eq!(kept.len(), 1, "{row}");
+        assert_eq!(kept[0].text, text);
+    }
+    assert_eq!(store.state(&KIND, CONVERT_PROGRESS).await.expect("read"), None);
+}
+
+async fn a_row_that_stays_makes_the_command_fail(backend: Backend) {
+    let Some(address) = address(&backend) else { return };
+    let store = today(&backend).await;
+    let mut bad = trial("bad", 5);
+    bad["spec"]["hours"] = json!("two");
+    let objects = [(bad, Life::Evicted), (trial("good", 5), Life::Deleted)];
+    store_as(store.as_ref(), &OLD, &objects, at(0)).await;
+    let (code, report) = outcome(start(&address));
+    assert_eq!((code, &report[0]["converted"]), (Some(1), &json!(1)));
+    let refusal = json!({"kind": "Trial", "namespace": "shop", "name": "name-bad", "uid": "bad",
+        "groupVer": "traps.dev/v1", "path": "spec.seconds", "reason": "not a number of hours"});
+    assert_eq!(report[0]["refusals"], json!([refusal]));
+}

@@ -1,0 +1,9 @@
+//! Storage versions from outside: `kindex versions` on a kube-apiserver with SQLite, for a kind of several versions.
+
+mod stage;
+
+mod walk;
+
+mod overtaken;
+
+mod unknown;

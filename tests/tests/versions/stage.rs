@@ -1,0 +1,337 @@
+//! A control plane with trials in several versions, a database for their rows, and the command.
+
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kindex_harness::controlplane::ControlPlane;
+use kindex_harness::patience::PATIENCE;
+use kindex_harness::require::require;
+use kindex_migrator::cluster::Cluster;
+use kindex_migrator::cluster::conduct::Pace;
+use kindex_migrator::cluster::discover::discover;
+use kindex_migrator::cluster::look::{Memory, look};
+use kindex_migrator::cluster::work::work;
+use kindex_migrator::discovery::Discovered;
+use kindex_migrator::hash::Hash;
+use kindex_migrator::run::{Counts, Refused, Run, Verdict};
+use kindex_migrator::trigger::Settings;
+use kindex_migrator::wire::definition;
+use kindex_migrator::wire::{GroupResource, StorageVersionMigration};
+use kindex_store::PoolConfig;
+use kindex_tests::registry::registry;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::ApiResource;
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Command;
+
+pub const GROUP: &str = "traps.dev";
+pub const NAME: &str = "trials.traps.dev";
+
+/// Nothing is started by itself.
+const SETTINGS: Settings = Settings {
+    period: Duration::from_secs(600),
+    settle: Duration::ZERO,
+    retry: Duration::from_secs(3_600),
+    launch: false,
+};
+
+const PACE: Pace = Pace { page: 250, workers: 8 };
+
+pub struct Stage {
+    pub client: Client,
+    pub cluster: Cluster,
+    pub directory: TempDir,
+    plane: ControlPlane,
+}
+
+impl Stage {
+    /// `None` without a control plane.
+    pub async fn start() -> Option<Self> {
+        if !require("controlplane", ControlPlane::installed()) {
+            return None;
+        }
+        let plane = ControlPlane::start();
+        let kubeconfig = Kubeconfig::read_from(plane.kubeconfig()).expect("a kubeconfig");
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+        let client = Client::try_from(config.expect("a configuration")).expect("a client");
+        let stage = Self {
+            cluster: Cluster::new(client.clone(), Vec::new()),
+            client,
+            directory: tempfile::tempdir().expect("a temporary directory"),
+            plane,
+        };
+        let store = kindex_store::connect(&stage.database(), registry(), &PoolConfig::default()).expect("an address");
+        store.prepare().await.expect("an empty database is prepared");
+        store.close().await;
+        for manifest in [
+            include_str!("../../../services/migrator/manifests/storagestates.yaml"),
+            include_str!("../../../services/migrator/manifests/storageversionmigrations.yaml"),
+        ] {
+            stage.define(&serde_saphyr::from_str(manifest).expect("YAML")).await;
+        }
+        let served = ["storagestates", "storageversionmigrations"].map(|name| resource("migration.k8s.io", name));
+        eventually("the resources of the migrator", async || {
+            let discovery = discover(&stage.cluster, &["migration.k8s.io".to_owned()].into()).await;
+            served.iter().all(|name| discovery.served.contains_key(name))
+        })
+        .await;
+        Some(stage)
+    }
+
+    pub fn database(&self) -> String {
+        format!("sqlite:{}", self.directory.path().join("rows.db").display())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn definitions(&self) -> Api<DynamicObject> {
+        Api::all_with(self.client.clone(), &definition::resource())
+    }
+
+    /// Creates or changes a definition.
+    pub async fn define(&self, manifest: &Value) {
+        let name = manifest["metadata"]["name"].as_str().expect("a name");
+        let parameters = PatchParams::apply("tests").force();
+        let applied = self
+            .definitions()
+            .patch(name, &parameters, &Patch::Apply(manifest))
+            .await;
+        applied.expect("applied");
+    }
+
+    /// Lets trials be stored in a version, and waits until discovery says so.
+    pub async fn store_trials_in(&self, version: &str) {
+        self.define(&trials(version, &["v1", "v2", "v2beta1"])).await;
+        let wanted = Discovered::Agreed(Hash::of(GROUP, version, "Trial"));
+        eventually("the hash of the version", async || {
+            discover(&self.cluster, &[GROUP.to_owned()].into())
+                .await
+                .of(&of_trials())
+                == wanted
+        })
+        .await;
+    }
+
+    pub async fn create_trials(&self, count: usize) {
+        let trial = ApiResource {
+            group: GROUP.to_owned(),
+            version: "v1".to_owned(),
+            api_version: format!("{GROUP}/v1"),
+            kind: "Trial".to_owned(),
+            plural: "trials".to_owned(),
+        };
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), "default", &trial);
+        let (api, trial) = (&api, &trial);
+        let created = stream::iter(0..count).map(|at| async move {
+            let object = DynamicObject::new(&format!("trial-{at}"), trial).data(json!({"spec": {"number": at}}));
+            api.create(&PostParams::default(), &object).await.map(drop)
+        });
+        created.buffer_unordered(16).try_collect::<()>().await.expect("created");
+    }
+
+    /// `status.storedVersions`.
+    pub async fn stored_versions(&self) -> Value {
+        let definition = self.definitions().get(NAME).await.expect("a definition");
+        definition.data["status"]["storedVersions"].clone()
+    }
+
+    /// As another writer of the status.
+    pub async fn store_versions(&self, versions: &[&str]) {
+        let patch = Patch::Merge(json!({"status": {"storedVersions": versions}}));
+        let patched = self
+            .definitions()
+            .patch_status(NAME, &PatchParams::default(), &patch)
+            .await;
+        patched.expect("patched");
+    }
+
+    pub async fn delete_definition(&self) {
+        let deleted = self.definitions().delete(NAME, &Default::default()).await;
+        deleted.expect("deleted");
+        eventually("the definition is gone", async || {
+            self.definitions().get_opt(NAME).await.expect("an answer").is_none()
+        })
+        .await;
+    }
+
+    /// One look of the trigger.
+    pub async fn look(&self, memory: &mut Memory) {
+        for looked in look(&self.cluster, memory, &SETTINGS, &[of_trials()].into())
+            .await
+            .expect("a look")
+        {
+            assert!(looked.applied.1.is_none(), "{looked:?}");
+        }
+    }
+
+    /// Waits for a migration, and works it off.
+    pub async fn migrate(&self) {
+        let api: Api<StorageVersionMigration> = Api::all(self.client.clone());
+        let mut found = Vec::new();
+        eventually("a migration", async || {
+            found = api.list(&ListParams::default()).await.expect("a list").items;
+            !found.is_empty()
+        })
+        .await;
+        assert_eq!(found.len(), 1);
+        let verdict = work(&self.cluster, found.remove(0), PACE).await;
+        assert_eq!(verdict.expect("saved"), Some(Verdict::Succeeded));
+    }
+
+    /// Ends the only migration as one whose first object is refused.
+    pub async fn fail_migration(&self) {
+        let api: Api<StorageVersionMigration> = Api::all(self.client.clone());
+        let mut migration = api.list(&ListParams::default()).await.expect("a list").items.remove(0);
+        let status = migration.status.get_or_insert_default();
+        status.set_condition(
+            "Failed",
+            "ObjectsRefused",
+            "some are refused".to_owned(),
+            jiff::Timestamp::now(),
+        );
+        status.save(&Run {
+            pass: Counts {
+                refused: 1,
+                ..Counts::default()
+            },
+            refused: vec![Refused {
+                object: "default/trial-0".to_owned(),
+                why: "denied by a webhook".to_owned(),
+            }],
+            ..Run::default()
+        });
+        let name = migration.metadata.name.clone().expect("a name");
+        let saved = api.replace_status(&name, &PostParams::default(), &migration).await;
+        saved.expect("saved");
+    }
+
+    /// Runs statements on the rows.
+    pub async fn sql(&self, text: &str) {
+        let options: SqliteConnectOptions = self.database().parse().expect("an address");
+        let mut connection = options.connect().await.expect("a connection");
+        sqlx::raw_sql(AssertSqlSafe(text.to_owned()))
+            .execute(&mut connection)
+            .await
+            .expect("executed");
+        connection.close().await.expect("closed");
+    }
+
+    /// Archived rows of trials.
+    pub async fn archive(&self, version: &str, count: usize) {
+        self.sql(&format!(
+            "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count}) \
+             INSERT INTO trial (uid, group_ver, namespace, name, res_version, create_time, json, evicted_time) \
+             SELECT '{version}-' || n, '{GROUP}/{version}', 'default', '{version}-' || n, n, \
+             '2026-01-01 00:00:00.000000', '{{}}', '2026-01-02 00:00:00.000000' FROM numbers"
+        ))
+        .await;
+    }
+
+    /// The command, on this cluster and without a data directory of others.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_traps"));
+        command.args(words).arg("--kubeconfig").arg(self.plane.kubeconfig());
+        command
+            .current_dir(self.directory.path())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// The command on this cluster, until it ends; something happens once its notes say a text.
+    pub async fn wait_while(&self, words: &[&str], text: &str, then: impl Future<Output = ()>) -> Said {
+        let mut command = self.command(words);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("started");
+        let mut notes = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let mut said = String::new();
+        while !said.contains(text) {
+            let line = notes.next_line().await.expect("readable");
+            said += &line.unwrap_or_else(|| panic!("{text:?} is not in {said}"));
+        }
+        then.await;
+        while let Some(line) = notes.next_line().await.expect("readable") {
+            said = said + "\n" + &line;
+        }
+        let code = child.wait().await.expect("ended").code();
+        Said { code, text: said }
+    }
+
+    /// The command on this cluster and database, until it ends.
+    pub async fn run(&self, words: &[&str]) -> Said {
+        let mut command = self.command(words);
+        command.arg("--database").arg(self.database());
+        Said::of(&command.output().await.expect("started"))
+    }
+}
+
+/// What a command said, and whether it was content.
+#[derive(Debug)]
+pub struct Said {
+    pub code: Option<i32>,
+    pub text: String,
+}
+
+impl Said {
+    pub fn of(output: &Output) -> Self {
+        let text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        Self {
+            code: output.status.code(),
+            text: text.concat(),
+        }
+    }
+
+    /// It ended so and said all of this.
+    pub fn expect(&self, code: i32, texts: &[&str]) {
+        assert_eq!(self.code, Some(code), "{}", self.text);
+        for text in texts {
+            assert!(self.text.contains(text), "{text:?} is not in {}", self.text);
+        }
+    }
+
+    pub fn expect_none(&self, texts: &[&str]) {
+        for text in texts {
+            assert!(!self.text.contains(text), "{text:?} is in {}", self.text);
+        }
+    }
+}
+
+pub async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition().await {
+        assert!(Instant::now() < deadline, "{what} did not come within {PATIENCE:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn resource(group: &str, plural: &str) -> GroupResource {
+    GroupResource {
+        group: group.to_owned(),
+        resource: plural.to_owned(),
+    }
+}
+
+pub fn of_trials() -> GroupResource {
+    resource(GROUP, "trials")
+}
+
+/// A definition of trials whose versions have one shape.
+pub fn trials(storage: &str, versions: &[&str]) -> Value {
+    let version = |name: &&str| {
+        json!({"name": name, "served": true, "storage": *name == storage,
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
+    };
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": NAME, "labels": {"app.kubernetes.io/managed-by": "kindex"}},
+        "spec": {"group": GROUP, "scope": "Namespaced", "names": {"kind": "Trial", "plural": "trials"},
+            "versions": versions.iter().map(version).collect::<Vec<_>>()}})
+}
