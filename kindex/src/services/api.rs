@@ -117,7 +117,7 @@ Examples:
 
 /// An API server where it runs.
 pub(super) struct Api {
-    place: Place,
+    process: Process,
     server: Server,
     rows: Rows,
     figures: prometheus::Registry,
@@ -136,7 +136,7 @@ struct Server {
 }
 
 /// Where an API server runs.
-enum Place {
+enum Process {
     /// In a process of its own, whose database it closes.
     Alone {
         /// What the cluster says of the front proxy, where requests come through one.
@@ -146,7 +146,7 @@ enum Place {
     Beside,
 }
 
-impl Place {
+impl Process {
     /// Where the flags do not say.
     fn usual_rights(&self) -> Whose {
         match self {
@@ -160,12 +160,12 @@ impl Api {
     async fn bind(
         context: &Context<'_>,
         args: &ListenArgs,
-        place: Place,
+        process: Process,
         front_proxy: Option<FrontProxy>,
     ) -> CommandResult<Self> {
-        let whose = args.rights.unwrap_or(place.usual_rights());
+        let whose = args.rights.unwrap_or(process.usual_rights());
         Ok(Self {
-            place,
+            process,
             server: Server::bind(context, args, whose, front_proxy).await?,
             rows: context.rows.clone(),
             figures: context.figures.clone(),
@@ -290,19 +290,19 @@ impl Service for Api {
                 (Some(front_proxy), Some(Box::new(source)))
             }
         };
-        Self::bind(&context, &args.listen, Place::Alone { source }, front_proxy).await
+        Self::bind(&context, &args.listen, Process::Alone { source }, front_proxy).await
     }
 
     async fn beside(context: &Context<'_>, args: ListenArgs) -> CommandResult<Option<Self>> {
-        Self::bind(context, &args, Place::Beside, None).await.map(Some)
+        Self::bind(context, &args, Process::Beside, None).await.map(Some)
     }
 
     fn announcement(&self) -> CommandResult<Option<Announcement>> {
         let (url, example) = (self.server.url()?, self.example);
-        let step = match (&self.place, &self.rows) {
-            (Place::Alone { .. }, _) => format!("kubectl --server {url} get {example}"),
-            (Place::Beside, Rows::Off(_)) => format!("kubectl --server {url} get {example} -A"),
-            (Place::Beside, Rows::Stored(_)) => {
+        let step = match (&self.process, &self.rows) {
+            (Process::Alone { .. }, _) => format!("kubectl --server {url} get {example}"),
+            (Process::Beside, Rows::Off(_)) => format!("kubectl --server {url} get {example} -A"),
+            (Process::Beside, Rows::Stored(_)) => {
                 format!("kubectl --server {url} get {example} -A    # live and archived as one")
             }
         };
@@ -311,12 +311,12 @@ impl Service for Api {
 
     fn start(self, stop: CancellationToken) -> CommandResult<Running> {
         let tasks = TaskTracker::new();
-        let (health, own): (Option<Arc<dyn Health>>, _) = match self.place {
-            Place::Alone { source } => {
+        let (health, own): (Option<Arc<dyn Health>>, _) = match self.process {
+            Process::Alone { source } => {
                 let readiness = self.server.look_after(&self.rows, source, &tasks, &stop);
                 (Some(readiness), Some(self.rows))
             }
-            Place::Beside => (None, None),
+            Process::Beside => (None, None),
         };
         self.server.start(&tasks, &stop);
         Ok(Running {
@@ -390,7 +390,9 @@ fn check_exposure(args: &ListenArgs, whose: Whose, has_keys: bool) -> CommandRes
 
 fn rows(registry: &Registry, args: &ApiArgs) -> CommandResult<Rows> {
     if let Some(address) = &args.database {
-        return database::open(registry, address).map(Rows::Stored);
+        let address = database::parse(address)?;
+        database::check_there(&address)?;
+        return database::open_at(registry, &address).map(Rows::Stored);
     }
     let Some(path) = &args.config else {
         return Err(CommandError::usage("no database").hint("name one with --database or --config"));
@@ -398,6 +400,7 @@ fn rows(registry: &Registry, args: &ApiArgs) -> CommandResult<Rows> {
     match config_file::read(registry, path)?.metadata_storage_choice() {
         MetadataStorageChoice::Off { reason } => Ok(Rows::Off(reason)),
         MetadataStorageChoice::On { address, pool } => {
+            database::check_there(&address)?;
             let store = kindex_store::open(&address, *registry, &pool);
             store
                 .map(Rows::Stored)

@@ -214,6 +214,22 @@ fn an_address_that_others_reach_takes_keys_and_the_callers_own_rights() {
     );
 }
 
+#[test]
+fn a_database_file_that_is_not_there_is_refused_and_not_made() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("none.db");
+    let output = Command::new(env!("CARGO_BIN_EXE_kindex"))
+        .args(["api", "--kubeconfig", "kubeconfig", "--database"])
+        .arg(format!("sqlite:{}", file.display()))
+        .current_dir(kubeconfig().path())
+        .output()
+        .expect("kindex runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("there is no such file"), "{said}");
+    assert!(!file.exists(), "{} was made", file.display());
+}
+
 fn kubeconfig() -> &'static tempfile::TempDir {
     static DIRECTORY: std::sync::OnceLock<tempfile::TempDir> = std::sync::OnceLock::new();
     DIRECTORY.get_or_init(|| {

@@ -29,8 +29,9 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             "${1}VERSION",
         ),
         (r"(ResourceVersion in (?:the precondition|record) \()\d+", "${1}VERSION"),
-        (r"^\d+[smh](\d+s)?$", "AGE"),
-        (r"\b\d+[smh](\d+s)?$", "AGE"),
+        // At the end of a line of kubectl, or before the next column.
+        (r"(?m)\b\d+[smh](\d+s)?$", "AGE"),
+        (r"\b\d+[smh](\d+s)? {3,}", "AGE   "),
         (r"(?i)\b(generated[-_])[a-z0-9]{5}\b", "${1}SUFFIX"),
     ]
     .into_iter()
