@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use kindex_serve::listen::{Incoming, Listener};
 use prometheus::{Registry, TEXT_FORMAT};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 use crate::error::{CommandError, CommandResult};
 use crate::exposition::Exposition;
@@ -39,14 +41,14 @@ pub(crate) async fn bind(address: SocketAddr, flag: &str) -> CommandResult<TcpLi
 /// The health of each part of a process.
 pub(crate) type Parts = Vec<Arc<dyn Health>>;
 
-/// Serves until cancelled. The process does its work where each part does its own.
-pub(crate) async fn serve(listener: TcpListener, parts: Parts, figures: Registry, stop: CancellationToken) {
-    let served = axum::serve(listener, router(parts, figures))
-        .with_graceful_shutdown(stop.cancelled_owned())
-        .await;
-    if let Err(error) = served {
-        tracing::error!(%error, "The health endpoint has stopped");
-    }
+/// Serves until cancelled, within the limits of every listener. The process does its work where each part does its own.
+pub(crate) async fn serve(socket: TcpListener, parts: Parts, figures: Registry, stop: CancellationToken) {
+    let router = router(parts, figures);
+    let answer = move |request: Request<Incoming>| {
+        let answered = router.clone().oneshot(request);
+        async move { answered.await.unwrap_or_else(|never| match never {}) }
+    };
+    Listener::new(socket).serve(answer, stop).await;
 }
 
 /// What the endpoints share.
