@@ -14,6 +14,27 @@ impl Rates {
         self.0.push(objects as f64 / took.as_secs_f64());
     }
 
+    /// Adds a figure of another sort.
+    pub fn push(&mut self, figure: f64) {
+        self.0.push(figure);
+    }
+
+    /// The newest run; 0 without any.
+    pub fn last(&self) -> f64 {
+        self.0.last().copied().unwrap_or_default()
+    }
+
+    /// Each run as a multiple of the run of another pattern that was made beside it.
+    pub fn against(&self, other: &Self) -> Self {
+        Self(
+            self.0
+                .iter()
+                .zip(&other.0)
+                .map(|(ours, theirs)| ours / theirs)
+                .collect(),
+        )
+    }
+
     /// The middle run; 0 without any.
     pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
@@ -33,6 +54,12 @@ impl Rates {
         let (slowest, fastest) = self.range();
         format!("{:.0} ({slowest:.0}..{fastest:.0})", self.median())
     }
+
+    /// `2.31 (2.20..2.45)`, of multiples.
+    pub fn show_multiple(&self) -> String {
+        let (least, most) = self.range();
+        format!("{:.2} ({least:.2}..{most:.2})", self.median())
+    }
 }
 
 /// The smallest of the times that so many percent of them do not exceed; 0 without any.
@@ -51,6 +78,23 @@ pub fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |text| {
         text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number"))
     })
+}
+
+/// The machine, as figures are read with it: `2 cores of MODEL, 23 GiB of memory`.
+pub fn machine() -> String {
+    let line = |file: &str, key: &str| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix(key)?.split_once(':'));
+        line.map_or_else(|| "unknown".to_owned(), |(_, value)| value.trim().to_owned())
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let memory = line("/proc/meminfo", "MemTotal");
+    let kibibytes = memory.trim_end_matches(" kB").parse::<f64>().unwrap_or_default();
+    let gibibytes = kibibytes / f64::from(1 << 20);
+    format!(
+        "{cores} cores of {}, {gibibytes:.0} GiB of memory",
+        line("/proc/cpuinfo", "model name")
+    )
 }
 
 /// Prints columns of equal width under their heads.

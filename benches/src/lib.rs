@@ -18,3 +18,7 @@ pub mod child;
 pub mod clients;
 
 pub mod grpc;
+
+pub mod stale;
+
+pub mod upstream;
