@@ -70,7 +70,7 @@ pub static REGISTRY: Registry = Registry {
     },
     kinds: &[&RUN],
     mysql_schema: include_str!("run.sql"),
-    sqlite_schema: "",
+    sqlite_schema: include_str!("run.sqlite.sql"),
     queries: &[],
     migrations: &[],
     foreign: &[],

@@ -1,0 +1,75 @@
+-- The tables of `run.sql` in SQLite.
+CREATE TABLE IF NOT EXISTS `run` (
+    `uid` TEXT NOT NULL,
+    `group_ver` TEXT NOT NULL,
+    `namespace` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `create_time` TEXT NOT NULL,
+    `update_time` TEXT,
+    `delete_time` TEXT,
+    `proto` BLOB,
+    `json` TEXT NOT NULL CHECK (json_valid(`json`)),
+    `pipeline_namespace` TEXT,
+    `pipeline_name` TEXT,
+    `state` TEXT,
+    `end_time` TEXT,
+    `evicted_time` TEXT,
+    `content_hash` BLOB,
+    `seq` INTEGER NOT NULL PRIMARY KEY
+) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS `run_uid` ON `run` (`uid`);
+CREATE INDEX IF NOT EXISTS `run_namespace_name` ON `run` (`namespace`, `name`, `uid`);
+CREATE INDEX IF NOT EXISTS `run_create_time` ON `run` (`create_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `run_delete_time` ON `run` (`delete_time`, `uid`);
+CREATE INDEX IF NOT EXISTS `run_pipeline` ON `run` (`pipeline_namespace`, `pipeline_name`, `uid`);
+CREATE INDEX IF NOT EXISTS `run_state` ON `run` (`state`, `uid`);
+CREATE TABLE IF NOT EXISTS `run_labels` (
+    `id` INTEGER NOT NULL PRIMARY KEY,
+    `obj_uid` TEXT NOT NULL,
+    `key` TEXT NOT NULL,
+    `value` TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS `run_labels_uid` ON `run_labels` (`obj_uid`);
+CREATE INDEX IF NOT EXISTS `run_labels_key_value` ON `run_labels` (`key`, `value`, `obj_uid`);
+CREATE TABLE IF NOT EXISTS `run_annotations` (
+    `id` INTEGER NOT NULL PRIMARY KEY,
+    `obj_uid` TEXT NOT NULL,
+    `key` TEXT NOT NULL,
+    `value` TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS `run_annotations_uid` ON `run_annotations` (`obj_uid`);
+CREATE TABLE IF NOT EXISTS `kindex_schema` (
+    `version` INTEGER NOT NULL,
+    `checksum` TEXT NOT NULL,
+    `applied_time` TEXT NOT NULL,
+    PRIMARY KEY (`version`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_migrations` (
+    `number` INTEGER NOT NULL,
+    `name` TEXT NOT NULL,
+    `checksum` TEXT NOT NULL,
+    `compatible` INTEGER NOT NULL,
+    `steps_done` INTEGER NOT NULL,
+    `fill_after` INTEGER,
+    `begin_time` TEXT NOT NULL,
+    `finish_time` TEXT,
+    PRIMARY KEY (`number`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_state` (
+    `kind` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `value` TEXT NOT NULL,
+    `update_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `name`)
+) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_converted` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `group_ver` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `convert_time` TEXT NOT NULL,
+    `encoding` INTEGER NOT NULL,
+    `payload` BLOB NOT NULL,
+    PRIMARY KEY (`kind`, `uid`, `group_ver`, `res_version`)
+) STRICT;
