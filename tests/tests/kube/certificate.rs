@@ -20,6 +20,8 @@ use super::cluster::{definitions, eventually};
 const GROUP: &str = "certified.dev";
 const DEFINITION: &str = "trials.certified.dev";
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Longer than any test.
+const NEVER: Duration = Duration::from_secs(86_400);
 
 /// A definition of its own: other tests on this server ask another webhook.
 static CERTIFIED: Kind = Kind { group: GROUP, ..KIND };
@@ -97,7 +99,7 @@ struct Webhook {
 }
 
 impl Webhook {
-    async fn start(client: &Client, secret: &str) -> Self {
+    async fn start(client: &Client, secret: &str, every: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("https://{}/convert", listener.local_addr().expect("an address"));
         let address = Address::Url(url.parse().expect("a URL"));
@@ -113,8 +115,8 @@ impl Webhook {
         let (tls, others) = tokio::join!(one.tls(), other.tls());
         let (tls, others) = (tls.expect("a certificate"), others.expect("the same one"));
         let stop = CancellationToken::new();
-        tokio::spawn(one.follow(tls.clone(), LOOK_EVERY, stop.clone()));
-        tokio::spawn(other.follow(others, LOOK_EVERY, stop.clone()));
+        tokio::spawn(one.follow(tls.clone(), every, stop.clone()));
+        tokio::spawn(other.follow(others, every, stop.clone()));
         tokio::spawn(kindex_migrator::serve(listener, Some(tls), REGISTRY, stop.clone()));
         Self {
             address,
@@ -130,7 +132,7 @@ async fn kube_apiserver_believes_the_certificate_that_kindex_makes() {
     };
     let client = client(plane).await;
     install(&client).await;
-    let webhook = Webhook::start(&client, "webhook").await;
+    let webhook = Webhook::start(&client, "webhook", LOOK_EVERY).await;
 
     let old = json!({"apiVersion": "certified.dev/v1", "kind": "Trial", "metadata": {"name": "old"},
                      "spec": {"method": "xgboost", "hours": 2}});
@@ -161,6 +163,22 @@ async fn kube_apiserver_believes_the_certificate_that_kindex_makes() {
     })
     .await;
     assert!(matches!(webhook.address, Address::Url(_)));
+
+    drop(webhook);
+    let _webhook = Webhook::start(&client, "webhook", NEVER).await;
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &definitions());
+    api.delete(DEFINITION, &DeleteParams::default()).await.expect("deleted");
+    eventually("the definition is gone", async || {
+        api.get_opt(DEFINITION).await.expect("an answer").is_none()
+    })
+    .await;
+    install(&client).await;
+    eventually("a definition that is created again asks the webhook", async || {
+        let found = api.get(DEFINITION).await.expect("the definition");
+        let config = &found.data["spec"]["conversion"]["webhook"]["clientConfig"];
+        config.get("url").is_some() && config.get("caBundle").is_some()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,7 +187,8 @@ async fn a_secret_of_others_is_left_alone() {
         return;
     };
     let client = client(plane).await;
-    let foreign = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "foreign"}, "stringData": {"tls.crt": "theirs"}});
+    let foreign = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "foreign"},
+                         "stringData": {"tls.crt": "theirs"}});
     let foreign: Secret = serde_json::from_value(foreign).expect("a Secret");
     let created = secrets(&client).create(&PostParams::default(), &foreign).await;
     let created = created.expect("created");

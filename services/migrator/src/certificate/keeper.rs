@@ -3,15 +3,25 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kindex_serve::listen::{Tls, TlsError};
-use kube::Client;
+use kube::api::Api;
+use kube::core::PartialObjectMeta;
+use kube::runtime::watcher::{Config, Event};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, ResourceExt as _};
 use tokio_util::sync::CancellationToken;
 
 use super::definitions::{Address, publish, published};
 use super::material::{Material, MaterialError};
 use super::secret::{self, SecretName};
 use super::step::{Step, step};
+
+/// Changes of definitions within this time are looked at together, and somebody who undoes what is written here is not
+/// answered more often.
+const TOGETHER: Duration = Duration::from_secs(1);
 
 /// How often a write is tried that another replica came before.
 const TRIES_MAX: u32 = 5;
@@ -73,12 +83,21 @@ impl Keeper {
         Ok(Tls::from_pem(&place, material.certificate.into(), material.key.into())?)
     }
 
-    /// Looks `every` so often and serves with what it finds, until cancelled. Without a cluster everything stays.
+    /// Looks `every` so often, and when one of the definitions changes, and serves with what it finds, until cancelled.
+    /// Without a cluster everything stays.
     pub async fn follow(self, tls: Tls, every: Duration, stop: CancellationToken) {
+        let definitions: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(self.client.clone());
+        let events = watcher(definitions, Config::default()).default_backoff();
+        let events = events.filter_map(async |event| self.concerns(event.ok()?).then_some(()));
+        let mut changes = std::pin::pin!(events);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(every) => {}
+                Some(()) = changes.next() => {
+                    tokio::time::sleep(TOGETHER).await;
+                    while changes.next().now_or_never().flatten().is_some() {}
+                }
             }
             let looked = self.look().await;
             let taken = looked.and_then(|found| Ok(tls.take_pem(found.certificate.into(), found.key.into())?));
@@ -90,6 +109,16 @@ impl Keeper {
                     tracing::warn!(error, "The certificate of the webhook stays as it is");
                 }
             }
+        }
+    }
+
+    /// Whether the definitions may ask another webhook than this by now.
+    fn concerns(&self, event: Event<PartialObjectMeta<CustomResourceDefinition>>) -> bool {
+        match event {
+            Event::Apply(definition) => self.definitions.contains(&definition.name_any()),
+            // A watch that began again may have missed something.
+            Event::InitDone => true,
+            Event::Delete(_) | Event::Init | Event::InitApply(_) => false,
         }
     }
 

@@ -36,6 +36,11 @@ impl Troubles {
         }
     }
 
+    /// No part works any more, so that none is in trouble.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// All of them, for people.
     pub(super) fn list(&self) -> Vec<String> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

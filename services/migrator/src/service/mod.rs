@@ -68,6 +68,8 @@ pub struct Migrator {
     troubles: Troubles,
     /// There is something to look at.
     changed: Notify,
+    /// The definitions of `migration.k8s.io` may be gone.
+    uninstalled: Notify,
 }
 
 impl Migrator {
@@ -79,6 +81,7 @@ impl Migrator {
             figures,
             troubles: Troubles::default(),
             changed: Notify::new(),
+            uninstalled: Notify::new(),
         }
     }
 
@@ -91,17 +94,24 @@ impl Migrator {
         if installed.is_some() {
             let looks = stop.run_until_cancelled(looks::follow(self));
             let watches = stop.run_until_cancelled(watches::follow(self));
-            tokio::join!(looks, watches, runs::follow(self, stop));
+            let installs = stop.run_until_cancelled(self.keep_installed());
+            tokio::join!(looks, watches, installs, runs::follow(self, stop));
         }
-        for part in [Part::Definitions, Part::Trigger, Part::Migrations] {
-            self.troubles.end(part);
-        }
+        self.troubles.clear();
         self.figures.looked.set(0.0);
     }
 
     /// Why it does not do its work now; nothing where it does, or waits for its turn.
     pub fn not_ready(&self) -> Vec<String> {
         self.troubles.list()
+    }
+
+    async fn keep_installed(&self) {
+        loop {
+            self.uninstalled.notified().await;
+            self.install().await;
+            self.changed.notify_one();
+        }
     }
 
     async fn install(&self) {

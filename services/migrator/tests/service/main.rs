@@ -330,6 +330,29 @@ async fn definitions_of_others_that_would_drop_progress_stay_and_hold_the_migrat
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn definitions_that_somebody_deletes_come_back_and_everything_is_looked_at_again() {
+    let Some(stage) = Stage::start().await else { return };
+    stage.create_pets("v1", 20).await;
+    let running = stage.run(stage.client.clone(), true, 0);
+    let verified = (vec![hash("v1")], hash("v1"));
+    eventually("the first migration", async || stage.state().await == verified).await;
+    let api: Api<DynamicObject> = Api::all_with(stage.client.clone(), &definition::resource());
+    for manifest in manifests() {
+        let name = manifest["metadata"]["name"].as_str().expect("a name");
+        let before = api.get(name).await.expect("a definition").uid();
+        api.delete(name, &DeleteParams::default()).await.expect("deleted");
+        eventually("the definition", async || {
+            let found = api.get_opt(name).await.expect("an answer");
+            found.is_some_and(|found| found.uid() != before)
+        })
+        .await;
+    }
+    eventually("the state", async || stage.state().await == verified).await;
+    eventually("readiness", async || running.migrator.not_ready().is_empty()).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_owner_of_fields_in_a_version_that_was_dropped_keeps_them() {
     let Some(stage) = Stage::start().await else { return };
     stage.create_pets("v1", 1).await;
