@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kindex_model::kind::Kind;
-use kindex_model::object::{Object, ResourceVersion, Uid};
+use kindex_model::object::{Metadata, Object, ResourceVersion, Uid};
 use kindex_model::projection::ContentHash;
 use kindex_model::row_version::RowVersion;
 use kindex_model::value::Value;
@@ -23,6 +23,8 @@ pub(super) struct FoundRow {
     pub(super) hash: Option<ContentHash>,
     pub(super) delete_time: Option<Timestamp>,
     pub(super) evicted_time: Option<Timestamp>,
+    /// `group/version` of the stored text.
+    pub(super) group_ver: String,
 }
 
 impl FoundRow {
@@ -57,7 +59,16 @@ pub(super) fn found_row(row: &impl Cells) -> Result<FoundRow, sqlx::Error> {
         hash: row.bytes(5)?.as_deref().and_then(ContentHash::from_bytes),
         delete_time,
         evicted_time,
+        group_ver: row.text(8)?,
     })
+}
+
+/// `group/version` of an object whose kind has this one. The items of a list do not repeat it.
+pub(super) fn group_ver<'a>(metadata: &'a Metadata, own: &'a str) -> &'a str {
+    match metadata.api_version.as_str() {
+        "" => own,
+        said => said,
+    }
 }
 
 pub(super) fn life(delete_time: Option<Timestamp>, evicted_time: Option<Timestamp>) -> Life {

@@ -330,12 +330,13 @@ fn same(a: &SimRow, b: &SimRow) -> bool {
 }
 
 /// Keeps a version in the history, and before it the version that the row held. Of two texts of one version, the
-/// cluster has lost the first.
+/// cluster has lost the first, unless they are in different versions of the kind.
 fn keep(history: &mut SimHistory, replaced: Option<&SimRow>, stored: &Version, now: Timestamp) {
     if let Some(row) = replaced.filter(|row| row.version.0 > 0) {
         history.keep(row.object());
         let metadata = &stored.object.metadata;
-        if row.version == metadata.resource_version && row.content.hash != stored.hash {
+        let is_retold = row.content.hash != stored.hash && row.object().metadata.api_version == metadata.api_version;
+        if row.version == metadata.resource_version && is_retold {
             history.branch_off(&metadata.uid, now);
         }
     }

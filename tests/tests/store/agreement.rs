@@ -69,7 +69,7 @@ impl Sequence {
         let version = self.random.random_range(1..=VERSIONS);
         let name = format!("s{}-n{}", self.seed, number % NAMES);
         let mut object = widget(&uid, &name, version);
-        // A version has one content, which side rows share with their neighbours.
+        // A resource version has one content, which side rows share with their neighbours.
         let mut content = StdRng::seed_from_u64(version);
         for key in ["a", "A", "a "] {
             if content.random() {
@@ -82,6 +82,9 @@ impl Sequence {
         object = object
             .spec(json!({"group": format!("g{version}"), "order": version, "key": (version * 1_000_003).to_string()}))
             .status(json!({"ready": version % 2 == 0, "endTime": at(i64::try_from(version).unwrap()).to_string()}));
+        if self.random.random_ratio(1, 4) {
+            object.api_version = "test.kindex/v2";
+        }
         let life = match self.random.random_range(0..6) {
             0 => Life::Deleted,
             1 => Life::Evicted,
@@ -189,7 +192,8 @@ fn reported(write: &RowWrite) -> String {
         RowWrite::Store { version, life, revive } => {
             let metadata = &version.object.metadata;
             let (uid, name, version) = (&metadata.uid, &metadata.name, metadata.resource_version);
-            format!("store {uid} {name} @{version} {life:?}, revive {revive}")
+            let api_version = &metadata.api_version;
+            format!("store {uid} {name} @{version} of {api_version} {life:?}, revive {revive}")
         }
         RowWrite::SoftDelete { uid } => format!("soft-delete {uid}"),
         RowWrite::Record { object, .. } => format!("record {object:?}"),

@@ -21,6 +21,7 @@ scenarios!(
     a_history_that_begins_late_begins_with_what_the_row_holds,
     what_a_restored_cluster_took_back_is_not_forgotten,
     versions_that_a_restored_cluster_reuses_are_distinguished,
+    an_object_that_comes_in_another_version_of_its_kind_lost_nothing,
     a_batch_that_is_refused_keeps_nothing,
     sql_reads_the_payload,
     a_kind_without_a_history_has_none,
@@ -323,6 +324,44 @@ async fn versions_that_a_restored_cluster_reuses_are_distinguished(backend: Back
         .map(|past| past.object.text().to_owned())
         .collect();
     assert_eq!(texts[..2], [retold.text(), again.text()]);
+}
+
+/// As after a build in which the kind has another version of its own: the cluster reports all objects again.
+async fn an_object_that_comes_in_another_version_of_its_kind_lost_nothing(backend: Backend) {
+    let old = |version| widget("u1", "a", version).label("team", "x");
+    for version in [10, 20] {
+        let now = at(i64::try_from(version).expect("small"));
+        write(&backend, &[old(version).live()], now).await;
+    }
+    let new = |version| Widget {
+        api_version: "test.kindex/v2",
+        ..old(version)
+    };
+    let written = write(&backend, &[new(20).live()], at(30)).await;
+    assert_eq!(written, [Written::Updated]);
+    let row = backend.store.get_by_id(&KEEPSAKE, &Uid::from("u1")).await;
+    assert_eq!(row.expect("readable").expect("stored").object.text(), new(20).text());
+    assert_eq!(versions(&backend, "u1").await, [(20, at(20)), (10, at(10))]);
+    assert_eq!(stood(&backend, "a", at(40)).await.object.text(), old(20).text());
+    write(&backend, &[new(30).live()], at(50)).await;
+
+    let kept = history(&backend, "u1").await;
+    assert!(kept.iter().all(|past| past.branch == 0), "{kept:?}");
+    let texts: Vec<&str> = kept.iter().map(|past| past.object.text()).collect();
+    assert_eq!(texts, [new(30).text(), old(20).text(), old(10).text()]);
+    let first = backend
+        .store
+        .history(&KEEPSAKE, &Uid::from("u1"), Some(&kept[0]), 1)
+        .await;
+    assert_eq!(first.expect("readable")[0].object.text(), old(20).text());
+
+    // Another text of the same version is of another time.
+    let other = new(30).label("team", "y");
+    write(&backend, &[other.live()], at(60)).await;
+    let kept = history(&backend, "u1").await;
+    let lost: Vec<bool> = kept.iter().map(|past| past.branch < 0).collect();
+    assert_eq!(lost, [false, true, true, true]);
+    assert_eq!(kept[0].object.text(), other.text());
 }
 
 async fn a_batch_that_is_refused_keeps_nothing(backend: Backend) {

@@ -170,6 +170,7 @@ fn encode(text: &str) -> Encoded {
 /// An object in the making.
 #[derive(Clone, Debug)]
 pub(crate) struct Widget {
+    pub(crate) api_version: &'static str,
     pub(crate) uid: String,
     pub(crate) name: String,
     pub(crate) version: u64,
@@ -183,6 +184,7 @@ pub(crate) struct Widget {
 
 pub(crate) fn widget(uid: &str, name: &str, version: u64) -> Widget {
     Widget {
+        api_version: "test.kindex/v1",
         uid: uid.to_owned(),
         name: name.to_owned(),
         version,
@@ -217,7 +219,7 @@ impl Widget {
 
     pub(crate) fn text(&self) -> String {
         let mut object = json!({
-            "apiVersion": "test.kindex/v1",
+            "apiVersion": self.api_version,
             "kind": "Widget",
             "metadata": {
                 "namespace": "shop",

@@ -50,7 +50,7 @@ impl KindSql {
             update_tail: assigned(&["uid"]),
             convert_tail: assigned(&UNCONVERTED),
             state_columns: format!(
-                "[{SEQ}], [uid], [namespace], [name], [res_version], [content_hash], {}, {}",
+                "[{SEQ}], [uid], [namespace], [name], [res_version], [content_hash], {}, {}, [group_ver]",
                 time("delete_time"),
                 time("evicted_time")
             ),

@@ -79,10 +79,11 @@ impl<D: Driver> Batch<'_, D> {
         let mut written = vec![Written::Unchanged; writes.len()];
         let mut sorted = Sorted::default();
         let mut changed = Vec::new();
+        let own = self.work.kind.api_version();
         for index in order {
             let write = &writes[index];
             let row = found.get(write.uid());
-            let decision = plan(write, row, self.work.now);
+            let decision = plan(write, row, &own, self.work.now);
             changed.extend(decision.of_evicted(row));
             written[index] = sorted.add(decision);
         }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kindex_model::projection::{Version, create_time};
 use kindex_model::tables::Side;
 
-use crate::cells::param;
+use crate::cells::{group_ver, param};
 use crate::driver::Param;
 use crate::write::plan::NewRow;
 
@@ -18,11 +18,9 @@ pub(crate) struct MainRow<'a> {
 
 impl<'a> MainRow<'a> {
     pub(crate) fn new(new: &'a NewRow<'a>, kind_group_ver: &'a str, now: Timestamp) -> Self {
-        let given = new.version.object.metadata.api_version.as_str();
         Self {
             new,
-            // The items of a list do not repeat it.
-            group_ver: if given.is_empty() { kind_group_ver } else { given },
+            group_ver: group_ver(&new.version.object.metadata, kind_group_ver),
             hash: new.version.hash.to_bytes(),
             now,
         }

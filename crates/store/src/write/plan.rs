@@ -6,7 +6,7 @@ use kindex_model::object::Uid;
 use kindex_model::projection::Version;
 use kindex_query::Life;
 
-use crate::cells::FoundRow;
+use crate::cells::{FoundRow, group_ver};
 use crate::row::{Arrival, RowWrite, Written};
 
 /// What is left to do for one write.
@@ -53,12 +53,13 @@ pub(crate) struct NewRow<'a> {
     /// Whether the row is back from deletion.
     pub(crate) revived: bool,
     /// Whether the versions of the object begin anew: the cluster's takes the place of one that SQL gave, or
-    /// of another text under its own number, which is of a time that the cluster lost.
+    /// of another text under its own number, which is of a time that the cluster lost. The same object in another
+    /// version of its kind has another text, and lost nothing.
     pub(crate) begins_anew: bool,
 }
 
-/// Decides one write.
-pub(crate) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, now: Timestamp) -> Plan<'a> {
+/// Decides one write to a kind whose own `group/version` is `own`.
+pub(crate) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, own: &str, now: Timestamp) -> Plan<'a> {
     match (write, row) {
         (RowWrite::Record { .. }, _) => Plan::Nothing(Written::Unchanged),
         (RowWrite::SoftDelete { .. }, None) => Plan::Nothing(Written::Unchanged),
@@ -80,11 +81,18 @@ pub(crate) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, now: Timesta
             revived: false,
             begins_anew: false,
         }),
-        (RowWrite::Store { version, life, revive }, Some(row)) => plan_store(version, *life, *revive, row, now),
+        (RowWrite::Store { version, life, revive }, Some(row)) => plan_store(version, *life, *revive, row, own, now),
     }
 }
 
-fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow, now: Timestamp) -> Plan<'a> {
+fn plan_store<'a>(
+    version: &'a Version,
+    life: Life,
+    revive: bool,
+    row: &FoundRow,
+    own: &str,
+    now: Timestamp,
+) -> Plan<'a> {
     let revived = row.life() == Life::Deleted && life != Life::Deleted;
     let offered = version.object.metadata.resource_version;
     let stale = offered < row.res_version.of_cluster();
@@ -119,8 +127,15 @@ fn plan_store<'a>(version: &'a Version, life: Life, revive: bool, row: &FoundRow
         labels: row.hash.map(|hash| hash.labels) != Some(version.hash.labels),
         annotations: row.hash.map(|hash| hash.annotations) != Some(version.hash.annotations),
         revived,
-        begins_anew: row.res_version.is_direct() || (row.hash.is_some() && numbered),
+        begins_anew: begins_anew(version, row, own),
     })
+}
+
+/// Of a text that replaces another one: see [`NewRow::begins_anew`].
+fn begins_anew(version: &Version, row: &FoundRow, own: &str) -> bool {
+    let metadata = &version.object.metadata;
+    let is_retold = row.res_version.pack() == metadata.resource_version && row.group_ver == group_ver(metadata, own);
+    row.res_version.is_direct() || (row.hash.is_some() && is_retold)
 }
 
 /// Whether a row that was changed in SQL keeps what it holds: nothing that the cluster's object goes
@@ -156,6 +171,7 @@ mod tests {
     use kindex_model::object::Object;
     use std::sync::Arc;
 
+    const OWN: &str = "test/v2";
     const LIVES: [Life; 3] = [Life::Live, Life::Evicted, Life::Deleted];
 
     fn version(number: u64) -> Arc<Version> {
@@ -184,6 +200,7 @@ mod tests {
             hash: Some(version(number).hash),
             delete_time: (life == Life::Deleted).then_some(then),
             evicted_time: (life == Life::Evicted).then_some(then),
+            group_ver: OWN.to_owned(),
         }
     }
 
@@ -200,7 +217,7 @@ mod tests {
                 };
                 let case = format!("{found:?} at 10, {stored:?} at {offered}, revive {revive}");
                 let revives = found == Life::Deleted && stored != Life::Deleted;
-                match plan(&write, Some(&row(10, found)), now) {
+                match plan(&write, Some(&row(10, found)), OWN, now) {
                     Plan::Nothing(Written::Superseded) => {
                         assert!(offered < 10 || (revives && !revive), "{case}");
                     }
@@ -261,7 +278,7 @@ mod tests {
                     revive: true,
                 };
                 let stays = stored != Life::Live && (offered == 10 || leaving);
-                match plan(&write, Some(&row), now) {
+                match plan(&write, Some(&row), OWN, now) {
                     Plan::Nothing(Written::Superseded) => assert!(offered < 10, "{case}"),
                     Plan::Nothing(Written::Unchanged) => assert!(stays && found == stored, "{case}"),
                     Plan::Move { life, .. } => assert!(stays && life == stored && found != stored, "{case}"),
@@ -285,7 +302,7 @@ mod tests {
 
     #[test]
     fn another_text_under_the_same_version_is_written_and_reported() {
-        let begins_anew = |hash| {
+        let begins_anew = |hash, group_ver: &str| {
             let write = RowWrite::Store {
                 version: version(10),
                 life: Life::Live,
@@ -293,15 +310,21 @@ mod tests {
             };
             let found = FoundRow {
                 hash,
+                group_ver: group_ver.to_owned(),
                 ..row(10, Life::Live)
             };
-            match plan(&write, Some(&found), Timestamp::UNIX_EPOCH) {
+            match plan(&write, Some(&found), OWN, Timestamp::UNIX_EPOCH) {
                 Plan::Update(new) => new.begins_anew,
                 other => panic!("{other:?}"),
             }
         };
-        assert!(begins_anew(Some(version(11).hash)));
-        assert!(!begins_anew(None), "another program's row is no other time");
+        assert!(begins_anew(Some(version(11).hash), OWN));
+        assert!(!begins_anew(None, OWN), "another program's row is no other time");
+        let other = begins_anew(Some(version(11).hash), "test/v1");
+        assert!(
+            !other,
+            "the same object in another version of its kind has lost nothing"
+        );
     }
 
     #[test]
@@ -315,7 +338,7 @@ mod tests {
             hash: None,
             ..row(10, Life::Live)
         };
-        match plan(&write, Some(&found), Timestamp::UNIX_EPOCH) {
+        match plan(&write, Some(&found), OWN, Timestamp::UNIX_EPOCH) {
             Plan::Update(new) => assert!(new.labels && new.annotations),
             other => panic!("{other:?}"),
         }
