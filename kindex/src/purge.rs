@@ -14,6 +14,11 @@ use crate::{say, sides};
 pub(crate) async fn run(registry: &Registry, args: &PurgeArgs) -> CommandResult {
     let rules = rules(registry, &args.kinds)?;
     let store = sides::store(registry, &args.store)?;
+    if !args.dry_run {
+        // An older program made no table for the texts before a conversion, which go with their rows.
+        let prepared = store.prepare().await;
+        prepared.map_err(|error| CommandError::failure(chain(&error)))?;
+    }
     let options = Options {
         mode: if args.dry_run { Mode::DryRun } else { Mode::Remove },
         ..Options::default()

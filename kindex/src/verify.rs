@@ -103,6 +103,10 @@ fn as_tables(report: &Report, findings: &[Finding]) -> String {
     text += &table(&["kind", "objects", "rows", "differing", "unsettled"], counts);
     for kind in &report.kinds {
         text.extend(kind.held.lines(kind.kind).iter().map(|line| format!("\n{line}")));
+        if kind.unconverted > 0 {
+            let (kind, rows) = (kind.kind, kind.unconverted);
+            text += &format!("\n{kind}: {rows} rows are in another version, which is no difference");
+        }
     }
     text
 }

@@ -116,8 +116,17 @@ impl Asked {
             Side::Answered(store) => {
                 let counts = store.version_counts(kind).await.map_err(|error| unanswered(&error))?;
                 history_entries = store.history_entries(kind).await.map_err(|error| unanswered(&error))?;
+                let own = kind.api_version();
+                let mut others = counts.iter().filter(|(version, _)| **version != own);
+                let refused = match others.any(|(_, rows)| rows.archived + rows.deleted > 0) {
+                    true => store.refused_rows(kind).await.map_err(|error| unanswered(&error))?,
+                    false => BTreeMap::new(),
+                };
                 let rows = counts.into_iter().map(|(api_version, rows)| {
+                    let refused = refused.get(&api_version).copied().unwrap_or_default();
                     let rows = Rows {
+                        // Some may have been purged since.
+                        refused: refused.min(rows.archived + rows.deleted),
                         live: rows.live,
                         archived: rows.archived,
                         deleted: rows.deleted,

@@ -96,7 +96,7 @@ fn judge(converted: &[Converted]) -> CommandResult {
     match refused {
         0 => Ok(()),
         _ => Err(CommandError::failure(format_args!(
-            "{refused} rows stay in another version, {named} of them are named above"
+            "{refused} rows stay in another version, which is not safe to drop; {named} of them are named above"
         ))
         .hint(
             "`kindex purge` removes rows that nobody needs; a function in crds.toml can convert what stands in the path",
@@ -137,6 +137,7 @@ mod tests {
             converted: 7,
             superseded: 0,
             refused: 1,
+            refused_versions: [("g/v1".to_owned(), 1)].into(),
             refusals: vec![refusal],
         }];
         let text = render(&converted, &args).expect("tables");

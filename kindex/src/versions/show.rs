@@ -54,6 +54,8 @@ struct RowsReport {
     live: u64,
     archived: u64,
     deleted: u64,
+    /// Of the archived and deleted ones, those that the last conversion could not convert.
+    refused: u64,
 }
 
 /// A migration that has not ended.
@@ -137,10 +139,12 @@ fn version_report(versions: &KindVersions<'_>, version: &str) -> VersionReport {
             live,
             archived,
             deleted,
+            refused,
         }) => Some(RowsReport {
             live,
             archived,
             deleted,
+            refused,
         }),
         Side::LeftOut | Side::Unasked => None,
     };

@@ -39,7 +39,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shelf {
     pub(crate) fn put(&self, widget: &Widget) {
-        let object = Object::parse_str(&widget.text()).expect("the test's object is one");
+        self.put_text(&widget.text());
+    }
+
+    pub(crate) fn put_text(&self, text: &str) {
+        let object = Object::parse_str(text).expect("the test's object is one");
         locked(&self.objects).insert(ObjectName::of(&object), object);
     }
 

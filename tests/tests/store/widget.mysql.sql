@@ -141,6 +141,16 @@ CREATE TABLE IF NOT EXISTS `kindex_state` (
     `update_time` DATETIME(6) NOT NULL,
     PRIMARY KEY (`kind`, `name`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_converted` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `group_ver` VARCHAR(255) NOT NULL,
+    `res_version` BIGINT UNSIGNED NOT NULL,
+    `convert_time` DATETIME(6) NOT NULL,
+    `encoding` INT NOT NULL,
+    `payload` LONGBLOB NOT NULL,
+    PRIMARY KEY (`kind`, `uid`, `group_ver`, `res_version`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `kindex_feed` (
     `kind` VARCHAR(255) NOT NULL,
     `position` BIGINT NOT NULL,

@@ -133,6 +133,16 @@ CREATE TABLE IF NOT EXISTS `kindex_state` (
     `update_time` TEXT NOT NULL,
     PRIMARY KEY (`kind`, `name`)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_converted` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `group_ver` TEXT NOT NULL,
+    `res_version` INTEGER NOT NULL,
+    `convert_time` TEXT NOT NULL,
+    `encoding` INTEGER NOT NULL,
+    `payload` BLOB NOT NULL,
+    PRIMARY KEY (`kind`, `uid`, `group_ver`, `res_version`)
+) STRICT;
 CREATE TABLE IF NOT EXISTS `kindex_feed` (
     `kind` TEXT NOT NULL,
     `position` INTEGER NOT NULL,

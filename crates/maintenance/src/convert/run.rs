@@ -1,5 +1,6 @@
 //! Walks over the rows of a kind page by page: while one page is written, the next one is read and converted.
 
+use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,8 @@ pub struct Converted {
     pub superseded: u64,
     /// Rows that stay as they are.
     pub refused: u64,
+    /// The same by `group/version` of the rows.
+    pub refused_versions: BTreeMap<String, u64>,
     /// The first [`REFUSALS_MAX`] of these.
     pub refusals: Vec<Refusal>,
 }
@@ -74,6 +77,9 @@ pub struct Converted {
 impl Converted {
     fn refuse(&mut self, refusals: Vec<Refusal>) {
         self.refused += refusals.len() as u64;
+        for refusal in &refusals {
+            *self.refused_versions.entry(refusal.group_ver.clone()).or_default() += 1;
+        }
         let room = REFUSALS_MAX.saturating_sub(self.refusals.len());
         self.refusals.extend(refusals.into_iter().take(room));
     }
@@ -110,6 +116,7 @@ pub async fn convert(
             converted: 0,
             superseded: 0,
             refused: 0,
+            refused_versions: BTreeMap::new(),
             refusals: Vec::new(),
         },
     };
@@ -124,6 +131,11 @@ pub async fn convert(
         walk.over(None, place).await?;
     }
     if options.mode == Mode::Convert {
+        let refused = &walk.converted.refused_versions;
+        with_retries(retry_budget, || {
+            storage.save_refused_rows(kind, refused, Timestamp::now())
+        })
+        .await?;
         with_retries(retry_budget, || storage.forget_state(kind, CONVERT_PROGRESS)).await?;
     }
     progress.end();

@@ -14,6 +14,7 @@ use kindex_query::Life;
 use kindex_store::{RowImage, SideRow};
 
 use super::report::{Class, Difference};
+use super::versions::{Standing, are_same, is_unconverted, standing};
 
 /// All differences between a row and its object, and between a row and its own text.
 ///
@@ -36,7 +37,14 @@ pub fn compare(kind: &Kind, platform: &Platform, object: Option<&Object>, row: O
         (None, Some(_)) => {}
         (Some(object), Some(row)) => {
             let head = Head::of(object, kind, platform);
-            against_object(object, row, is_settled_life(&head, row.life()), &mut found);
+            against_object(
+                kind,
+                platform,
+                object,
+                row,
+                is_settled_life(&head, row.life()),
+                &mut found,
+            );
         }
     }
     if let Some(row) = row {
@@ -45,7 +53,14 @@ pub fn compare(kind: &Kind, platform: &Platform, object: Option<&Object>, row: O
     found
 }
 
-fn against_object(object: &Object, row: &RowImage, settled: bool, found: &mut Vec<Difference>) {
+fn against_object(
+    kind: &Kind,
+    platform: &Platform,
+    object: &Object,
+    row: &RowImage,
+    settled: bool,
+    found: &mut Vec<Difference>,
+) {
     match row.life() {
         Life::Deleted if !settled => {
             let since = time(row.delete_time);
@@ -64,11 +79,21 @@ fn against_object(object: &Object, row: &RowImage, settled: bool, found: &mut Ve
         let detail = format!("SQL holds {}, the cluster {version}", row.res_version);
         found.push(Difference::new(Class::Version, detail));
     } else if object.text() != row.text {
-        found.push(Difference::new(
-            Class::Payload,
-            text_difference(&row.text, object.text()),
-        ));
+        found.extend(payload(kind, platform, object, row));
     }
+}
+
+/// Another text of the same resource version, unless it is the same object in another version of the kind.
+fn payload(kind: &Kind, platform: &Platform, object: &Object, row: &RowImage) -> Option<Difference> {
+    let differing = text_difference(&row.text, object.text());
+    let stored = Object::parse_str(&row.text).ok().filter(|_| is_unconverted(kind, row));
+    let detail = match stored.map(|stored| are_same(platform, kind, &stored, object)) {
+        None => differing,
+        Some(Ok(true)) => return None,
+        Some(Ok(false)) => format!("{differing}; also after its conversion from {}", row.group_ver),
+        Some(Err(error)) => format!("the text in {} cannot be converted: {}", row.group_ver, error.problem),
+    };
+    Some(Difference::new(Class::Payload, detail))
 }
 
 /// The first byte at which two texts differ, with excerpts.
@@ -127,7 +152,25 @@ fn against_itself(kind: &Kind, row: &RowImage, found: &mut Vec<Difference>) {
     };
     let version = Version::project(kind, object);
     metadata(kind, row, &version.object.metadata, found);
-    columns(kind, row, &version, found);
+    match standing(kind, &version.object.metadata.api_version) {
+        Standing::Own => projection(kind, row, &version, found),
+        // Columns and message are of fields that the kind has no more: its conversion makes them anew.
+        Standing::Other => {}
+        Standing::Unknown => {
+            let api_version = &version.object.metadata.api_version;
+            let detail = format!("{api_version:?} is no version of this kind");
+            found.push(Difference::new(Class::Metadata, detail));
+        }
+    }
+    content_hash(row, version.hash, found);
+    let metadata = &version.object.metadata;
+    side(Class::Label, &row.labels, &metadata.labels, found);
+    side(Class::Annotation, &row.annotations, &metadata.annotations, found);
+}
+
+/// What follows from the fields of the kind's own version.
+fn projection(kind: &Kind, row: &RowImage, version: &Version, found: &mut Vec<Difference>) {
+    columns(kind, row, version, found);
     if row.proto != version.proto {
         let bytes = |proto: &Option<Vec<u8>>| {
             proto
@@ -141,10 +184,6 @@ fn against_itself(kind: &Kind, row: &RowImage, found: &mut Vec<Difference>) {
         );
         found.push(Difference::new(Class::Proto, detail));
     }
-    content_hash(row, version.hash, found);
-    let metadata = &version.object.metadata;
-    side(Class::Label, &row.labels, &metadata.labels, found);
-    side(Class::Annotation, &row.annotations, &metadata.annotations, found);
 }
 
 fn metadata(kind: &Kind, row: &RowImage, said: &Metadata, found: &mut Vec<Difference>) {

@@ -7,6 +7,8 @@ mod held;
 
 mod report;
 
+mod versions;
+
 mod compare;
 
 mod confirm;

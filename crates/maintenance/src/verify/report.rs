@@ -138,6 +138,8 @@ pub struct Checked {
     pub differences: BTreeMap<Class, u64>,
     /// Objects that changed at every reading, while their rows followed.
     pub unsettled: u64,
+    /// Rows in another version than the kind's own. That alone is no difference.
+    pub unconverted: u64,
     /// Rows that are the only copy of their object and cannot be trusted.
     pub lost: u64,
     /// Objects that are being deleted and that others hold.

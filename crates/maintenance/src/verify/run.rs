@@ -15,6 +15,7 @@ use super::compare::compare;
 use super::confirm::Reading;
 use super::held::{Held, HeldObjects};
 use super::report::{Checked, Class, Difference, Finding};
+use super::versions::is_unconverted;
 use crate::retries::{RetryBudget, with_retries};
 use crate::sides::{RepairError, Sides};
 
@@ -130,6 +131,7 @@ impl Run<'_> {
         let mut seen = SeenBuilder::default();
         self.checked.objects = 0;
         self.checked.held = HeldObjects::default();
+        self.checked.unconverted = 0;
         let mut limits = PageLimit::new(self.options.page_rows.max(1));
         let mut page = self.page(limits.rows, None).await?;
         let total = page.remaining.map(|remaining| remaining + page.len() as u64);
@@ -216,6 +218,7 @@ impl Run<'_> {
 
     pub(super) fn look_at(&mut self, uid: &Uid, name: ObjectName, object: Option<&Object>, row: Option<&RowImage>) {
         let differences = compare(self.kind, &self.sides.platform, object, row);
+        self.checked.unconverted += u64::from(row.is_some_and(|row| is_unconverted(self.kind, row)));
         if differences.is_empty() {
             return;
         }

@@ -59,11 +59,8 @@ pub(super) async fn drop_version<D: Driver>(
     })
 }
 
-/// Removes the texts of rows that are removed. A kind of one version has none.
+/// Removes the texts of rows that are removed. A kind that has one version now may have had another one.
 pub(crate) async fn forget<D: Driver>(connection: &mut Raw<D>, kind: &Kind, uids: &[&str]) -> Result<(), sqlx::Error> {
-    if kind.versions.is_empty() {
-        return Ok(());
-    }
     let mut params = vec![Param::Text(kind.name)];
     params.extend(padded_list(uids));
     D::execute(connection, sql::forget(params.len() - 1), &params).await?;

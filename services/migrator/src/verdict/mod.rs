@@ -69,11 +69,24 @@ pub struct Rows {
     pub archived: u64,
     /// Deleted objects.
     pub deleted: u64,
+    /// Rows of archived and deleted objects that the last conversion could not convert.
+    pub refused: u64,
 }
 
 impl Rows {
     fn is_empty(&self) -> bool {
-        *self == Self::default()
+        self.live + self.archived + self.deleted == 0
+    }
+
+    /// What is to be done about them.
+    fn advice(&self) -> String {
+        match (self.archived + self.deleted, self.refused) {
+            (0, _) => String::new(),
+            (_, 0) => " (`kindex versions convert` converts the archived and deleted ones)".to_owned(),
+            (_, refused) => {
+                format!(" ({refused} could not be converted: `kindex versions convert --dry-run` lists them)")
+            }
+        }
     }
 }
 
@@ -241,6 +254,7 @@ impl fmt::Display for Rows {
             live,
             archived,
             deleted,
+            ..
         } = self;
         write!(formatter, "{live} live, {archived} archived, {deleted} deleted")
     }
@@ -281,7 +295,7 @@ impl fmt::Display for Reason {
                 )
             }
             Self::SqlNotAsked => write!(formatter, "SQL was not asked"),
-            Self::Rows(rows) => write!(formatter, "SQL has rows in it: {rows}"),
+            Self::Rows(rows) => write!(formatter, "SQL has rows in it: {rows}{}", rows.advice()),
         }
     }
 }

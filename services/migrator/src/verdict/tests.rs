@@ -235,6 +235,22 @@ fn a_side_that_was_not_asked_stands_against_it_unless_it_is_left_out() {
     assert_eq!(asked(Side::Answered(None), Side::LeftOut), [Reason::NotInstalled]);
     assert_eq!(asked(Side::LeftOut, Side::Answered(rows)), [Reason::Rows(rows)]);
     assert_eq!(asked(Side::LeftOut, Side::Answered(Rows::default())), []);
+    let said = |rows| Reason::Rows(rows).to_string();
+    let live = Rows {
+        live: 3,
+        ..Rows::default()
+    };
+    assert_eq!(said(live), "SQL has rows in it: 3 live, 0 archived, 0 deleted");
+    assert_eq!(
+        said(rows),
+        "SQL has rows in it: 0 live, 2 archived, 0 deleted (`kindex versions convert` converts the archived and \
+         deleted ones)"
+    );
+    assert_eq!(
+        said(Rows { refused: 1, ..rows }),
+        "SQL has rows in it: 0 live, 2 archived, 0 deleted (1 could not be converted: `kindex versions convert \
+         --dry-run` lists them)"
+    );
 }
 
 fn known(versions: &[&str]) -> Known<'static> {

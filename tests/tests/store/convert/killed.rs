@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kindex_harness::patience::PATIENCE;
 use kindex_model::object::Uid;
 use kindex_query::Life;
-use kindex_store::{Address, CONVERT_PROGRESS, MetadataStorage, SqliteLocation};
+use kindex_store::{Address, Arrival, CONVERT_PROGRESS, MetadataStorage, SqliteLocation};
 use kindex_tests::kinds::trial::KIND;
 use serde_json::{Value, json};
 
@@ -56,6 +56,7 @@ async fn kill_after(store: &dyn MetadataStorage, mut run: Child, last: Option<St
         if saved.is_some() && saved != last {
             run.kill().expect("killed");
             run.wait().expect("ended");
+            expect_done_before(store).await;
             return saved;
         }
         let ended = run.try_wait().expect("a child");
@@ -63,6 +64,21 @@ async fn kill_after(store: &dyn MetadataStorage, mut run: Child, last: Option<St
         assert!(Instant::now() < deadline, "no place is saved");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+}
+
+/// The saved place says nothing of rows that are not written.
+async fn expect_done_before(store: &dyn MetadataStorage) {
+    let saved = store.state(&KIND, CONVERT_PROGRESS).await.expect("read");
+    let saved: Value = serde_json::from_str(&saved.expect("a place")).expect("JSON");
+    let until = Arrival(saved["after"].as_i64().expect("a number"));
+    let limit = u32::try_from(ROWS).expect("few");
+    let page = store.rows_of_other_versions(&KIND, None, Some(until), limit).await;
+    let left = page.expect("read").rows;
+    assert!(
+        left.is_empty(),
+        "{} rows before the saved place are not converted",
+        left.len()
+    );
 }
 
 /// The exit code and the report.
@@ -115,4 +131,28 @@ async fn a_row_that_stays_makes_the_command_fail(backend: Backend) {
     let refusal = json!({"kind": "Trial", "namespace": "shop", "name": "name-bad", "uid": "bad",
         "groupVer": "traps.dev/v1", "path": "spec.seconds", "reason": "not a number of hours"});
     assert_eq!(report[0]["refusals"], json!([refusal]));
+    let verdict = Command::new(env!("CARGO_BIN_EXE_traps"))
+        .args([
+            "versions",
+            "--kind",
+            "trials",
+            "--output",
+            "json",
+            "--database",
+            &address,
+        ])
+        .env_remove("KUBECONFIG")
+        .env("HOME", "/nonexistent")
+        .output()
+        .expect("the command starts");
+    let verdict: Value = serde_json::from_slice(&verdict.stdout).expect("JSON");
+    let verdicts = verdict[0]["verdicts"].as_array().expect("a list");
+    let of_v1 = verdicts.iter().find(|it| it["version"] == "v1").expect("a verdict");
+    let because = "SQL has rows in it: 0 live, 1 archived, 0 deleted (1 could not be converted: \
+                   `kindex versions convert --dry-run` lists them)";
+    assert_eq!(of_v1["safe"], json!(false));
+    assert!(
+        of_v1["because"].as_array().expect("a list").contains(&json!(because)),
+        "{of_v1}"
+    );
 }

@@ -4,11 +4,14 @@
 mod history;
 mod killed;
 mod trials;
+mod verify;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kindex_maintenance::convert::{Mode, Options, convert, drop_kept};
+use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_store::progress::{NoProgress, Progress};
@@ -33,6 +36,7 @@ scenarios!(
     a_row_that_the_database_refuses_stops_no_other_and_nothing_is_noted_before_it_is_written,
     a_run_that_is_cut_off_anywhere_is_gone_on_with,
     texts_before_go_with_their_version_and_with_their_row,
+    a_text_that_names_no_version_is_in_that_of_its_row,
 );
 
 /// The parts of a row that a conversion must leave alone.
@@ -253,12 +257,24 @@ async fn a_row_that_does_not_convert_is_named_and_stops_no_other(backend: Backen
             ]
         );
     }
+    let refused = || async { store.refused_rows(&KIND).await.expect("read") };
+    let of_each = [("traps.dev/v0", 1), ("traps.dev/v1", 1)].map(|(version, rows)| (version.to_owned(), rows));
+    assert_eq!(refused().await, of_each.into());
     let after = [
         image(store.as_ref(), "bad").await,
         image(store.as_ref(), "unknown").await,
     ];
     assert_eq!(after, before);
     assert_eq!(image(store.as_ref(), "good").await.group_ver, "traps.dev/v2");
+    let gone = Gone {
+        evicted: true,
+        deleted: true,
+        ..Gone::default()
+    };
+    let uids = ["bad", "unknown"].map(Uid::from);
+    assert_eq!(store.remove(&KIND, &gone, &uids).await.expect("removed").len(), 2);
+    run(store.as_ref(), 1).await;
+    assert_eq!(refused().await, BTreeMap::new());
 }
 
 async fn a_row_that_the_database_refuses_stops_no_other_and_nothing_is_noted_before_it_is_written(backend: Backend) {
@@ -370,6 +386,27 @@ async fn a_run_that_is_cut_off_anywhere_is_gone_on_with(backend: Backend) {
     assert_eq!(store.state(&KIND, CONVERT_PROGRESS).await.expect("read"), None);
 }
 
+async fn a_text_that_names_no_version_is_in_that_of_its_row(backend: Backend) {
+    let store = today(&backend).await;
+    let named = trial("a", 5);
+    let mut unnamed = named.clone();
+    unnamed.as_object_mut().expect("an object").remove("apiVersion");
+    store_as(store.as_ref(), &OLD, &[(unnamed, Life::Evicted)], at(0)).await;
+    let uid = Uid::from("a");
+    let own = async || {
+        let stored = store.get_by_id(&KIND, &uid).await.expect("read").expect("stored");
+        let own = kindex_convert::object_in(&PLATFORM, &KIND, &stored.object, KIND.version);
+        serde_json::from_str::<Value>(own.expect("it converts").text()).expect("JSON")
+    };
+    let expected: Value = serde_json::from_str(&in_v2(&named.to_string())).expect("JSON");
+    assert_eq!(own().await, expected);
+    assert_eq!(run(store.as_ref(), 10).await.converted, 1);
+    assert_eq!(own().await, expected);
+}
+
+/// The kind once all its other versions are dropped.
+static LAST: Kind = Kind { versions: &[], ..KIND };
+
 async fn texts_before_go_with_their_version_and_with_their_row(backend: Backend) {
     let store = today(&backend).await;
     let mut beta = trial("beta", 5);
@@ -388,16 +425,22 @@ async fn texts_before_go_with_their_version_and_with_their_row(backend: Backend)
     };
     let removed = store.remove(&KIND, &gone, &[Uid::from("u1")]).await.expect("removed");
     assert_eq!((removed.len(), kept("u1").await, kept("u2").await), (1, 0, 1));
+    let removed = store.remove(&LAST, &gone, &[Uid::from("u3")]).await.expect("removed");
+    assert_eq!(
+        (removed.len(), kept("u3").await),
+        (1, 0),
+        "also where no other version is left"
+    );
     let options = Options {
         page_rows: 2,
         ..Options::default()
     };
     let drop = async |version| {
-        drop_kept(store.as_ref(), &KIND, version, &options, &NoProgress)
+        drop_kept(store.as_ref(), &LAST, version, &options, &NoProgress)
             .await
             .expect("dropped")
     };
-    assert_eq!((drop("v1").await, kept("u2").await, kept("beta").await), (4, 0, 1));
+    assert_eq!((drop("v1").await, kept("u2").await, kept("beta").await), (3, 0, 1));
     assert_eq!((drop("v1").await, drop("v2beta1").await, kept("beta").await), (0, 1, 0));
     assert_eq!(
         image(store.as_ref(), "u2").await.group_ver,
