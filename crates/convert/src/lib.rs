@@ -17,5 +17,5 @@ mod field;
 
 pub use convert::{ConvertError, convert};
 pub use field::own_field;
-pub use stored::{object_in, text_in};
+pub use stored::{object_in, text_in, with_api_version};
 pub use tree::Problem;

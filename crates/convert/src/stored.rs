@@ -6,6 +6,7 @@ use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::Object;
 
 use super::convert::{ConvertError, convert};
+use super::tree::Problem;
 
 /// The text of a stored object in `version`.
 ///
@@ -29,7 +30,26 @@ pub fn text_in<'t>(
     if kind.versions.is_empty() || is_in_it {
         return Ok(Cow::Borrowed(object.text()));
     }
-    convert(platform, kind, object.text(), version).map(Cow::Owned)
+    let converted = match convert(platform, kind, object.text(), version) {
+        Err(error) if is_unsaid(&error.problem) => {
+            let text = with_api_version(object.text(), &object.metadata.api_version);
+            convert(platform, kind, &text, version)
+        }
+        converted => converted,
+    };
+    converted.map(Cow::Owned)
+}
+
+fn is_unsaid(problem: &Problem) -> bool {
+    matches!(problem, Problem::UnknownVersion(version) if version.is_empty())
+}
+
+/// The text of an object that says nothing of its version, with this one: `group/version`.
+pub fn with_api_version(text: &str, api_version: &str) -> String {
+    match text.trim_start().strip_prefix('{') {
+        Some(fields) => format!("{{\"apiVersion\":{},{fields}", serde_json::Value::from(api_version)),
+        None => text.to_owned(),
+    }
 }
 
 /// The same as an object.
@@ -74,5 +94,26 @@ mod tests {
         let converted = object_in(&PLATFORM, &KIND, &object(&other), KIND.version).expect("an object");
         assert_eq!(converted.metadata.api_version, own);
         assert!(text_in(&PLATFORM, &KIND, &object("elsewhere/v9"), KIND.version).is_err());
+    }
+
+    #[test]
+    fn a_text_without_a_version_is_in_that_of_its_row() {
+        let text = |api_version: &str| {
+            let text = format!(
+                r#"{{{api_version}"kind":"Trial","metadata":{{"name":"a","uid":"u","resourceVersion":"1"}},
+                    "spec":{{"rate":1}}}}"#
+            );
+            Object::parse_str(&text).expect("an object")
+        };
+        let said = text(r#""apiVersion":"test.kindex/v1","#);
+        let expected = text_in(&PLATFORM, &KIND, &said, KIND.version).expect("a text");
+        let unsaid = text("").or_in("test.kindex/v1");
+        assert_eq!(
+            text_in(&PLATFORM, &KIND, &unsaid, KIND.version).expect("a text"),
+            expected
+        );
+        assert_ne!(unsaid.text(), expected);
+        let wrong = text("").or_in("test.kindex/v9");
+        assert!(text_in(&PLATFORM, &KIND, &wrong, KIND.version).is_err());
     }
 }

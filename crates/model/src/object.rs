@@ -147,6 +147,15 @@ impl Object {
         }
     }
 
+    /// The same with a version of its kind, `group/version`, where its text names none.
+    #[must_use]
+    pub fn or_in(mut self, api_version: &str) -> Self {
+        if self.metadata.api_version.is_empty() {
+            Arc::make_mut(&mut self.metadata).api_version = api_version.to_owned();
+        }
+        self
+    }
+
     /// The exact JSON text.
     pub fn text(&self) -> &str {
         self.raw.get()

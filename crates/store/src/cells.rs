@@ -97,8 +97,11 @@ pub(super) fn stored(kind: &Kind, row: &impl Cells) -> Result<Stored, StoreError
     let delete_time = row.time(3).map_err(unreadable)?;
     let evicted_time = row.time(4).map_err(unreadable)?;
     let text = row.text(1).map_err(unreadable)?;
+    let group_ver = row.text(5).map_err(unreadable)?;
+    let object = Object::parse_str(&text).map_err(|error| corrupt(&uid, error.to_string()))?;
     Ok(Stored {
-        object: Object::parse_str(&text).map_err(|error| corrupt(&uid, error.to_string()))?,
+        // The items of a list need not say their version; the column does.
+        object: object.or_in(&group_ver),
         life: life(delete_time, evicted_time),
         update_time: row.time(2).map_err(unreadable)?,
         delete_time,

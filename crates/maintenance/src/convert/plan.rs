@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kindex_convert::Problem;
+use kindex_convert::{Problem, with_api_version};
 use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::Object;
 use kindex_model::projection::Version;
@@ -100,7 +100,9 @@ fn in_own_version(platform: &Platform, kind: &Kind, row: &OtherVersionRow) -> Re
     let convert = |text: &str| kindex_convert::convert(platform, kind, text, kind.version).map_err(|it| it.problem);
     let text = match convert(&row.text) {
         // The items of a list do not repeat it; the column has it.
-        Err(Problem::UnknownVersion(version)) if version.is_empty() => convert(&with_api_version(row))?,
+        Err(Problem::UnknownVersion(version)) if version.is_empty() => {
+            convert(&with_api_version(&row.text, &row.group_ver))?
+        }
         converted => converted?,
     };
     let object = Object::parse_str(&text).map_err(Blame::row)?;
@@ -112,14 +114,6 @@ fn in_own_version(platform: &Platform, kind: &Kind, row: &OtherVersionRow) -> Re
         return Err(Blame::at("metadata", other));
     }
     Ok(Version::project(kind, object))
-}
-
-/// The text with the version of the row.
-fn with_api_version(row: &OtherVersionRow) -> String {
-    match row.text.trim_start().strip_prefix('{') {
-        Some(fields) => format!("{{\"apiVersion\":{},{fields}", serde_json::Value::from(&*row.group_ver)),
-        None => row.text.clone(),
-    }
 }
 
 #[cfg(test)]

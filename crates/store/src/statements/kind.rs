@@ -55,7 +55,7 @@ impl KindSql {
                 time("evicted_time")
             ),
             stored_columns: format!(
-                "[uid], [json], {}, {}, {}",
+                "[uid], [json], {}, {}, {}, [group_ver]",
                 time("update_time"),
                 time("delete_time"),
                 time("evicted_time")

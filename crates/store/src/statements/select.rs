@@ -21,6 +21,7 @@ pub(crate) const OBJECT: &[(&str, ColumnType)] = &[
     ("update_time", ColumnType::Time),
     ("delete_time", ColumnType::Time),
     ("evicted_time", ColumnType::Time),
+    ("group_ver", ColumnType::Text { chars: 64 }),
 ];
 
 /// Which table is read first.

@@ -95,7 +95,8 @@ fn a_narrowed_query_selects_the_json_of_matching_rows() {
         query.to_sql(Dialect::MySql),
         Statement {
             sql: "SELECT t.`uid`, t.`json`, CAST(t.`update_time` AS CHAR), CAST(t.`delete_time` AS CHAR), \
-                  CAST(t.`evicted_time` AS CHAR), CAST(t.`update_time` AS CHAR), t.`uid` FROM `run` AS t \
+                  CAST(t.`evicted_time` AS CHAR), t.`group_ver`, CAST(t.`update_time` AS CHAR), t.`uid` \
+                  FROM `run` AS t \
                   JOIN `run_labels` AS l0 ON l0.`obj_uid` = t.`uid` AND l0.`key` = ? AND LENGTH(l0.`key`) = ? \
                   AND l0.`value` = ? AND LENGTH(l0.`value`) = ? \
                   WHERE t.`phase` = ? AND t.`note` <> ? AND t.`delete_time` IS NULL \
