@@ -31,7 +31,7 @@ pub fn text_in<'t>(
         return Ok(Cow::Borrowed(object.text()));
     }
     let converted = match convert(platform, kind, object.text(), version) {
-        Err(error) if is_unsaid(&error.problem) => {
+        Err(error) if is_unnamed(&error.problem) => {
             let text = with_api_version(object.text(), &object.metadata.api_version);
             convert(platform, kind, &text, version)
         }
@@ -40,7 +40,7 @@ pub fn text_in<'t>(
     converted.map(Cow::Owned)
 }
 
-fn is_unsaid(problem: &Problem) -> bool {
+fn is_unnamed(problem: &Problem) -> bool {
     matches!(problem, Problem::UnknownVersion(version) if version.is_empty())
 }
 
@@ -107,12 +107,12 @@ mod tests {
         };
         let said = text(r#""apiVersion":"test.kindex/v1","#);
         let expected = text_in(&PLATFORM, &KIND, &said, KIND.version).expect("a text");
-        let unsaid = text("").or_in("test.kindex/v1");
+        let unnamed = text("").or_in("test.kindex/v1");
         assert_eq!(
-            text_in(&PLATFORM, &KIND, &unsaid, KIND.version).expect("a text"),
+            text_in(&PLATFORM, &KIND, &unnamed, KIND.version).expect("a text"),
             expected
         );
-        assert_ne!(unsaid.text(), expected);
+        assert_ne!(unnamed.text(), expected);
         let wrong = text("").or_in("test.kindex/v9");
         assert!(text_in(&PLATFORM, &KIND, &wrong, KIND.version).is_err());
     }

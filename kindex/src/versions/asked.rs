@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kindex_maintenance::convert::{Options, drop_kept};
+use kindex_maintenance::convert::{Options, drop_kept, refused_rows};
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::survey::{Survey, survey};
 use kindex_migrator::hash::{Encoding, Hash};
@@ -119,7 +119,9 @@ impl Asked {
                 let own = kind.api_version();
                 let mut others = counts.iter().filter(|(version, _)| **version != own);
                 let refused = match others.any(|(_, rows)| rows.archived + rows.deleted > 0) {
-                    true => store.refused_rows(kind).await.map_err(|error| unanswered(&error))?,
+                    true => refused_rows(store.as_ref(), kind)
+                        .await
+                        .map_err(|error| unanswered(&error))?,
                     false => BTreeMap::new(),
                 };
                 let rows = counts.into_iter().map(|(api_version, rows)| {

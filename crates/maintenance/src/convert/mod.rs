@@ -6,10 +6,13 @@ mod plan;
 
 mod resume;
 
+mod refused;
+
 mod run;
 
 mod kept;
 
 pub use kept::drop_kept;
 pub use plan::Refusal;
+pub use refused::refused_rows;
 pub use run::{Converted, Mode, Options, REFUSALS_MAX, convert};

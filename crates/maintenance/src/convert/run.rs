@@ -15,6 +15,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::plan::{Blame, Planned, Refusal, plan};
+use super::refused;
 use super::resume::ResumePoint;
 use crate::retries::{RetryBudget, with_retries};
 
@@ -132,10 +133,7 @@ pub async fn convert(
     }
     if options.mode == Mode::Convert {
         let refused = &walk.converted.refused_versions;
-        with_retries(retry_budget, || {
-            storage.save_refused_rows(kind, refused, Timestamp::now())
-        })
-        .await?;
+        with_retries(retry_budget, || refused::save(storage, kind, refused)).await?;
         with_retries(retry_budget, || storage.forget_state(kind, CONVERT_PROGRESS)).await?;
     }
     progress.end();

@@ -10,7 +10,6 @@ mod batch;
 
 mod kept;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -21,7 +20,6 @@ use kindex_model::projection::{ContentHash, Version};
 
 use crate::driver::Driver;
 use crate::error::StoreError;
-use crate::maintenance::WorkState;
 use crate::packed;
 use crate::row::Arrival;
 use crate::sql_store::SqlStore;
@@ -144,17 +142,6 @@ pub trait VersionConversion: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<RowConverted>, StoreError>;
 
-    /// How many rows of each `group_ver` the last conversion that ended could not convert.
-    async fn refused_rows(&self, kind: &Kind) -> Result<BTreeMap<String, u64>, StoreError>;
-
-    /// Saves that for the conversion that ends now.
-    async fn save_refused_rows(
-        &self,
-        kind: &Kind,
-        refused: &BTreeMap<String, u64>,
-        now: Timestamp,
-    ) -> Result<(), StoreError>;
-
     /// The texts that an object's row had before it was converted, in order of version and resource version.
     async fn kept_texts(&self, kind: &Kind, uid: &Uid) -> Result<Vec<KeptText>, StoreError>;
 
@@ -170,9 +157,6 @@ pub trait VersionConversion: Send + Sync {
 
 /// The name under which the progress of a conversion is saved for a kind.
 pub const PROGRESS: &str = "convert";
-
-/// The name under which a conversion saves what it refused.
-const REFUSED: &str = "convert-refused";
 
 #[async_trait]
 impl<D: Driver> VersionConversion for SqlStore<D> {
@@ -194,27 +178,6 @@ impl<D: Driver> VersionConversion for SqlStore<D> {
         now: Timestamp,
     ) -> Result<Vec<RowConverted>, StoreError> {
         batch::write(self, kind, rows, progress, now).await
-    }
-
-    async fn refused_rows(&self, kind: &Kind) -> Result<BTreeMap<String, u64>, StoreError> {
-        let saved = self.state(kind, REFUSED).await?;
-        // What another program saved under this name says nothing of ours.
-        Ok(saved
-            .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default())
-    }
-
-    async fn save_refused_rows(
-        &self,
-        kind: &Kind,
-        refused: &BTreeMap<String, u64>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        if refused.is_empty() {
-            return self.forget_state(kind, REFUSED).await;
-        }
-        let text = serde_json::to_string(refused).expect("names and numbers are JSON");
-        self.save_state(kind, REFUSED, &text, now).await
     }
 
     async fn kept_texts(&self, kind: &Kind, uid: &Uid) -> Result<Vec<KeptText>, StoreError> {

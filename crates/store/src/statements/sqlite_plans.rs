@@ -17,7 +17,7 @@ async fn no_read_of_rows_that_are_not_deleted_walks_the_key_of_delete_time() {
     };
     const TABLES: &str = "CREATE TABLE thing (seq INTEGER NOT NULL PRIMARY KEY, uid TEXT NOT NULL UNIQUE, namespace TEXT NOT NULL, \
          name TEXT NOT NULL, res_version INTEGER NOT NULL, json TEXT NOT NULL, update_time TEXT, \
-         delete_time TEXT, evicted_time TEXT) STRICT; \
+         group_ver TEXT NOT NULL, delete_time TEXT, evicted_time TEXT) STRICT; \
          CREATE INDEX thing_delete_time ON thing (delete_time, uid); \
          CREATE INDEX thing_namespace_name ON thing (namespace, name, uid)";
     let kind = Kind {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kindex_maintenance::convert::{Mode, Options, convert, drop_kept};
+use kindex_maintenance::convert::{Mode, Options, convert, drop_kept, refused_rows};
 use kindex_model::kind::Kind;
 use kindex_model::object::Uid;
 use kindex_query::Life;
@@ -257,7 +257,7 @@ async fn a_row_that_does_not_convert_is_named_and_stops_no_other(backend: Backen
             ]
         );
     }
-    let refused = || async { store.refused_rows(&KIND).await.expect("read") };
+    let refused = || async { refused_rows(store.as_ref(), &KIND).await.expect("read") };
     let of_each = [("traps.dev/v0", 1), ("traps.dev/v1", 1)].map(|(version, rows)| (version.to_owned(), rows));
     assert_eq!(refused().await, of_each.into());
     let after = [
