@@ -61,6 +61,14 @@ impl CommandError {
         self
     }
 
+    /// The same as a note, for a command that goes on without: it does not call itself an error.
+    pub fn as_note(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("note: {}\n  hint: {hint}", self.message),
+            None => format!("note: {}", self.message),
+        }
+    }
+
     /// The process's exit code.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.exit {

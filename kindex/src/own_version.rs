@@ -16,10 +16,8 @@ pub(crate) fn object(platform: &Platform, kind: &Kind, stored: &Object) -> Objec
         Ok(object) => object,
         Err(error) => {
             let is = &stored.metadata.api_version;
-            say::note(format_args!(
-                "note: {} is shown in {is}, as it is stored",
-                chain(&error)
-            ));
+            let error = chain(&error);
+            say::note(format_args!("note: shown in {is}, as it is stored: {error}"));
             stored.clone()
         }
     }

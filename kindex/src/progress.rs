@@ -22,6 +22,11 @@ impl Bar {
         };
         Self(ProgressBar::with_draw_target(None, target))
     }
+
+    /// Whether people see it.
+    pub(crate) fn is_seen(&self) -> bool {
+        !self.0.is_hidden()
+    }
 }
 
 impl Progress for Bar {

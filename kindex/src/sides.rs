@@ -60,6 +60,18 @@ async fn beside(registry: &Registry, args: &SidesArgs, storage: Store) -> Comman
     Ok((sides, cluster))
 }
 
+/// A cluster that answers: for a command that does not wait for it.
+pub(crate) async fn answering(access: Access) -> CommandResult<Access> {
+    let Some(why) = silence(&access).await else {
+        return Ok(access);
+    };
+    let url = &access.config.cluster_url;
+    Err(
+        CommandError::failure(format_args!("the cluster at {url} does not answer: {why}"))
+            .hint("does it run, and is it the one of --kubeconfig?"),
+    )
+}
+
 /// Why nothing comes from the cluster; a refusal is an answer.
 async fn silence(access: &Access) -> Option<String> {
     match timeout(ANSWER_WITHIN, access.client.apiserver_version()).await {
@@ -127,10 +139,30 @@ pub(crate) async fn cluster_at(kubeconfig: Option<&Path>, data_dir: &DataDirArg)
     }
 }
 
-/// The kinds of these names, or all where none is named.
+/// The kinds of these names, each once, or all where none is named.
 pub(crate) fn kinds(registry: &Registry, names: &[String]) -> CommandResult<Vec<&'static Kind>> {
     if names.is_empty() {
         return Ok(registry.kinds.to_vec());
     }
-    names.iter().map(|name| kind_of(registry, name)).collect()
+    let mut kinds: Vec<&'static Kind> = Vec::new();
+    for name in names {
+        let kind = kind_of(registry, name)?;
+        if !kinds.iter().any(|known| known.name == kind.name) {
+            kinds.push(kind);
+        }
+    }
+    Ok(kinds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_that_is_named_twice_is_meant_once() {
+        let names = ["models", "projects", "Model"].map(str::to_owned);
+        let kinds = kinds(&kindex_generated::registry(), &names).expect("kinds");
+        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
+        assert_eq!(kinds, ["Model", "Project"]);
+    }
 }

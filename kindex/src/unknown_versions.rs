@@ -6,6 +6,7 @@
 //! of each table, since a program must not read whole tables to start; `kindex versions` does. A side that does not
 //! answer is no reason to refuse: whatever needs it waits for it.
 
+use std::fmt;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -27,9 +28,25 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 struct Unknown {
     kind: &'static str,
     version: String,
-    place: &'static str,
+    place: Place,
     /// Whether `crds.lock` calls it dropped.
     dropped: bool,
+}
+
+/// Where something is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Cluster,
+    Database,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cluster => "cluster",
+            Self::Database => "database",
+        })
+    }
 }
 
 /// Refuses a cluster and the database of a configuration, which need not be there yet.
@@ -80,12 +97,16 @@ fn refusal(unknown: &Unknown) -> CommandError {
         true => "which schema/crds.lock calls dropped",
         false => "which this program does not declare",
     };
+    let away = match place {
+        Place::Cluster => format!("bring all objects to another version with `kindex versions start {kind} --wait`"),
+        Place::Database => format!("bring the rows to another version with `kindex versions convert --kind {kind}`"),
+    };
     CommandError::failure(format_args!(
         "kind {kind}: the {place} stores objects in {version}, {why}"
     ))
     .hint(format_args!(
-        "start a program that declares [kinds.{kind}.versions.{version}], bring all objects to another version with \
-         `kindex versions start {kind} --wait`, and take it out with `kindex versions drop {kind} {version}`"
+        "with a program that declares [kinds.{kind}.versions.{version}], {away}, and take it out with \
+         `kindex versions drop {kind} {version}`"
     ))
 }
 
@@ -128,7 +149,7 @@ fn unknown_to(registry: &Registry, kind: &'static Kind, definition: &StoredDefin
         (!is_declared && (is_ours || dropped)).then_some(Unknown {
             kind: kind.name,
             version,
-            place: "cluster",
+            place: Place::Cluster,
             dropped,
         })
     });
@@ -158,7 +179,7 @@ async fn in_rows(registry: &Registry, store: Option<&dyn MetadataStorage>) -> Ve
                 kind: kind.name,
                 dropped: is_dropped(registry, kind, version),
                 version: version.to_owned(),
-                place: "database",
+                place: Place::Database,
             }
         }));
     }
@@ -215,6 +236,25 @@ mod tests {
         assert_eq!(refused.len(), 1);
         assert!(refused[0].contains("the cluster stores objects in v3, which this program does not declare"));
         assert!(refused[0].contains("[kinds.Model.versions.v3]"), "{}", refused[0]);
+    }
+
+    #[test]
+    fn rows_are_converted_and_objects_migrated() {
+        let stored = |place| {
+            refusal(&Unknown {
+                kind: "Model",
+                version: "v1".to_owned(),
+                place,
+                dropped: false,
+            })
+            .to_string()
+        };
+        let (cluster, database) = (stored(Place::Cluster), stored(Place::Database));
+        assert!(cluster.contains("`kindex versions start Model --wait`"), "{cluster}");
+        assert!(
+            database.contains("`kindex versions convert --kind Model`"),
+            "{database}"
+        );
     }
 
     #[test]

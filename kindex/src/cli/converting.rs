@@ -17,7 +17,7 @@ pub struct ConvertArgs {
     pub dry_run: bool,
 
     /// Most rows a second that are walked over; default: as fast as the database.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub rows_per_second: Option<f64>,
 
     /// Form of the output.

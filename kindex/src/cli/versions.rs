@@ -21,9 +21,9 @@ pub struct VersionsArgs {
 }
 
 const VERSIONS_EXAMPLES: &str = "\
-Shows for each kind what is declared, served and stored, how far a migration is, and whether each old version is safe
-to drop. Reads the tables of the kinds as a whole. A side that is not configured is not asked, and then no version is
-safe to drop; --no-sql says that there are no rows that matter.
+Shows for each kind what is declared, served and stored, how far a migration is, and whether each old \
+version is safe to drop. Reads the tables of the kinds as a whole. A side that is not configured is not \
+asked, and then no version is safe to drop; --no-sql says that there are no rows that matter.
 
 Examples:
   kindex versions
@@ -104,7 +104,8 @@ pub struct CheckVersionsArgs {
 }
 
 const CHECK_EXAMPLES: &str = "\
-Exits 1 where the cluster or SQL may hold a version that the release does not know.
+Exits 1 where the cluster or SQL may hold a version that the release does not know, or where one of them \
+cannot be seen.
 
 Examples:
   kindex versions check --target ../next/schema/crds.lock
@@ -133,7 +134,7 @@ pub struct StartMigrationArgs {
     pub wait: bool,
 
     /// With --wait: give up after this many seconds; default: never. The migration goes on.
-    #[arg(long, value_name = "SECONDS", requires = "wait")]
+    #[arg(long, value_name = "SECONDS", requires = "wait", allow_negative_numbers = true)]
     pub timeout: Option<u64>,
 
     /// Where.

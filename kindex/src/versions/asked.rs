@@ -59,7 +59,7 @@ impl Asked {
             Ok(access) => Side::Answered(Cluster::new(access.client, Vec::new())),
             Err(error) if named => return Err(error),
             Err(error) => {
-                say::note(format_args!("note: no cluster is configured\n{error}"));
+                say::note(error.as_note());
                 Side::Unasked
             }
         };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kindex_codegen::lock::{Lock, dropped};
 use kindex_migrator::hash::Encoding;
-use kindex_migrator::verdict::{Gap, Known, Side, gaps};
+use kindex_migrator::verdict::{Gap, Known, Reason, Side, gaps};
 use kindex_model::kind::{Kind, Registry};
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ pub(super) async fn run(registry: &Registry, args: &CheckVersionsArgs) -> Comman
     let (kinds, target) = (unsafe_kinds.join(", "), args.target.display());
     Err(
         CommandError::failure(format_args!("the release of {target} must not take over: {kinds}"))
-            .hint("migrate to a version that both releases know, drop the other one, and check again"),
+            .hint("docs/src/how-to/drop-a-version.md says what to do about each reason"),
     )
 }
 
@@ -61,7 +61,20 @@ fn read(path: &Path) -> CommandResult<Lock> {
             .hint("name the schema/crds.lock of the other release with --target")
     };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    dropped::read(&text).map_err(|error| wrong(&error))
+    dropped::read(&text).map_err(|mistakes| wrong(&first(&mistakes)))
+}
+
+/// The first mistake of a file that is no lock, with its line: the others follow from it.
+fn first(mistakes: &str) -> String {
+    let line = mistakes.lines().next().unwrap_or_default();
+    let place = line.strip_prefix("schema/crds.lock:").unwrap_or(line);
+    match place.split_once(": ") {
+        Some((place, what)) => {
+            let line = place.split(':').next().unwrap_or(place);
+            format!("line {line}: {what}")
+        }
+        None => place.to_owned(),
+    }
 }
 
 fn missing(lock: &Lock, kind: &Kind, versions: &KindVersions<'_>) -> Vec<String> {
@@ -89,6 +102,9 @@ fn missing(lock: &Lock, kind: &Kind, versions: &KindVersions<'_>) -> Vec<String>
 
 fn words(versions: &KindVersions<'_>, gap: Gap) -> String {
     match gap {
+        Gap::Undeclared => format!("the target declares no version of kind {}", versions.kind.name),
+        Gap::NotInstalled => Reason::NotInstalled.to_string(),
+        Gap::NoState => Reason::NoState.to_string(),
         Gap::ClusterNotAsked => "the cluster was not asked".to_owned(),
         Gap::SqlNotAsked => "SQL was not asked".to_owned(),
         Gap::Version(version) => format!("the cluster may hold objects in {version}"),
@@ -105,4 +121,24 @@ fn words(versions: &KindVersions<'_>, gap: Gap) -> String {
 fn row(checked: &Checked) -> Vec<String> {
     let safe = if checked.safe { "yes" } else { "no" };
     vec![checked.kind.to_owned(), safe.to_owned(), checked.because.join("; ")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_lock_is_one_mistake_with_its_line() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("old.lock");
+        let text = "# head\n<<<<<<< HEAD\nfoo bar\n=======\n>>>>>>> next\n";
+        std::fs::write(&path, text).expect("written");
+        let error = read(&path).err().expect("it is none").to_string();
+        let lines: Vec<&str> = error.lines().collect();
+        assert_eq!(lines.len(), 2, "{error}");
+        assert!(
+            lines[0].ends_with("old.lock: line 2: a merge conflict was left in the lock file"),
+            "{error}"
+        );
+    }
 }

@@ -1,5 +1,7 @@
 //! `kindex versions drop`: a version that nothing is stored in leaves `status.storedVersions`, and the lock notes it.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
 
 use kindex_codegen::lock::dropped;
@@ -25,7 +27,7 @@ pub(super) async fn run(registry: &Registry, args: &DropVersionArgs) -> CommandR
         let message = format!("{} is the own version of kind {}", args.version, kind.name);
         return Err(CommandError::usage(message).hint("give the kind another version first"));
     }
-    args.lock.as_deref().map(read).transpose()?;
+    args.lock.as_deref().map_or(Ok(()), check_readable)?;
     let asked = Asked::open(registry, &args.sides).await?;
     let dropped = async {
         // Before anything is changed: who may not ask for it gets no half of a drop.
@@ -105,16 +107,16 @@ async fn uid(cluster: &Cluster) -> CommandResult<Option<String>> {
 }
 
 /// A lock that can be read: found out before anything is changed.
-fn read(path: &Path) -> CommandResult<String> {
+fn check_readable(path: &Path) -> CommandResult {
     let wrong = |why: &dyn std::fmt::Display| {
         CommandError::usage(format_args!("{}: {why}", path.display())).hint("name the schema/crds.lock with --lock")
     };
     if !path.is_file() {
         return Err(wrong(&"no such file"));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = read_locked(path).map_err(|error| wrong(&error))?;
     dropped::read(&text).map_err(|error| wrong(&error))?;
-    Ok(text)
+    Ok(())
 }
 
 fn note(kind: &Kind, args: &DropVersionArgs, cluster: Option<&str>) -> CommandResult {
@@ -125,10 +127,7 @@ fn note(kind: &Kind, args: &DropVersionArgs, cluster: Option<&str>) -> CommandRe
             "once no other cluster stores it, add this line to schema/crds.lock:\n{line}"
         ));
     };
-    // As it is now: another drop may have noted something meanwhile.
-    let text = read(path)?;
-    let noted = dropped::note(&text, kind.name, &api_version, cluster);
-    std::fs::write(path, noted).map_err(|error| {
+    note_in(path, |text| dropped::note(text, kind.name, &api_version, cluster)).map_err(|error| {
         let line = dropped::line(kind.name, &api_version, cluster);
         CommandError::failure(format_args!("{}: {error}", path.display()))
             .hint(format_args!("the version is dropped; add this line: {line}"))
@@ -137,4 +136,55 @@ fn note(kind: &Kind, args: &DropVersionArgs, cluster: Option<&str>) -> CommandRe
         "noted in {}; remove the version from crds.toml",
         path.display()
     ))
+}
+
+/// The text of a file that nobody is writing to.
+fn read_locked(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    file.lock_shared()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Changes the text of a file as one step beside other drops: each waits for the lock on the file until the one before
+/// has written. The file itself is rewritten, since a lock on one that a rename replaces would hold nobody back.
+fn note_in(path: &Path, noted: impl FnOnce(&str) -> String) -> std::io::Result<()> {
+    let mut file = File::options().read(true).write(true).open(path)?;
+    file.lock()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    let noted = noted(&text);
+    if noted == text {
+        return Ok(());
+    }
+    // The new text is at least as long, so that no moment has an empty file.
+    file.rewind()?;
+    file.write_all(noted.as_bytes())?;
+    file.set_len(noted.len() as u64)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_at_the_same_time_lose_no_line_of_each_other() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("crds.lock");
+        std::fs::write(&path, "# head\nversion Trial a.b/v2 y=\n").expect("written");
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                let (path, version) = (&path, format!("a.b/v1beta{number}"));
+                scope.spawn(move || {
+                    let noted = |text: &str| dropped::note(text, "Trial", &version, Some("u1"));
+                    note_in(path, noted).expect("noted");
+                });
+            }
+        });
+        let text = std::fs::read_to_string(&path).expect("a lock");
+        assert_eq!(text.matches("dropped Trial a.b/v1beta").count(), 16, "{text}");
+        assert!(text.ends_with("\nversion Trial a.b/v2 y=\n"), "{text}");
+    }
 }

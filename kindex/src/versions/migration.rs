@@ -1,15 +1,17 @@
 //! `kindex versions start` and `stop`: migrations that people ask for.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kindex_migrator::cluster::ask::{self, Asked};
 use kindex_migrator::cluster::survey::under_way;
 use kindex_migrator::cluster::{Cluster, ClusterError};
 use kindex_migrator::migration::Progress;
-use kindex_migrator::wire::{StorageVersionMigration, StorageVersionMigrationStatus};
+use kindex_migrator::wire::{GroupResource, StorageVersionMigration, StorageVersionMigrationStatus};
 use kindex_model::kind::{Kind, Registry};
 use kindex_store::progress::Progress as _;
-use kube::ResourceExt as _;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
 use tokio::time::{Instant, sleep};
 
 use super::asked::resource;
@@ -23,6 +25,10 @@ use crate::{say, sides};
 const PERIOD: Duration = Duration::from_millis(500);
 /// How long a migration may wait for a migrator until it is said.
 const TAKEN_UP_WITHIN: Duration = Duration::from_secs(10);
+/// How long a cluster that does not answer is asked again.
+const ANSWER_WITHIN: Duration = Duration::from_secs(120);
+/// How long after the end of a migration another one may take its place: they are not exchanged in one step.
+const REPLACED_WITHIN: Duration = Duration::from_secs(3);
 /// Refused objects that are printed.
 const REFUSED_PRINTED: usize = 10;
 
@@ -56,7 +62,9 @@ pub(super) async fn start(registry: &Registry, args: &StartMigrationArgs) -> Com
         .timeout
         .map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let bar = Bar::new();
-    let ended = wait(&cluster, &migration.name_any(), deadline, &bar).await;
+    let ended = Waiting::of(&cluster, resource(kind), &migration, &bar)
+        .end(deadline)
+        .await;
     bar.end();
     judge(kind, &ended?)
 }
@@ -76,49 +84,158 @@ pub(super) async fn stop(registry: &Registry, args: &StopMigrationArgs) -> Comma
 
 async fn open(args: &ClusterArgs) -> CommandResult<Cluster> {
     let access = sides::cluster_at(args.kubeconfig.as_deref(), &args.data_dir).await?;
+    let access = sides::answering(access).await?;
     Ok(Cluster::new(access.client, Vec::new()))
 }
 
 fn failed(error: &ClusterError) -> CommandError {
-    CommandError::failure(chain(error))
-        .hint("does the cluster have the resources of migration.k8s.io? `kindex migrator` installs them")
+    let failure = CommandError::failure(chain(error));
+    match code(error) {
+        Some(404) => {
+            failure.hint("the cluster lacks the resources of migration.k8s.io; `kindex migrator` installs them")
+        }
+        Some(401 | 403) => failure.hint("docs/src/how-to/drop-a-version.md lists the rights that each command needs"),
+        Some(_) => failure.hint("this is what the API server said; its log may say more"),
+        None => failure.hint("does the cluster run, and is it the one of --kubeconfig?"),
+    }
 }
 
-/// Follows a migration to its end.
-async fn wait(
-    cluster: &Cluster,
-    name: &str,
-    deadline: Option<Instant>,
-    bar: &Bar,
-) -> CommandResult<StorageVersionMigrationStatus> {
-    let begun = Instant::now();
-    bar.begin("waiting for a migrator", None);
-    let mut shown = Shown::default();
-    loop {
-        let migration = ask::look_at(cluster, name).await.map_err(|error| failed(&error))?;
-        let Some(migration) = migration else {
-            return Err(
-                CommandError::failure(format_args!("migration {name} was deleted before it ended"))
-                    .hint("somebody stopped it, or the stored version changed; `kindex versions` says how it stands"),
-            );
-        };
-        let status = migration.status.clone().unwrap_or_default();
-        match status.progress() {
-            Progress::Succeeded | Progress::Failed { .. } => return Ok(status),
-            Progress::Pending if begun.elapsed() > TAKEN_UP_WITHIN => {
-                bar.note("does `kindex migrator` or `kindex up` run on this cluster?");
-            }
-            Progress::Pending => {}
-            Progress::Running => shown.follow(&migration, bar),
+/// What the API server answered; `None` where it did not.
+fn code(error: &ClusterError) -> Option<u16> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(kube::Error::Api(status)) = error.downcast_ref() {
+            return Some(status.code);
         }
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Err(
-                CommandError::failure(format_args!("migration {name} has not ended in time"))
-                    .hint("it goes on; `kindex versions` says how far it is"),
-            );
-        }
-        sleep(PERIOD).await;
+        cause = error.source();
     }
+    None
+}
+
+/// Whether the same question may be answered later: nobody answered, or somebody who cannot now.
+fn may_pass(error: &ClusterError) -> bool {
+    code(error).is_none_or(|code| code == 429 || code >= 500)
+}
+
+/// Somebody waits for the end of a migration, or of the one that took its place.
+struct Waiting<'a> {
+    cluster: &'a Cluster,
+    resource: GroupResource,
+    /// Name and uid.
+    migration: (String, Option<String>),
+    bar: &'a Bar,
+    /// Notes that were printed, each of them once.
+    said: BTreeSet<&'static str>,
+}
+
+impl<'a> Waiting<'a> {
+    fn of(cluster: &'a Cluster, resource: GroupResource, migration: &StorageVersionMigration, bar: &'a Bar) -> Self {
+        Self {
+            cluster,
+            resource,
+            migration: (migration.name_any(), migration.uid()),
+            bar,
+            said: BTreeSet::new(),
+        }
+    }
+
+    /// Follows it to its end.
+    async fn end(mut self, deadline: Option<Instant>) -> CommandResult<StorageVersionMigrationStatus> {
+        let begun = Instant::now();
+        self.bar.begin("waiting for a migrator", None);
+        self.say("waiting until it has ended; `kindex versions` says how far it is");
+        let mut shown = Shown::default();
+        let mut silent_since = None;
+        let mut gone_since = None;
+        loop {
+            let now = Instant::now();
+            match self.look().await {
+                Err(error) if may_pass(&error) && !is_over(&mut silent_since, now, ANSWER_WITHIN) => {
+                    self.say("the cluster does not answer; trying again for two minutes");
+                }
+                Err(error) => return Err(failed(&error)),
+                Ok(None) if is_over(&mut gone_since, now, REPLACED_WITHIN) => return Err(deleted(&self.migration.0)),
+                Ok(None) => silent_since = None,
+                Ok(Some(migration)) => {
+                    (silent_since, gone_since) = (None, None);
+                    let status = migration.status.clone().unwrap_or_default();
+                    match status.progress() {
+                        Progress::Succeeded | Progress::Failed { .. } => return Ok(status),
+                        Progress::Pending if begun.elapsed() > TAKEN_UP_WITHIN => {
+                            self.say(
+                                "no migrator has begun: does `kindex migrator` or `kindex up` run on this cluster?",
+                            );
+                        }
+                        Progress::Pending => {}
+                        Progress::Running => shown.follow(&migration, self.bar),
+                    }
+                }
+            }
+            if deadline.is_some_and(|deadline| now >= deadline) {
+                return Err(late(&self.migration.0));
+            }
+            sleep(PERIOD).await;
+        }
+    }
+
+    /// The migration as it is now. Where another start, or the trigger, removed it for a new one, it is that one from
+    /// now on.
+    async fn look(&mut self) -> Result<Option<StorageVersionMigration>, ClusterError> {
+        let (name, uid) = &self.migration;
+        let found = ask::look_at(self.cluster, name).await?;
+        if let Some(migration) = found.filter(|found| found.uid() == *uid) {
+            return Ok(Some(migration));
+        }
+        let newest = newest(self.cluster, &self.resource).await?;
+        if let Some(migration) = &newest {
+            let name = migration.name_any();
+            say::note(format_args!("migration {} gave way to {name}", self.migration.0));
+            self.migration = (name, migration.uid());
+        }
+        Ok(newest)
+    }
+
+    /// Says something once: beside the bar, or where nobody sees that in a line of its own.
+    fn say(&mut self, note: &'static str) {
+        if !self.said.insert(note) {
+            return;
+        }
+        match self.bar.is_seen() {
+            true => self.bar.note(note),
+            false => say::note(note),
+        }
+    }
+}
+
+/// Whether something has been so for longer than that; it begins now where it was not.
+fn is_over(since: &mut Option<Instant>, now: Instant, limit: Duration) -> bool {
+    now.duration_since(*since.get_or_insert(now)) > limit
+}
+
+async fn newest(cluster: &Cluster, resource: &GroupResource) -> Result<Option<StorageVersionMigration>, ClusterError> {
+    let api: Api<StorageVersionMigration> = Api::all(cluster.first().clone());
+    let listed = api.list(&ListParams::default()).await;
+    let mut migrations = listed
+        .map_err(|source| ClusterError::List {
+            what: "storageversionmigrations",
+            source,
+        })?
+        .items;
+    migrations.retain(|one| {
+        let of = &one.spec.resource;
+        (&of.group, &of.resource) == (&resource.group, &resource.resource)
+    });
+    Ok(migrations.into_iter().max_by_key(ResourceExt::creation_timestamp))
+}
+
+fn deleted(name: &str) -> CommandError {
+    CommandError::failure(format_args!("migration {name} was deleted before it ended"))
+        .hint("somebody stopped it, or the stored version changed; `kindex versions` says how it stands")
+}
+
+fn late(name: &str) -> CommandError {
+    CommandError::failure(format_args!("migration {name} has not ended in time"))
+        .hint("it goes on; `kindex versions` says how far it is")
 }
 
 /// What the bar shows.

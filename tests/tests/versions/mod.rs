@@ -6,4 +6,8 @@ mod walk;
 
 mod overtaken;
 
+mod unseen;
+
+mod waiting;
+
 mod unknown;

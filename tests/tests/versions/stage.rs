@@ -1,6 +1,6 @@
 //! A control plane with trials in several versions, a database for their rows, and the command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -29,8 +29,9 @@ use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{ChildStderr, Command};
+use tokio::time::timeout;
 
 pub const GROUP: &str = "traps.dev";
 pub const NAME: &str = "trials.traps.dev";
@@ -248,22 +249,35 @@ impl Stage {
         command
     }
 
+    pub fn kubeconfig(&self) -> &Path {
+        self.plane.kubeconfig()
+    }
+
     /// The command on this cluster, until it ends; something happens once its notes say a text.
     pub async fn wait_while(&self, words: &[&str], text: &str, then: impl Future<Output = ()>) -> Said {
-        let mut command = self.command(words);
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("started");
-        let mut notes = BufReader::new(child.stderr.take().expect("piped")).lines();
-        let mut said = String::new();
-        while !said.contains(text) {
-            let line = notes.next_line().await.expect("readable");
-            said += &line.unwrap_or_else(|| panic!("{text:?} is not in {said}"));
+        self.follow(self.command(words), text, async |_| then.await).await
+    }
+
+    /// A command, until it ends; something happens once its notes say a text, and may wait for more of them.
+    pub async fn follow(&self, mut command: Command, text: &str, then: impl AsyncFnOnce(&mut Notes)) -> Said {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
+        let lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let mut notes = Notes {
+            lines,
+            said: String::new(),
+        };
+        notes.until(text).await;
+        then(&mut notes).await;
+        while notes.next().await {}
+        let output = child.wait_with_output().await.expect("ended");
+        Said {
+            code: output.status.code(),
+            text: notes.said + &String::from_utf8_lossy(&output.stdout),
         }
-        then.await;
-        while let Some(line) = notes.next_line().await.expect("readable") {
-            said = said + "\n" + &line;
-        }
-        let code = child.wait().await.expect("ended").code();
-        Said { code, text: said }
     }
 
     /// The command on this cluster and database, until it ends.
@@ -271,6 +285,30 @@ impl Stage {
         let mut command = self.command(words);
         command.arg("--database").arg(self.database());
         Said::of(&command.output().await.expect("started"))
+    }
+}
+
+/// What a command says on stderr while it runs.
+pub struct Notes {
+    lines: Lines<BufReader<ChildStderr>>,
+    said: String,
+}
+
+impl Notes {
+    async fn next(&mut self) -> bool {
+        let line = timeout(PATIENCE, self.lines.next_line()).await;
+        let Some(line) = line.expect("it says something or ends").expect("readable") else {
+            return false;
+        };
+        self.said = format!("{}{line}\n", self.said);
+        true
+    }
+
+    /// Waits until it has said this.
+    pub async fn until(&mut self, text: &str) {
+        while !self.said.contains(text) {
+            assert!(self.next().await, "{text:?} is not in {}", self.said);
+        }
     }
 }
 

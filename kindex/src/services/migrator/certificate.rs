@@ -22,13 +22,7 @@ const SECRET_EVERY: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, Args)]
 pub(super) struct CertificateArgs {
     /// The certificate, and those that lead from it to a root; read again when it changes.
-    #[arg(
-        long,
-        env = "KINDEX_TLS_CERT",
-        value_name = "FILE",
-        requires = "tls_key",
-        required_unless_present = "tls_secret"
-    )]
+    #[arg(long, env = "KINDEX_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
     /// The key of the certificate.
@@ -77,7 +71,10 @@ impl Certificate {
             return Ok(Self { tls, keeper: None });
         }
         let (Some(secret), Some(address), Some(client)) = (args.tls_secret, args.webhook_address, client) else {
-            return Err(CommandError::usage("--tls-cert or --tls-secret is required"));
+            return Err(CommandError::usage("no certificate for the conversion webhook").hint(
+                "name its files with --tls-cert and --tls-key, or let Kindex make one: \
+                 --tls-secret NAMESPACE/NAME --webhook-address ADDRESS",
+            ));
         };
         let several = registry.kinds.iter().filter(|kind| !kind.versions.is_empty());
         let definitions = several.map(|kind| kind.crd_name()).collect();

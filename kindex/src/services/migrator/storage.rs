@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,7 +46,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(3_600);
 /// How storage versions are migrated.
 #[derive(Clone, Debug, Args)]
 pub(super) struct StorageArgs {
-    /// Answer the conversion webhook alone: no cluster is asked for anything, and nothing is migrated.
+    /// Answer the conversion webhook alone: nothing is migrated, and with --tls-cert no cluster is asked for anything.
+    /// With --tls-secret, the Secret and the CRDs are kept up to date all the same.
     #[arg(long, env = "KINDEX_WEBHOOK_ONLY")]
     webhook_only: bool,
 
@@ -62,7 +64,8 @@ pub(super) struct StorageArgs {
     no_trigger: bool,
 
     /// Seconds between two looks at discovery. Changes of CRDs are seen at once.
-    #[arg(long, env = "KINDEX_PERIOD_SECONDS", value_name = "SECONDS", default_value = "600")]
+    #[arg(long, env = "KINDEX_PERIOD_SECONDS", value_name = "SECONDS", default_value = "600", value_parser = above_zero::<NonZeroU32>,
+        allow_negative_numbers = true)]
     period: NonZeroU32,
 
     /// Address of one more API server of the cluster, which is asked what it stores. Repeatable.
@@ -70,7 +73,13 @@ pub(super) struct StorageArgs {
     api_servers: Vec<Uri>,
 
     /// Seconds for which API servers that disagreed must agree before a migration begins.
-    #[arg(long, env = "KINDEX_SETTLE_SECONDS", value_name = "SECONDS", default_value = "60")]
+    #[arg(
+        long,
+        env = "KINDEX_SETTLE_SECONDS",
+        value_name = "SECONDS",
+        default_value = "60",
+        allow_negative_numbers = true
+    )]
     settle: u32,
 
     /// Let Kubernetes' own migrator (storagemigration.k8s.io) go over the objects first. Its success counts once a
@@ -79,15 +88,18 @@ pub(super) struct StorageArgs {
     in_tree: bool,
 
     /// Migrations at a time, of different resources.
-    #[arg(long, env = "KINDEX_PARALLEL", value_name = "COUNT", default_value = "2")]
+    #[arg(long, env = "KINDEX_PARALLEL", value_name = "COUNT", default_value = "2", value_parser = above_zero::<NonZeroUsize>,
+        allow_negative_numbers = true)]
     parallel: NonZeroUsize,
 
     /// Objects of a migration that are written at a time.
-    #[arg(long, env = "KINDEX_WORKERS", value_name = "COUNT", default_value = "8")]
+    #[arg(long, env = "KINDEX_WORKERS", value_name = "COUNT", default_value = "8", value_parser = above_zero::<NonZeroUsize>,
+        allow_negative_numbers = true)]
     workers: NonZeroUsize,
 
     /// Writes a second, of all migrations together; default: as many as the API server answers.
-    #[arg(long, env = "KINDEX_RATE", value_name = "WRITES")]
+    #[arg(long, env = "KINDEX_RATE", value_name = "WRITES", value_parser = above_zero::<NonZeroU32>,
+        allow_negative_numbers = true)]
     rate: Option<NonZeroU32>,
 
     /// Of several replicas, one migrates.
@@ -235,6 +247,11 @@ impl Health for Held {
     }
 }
 
+/// A number of a flag for which 0 has no meaning.
+fn above_zero<T: FromStr>(text: &str) -> Result<T, &'static str> {
+    text.parse().map_err(|_| "not a whole number above 0")
+}
+
 /// The resources that are named, or the kinds; none where all are meant.
 fn wanted(registry: &Registry, named: &[String]) -> CommandResult<BTreeSet<GroupResource>> {
     if named.is_empty() {
@@ -288,6 +305,14 @@ mod tests {
         assert_eq!(kinds.len(), kindex_generated::registry().kinds.len());
         assert!(kinds.contains(&"models.michelangelo.api".to_owned()));
         assert_eq!(of(&[ALL]).expect("all"), [""; 0]);
+    }
+
+    #[test]
+    fn zero_and_less_is_refused_in_words() {
+        assert_eq!(above_zero::<NonZeroU32>("7"), Ok(NonZeroU32::new(7).expect("not zero")));
+        for wrong in ["0", "-1", "1.5", "many", ""] {
+            assert_eq!(above_zero::<NonZeroU32>(wrong), Err("not a whole number above 0"));
+        }
     }
 
     #[test]

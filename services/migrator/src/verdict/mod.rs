@@ -186,9 +186,7 @@ fn in_cluster(question: &Question<'_>, stored: &Stored) -> Vec<Reason> {
     if stored.stored_versions.iter().any(|version| version == question.version) {
         reasons.push(Reason::StoredVersions);
     }
-    let current = Encoding::Known(stored.hash.clone());
-    let proves = |state: &State| state.persisted.contains(&current) || state.persisted.contains(&Encoding::Unknown);
-    if !state.is_some_and(proves) {
+    if !lists_current(stored) {
         reasons.push(Reason::NoState);
     }
     for encoding in state.iter().flat_map(|state| &state.persisted) {
@@ -202,6 +200,13 @@ fn in_cluster(question: &Question<'_>, stored: &Stored) -> Vec<Reason> {
         reasons.extend(unverified(stored));
     }
     reasons
+}
+
+/// Whether a state says in which versions objects are stored: one that lists not even the current version does not.
+fn lists_current(stored: &Stored) -> bool {
+    let current = Encoding::Known(stored.hash.clone());
+    let lists = |state: &State| state.persisted.contains(&current) || state.persisted.contains(&Encoding::Unknown);
+    stored.state.as_ref().is_some_and(lists)
 }
 
 /// Whether all objects were verified to be in the version that this definition stores.
@@ -303,8 +308,14 @@ impl fmt::Display for Reason {
 /// Something that is stored and that another release does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gap {
+    /// The release declares no version of the kind: its lock may be empty, or another file.
+    Undeclared,
     /// Nobody asked the cluster.
     ClusterNotAsked,
+    /// The cluster does not have the kind: it may be another cluster.
+    NotInstalled,
+    /// There is no state, or one that does not even list the current version: it proves nothing.
+    NoState,
     /// The cluster may store objects in this version.
     Version(String),
     /// The cluster may store objects in the version of this hash.
@@ -337,11 +348,16 @@ pub struct Known<'a> {
 
 /// Everything that is stored of a kind and that a release does not know; nothing: it can take over.
 pub fn gaps(known: &Known<'_>, cluster: Side<Option<&Stored>>, rows: Side<&BTreeMap<String, Rows>>) -> Vec<Gap> {
-    let mut gaps = match cluster {
-        Side::Answered(Some(stored)) => in_etcd(known, stored),
-        Side::Answered(None) | Side::LeftOut => Vec::new(),
-        Side::Unasked => vec![Gap::ClusterNotAsked],
-    };
+    let mut gaps = Vec::new();
+    if known.api_versions.is_empty() {
+        gaps.push(Gap::Undeclared);
+    }
+    match cluster {
+        Side::Answered(Some(stored)) => gaps.extend(in_etcd(known, stored)),
+        Side::Answered(None) => gaps.push(Gap::NotInstalled),
+        Side::LeftOut => {}
+        Side::Unasked => gaps.push(Gap::ClusterNotAsked),
+    }
     match rows {
         Side::Answered(rows) => gaps.extend(rows.iter().filter_map(|(api_version, rows)| {
             let is_known = known.api_versions.contains(api_version);
@@ -370,6 +386,9 @@ fn in_etcd(known: &Known<'_>, stored: &Stored) -> Vec<Gap> {
         .map(|(group, version)| Hash::of(group, version, kind))
         .collect();
     let mut gaps: Vec<Gap> = unknown.into_iter().cloned().map(Gap::Version).collect();
+    if !lists_current(stored) {
+        gaps.push(Gap::NoState);
+    }
     if let Some(state) = &stored.state {
         gaps.extend((state.current == Encoding::Unknown).then_some(Gap::Divided));
         gaps.extend(state.persisted.iter().filter_map(|encoding| match encoding {

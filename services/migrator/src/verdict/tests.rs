@@ -292,8 +292,39 @@ fn a_hash_that_a_release_does_not_know_is_named_once() {
         };
         gaps(&known(&["v1", "v2"]), Side::Answered(Some(&stored)), Side::LeftOut)
     };
-    assert_eq!(with(&[Encoding::Known(odd.clone())]), [Gap::Hash(odd)]);
+    let current = Encoding::Known(hash("v2"));
+    assert_eq!(with(&[Encoding::Known(odd.clone()), current]), [Gap::Hash(odd)]);
     assert_eq!(with(&[Encoding::Unknown]), [Gap::Unknown]);
+}
+
+#[test]
+fn what_nobody_could_see_is_no_yes() {
+    let seen = |versions: &[&str], stored: Option<&Stored>| {
+        gaps(
+            &known(versions),
+            Side::Answered(stored),
+            Side::Answered(&BTreeMap::new()),
+        )
+    };
+    assert_eq!(seen(&["v1", "v2"], None), [Gap::NotInstalled]);
+    assert_eq!(seen(&[], None), [Gap::Undeclared, Gap::NotInstalled]);
+    for proves_nothing in [None, Some(state(&[])), Some(state(&[Encoding::Known(hash("v1"))]))] {
+        let stored = Stored {
+            state: proves_nothing,
+            ..flipped()
+        };
+        assert_eq!(seen(&["v1", "v2"], Some(&stored)), [Gap::NoState]);
+    }
+    let divided = Stored {
+        state: Some(State {
+            current: Encoding::Unknown,
+            ..state(&[Encoding::Unknown])
+        }),
+        ..flipped()
+    };
+    assert_eq!(seen(&["v1", "v2"], Some(&divided)), [Gap::Divided, Gap::Unknown]);
+    let none_known = gaps(&known(&[]), Side::LeftOut, Side::LeftOut);
+    assert_eq!(none_known, [Gap::Undeclared]);
 }
 
 #[test]
