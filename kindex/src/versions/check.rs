@@ -61,12 +61,12 @@ fn read(path: &Path) -> CommandResult<Lock> {
             .hint("name the schema/crds.lock of the other release with --target")
     };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    dropped::read(&text).map_err(|mistakes| wrong(&first(&mistakes)))
+    dropped::read(&text).map_err(|errors| wrong(&first(&errors)))
 }
 
-/// The first mistake of a file that is no lock, with its line: the others follow from it.
-fn first(mistakes: &str) -> String {
-    let line = mistakes.lines().next().unwrap_or_default();
+/// The first error of a file that is no lock, with its line: the others follow from it.
+fn first(errors: &str) -> String {
+    let line = errors.lines().next().unwrap_or_default();
     let place = line.strip_prefix("schema/crds.lock:").unwrap_or(line);
     match place.split_once(": ") {
         Some((place, what)) => {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_lock_is_one_mistake_with_its_line() {
+    fn a_file_that_is_no_lock_is_one_error_with_its_line() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("old.lock");
         let text = "# head\n<<<<<<< HEAD\nfoo bar\n=======\n>>>>>>> next\n";

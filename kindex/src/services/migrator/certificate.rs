@@ -81,8 +81,8 @@ impl Certificate {
         let keeper = Keeper::new(client, secret, address, definitions);
         let tls = keeper.tls().await.map_err(|error| {
             CommandError::failure(chain(&error)).hint(
-                "the migrator's account must be allowed to get, create and update this Secret, and to get and patch the \
-                 CRDs of its kinds",
+                "the migrator's account must be allowed to get, create and update this Secret, and to get and patch \
+                 the CRDs of its kinds",
             )
         })?;
         let keeper = Some(keeper);

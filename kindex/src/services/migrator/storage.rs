@@ -64,8 +64,14 @@ pub(super) struct StorageArgs {
     no_trigger: bool,
 
     /// Seconds between two looks at discovery. Changes of CRDs are seen at once.
-    #[arg(long, env = "KINDEX_PERIOD_SECONDS", value_name = "SECONDS", default_value = "600", value_parser = above_zero::<NonZeroU32>,
-        allow_negative_numbers = true)]
+    #[arg(
+        long,
+        env = "KINDEX_PERIOD_SECONDS",
+        value_name = "SECONDS",
+        default_value = "600",
+        value_parser = above_zero::<NonZeroU32>,
+        allow_negative_numbers = true
+    )]
     period: NonZeroU32,
 
     /// Address of one more API server of the cluster, which is asked what it stores. Repeatable.
@@ -88,18 +94,35 @@ pub(super) struct StorageArgs {
     in_tree: bool,
 
     /// Migrations at a time, of different resources.
-    #[arg(long, env = "KINDEX_PARALLEL", value_name = "COUNT", default_value = "2", value_parser = above_zero::<NonZeroUsize>,
-        allow_negative_numbers = true)]
+    #[arg(
+        long,
+        env = "KINDEX_PARALLEL",
+        value_name = "COUNT",
+        default_value = "2",
+        value_parser = above_zero::<NonZeroUsize>,
+        allow_negative_numbers = true
+    )]
     parallel: NonZeroUsize,
 
     /// Objects of a migration that are written at a time.
-    #[arg(long, env = "KINDEX_WORKERS", value_name = "COUNT", default_value = "8", value_parser = above_zero::<NonZeroUsize>,
-        allow_negative_numbers = true)]
+    #[arg(
+        long,
+        env = "KINDEX_WORKERS",
+        value_name = "COUNT",
+        default_value = "8",
+        value_parser = above_zero::<NonZeroUsize>,
+        allow_negative_numbers = true
+    )]
     workers: NonZeroUsize,
 
     /// Writes a second, of all migrations together; default: as many as the API server answers.
-    #[arg(long, env = "KINDEX_RATE", value_name = "WRITES", value_parser = above_zero::<NonZeroU32>,
-        allow_negative_numbers = true)]
+    #[arg(
+        long,
+        env = "KINDEX_RATE",
+        value_name = "WRITES",
+        value_parser = above_zero::<NonZeroU32>,
+        allow_negative_numbers = true
+    )]
     rate: Option<NonZeroU32>,
 
     /// Of several replicas, one migrates.
