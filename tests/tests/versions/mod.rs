@@ -4,6 +4,8 @@ mod stage;
 
 mod walk;
 
+mod certified;
+
 mod overtaken;
 
 mod unseen;

@@ -95,7 +95,7 @@ impl Stage {
         self.directory.path().join(name)
     }
 
-    fn definitions(&self) -> Api<DynamicObject> {
+    pub fn definitions(&self) -> Api<DynamicObject> {
         Api::all_with(self.client.clone(), &definition::resource())
     }
 
@@ -113,6 +113,24 @@ impl Stage {
     /// Lets trials be stored in a version, and waits until discovery says so.
     pub async fn store_trials_in(&self, version: &str) {
         self.define(&trials(version, &["v1", "v2", "v2beta1"])).await;
+        self.wait_until_stored_in(version).await;
+    }
+
+    /// Lets the definition that is there store another version, and keeps the rest of it.
+    pub async fn store_in_other_version(&self, version: &str) {
+        let mut definition = self.definitions().get(NAME).await.expect("a definition");
+        for declared in definition.data["spec"]["versions"].as_array_mut().expect("versions") {
+            declared["storage"] = json!(declared["name"] == version);
+        }
+        let replaced = self
+            .definitions()
+            .replace(NAME, &PostParams::default(), &definition)
+            .await;
+        replaced.expect("replaced");
+    }
+
+    /// Waits until discovery says that trials are stored in a version.
+    pub async fn wait_until_stored_in(&self, version: &str) {
         let wanted = Discovered::Agreed(Hash::of(GROUP, version, "Trial"));
         eventually("the hash of the version", async || {
             discover(&self.cluster, &[GROUP.to_owned()].into())
@@ -124,6 +142,11 @@ impl Stage {
     }
 
     pub async fn create_trials(&self, count: usize) {
+        self.create_trials_of(count, json!({"tries": 3})).await;
+    }
+
+    /// In v1, all of them with this spec.
+    pub async fn create_trials_of(&self, count: usize, spec: Value) {
         let trial = ApiResource {
             group: GROUP.to_owned(),
             version: "v1".to_owned(),
@@ -132,9 +155,9 @@ impl Stage {
             plural: "trials".to_owned(),
         };
         let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), "default", &trial);
-        let (api, trial) = (&api, &trial);
+        let (api, trial, spec) = (&api, &trial, &spec);
         let created = stream::iter(0..count).map(|at| async move {
-            let object = DynamicObject::new(&format!("trial-{at}"), trial).data(json!({"spec": {"number": at}}));
+            let object = DynamicObject::new(&format!("trial-{at}"), trial).data(json!({"spec": spec}));
             api.create(&PostParams::default(), &object).await.map(drop)
         });
         created.buffer_unordered(16).try_collect::<()>().await.expect("created");
