@@ -210,7 +210,7 @@ impl<'a> Objects<'a> {
         self.plane.counter("etcd_requests_total", &labels).await as u64
     }
 
-    /// A patch for each object of a namespace, which states its uid and version and nothing else.
+    /// A patch for each object of a namespace, as the migrator sends it: it states uid and version and nothing else.
     pub async fn patches(&self, namespace: &str) -> Vec<Request<Vec<u8>>> {
         let (mut patches, mut token) = (Vec::new(), None);
         loop {
@@ -235,9 +235,14 @@ impl<'a> Objects<'a> {
     }
 
     fn patch(&self, object: &PartialObjectMeta<DynamicObject>) -> Request<Vec<u8>> {
-        let patch = json!({"metadata": {"uid": object.uid(), "resourceVersion": object.resource_version()}});
+        let patch = Patch::Apply(json!({
+            "apiVersion": self.resource.api_version,
+            "kind": self.resource.kind,
+            "metadata": {"uid": object.uid(), "resourceVersion": object.resource_version()},
+        }));
+        let params = PatchParams::apply("bench").force().validation_ignore();
         let request = self.request(object.namespace().as_deref());
-        let request = request.patch_metadata(&object.name_any(), &PatchParams::default(), &Patch::Merge(patch));
+        let request = request.patch_metadata(&object.name_any(), &params, &patch);
         request.expect("a request")
     }
 

@@ -2,9 +2,10 @@
 //! listed with. Such a patch makes an API server store the object anew where its bytes are those of another version.
 
 use kube::api::{ListParams, Patch, PatchParams};
-use kube::core::{DynamicObject, ObjectList, PartialObjectMeta, Request, Resource as _};
+use kube::core::{ApiResource, DynamicObject, ObjectList, PartialObjectMeta, Request, Resource as _};
 use kube::{Client, ResourceExt as _};
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::conduct::Conduct;
@@ -16,6 +17,21 @@ use crate::run::managers::{Declared, cleaned};
 
 /// The metadata of an object.
 pub(super) type Metadata = PartialObjectMeta<DynamicObject>;
+
+/// What is read of an object that was written.
+#[derive(Deserialize)]
+struct Stored {
+    metadata: StoredMetadata,
+}
+
+#[derive(Deserialize)]
+struct StoredMetadata {
+    #[serde(rename = "resourceVersion")]
+    resource_version: Option<String>,
+}
+
+/// Who applies nothing, and so is not noted as a manager of fields.
+const MANAGER: &str = "kindex-migrator";
 
 /// How a page was listed.
 pub(super) enum Page {
@@ -86,29 +102,22 @@ impl Objects {
     }
 
     async fn write(&self, object: &Metadata, dry_run: bool) -> Written {
-        let version = object.resource_version();
-        let mut patch = json!({"metadata": {"uid": object.uid(), "resourceVersion": version}});
-        if let Some(declared) = &self.declared
-            && let Some(entries) = cleaned(object.managed_fields(), declared)
-        {
-            patch["metadata"]["managedFields"] = json!(entries);
-        }
-        let params = PatchParams {
-            dry_run,
-            ..PatchParams::default()
-        };
-        let namespace = object.namespace();
-        let name = object.name_any();
+        let (version, namespace, name) = (object.resource_version(), object.namespace(), object.name_any());
+        let (applied, merged) = self.patches(object);
+        let mut patch = applied.as_ref().unwrap_or(&merged);
         for attempt in 1.. {
             let request = self.request(namespace.as_deref());
-            let Ok(request) = request.patch_metadata(&name, &params, &Patch::Merge(&patch)) else {
+            let Ok(request) = request.patch_metadata(&name, &params(patch, dry_run), patch) else {
                 let why = "the patch cannot be asked for".to_owned();
                 return Written::Refused { why };
             };
             self.conduct.rate.wait().await;
-            let Answer { reply, body, .. } = send::<Metadata>(&self.client, request).await;
-            let changed = body.is_some_and(|written| written.resource_version() != version);
+            let Answer { reply, body, .. } = send::<Stored>(&self.client, request).await;
+            let changed = body.is_some_and(|stored| stored.metadata.resource_version != version);
             match patched(&reply, changed, attempt) {
+                Patched::Ended(written @ (Written::Rewritten | Written::Unchanged)) => return written,
+                // Not every resource can be applied to: a merge patch says what is the matter with the object.
+                Patched::Ended(_) if matches!(patch, Patch::Apply(_)) => patch = &merged,
                 Patched::Ended(written) => return written,
                 Patched::Again(pause) => {
                     if let Reply::Refused { message, .. } = &reply {
@@ -122,7 +131,40 @@ impl Objects {
         unreachable!("attempts do not end")
     }
 
+    /// An empty server-side apply, and the merge patch that does the same. To kube-apiserver the apply is less work: it
+    /// does not encode and decode the object to patch its text. It cannot clean managers, and where an object has none
+    /// it would add one; none is given then.
+    fn patches(&self, object: &Metadata) -> (Option<Patch<Value>>, Patch<Value>) {
+        let metadata = json!({"uid": object.uid(), "resourceVersion": object.resource_version()});
+        let mut merged = json!({"metadata": metadata});
+        let declared = self.declared.as_ref();
+        match declared.and_then(|declared| cleaned(object.managed_fields(), declared)) {
+            Some(entries) => {
+                merged["metadata"]["managedFields"] = json!(entries);
+                (None, Patch::Merge(merged))
+            }
+            None if object.managed_fields().is_empty() => (None, Patch::Merge(merged)),
+            None => {
+                let ApiResource { api_version, kind, .. } = &self.served.resource;
+                let applied = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
+                (Some(Patch::Apply(applied)), Patch::Merge(merged))
+            }
+        }
+    }
+
     fn request(&self, namespace: Option<&str>) -> Request {
         Request::new(DynamicObject::url_path(&self.served.resource, namespace))
+    }
+}
+
+/// Nothing is stated that could be validated.
+fn params<T: serde::Serialize>(patch: &Patch<T>, dry_run: bool) -> PatchParams {
+    let params = match patch {
+        Patch::Apply(_) => PatchParams::apply(MANAGER).force(),
+        _ => PatchParams::default(),
+    };
+    PatchParams {
+        dry_run,
+        ..params.validation_ignore()
     }
 }

@@ -8,7 +8,8 @@ use kindex_migrator::run::Verdict;
 use kindex_migrator::trigger::Finding;
 use kindex_migrator::wire::StorageVersionMigration;
 use kube::ResourceExt as _;
-use kube::api::{Api, ListParams, PostParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use serde_json::json;
 
 use super::stage::{Plane, eventually};
 use super::zoo::{PACE, Zoo, encodings, force, versions};
@@ -137,4 +138,29 @@ async fn objects_come_to_a_stored_version_that_is_not_served() {
     assert_eq!(zoo.hashes().await, (vec![v2.clone()], v2));
     let target = "unserved.example.com/v2".to_owned();
     assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, PETS)].into());
+}
+
+/// As they are where an old API server wrote them, or somebody cleared them: an apply would note a manager for all that
+/// was there before.
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_without_managers_are_migrated_and_get_none() {
+    let Some(plane) = Plane::shared() else { return };
+    let zoo = Zoo::open(plane, "unmanaged.example.com").await;
+    zoo.store_in("v1").await;
+    zoo.create(0..3).await;
+    let (api, cleared) = (
+        zoo.pets_at_home("v2"),
+        Patch::Merge(json!({"metadata": {"managedFields": [{}]}})),
+    );
+    for name in versions(&zoo.pets("v2")).await.keys() {
+        let patched = api.patch(name, &PatchParams::default(), &cleared).await;
+        patched.expect("patched");
+    }
+    zoo.store_in("v2").await;
+    zoo.look(&mut Memory::default()).await;
+    assert_eq!(zoo.migrate().await, Verdict::Succeeded);
+    let target = "unmanaged.example.com/v2".to_owned();
+    assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, 3)].into());
+    let pets = zoo.pets("v2").list(&ListParams::default()).await.expect("a list");
+    assert!(pets.items.iter().all(|pet| pet.managed_fields().is_empty()), "{pets:?}");
 }

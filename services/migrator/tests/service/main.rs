@@ -58,8 +58,10 @@ async fn a_state_lives_through_every_step_of_its_life() {
     stage.store_pets_in("v2").await;
     eventually("the migration after two changes", async || {
         let status = stage.status(None).await.unwrap_or_default();
+        // Between the end of the migration before and the new state, the state is still the one before.
+        let succeeded = condition(&status, "Succeeded").is_some_and(|(is, ..)| is == "True");
         let is_new = status.definition != before.definition;
-        is_new && stage.state().await == (vec![v2.clone()], v2.clone())
+        is_new && succeeded && stage.state().await == (vec![v2.clone()], v2.clone())
     })
     .await;
 
