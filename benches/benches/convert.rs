@@ -1,6 +1,6 @@
 //! Archived rows of an older version of their kind, converted on each engine that is installed, the servers with
-//! durable commits. The baseline of the same run is the fill of one column, as a migration fills it, of the same objects in
-//! rows of the kind's own version. Either has a database of its own; which comes first alternates.
+//! durable commits. The baseline of the same run is the fill of one column, as a migration fills it, of the same
+//! objects in rows of the kind's own version. Either has a database of its own; which comes first alternates.
 //!
 //! `KINDEX_BENCH_OBJECTS` (20000) sets the size, `KINDEX_BENCH_ROUNDS` (3) the number of pairs.
 
