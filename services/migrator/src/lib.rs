@@ -9,6 +9,8 @@
 //!
 //! Modules are in reading order: each imports only those above it.
 
+mod causes;
+
 pub mod hash;
 
 pub mod state;

@@ -40,5 +40,28 @@ pub enum Progress {
     Failed {
         /// `lastUpdateTime` of the condition.
         since: Timestamp,
+        /// What has to change before another one can succeed.
+        cause: Cause,
     },
+}
+
+/// Why a migration failed, as far as the next one depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Refusals and the like: another definition may end them, or time.
+    Refused,
+    /// The version that it was for was not the current one any more, or the API servers wrote in different ones.
+    Outdated,
+    /// A right was missing.
+    Forbidden,
+}
+
+impl Cause {
+    /// Whether the cause can go away without a change of the definition, so that it has to be looked for.
+    pub fn may_pass(self) -> bool {
+        match self {
+            Self::Outdated | Self::Forbidden => true,
+            Self::Refused => false,
+        }
+    }
 }

@@ -3,23 +3,25 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use futures::{FutureExt as _, StreamExt as _};
+use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kindex_serve::listen::{Tls, TlsError};
-use kube::api::Api;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{Config, Event};
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Client, ResourceExt as _};
+use kube::{Api, Client, ResourceExt as _};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::definitions::{Address, publish, published};
 use super::material::{Material, MaterialError};
 use super::secret::{self, SecretName};
 use super::step::{Step, step};
+use crate::causes::chain;
 
-/// Changes of definitions within this time are looked at together, and somebody who undoes what is written here is not
+/// Changes of definitions within this time are answered together, and somebody who undoes what is written here is not
 /// answered more often.
 const TOGETHER: Duration = Duration::from_secs(1);
 
@@ -83,42 +85,43 @@ impl Keeper {
         Ok(Tls::from_pem(&place, material.certificate.into(), material.key.into())?)
     }
 
-    /// Looks `every` so often, and when one of the definitions changes, and serves with what it finds, until cancelled.
-    /// Without a cluster everything stays.
+    /// Looks `every` so often, and when a definition changes, and serves with what it finds, until cancelled. Without a
+    /// cluster everything stays.
     pub async fn follow(self, tls: Tls, every: Duration, stop: CancellationToken) {
+        let changed = Notify::new();
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.wake(&changed) => {}
+            () = self.keep(&tls, every, &changed) => {}
+        }
+    }
+
+    /// Tells of every change of a definition that asks the webhook.
+    async fn wake(&self, changed: &Notify) {
         let definitions: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(self.client.clone());
-        let events = watcher(definitions, Config::default()).default_backoff();
-        let events = events.filter_map(async |event| self.concerns(event.ok()?).then_some(()));
-        let mut changes = std::pin::pin!(events);
+        let mut events = std::pin::pin!(watcher(definitions, Config::default()).default_backoff());
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(Event::Apply(object)) if self.definitions.contains(&object.name_any()) => changed.notify_one(),
+                Ok(Event::InitDone) => changed.notify_one(),
+                Ok(_) => {}
+                Err(error) => tracing::debug!(error = chain(&error), "The watch of definitions begins again"),
+            }
+        }
+    }
+
+    async fn keep(&self, tls: &Tls, every: Duration, changed: &Notify) {
         loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(every) => {}
-                Some(()) = changes.next() => {
-                    tokio::time::sleep(TOGETHER).await;
-                    while changes.next().now_or_never().flatten().is_some() {}
-                }
+            if timeout(every, changed.notified()).await.is_ok() {
+                sleep(TOGETHER).await;
             }
             let looked = self.look().await;
             let taken = looked.and_then(|found| Ok(tls.take_pem(found.certificate.into(), found.key.into())?));
             match taken {
                 Ok(false) => {}
                 Ok(true) => tracing::info!(secret = %self.secret, "A new certificate is in use"),
-                Err(error) => {
-                    let error: &dyn std::error::Error = &error;
-                    tracing::warn!(error, "The certificate of the webhook stays as it is");
-                }
+                Err(error) => tracing::warn!(error = chain(&error), "The certificate of the webhook stays as it is"),
             }
-        }
-    }
-
-    /// Whether the definitions may ask another webhook than this by now.
-    fn concerns(&self, event: Event<PartialObjectMeta<CustomResourceDefinition>>) -> bool {
-        match event {
-            Event::Apply(definition) => self.definitions.contains(&definition.name_any()),
-            // A watch that began again may have missed something.
-            Event::InitDone => true,
-            Event::Delete(_) | Event::Init | Event::InitApply(_) => false,
         }
     }
 
@@ -128,7 +131,8 @@ impl Keeper {
         let written = publish(&self.client, &self.definitions, &self.address, &material.authorities).await;
         let written = written.map_err(CertificateError::Definitions)?;
         if !written.is_empty() {
-            tracing::info!(definitions = ?written, address = %self.address, "Definitions ask this webhook");
+            let definitions = written.join(", ");
+            tracing::info!(definitions, address = %self.address, "Definitions ask this webhook");
         }
         Ok(material)
     }

@@ -12,6 +12,9 @@ use crate::figures::Figures;
 /// Of a second's writes, the part that may be sent at once.
 const BURSTS_A_SECOND: u32 = 10;
 
+/// For kube-controller-manager, which may be about to start, to begin a migration.
+pub const TAKEN_UP_WITHIN: Duration = Duration::from_secs(300);
+
 /// How a migration is paced.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
@@ -55,6 +58,8 @@ pub struct Conduct {
     pub rate: WriteRate,
     /// How long after its begin a migration may verify. See [`crate::trigger::Settings::settle`].
     pub settle: Duration,
+    /// Within which Kubernetes' own migrator must take up a migration, where it goes first.
+    pub taken_up_within: Duration,
     /// Where they are counted.
     pub figures: Figures,
     /// Ends a migration where it is. What it saved stays.
@@ -68,6 +73,7 @@ impl From<Pace> for Conduct {
             pace,
             rate: WriteRate::unlimited(),
             settle: Duration::ZERO,
+            taken_up_within: TAKEN_UP_WITHIN,
             figures: Figures::default(),
             stop: CancellationToken::new(),
         }

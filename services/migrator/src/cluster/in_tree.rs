@@ -1,16 +1,16 @@
 //! A migration through the cluster's own migrator. Its success is not believed before a verification of our own: the
 //! passes of [`work`] go over the objects after it, and write those that it left.
 
-use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Resource as _, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::conduct::Conduct;
-use super::work::work;
+use super::work::{give_up, work};
 use super::{Cluster, ClusterError};
 use crate::in_tree::{Ended, Noted, PutBack, ended, put_back};
 use crate::run::Verdict;
@@ -37,38 +37,111 @@ pub struct InTree {
 }
 
 /// As [`work`], after the cluster's own migrator has gone over the objects. `storedVersions` that it narrowed are put
-/// back unless the verification succeeds. `None` where the migration was deleted while that migrator was at work.
+/// back unless the verification succeeds, also where the migration is deleted meanwhile; then, and where work is to
+/// stop, the verdict is `None`. A cluster that has no such migrator at work gets a migration that failed and says so.
 ///
 /// # Errors
-/// [`ClusterError::Unserved`] where the cluster has no such migrator; otherwise what [`work`] fails for, and what is
-/// asked of the cluster beside it. The next attempt goes on with the same run of the cluster's migrator.
+/// What [`work`] fails for, and what is asked of the cluster beside it. The next attempt goes on with the same run of
+/// the cluster's migrator.
 pub async fn work_in_tree(
     cluster: &Cluster,
     migration: StorageVersionMigration,
     conduct: impl Into<Conduct>,
 ) -> Result<Option<InTree>, ClusterError> {
-    let api = migrations(cluster).await?;
-    let resource = GroupResource {
-        group: migration.spec.resource.group.clone(),
-        resource: migration.spec.resource.resource.clone(),
+    let conduct = conduct.into();
+    let api = match migrations(cluster).await {
+        Ok(api) => api,
+        Err(error @ ClusterError::Unserved { .. }) => return unavailable(cluster, &migration, error.to_string()).await,
+        Err(error) => return Err(error),
     };
+    let resource = GroupResource::from(&migration.spec.resource);
     let noted = begin(cluster, &api, &migration, &resource).await?;
-    let Some(ended) = wait(cluster, &api, &migration).await? else {
-        return Ok(None);
+    let waited = conduct
+        .stop
+        .run_until_cancelled(wait(cluster, &api, &migration, &conduct));
+    let ended = match waited.await.transpose()? {
+        Some(Waited::Ended(ended)) => ended,
+        Some(Waited::Idle) => {
+            delete(&api, &migration).await?;
+            return unavailable(cluster, &migration, idle(&conduct)).await;
+        }
+        Some(Waited::Deleted) | None => return abandon(cluster, &api, &migration, noted.as_ref()).await,
     };
     let mut restored = PutBack::default();
     if ended != Ended::Succeeded {
         restored = restore(cluster, &resource, noted.as_ref()).await?;
     }
-    let verdict = work(cluster, migration, conduct).await?;
-    if ended == Ended::Succeeded && verdict != Some(Verdict::Succeeded) {
+    let Some(verdict) = work(cluster, migration.clone(), conduct).await? else {
+        return abandon(cluster, &api, &migration, noted.as_ref()).await;
+    };
+    if ended == Ended::Succeeded && verdict != Verdict::Succeeded {
         restored = restore(cluster, &resource, noted.as_ref()).await?;
     }
     Ok(Some(InTree {
         ended,
-        verdict,
+        verdict: Some(verdict),
         put_back: restored,
     }))
+}
+
+/// Ends the migration, since nobody goes over its objects.
+async fn unavailable(
+    cluster: &Cluster,
+    migration: &StorageVersionMigration,
+    why: String,
+) -> Result<Option<InTree>, ClusterError> {
+    let verdict = give_up(cluster, migration, Verdict::NoInTree { why: why.clone() }).await?;
+    Ok(Some(InTree {
+        ended: Ended::Failed { why },
+        verdict,
+        put_back: PutBack::default(),
+    }))
+}
+
+fn idle(conduct: &Conduct) -> String {
+    format!(
+        "no kube-controller-manager has taken the migration of {GROUP} up within {} s: it needs the feature gate \
+         StorageVersionMigrator; or migrate without --in-tree",
+        conduct.taken_up_within.as_secs()
+    )
+}
+
+/// Stops the cluster's migration where ours was deleted, and puts back what it narrowed. Where work is merely to stop,
+/// everything stays for the next process.
+async fn abandon(
+    cluster: &Cluster,
+    api: &Api<DynamicObject>,
+    migration: &StorageVersionMigration,
+    noted: Option<&Noted>,
+) -> Result<Option<InTree>, ClusterError> {
+    let name = migration.name_any();
+    let own = cluster.migrations().get_metadata_opt(&name).await;
+    let own = own.map_err(|source| write("storageversionmigration", &name, source))?;
+    if own.is_some_and(|own| own.uid() == migration.uid() && own.metadata.deletion_timestamp.is_none()) {
+        return Ok(None);
+    }
+    // The note goes with the cluster's migration: it is made good before, and once more for what is narrowed meanwhile.
+    let resource = GroupResource::from(&migration.spec.resource);
+    let before = restore(cluster, &resource, noted).await?;
+    delete(api, migration).await?;
+    let after = restore(cluster, &resource, noted).await?;
+    let put_back = if before.narrowed.is_empty() { after } else { before };
+    Ok(Some(InTree {
+        ended: Ended::Failed {
+            why: "the migration was deleted".to_owned(),
+        },
+        verdict: None,
+        put_back,
+    }))
+}
+
+/// Deletes the cluster's migration. What it goes on to write are no-ops for objects in the storage version.
+async fn delete(api: &Api<DynamicObject>, migration: &StorageVersionMigration) -> Result<(), ClusterError> {
+    let name = migration.name_any();
+    match api.delete(&name, &DeleteParams::default()).await.map(drop) {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => other.map_err(|source| write("storageversionmigration of storagemigration.k8s.io", &name, source)),
+    }
 }
 
 /// The migrations of the cluster's own migrator, in a version that is served.
@@ -153,19 +226,36 @@ fn noted_in(begun: &DynamicObject) -> Option<Noted> {
     serde_json::from_str(text).ok()
 }
 
-/// Waits for the end of the cluster's migration; `None` where ours was deleted before.
+/// How waiting for the cluster's migration ended.
+enum Waited {
+    /// With that migration.
+    Ended(Ended),
+    /// Ours was deleted before.
+    Deleted,
+    /// Nobody took it up.
+    Idle,
+}
+
+/// Waits for the end of the cluster's migration.
 async fn wait(
     cluster: &Cluster,
     api: &Api<DynamicObject>,
     migration: &StorageVersionMigration,
-) -> Result<Option<Ended>, ClusterError> {
+    conduct: &Conduct,
+) -> Result<Waited, ClusterError> {
     let name = migration.name_any();
     let uid = migration.uid().unwrap_or_default();
     let own = cluster.migrations();
     let deleted = await_condition(own, &name, conditions::is_deleted(&uid));
     let over = |object: Option<&DynamicObject>| object.is_none_or(|object| ended_of(object).is_some());
     let over = await_condition(api.clone(), &name, over);
-    let (deleted, over) = (deleted.fuse(), over.fuse());
+    let taken_up = |object: Option<&DynamicObject>| object.is_none_or(is_taken_up);
+    let taken_up = timeout(conduct.taken_up_within, await_condition(api.clone(), &name, taken_up));
+    let idle = async {
+        if taken_up.await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
     let waiting = |source| ClusterError::Watch {
         name: name.clone(),
         source,
@@ -173,19 +263,21 @@ async fn wait(
     tokio::select! {
         deleted = deleted => {
             deleted.map_err(waiting)?;
-            // What it goes on to write are no-ops for objects in the storage version.
-            let stopped = api.delete(&name, &DeleteParams::default()).await.map(drop);
-            match stopped {
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
-                other => other.map_err(|source| write("storageversionmigration", &name, source))?,
-            }
-            Ok(None)
+            Ok(Waited::Deleted)
         }
+        () = idle => Ok(Waited::Idle),
         over = over => {
             let gone = || Ended::Failed { why: "somebody deleted the migration of storagemigration.k8s.io".to_owned() };
-            Ok(Some(over.map_err(waiting)?.as_ref().and_then(ended_of).unwrap_or_else(gone)))
+            let ended = over.map_err(waiting)?.as_ref().and_then(ended_of);
+            Ok(Waited::Ended(ended.unwrap_or_else(gone)))
         }
     }
+}
+
+/// Whether it has any condition: those are its migrator's.
+fn is_taken_up(object: &DynamicObject) -> bool {
+    let conditions = object.data.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.is_some_and(|conditions| !conditions.is_empty())
 }
 
 fn ended_of(object: &DynamicObject) -> Option<Ended> {

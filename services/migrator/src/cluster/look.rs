@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
 use kube::core::ObjectMeta;
 
 use super::discover::{Discovery, discover};
+use super::preflight::is_permitted;
 use super::{Cluster, ClusterError};
 use crate::discovery::Discovered;
-use crate::migration::Migration;
+use crate::migration::{Cause, Migration, Progress};
 use crate::state::State;
 use crate::trigger::{Decision, Defined, Effect, Finding, Look, Settings, decide};
 use crate::wire::definition::defined;
@@ -38,13 +40,16 @@ pub struct Looked {
     pub applied: (usize, Option<ClusterError>),
     /// Whether discovery and the definition do not say the same yet: another look follows soon.
     pub unsettled: bool,
+    /// Whether a migration waits for something that no watch tells of: another look follows before long.
+    pub waits: bool,
 }
 
 /// Everything that is asked for once a look.
 struct Round {
     discovery: Discovery,
     definitions: BTreeMap<GroupResource, Defined>,
-    states: BTreeMap<GroupResource, StorageState>,
+    /// By name.
+    states: BTreeMap<String, StorageState>,
     migrations: BTreeMap<GroupResource, Vec<Migration>>,
     now: Timestamp,
 }
@@ -66,10 +71,16 @@ pub async fn look(
     };
     let mut looked = Vec::new();
     for resource in resources {
-        let Decision { effects, finding } = decide_on(&round, memory, settings, &resource);
+        let permitted = match failed_for(&round, &resource, |cause| cause == Cause::Forbidden) {
+            true => is_permitted(cluster.first(), &resource).await,
+            false => false,
+        };
+        let decision = decide_on(&round, memory, settings, &resource, permitted);
+        let finding = decision.finding;
+        let waits = failed_for(&round, &resource, Cause::may_pass) && !decision.effects.contains(&Effect::Start);
         let discovered = round.discovery.of(&resource);
         let compared = !matches!(discovered, Discovered::Partial | Discovered::Absent);
-        let applied = apply(cluster, &round, &resource, effects).await;
+        let applied = apply(cluster, &round, &resource, decision).await;
         let unsettled = unsettled(&discovered, round.definitions.get(&resource), finding);
         if compared && applied.1.is_none() {
             memory.seen.insert(resource.clone());
@@ -79,6 +90,7 @@ pub async fn look(
             finding,
             applied,
             unsettled,
+            waits: waits && settings.launch,
         });
     }
     Ok(looked)
@@ -89,7 +101,7 @@ pub async fn look(
 fn unsettled(discovered: &Discovered, definition: Option<&Defined>, finding: Option<Finding>) -> bool {
     let waits = match finding {
         Some(Finding::Settling | Finding::Divided | Finding::PartialDiscovery) => true,
-        Some(Finding::NoHash) | None => false,
+        Some(Finding::NoHash | Finding::WrongSpec) | None => false,
     };
     let behind = definition.is_some_and(|defined| match discovered {
         Discovered::Agreed(hash) => *hash != defined.storage,
@@ -123,22 +135,34 @@ async fn ask(cluster: &Cluster, wanted: &BTreeSet<GroupResource>) -> Result<Roun
         states: states
             .items
             .into_iter()
-            .map(|state| (state.spec.resource.clone(), state))
+            .map(|state| (state.name_any(), state))
             .collect(),
         migrations: of_resource,
         now: Timestamp::now(),
     })
 }
 
-fn decide_on(round: &Round, memory: &mut Memory, settings: &Settings, resource: &GroupResource) -> Decision {
+/// Whether a migration of the resource failed for such a cause.
+fn failed_for(round: &Round, resource: &GroupResource, which: impl Fn(Cause) -> bool) -> bool {
+    let mut migrations = round.migrations.get(resource).into_iter().flatten();
+    migrations.any(|migration| matches!(migration.progress, Progress::Failed { cause, .. } if which(cause)))
+}
+
+fn decide_on(
+    round: &Round,
+    memory: &mut Memory,
+    settings: &Settings,
+    resource: &GroupResource,
+    permitted: bool,
+) -> Decision {
     let discovered = round.discovery.of(resource);
     let shown = memory.shown.entry(resource.clone());
     let shown = shown.or_insert_with(|| (discovered.clone(), Instant::now()));
     if shown.0 != discovered {
         *shown = (discovered, Instant::now());
     }
-    let state = round.states.get(resource).and_then(|state| state.status.as_ref());
-    let state = state.map(State::from);
+    let object = round.states.get(&resource.to_string());
+    let state = object.and_then(|state| state.status.as_ref()).map(State::from);
     let look = Look {
         now: round.now,
         first: !memory.seen.contains(resource),
@@ -147,6 +171,8 @@ fn decide_on(round: &Round, memory: &mut Memory, settings: &Settings, resource: 
         definition: round.definitions.get(resource),
         state: state.as_ref(),
         migrations: round.migrations.get(resource).map_or(&[], Vec::as_slice),
+        permitted,
+        spec_fits: object.is_none_or(|state| state.spec.resource == *resource),
     };
     decide(&look, settings)
 }
@@ -155,11 +181,14 @@ async fn apply(
     cluster: &Cluster,
     round: &Round,
     resource: &GroupResource,
-    effects: Vec<Effect>,
+    Decision { effects, finding }: Decision,
 ) -> (usize, Option<ClusterError>) {
     let all = effects.len();
+    if let (0, Some(finding)) = (all, finding) {
+        return (0, note(cluster, round, resource, finding).await.err());
+    }
     for (at, effect) in effects.into_iter().enumerate() {
-        if let Err(error) = apply_one(cluster, round, resource, effect).await {
+        if let Err(error) = apply_one(cluster, round, resource, effect, finding).await {
             return (at, Some(error));
         }
     }
@@ -171,6 +200,7 @@ async fn apply_one(
     round: &Round,
     resource: &GroupResource,
     effect: Effect,
+    finding: Option<Finding>,
 ) -> Result<(), ClusterError> {
     let name = resource.to_string();
     match effect {
@@ -190,17 +220,19 @@ async fn apply_one(
         }
         // One without a status is there where a process died before it wrote that.
         Effect::Create(state) | Effect::Update(state) => {
-            put(cluster, resource, round.states.get(resource), &state).await
+            let before = round.states.get(&resource.to_string());
+            put(cluster, resource, before, &state, finding).await
         }
         Effect::Recreate(state) => {
-            let uid = round.states.get(resource).and_then(|state| state.metadata.uid.clone());
+            let before = round.states.get(&name);
+            let uid = before.and_then(|state| state.metadata.uid.clone());
             let params = DeleteParams::default().preconditions(Preconditions {
                 uid,
                 resource_version: None,
             });
             let deleted = cluster.states().delete(&name, &params).await.map(drop);
             gone_is_fine(deleted).map_err(|source| write("storagestate", name, source))?;
-            put(cluster, resource, None, &state).await
+            put(cluster, resource, None, &state, finding).await
         }
     }
 }
@@ -211,6 +243,7 @@ async fn put(
     resource: &GroupResource,
     before: Option<&StorageState>,
     state: &State,
+    finding: Option<Finding>,
 ) -> Result<(), ClusterError> {
     let api = cluster.states();
     let name = resource.to_string();
@@ -227,9 +260,41 @@ async fn put(
             created.map_err(error)?
         }
     };
-    object.status = Some(StorageStateStatus::from(state));
-    let replaced = api.replace_status(&name, &PostParams::default(), &object).await;
-    replaced.map(drop).map_err(error)
+    let conditions = object.status.take().unwrap_or_default().conditions;
+    let status = StorageStateStatus {
+        conditions,
+        ..StorageStateStatus::from(state)
+    };
+    object.status = Some(status);
+    replace(cluster, object, finding).await
+}
+
+/// Replaces the status, which says what was found.
+async fn replace(cluster: &Cluster, mut object: StorageState, finding: Option<Finding>) -> Result<(), ClusterError> {
+    let status = object.status.get_or_insert_default();
+    status.say(finding, Timestamp::now());
+    let name = object.name_any();
+    let replaced = cluster
+        .states()
+        .replace_status(&name, &PostParams::default(), &object)
+        .await;
+    replaced.map(drop).map_err(|source| write("storagestate", name, source))
+}
+
+/// Notes what was found where nothing else is written.
+async fn note(
+    cluster: &Cluster,
+    round: &Round,
+    resource: &GroupResource,
+    finding: Finding,
+) -> Result<(), ClusterError> {
+    let Some(object) = round.states.get(&resource.to_string()) else {
+        return Ok(());
+    };
+    match object.status.as_ref().is_some_and(|status| status.says(Some(finding))) {
+        true => Ok(()),
+        false => replace(cluster, object.clone(), Some(finding)).await,
+    }
 }
 
 fn migration_of(round: &Round, resource: &GroupResource) -> StorageVersionMigration {

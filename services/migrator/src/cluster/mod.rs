@@ -8,8 +8,6 @@ use crate::wire::{GroupResource, StorageState, StorageVersionMigration};
 
 pub mod discover;
 
-pub mod look;
-
 pub mod install;
 
 pub mod conduct;
@@ -19,6 +17,8 @@ mod request;
 mod objects;
 
 mod preflight;
+
+pub mod look;
 
 mod blame;
 
@@ -93,6 +93,13 @@ pub enum ClusterError {
         /// Its API group.
         group: &'static str,
     },
+}
+
+impl ClusterError {
+    /// Whether a list was asked for of which the API server knows nothing.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, Self::List { source: kube::Error::Api(status), .. } if status.code == 404)
+    }
 }
 
 impl Cluster {

@@ -76,7 +76,8 @@ impl Objects {
                 (Listed::StartOver, _) => return Page::StartOver,
                 (Listed::Again(pause), _) => {
                     let resource = &self.served.resource.plural;
-                    tracing::warn!(resource, ?reply, ?pause, "A page is listed again");
+                    let seconds = pause.as_secs_f64();
+                    tracing::warn!(resource, %reply, seconds, "A page is listed again after a pause");
                     sleep(pause).await;
                 }
                 (Listed::Impossible { why }, _) => return Page::Impossible(why),
@@ -122,7 +123,14 @@ impl Objects {
                 Patched::Again(pause) => {
                     if let Reply::Refused { message, .. } = &reply {
                         let resource = &self.served.resource.plural;
-                        tracing::debug!(resource, name, message, ?pause, "An object is patched again");
+                        let seconds = pause.as_secs_f64();
+                        tracing::debug!(
+                            resource,
+                            name,
+                            message,
+                            seconds,
+                            "An object is patched again after a pause"
+                        );
                     }
                     sleep(pause).await;
                 }

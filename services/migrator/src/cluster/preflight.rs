@@ -5,6 +5,8 @@ use kube::Client;
 use kube::api::{Api, PostParams};
 
 use super::objects::{Objects, Page};
+use crate::causes::chain;
+use crate::run::Verdict;
 use crate::run::answer::Written;
 use crate::wire::GroupResource;
 
@@ -15,41 +17,63 @@ const TRIED_MAX: u32 = 10;
 
 /// Why nothing should be written; `None` where nothing speaks against it. While the API server or a webhook behind it
 /// cannot be reached, it waits.
-pub(super) async fn preflight(objects: &Objects, resource: &GroupResource) -> Option<String> {
-    let missing = missing(&objects.client, resource).await;
-    if !missing.is_empty() {
-        return Some(format!(
-            "this migrator may not {} {resource}: grant it in a ClusterRole",
-            missing.join(" or ")
-        ));
+pub(super) async fn preflight(objects: &Objects, resource: &GroupResource) -> Option<Verdict> {
+    if let Some(verdict) = forbidden(&objects.client, resource).await {
+        return Some(verdict);
     }
-    try_some(objects, resource).await
+    let why = try_some(objects, resource).await?;
+    // The right may have been taken since.
+    let forbidden = forbidden(&objects.client, resource).await;
+    Some(forbidden.unwrap_or(Verdict::Unprepared { why }))
 }
 
-async fn missing(client: &Client, resource: &GroupResource) -> Vec<&'static str> {
-    let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+/// The verdict where the API server says that a right is missing.
+pub(super) async fn forbidden(client: &Client, resource: &GroupResource) -> Option<Verdict> {
     let mut missing = Vec::new();
     for verb in VERBS {
-        let attributes = ResourceAttributes {
-            group: Some(resource.group.clone()),
-            resource: Some(resource.resource.clone()),
-            verb: Some(verb.to_owned()),
-            ..ResourceAttributes::default()
-        };
-        let review = SelfSubjectAccessReview {
-            spec: SelfSubjectAccessReviewSpec {
-                resource_attributes: Some(attributes),
-                ..SelfSubjectAccessReviewSpec::default()
-            },
-            ..SelfSubjectAccessReview::default()
-        };
-        match api.create(&PostParams::default(), &review).await {
-            Ok(answer) if answer.status.as_ref().is_some_and(|status| !status.allowed) => missing.push(verb),
-            Ok(_) => {}
-            Err(error) => tracing::info!(%resource, verb, %error, "The API server does not say what is allowed"),
+        match is_allowed(client, resource, verb).await {
+            Ok(true) => {}
+            Ok(false) => missing.push(verb),
+            Err(error) => {
+                let why = chain(&error);
+                tracing::info!(%resource, verb, why, "The API server does not say what is allowed");
+            }
         }
     }
-    missing
+    let why = (!missing.is_empty()).then(|| {
+        let verbs = missing.join(" or ");
+        format!("this migrator may not {verbs} {resource}: grant it in a ClusterRole; it then goes on by itself")
+    });
+    why.map(|why| Verdict::Forbidden { why })
+}
+
+/// Whether the API server says that every right is there.
+pub(super) async fn is_permitted(client: &Client, resource: &GroupResource) -> bool {
+    for verb in VERBS {
+        if !is_allowed(client, resource, verb).await.unwrap_or(false) {
+            return false;
+        }
+    }
+    true
+}
+
+async fn is_allowed(client: &Client, resource: &GroupResource, verb: &str) -> Result<bool, kube::Error> {
+    let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+    let attributes = ResourceAttributes {
+        group: Some(resource.group.clone()),
+        resource: Some(resource.resource.clone()),
+        verb: Some(verb.to_owned()),
+        ..ResourceAttributes::default()
+    };
+    let review = SelfSubjectAccessReview {
+        spec: SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(attributes),
+            ..SelfSubjectAccessReviewSpec::default()
+        },
+        ..SelfSubjectAccessReview::default()
+    };
+    let answer = api.create(&PostParams::default(), &review).await?;
+    Ok(answer.status.is_none_or(|status| status.allowed))
 }
 
 /// Writes one object after the other without storing it, until one could be. A few that are refused are a matter of the

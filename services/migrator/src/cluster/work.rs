@@ -15,7 +15,7 @@ use super::blame::suspects;
 use super::conduct::Conduct;
 use super::discover::{Discovery, Served, discover};
 use super::objects::{Metadata, Objects, Page};
-use super::preflight::preflight;
+use super::preflight::{forbidden, preflight};
 use super::{Cluster, ClusterError};
 use crate::discovery::Discovered;
 use crate::hash::Hash;
@@ -69,11 +69,7 @@ pub async fn work(
 
 async fn carry_on(cluster: &Cluster, migration: StorageVersionMigration, conduct: Conduct) -> Result<Verdict, Stopped> {
     let object = current(cluster, &migration).await?;
-    let resource = &object.spec.resource;
-    let name = GroupResource {
-        group: resource.group.clone(),
-        resource: resource.resource.clone(),
-    };
+    let name = GroupResource::from(&object.spec.resource);
     let began = Instant::now();
     let figures = conduct.figures.clone();
     let discovery = discover(cluster, &BTreeSet::from([name.group.clone()])).await;
@@ -165,8 +161,8 @@ impl<'a> Work<'a> {
         if let Some(why) = self.outdated().await {
             return Ok(Verdict::Outdated(why));
         }
-        if let Some(why) = preflight(&self.objects, &self.name).await {
-            return Ok(Verdict::Unprepared { why });
+        if let Some(verdict) = preflight(&self.objects, &self.name).await {
+            return Ok(verdict);
         }
         loop {
             self.settle(run).await;
@@ -204,7 +200,10 @@ impl<'a> Work<'a> {
             Page::Of(page) => self.patch_all(run, page).await,
             Page::GoOn(token) => run.go_on(token),
             Page::StartOver => run.start_over(),
-            Page::Impossible(why) => Next::End(Verdict::Impossible { why }),
+            Page::Impossible(why) => {
+                let forbidden = forbidden(&self.cluster.first, &self.name).await;
+                Next::End(forbidden.unwrap_or(Verdict::Impossible { why }))
+            }
         };
         if run.passes != pass {
             self.since = (Instant::now(), 0);
@@ -249,6 +248,32 @@ impl<'a> Work<'a> {
     async fn save(&mut self, run: &Run) -> Result<(), Stopped> {
         self.object = save(self.cluster, self.object.clone(), run).await?;
         Ok(())
+    }
+}
+
+/// Ends a migration whose objects are not gone over. `None` where it was deleted or has ended.
+pub(super) async fn give_up(
+    cluster: &Cluster,
+    migration: &StorageVersionMigration,
+    verdict: Verdict,
+) -> Result<Option<Verdict>, ClusterError> {
+    let ended = async {
+        let mut object = current(cluster, migration).await?;
+        let status = object.status.get_or_insert_default();
+        let run = status.run();
+        if status.progress() == Progress::Pending {
+            let name = GroupResource::from(&object.spec.resource);
+            let definition = cluster.definition(&name).await.ok().flatten();
+            let defined = definition.as_ref().and_then(defined).map(|(_, defined)| defined);
+            let definition = defined.map(|defined| DefinitionStatus::from(&defined.definition));
+            object.status.get_or_insert_default().definition = definition;
+        }
+        finish(cluster, object, &run, verdict, None).await
+    };
+    match ended.await {
+        Ok(verdict) => Ok(Some(verdict)),
+        Err(Stopped::Taken) => Ok(None),
+        Err(Stopped::Failed(error)) => Err(error),
     }
 }
 

@@ -37,6 +37,17 @@ pub enum Reply {
     Lost,
 }
 
+impl std::fmt::Display for Reply {
+    /// For people.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Done => formatter.write_str("done"),
+            Self::Refused { code, message, .. } => write!(formatter, "{message} ({code})"),
+            Self::Lost => formatter.write_str("no answer"),
+        }
+    }
+}
+
 /// What became of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {

@@ -4,6 +4,7 @@
 //!
 //! A [`Run`] is what the status of a `StorageVersionMigration` keeps, so that another process goes on from there.
 
+use crate::migration::Cause;
 use crate::run::answer::Written;
 use crate::run::guard::Outdated;
 
@@ -109,8 +110,18 @@ pub enum Verdict {
         /// Why.
         why: String,
     },
-    /// A right is missing, or nothing could be written in a trial. Nothing was written.
+    /// Nothing could be written in a trial. Nothing was written.
     Unprepared {
+        /// Why.
+        why: String,
+    },
+    /// A right is missing.
+    Forbidden {
+        /// What cannot be done without it.
+        why: String,
+    },
+    /// Kubernetes' own migrator was asked for, and the cluster has none at work.
+    NoInTree {
         /// Why.
         why: String,
     },
@@ -127,8 +138,22 @@ impl Verdict {
         "ListExpires",
         "NotListed",
         "PreflightFailed",
-        "Outdated",
+        Self::FORBIDDEN,
+        "NoInTreeMigrator",
+        Self::OUTDATED,
     ];
+
+    const FORBIDDEN: &str = "Forbidden";
+    const OUTDATED: &str = "Outdated";
+
+    /// What a migration failed for, by the reason of its condition.
+    pub fn cause(reason: &str) -> Cause {
+        match reason {
+            Self::FORBIDDEN => Cause::Forbidden,
+            Self::OUTDATED => Cause::Outdated,
+            _ => Cause::Refused,
+        }
+    }
 
     /// Type, reason and message of the condition that says it.
     pub fn condition(&self) -> (&'static str, &'static str, String) {
@@ -157,20 +182,24 @@ impl Verdict {
             ),
             Self::Impossible { why } => ("Failed", "NotListed", why.clone()),
             Self::Unprepared { why } => ("Failed", "PreflightFailed", why.clone()),
+            Self::Forbidden { why } => ("Failed", Self::FORBIDDEN, why.clone()),
+            Self::NoInTree { why } => ("Failed", "NoInTreeMigrator", why.clone()),
             Self::Outdated(Outdated::Recreated) => (
                 "Failed",
-                "Outdated",
+                Self::OUTDATED,
                 "the CustomResourceDefinition was deleted and created again".to_owned(),
             ),
-            Self::Outdated(Outdated::Redefined) => {
-                ("Failed", "Outdated", "the CustomResourceDefinition changed".to_owned())
-            }
+            Self::Outdated(Outdated::Redefined) => (
+                "Failed",
+                Self::OUTDATED,
+                "the CustomResourceDefinition changed".to_owned(),
+            ),
             Self::Outdated(Outdated::Flipped { to }) => {
-                ("Failed", "Outdated", format!("the storage version changed to {to}"))
+                ("Failed", Self::OUTDATED, format!("the storage version changed to {to}"))
             }
             Self::Outdated(Outdated::Divided) => (
                 "Failed",
-                "Outdated",
+                Self::OUTDATED,
                 "the API servers write in different versions".to_owned(),
             ),
         }

@@ -14,6 +14,17 @@ pub(super) enum Part {
     Migrations,
 }
 
+impl Part {
+    /// In the log.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Definitions => "definitions",
+            Self::Trigger => "trigger",
+            Self::Migrations => "migrations",
+        }
+    }
+}
+
 /// Troubles of now. One is logged when it begins, changes and ends.
 #[derive(Debug, Default)]
 pub(super) struct Troubles(Mutex<BTreeMap<Part, String>>);
@@ -23,7 +34,7 @@ impl Troubles {
     pub(super) fn begin(&self, part: Part, why: String) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.get(&part) != Some(&why) {
-            tracing::warn!(?part, why, "The migrator is held up");
+            tracing::warn!(part = part.word(), why, "The migrator is held up");
             known.insert(part, why);
         }
     }
@@ -32,11 +43,11 @@ impl Troubles {
     pub(super) fn end(&self, part: Part) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.remove(&part).is_some() {
-            tracing::info!(?part, "The migrator goes on");
+            tracing::info!(part = part.word(), "The migrator goes on");
         }
     }
 
-    /// No part works any more, so that none is in trouble.
+    /// Nothing is done any more, so that nothing is in trouble.
     pub(super) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

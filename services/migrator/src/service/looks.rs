@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::Migrator;
 use super::health::Part;
+use crate::causes::chain;
 use crate::cluster::look::{Looked, Memory, look};
 use crate::trigger::Finding;
 use crate::wire::GroupResource;
@@ -17,7 +18,7 @@ use crate::wire::GroupResource;
 const SOON: Duration = Duration::from_millis(500);
 /// Changes of a definition that come together are looked at together.
 const TOGETHER: Duration = Duration::from_millis(100);
-/// Longest pause after a look that failed.
+/// Longest pause after a look that failed, and while a migration waits for something that no watch tells of.
 const AGAIN_AFTER_MAX: Duration = Duration::from_secs(30);
 
 /// Looks for ever.
@@ -32,11 +33,19 @@ pub(super) async fn follow(migrator: &Migrator) {
                 migrator.figures.looked.set(Timestamp::now().as_second() as f64);
                 report(migrator, &mut findings, &looked);
                 let failed = looked.iter().any(|one| one.applied.1.is_some());
-                in_a_row = match looked.iter().any(|one| one.unsettled) || failed {
+                let waits = looked.iter().any(|one| one.waits);
+                in_a_row = match looked.iter().any(|one| one.unsettled) || failed || waits {
                     true => in_a_row + 1,
                     false => 0,
                 };
-                pause(in_a_row, settings.period)
+                let most = if waits { AGAIN_AFTER_MAX } else { settings.period };
+                pause(in_a_row, most.min(settings.period))
+            }
+            Err(error) if error.is_not_found() => {
+                // Somebody deleted the definitions of states or migrations.
+                in_a_row = 1;
+                migrator.install().await;
+                SOON
             }
             Err(error) => {
                 in_a_row += 1;
@@ -87,17 +96,6 @@ fn report(migrator: &Migrator, findings: &mut BTreeMap<GroupResource, Finding>, 
         Some(why) => migrator.troubles.begin(Part::Trigger, why),
         None => migrator.troubles.end(Part::Trigger),
     }
-}
-
-/// An error with its causes.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

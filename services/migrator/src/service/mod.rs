@@ -9,8 +9,9 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::causes::chain;
 use crate::cluster::Cluster;
-use crate::cluster::conduct::{Conduct, Pace, WriteRate};
+use crate::cluster::conduct::{Conduct, Pace, TAKEN_UP_WITHIN, WriteRate};
 use crate::cluster::install::install;
 use crate::figures::Figures;
 use crate::trigger::Settings;
@@ -27,7 +28,6 @@ mod watches;
 mod runs;
 
 use health::{Part, Troubles};
-use looks::chain;
 
 /// Before the resources of `migration.k8s.io` are asked for again.
 const INSTALL_AGAIN_AFTER: Duration = Duration::from_secs(10);
@@ -68,8 +68,6 @@ pub struct Migrator {
     troubles: Troubles,
     /// There is something to look at.
     changed: Notify,
-    /// The definitions of `migration.k8s.io` may be gone.
-    uninstalled: Notify,
 }
 
 impl Migrator {
@@ -81,7 +79,6 @@ impl Migrator {
             figures,
             troubles: Troubles::default(),
             changed: Notify::new(),
-            uninstalled: Notify::new(),
         }
     }
 
@@ -94,8 +91,7 @@ impl Migrator {
         if installed.is_some() {
             let looks = stop.run_until_cancelled(looks::follow(self));
             let watches = stop.run_until_cancelled(watches::follow(self));
-            let installs = stop.run_until_cancelled(self.keep_installed());
-            tokio::join!(looks, watches, installs, runs::follow(self, stop));
+            tokio::join!(looks, watches, runs::follow(self, stop));
         }
         self.troubles.clear();
         self.figures.looked.set(0.0);
@@ -106,14 +102,7 @@ impl Migrator {
         self.troubles.list()
     }
 
-    async fn keep_installed(&self) {
-        loop {
-            self.uninstalled.notified().await;
-            self.install().await;
-            self.changed.notify_one();
-        }
-    }
-
+    /// Until the resources of `migration.k8s.io` are served.
     async fn install(&self) {
         while let Err(error) = install(self.cluster.first(), &self.options.manifests).await {
             self.troubles.begin(Part::Definitions, chain(&error));
@@ -127,6 +116,7 @@ impl Migrator {
             pace: self.options.pace,
             rate: self.options.rate.clone(),
             settle: self.options.settings.settle,
+            taken_up_within: TAKEN_UP_WITHIN,
             figures: self.figures.clone(),
             stop,
         }

@@ -1,6 +1,6 @@
 //! The migrator at work: it follows all migrations, begins those that are due and stops those that were deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -12,17 +12,20 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::health::Part;
-use super::looks::chain;
 use super::schedule::{Known, plan};
 use super::{Migrator, Way};
+use crate::causes::chain;
 use crate::cluster::in_tree::{InTree, work_in_tree};
 use crate::cluster::work::work;
 use crate::in_tree;
 use crate::run::Verdict;
 use crate::wire::{GroupResource, StorageVersionMigration};
 
-/// Before a migration goes on whose status could not be saved, or which another process has touched.
+/// Before a migration goes on whose status could not be saved, or which another process has touched. Each further pause
+/// is twice as long.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// Longest pause of a migration.
+const AGAIN_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// The migrations of a cluster, and what runs of them here.
 struct Runs<'a> {
@@ -32,6 +35,11 @@ struct Runs<'a> {
     listed: BTreeMap<String, StorageVersionMigration>,
     running: BTreeMap<String, (GroupResource, CancellationToken)>,
     tasks: JoinSet<Ended>,
+    /// How often in a row a migration broke off here.
+    broken_off: BTreeMap<String, u32>,
+    /// Those that go on after a pause.
+    pausing: BTreeSet<String>,
+    pauses: JoinSet<String>,
 }
 
 /// A run that ended: its uid, and its verdict if it has one.
@@ -47,6 +55,9 @@ pub(super) async fn follow(migrator: &Migrator, stop: &CancellationToken) {
         listed: BTreeMap::new(),
         running: BTreeMap::new(),
         tasks: JoinSet::new(),
+        broken_off: BTreeMap::new(),
+        pausing: BTreeSet::new(),
+        pauses: JoinSet::new(),
     };
     loop {
         tokio::select! {
@@ -62,6 +73,9 @@ pub(super) async fn follow(migrator: &Migrator, stop: &CancellationToken) {
                 Ok(ended) => runs.ended(ended),
                 Err(error) => tracing::error!(%error, "A migration broke off"),
             },
+            Some(Ok(uid)) = runs.pauses.join_next() => {
+                runs.pausing.remove(&uid);
+            }
         }
         runs.follow_plan(stop);
         migrator
@@ -93,8 +107,22 @@ impl Runs<'_> {
             let (kind, reason, message) = verdict.condition();
             let name = self.objects.remove(&uid).map(|object| object.name_any());
             tracing::info!(name, kind, reason, message, "A storage version migration ended");
+            self.broken_off.remove(&uid);
             self.migrator.changed.notify_one();
+            return;
         }
+        if !self.objects.contains_key(&uid) {
+            self.broken_off.remove(&uid);
+            return;
+        }
+        let times = self.broken_off.entry(uid.clone()).or_default();
+        let pause = pause(*times);
+        *times = times.saturating_add(1);
+        self.pausing.insert(uid.clone());
+        self.pauses.spawn(async move {
+            sleep(pause).await;
+            uid
+        });
     }
 
     fn follow_plan(&mut self, stop: &CancellationToken) {
@@ -108,7 +136,7 @@ impl Runs<'_> {
         let running = running
             .map(|(uid, (resource, _))| (uid.clone(), resource.clone()))
             .collect();
-        let plan = plan(&known, &running, self.migrator.options.parallel);
+        let plan = plan(&known, &running, &self.pausing, self.migrator.options.parallel);
         for uid in plan.stop {
             // A run that has ended is not in the list either, and stopping it means nothing.
             if let Some((resource, stop)) = self.running.get(&uid)
@@ -129,6 +157,13 @@ impl Runs<'_> {
     }
 }
 
+/// Of a migration that broke off so often before.
+fn pause(before: u32) -> Duration {
+    AGAIN_AFTER
+        .saturating_mul(2_u32.saturating_pow(before))
+        .min(AGAIN_AFTER_MAX)
+}
+
 impl Migrator {
     /// One migration, by itself.
     fn run_one(
@@ -142,18 +177,16 @@ impl Migrator {
             let name = object.name_any();
             let worked = match way {
                 Way::Own => work(&cluster, object, conduct).await,
-                Way::InTree => stop
-                    .run_until_cancelled(work_in_tree(&cluster, object, conduct))
-                    .await
-                    .unwrap_or(Ok(None))
-                    .map(|ended| ended.and_then(|ended| report(&name, ended))),
+                Way::InTree => {
+                    let worked = work_in_tree(&cluster, object, conduct).await;
+                    worked.map(|ended| ended.and_then(|ended| report(&name, ended)))
+                }
             };
             match worked {
                 Ok(Some(verdict)) => return (uid, Some(verdict)),
                 Ok(None) => {}
                 Err(error) => tracing::warn!(name, error = chain(&error), "A storage version migration pauses"),
             }
-            stop.run_until_cancelled(sleep(AGAIN_AFTER)).await;
             (uid, None)
         }
     }

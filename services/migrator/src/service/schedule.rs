@@ -43,8 +43,13 @@ pub(super) struct Plan {
     pub(super) stop: Vec<String>,
 }
 
-/// Compares what there is, by uid, with what runs.
-pub(super) fn plan(known: &BTreeMap<String, Known>, running: &BTreeMap<String, GroupResource>, most: usize) -> Plan {
+/// Compares what there is, by uid, with what runs. One that pauses keeps others of its resource waiting, and none else.
+pub(super) fn plan(
+    known: &BTreeMap<String, Known>,
+    running: &BTreeMap<String, GroupResource>,
+    pausing: &BTreeSet<String>,
+    most: usize,
+) -> Plan {
     let stop = running
         .keys()
         .filter(|uid| !known.contains_key(*uid))
@@ -58,7 +63,9 @@ pub(super) fn plan(known: &BTreeMap<String, Known>, running: &BTreeMap<String, G
     waiting.sort_by_key(|(uid, one)| (one.progress != Progress::Running, one.created, *uid));
     let mut start = Vec::new();
     for (uid, one) in waiting {
-        if running.len() + start.len() < most && busy.insert(&one.resource) {
+        if pausing.contains(uid) {
+            busy.insert(&one.resource);
+        } else if running.len() + start.len() < most && busy.insert(&one.resource) {
             start.push(uid.clone());
         }
     }
@@ -82,6 +89,8 @@ mod tests {
             resource: name.to_owned(),
         }
     }
+
+    const NONE: BTreeSet<String> = BTreeSet::new();
 
     fn known(all: &[(&str, &str, Progress, i64)]) -> BTreeMap<String, Known> {
         let one = |(uid, name, progress, created): &(&str, &str, Progress, i64)| {
@@ -108,8 +117,8 @@ mod tests {
             ("2", "pets", Progress::Running, 2),
             ("3", "cages", Progress::Pending, 3),
         ]);
-        assert_eq!(plan(&known, &running(&[]), 9).start, ["2", "3"]);
-        assert_eq!(plan(&known, &running(&[("2", "pets")]), 9).start, ["3"]);
+        assert_eq!(plan(&known, &running(&[]), &NONE, 9).start, ["2", "3"]);
+        assert_eq!(plan(&known, &running(&[("2", "pets")]), &NONE, 9).start, ["3"]);
     }
 
     #[test]
@@ -119,24 +128,49 @@ mod tests {
             ("2", "b", Progress::Pending, 1),
             ("3", "c", Progress::Pending, 2),
         ]);
-        assert_eq!(plan(&known, &running(&[]), 2).start, ["2", "3"]);
-        assert_eq!(plan(&known, &running(&[("2", "b")]), 2).start, ["3"]);
-        assert!(plan(&known, &running(&[("2", "b"), ("3", "c")]), 2).start.is_empty());
+        assert_eq!(plan(&known, &running(&[]), &NONE, 2).start, ["2", "3"]);
+        assert_eq!(plan(&known, &running(&[("2", "b")]), &NONE, 2).start, ["3"]);
+        assert!(
+            plan(&known, &running(&[("2", "b"), ("3", "c")]), &NONE, 2)
+                .start
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn one_that_pauses_leaves_its_place_to_other_resources() {
+        let known = known(&[
+            ("1", "a", Progress::Running, 1),
+            ("2", "a", Progress::Pending, 2),
+            ("3", "b", Progress::Pending, 3),
+        ]);
+        let pausing = BTreeSet::from(["1".to_owned()]);
+        assert_eq!(plan(&known, &running(&[]), &pausing, 1).start, ["3"]);
     }
 
     #[test]
     fn migrations_that_ended_stay_so() {
+        use crate::migration::Cause;
+
         let since = Timestamp::UNIX_EPOCH;
         let known = known(&[
             ("1", "a", Progress::Succeeded, 1),
-            ("2", "b", Progress::Failed { since }, 1),
+            (
+                "2",
+                "b",
+                Progress::Failed {
+                    since,
+                    cause: Cause::Refused,
+                },
+                1,
+            ),
         ]);
-        assert_eq!(plan(&known, &running(&[]), 9), Plan::default());
+        assert_eq!(plan(&known, &running(&[]), &NONE, 9), Plan::default());
     }
 
     #[test]
     fn a_run_whose_migration_was_deleted_stops() {
-        let stopped = plan(&BTreeMap::new(), &running(&[("1", "a")]), 9);
+        let stopped = plan(&BTreeMap::new(), &running(&[("1", "a")]), &NONE, 9);
         assert_eq!(stopped.stop, ["1"]);
     }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::discovery::Discovered;
 use crate::hash::{Encoding, Hash};
-use crate::migration::{Migration, Progress};
+use crate::migration::{Cause, Migration, Progress};
 use crate::state::{Definition, State};
 
 #[cfg(test)]
@@ -30,8 +30,12 @@ pub struct Look<'a> {
     pub definition: Option<&'a Defined>,
     /// The `StorageState`, where there is one.
     pub state: Option<&'a State>,
+    /// Whether its `spec` is of this resource, or there is none.
+    pub spec_fits: bool,
     /// All migrations of the resource, whatever became of them.
     pub migrations: &'a [Migration],
+    /// Whether the rights are there now that a migration failed for.
+    pub permitted: bool,
 }
 
 /// A CustomResourceDefinition as it was when discovery was asked.
@@ -52,7 +56,7 @@ pub struct Settings {
     pub period: Duration,
     /// How long API servers that disagreed must have agreed before a migration begins.
     pub settle: Duration,
-    /// How long a failed migration stands before another one begins.
+    /// How long a migration that was refused stands before another one begins.
     pub retry: Duration,
     /// Whether migrations are started; otherwise that is left to people.
     pub launch: bool,
@@ -89,11 +93,19 @@ pub enum Finding {
     Divided,
     /// They agree again, for too short a time yet.
     Settling,
+    /// The state of this name is about another resource.
+    WrongSpec,
 }
 
 impl Finding {
     /// All there are.
-    pub const ALL: [Self; 4] = [Self::PartialDiscovery, Self::NoHash, Self::Divided, Self::Settling];
+    pub const ALL: [Self; 5] = [
+        Self::PartialDiscovery,
+        Self::NoHash,
+        Self::Divided,
+        Self::Settling,
+        Self::WrongSpec,
+    ];
 
     /// In metrics.
     pub fn word(self) -> &'static str {
@@ -102,6 +114,18 @@ impl Finding {
             Self::NoHash => "no_hash",
             Self::Divided => "divided",
             Self::Settling => "settling",
+            Self::WrongSpec => "wrong_spec",
+        }
+    }
+
+    /// Of a condition.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::PartialDiscovery => "PartialDiscovery",
+            Self::NoHash => "NoHash",
+            Self::Divided => "Divided",
+            Self::Settling => "Settling",
+            Self::WrongSpec => "WrongSpec",
         }
     }
 }
@@ -114,6 +138,7 @@ impl std::fmt::Display for Finding {
             Self::NoHash => "discovery shows no storage version hash: the stored version is not served",
             Self::Divided => "the API servers write in different versions",
             Self::Settling => "the API servers agree again; the settle time is not over",
+            Self::WrongSpec => "spec.resource is not the resource that metadata.name says: delete this StorageState",
         })
     }
 }
@@ -142,6 +167,9 @@ impl Decision {
 
 /// Decides about one resource. What discovery leaves open changes nothing.
 pub fn decide(look: &Look<'_>, settings: &Settings) -> Decision {
+    if !look.spec_fits {
+        return Decision::found(Finding::WrongSpec);
+    }
     match (look.discovered, look.definition) {
         (Discovered::Partial, _) => Decision::found(Finding::PartialDiscovery),
         (Discovered::Absent, _) => Decision::default(),
@@ -239,12 +267,20 @@ fn lists_others(look: &Look<'_>, state: &State) -> bool {
     stored(look).any(|encoding| encoding != state.current)
 }
 
-/// Whether a migration leaves no room for another one: it is under way, or failed not long ago and on this definition.
+/// Whether a migration leaves no room for another one: it is under way, or failed not long ago and on this definition,
+/// for a cause that is still there. Where discovery agrees, the cause of one that was outdated is gone.
 fn stands(look: &Look<'_>, settings: &Settings, migration: &Migration) -> bool {
     match migration.progress {
         Progress::Pending | Progress::Running => true,
         Progress::Succeeded => false,
-        Progress::Failed { since } => is_of_now(look, migration) && age(look, since) < settings.retry,
+        Progress::Failed { since, cause } => {
+            let stands_for = match cause {
+                Cause::Outdated => settings.settle,
+                Cause::Forbidden if look.permitted => settings.settle,
+                Cause::Forbidden | Cause::Refused => settings.retry,
+            };
+            is_of_now(look, migration) && age(look, since) < stands_for
+        }
     }
 }
 

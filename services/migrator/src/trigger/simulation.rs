@@ -188,7 +188,10 @@ impl World {
             }
             self.runs[at].migration.target.hash = agreed;
         } else if self.runs[at].migration.target.hash != agreed {
-            self.runs[at].migration.progress = Progress::Failed { since: self.now() };
+            self.runs[at].migration.progress = Progress::Failed {
+                since: self.now(),
+                cause: Cause::Outdated,
+            };
             return;
         }
         let server = self.any_server();
@@ -259,6 +262,8 @@ impl World {
             definition: None,
             state: self.state.as_ref(),
             migrations: &migrations,
+            permitted: false,
+            spec_fits: true,
         };
         let mut effects = decide(&look, &SETTINGS).effects;
         match self.bug {

@@ -29,6 +29,15 @@ fn look<'a>(discovered: &'a Discovered, state: Option<&'a State>, migrations: &'
         definition: None,
         state,
         migrations,
+        permitted: false,
+        spec_fits: true,
+    }
+}
+
+fn failed(since: i64, cause: Cause) -> Progress {
+    Progress::Failed {
+        since: minute(since),
+        cause,
     }
 }
 
@@ -140,7 +149,7 @@ fn a_migration_that_failed_is_replaced_once_it_is_old() {
     let before = state(&["a", "b"], "b", -10);
     let updated = Effect::Update(state(&["a", "b"], "b", 0));
     for (since, replaced) in [(-60, true), (-59, false)] {
-        let failed = [migration("1", "b", Progress::Failed { since: minute(since) })];
+        let failed = [migration("1", "b", failed(since, Cause::Refused))];
         let decision = decide(&look(&agreed("b"), Some(&before), &failed), &SETTINGS);
         let mut expected = vec![updated.clone()];
         if replaced {
@@ -148,6 +157,42 @@ fn a_migration_that_failed_is_replaced_once_it_is_old() {
         }
         assert_eq!(decision.effects, expected, "{since}");
     }
+}
+
+#[test]
+fn a_migration_that_was_outdated_is_replaced_as_soon_as_the_servers_have_settled() {
+    let before = state(&["a", "b"], "b", -10);
+    for (since, replaced) in [(-1, true), (0, false)] {
+        let outdated = [migration("1", "b", failed(since, Cause::Outdated))];
+        let effects = decide(&look(&agreed("b"), Some(&before), &outdated), &SETTINGS).effects;
+        assert_eq!(effects.contains(&Effect::Start), replaced, "{since}");
+    }
+}
+
+#[test]
+fn a_migration_that_was_forbidden_is_replaced_once_it_is_permitted() {
+    let before = state(&["a", "b"], "b", -10);
+    let forbidden = [migration("1", "b", failed(-1, Cause::Forbidden))];
+    for permitted in [false, true] {
+        let discovered = agreed("b");
+        let look = Look {
+            permitted,
+            ..look(&discovered, Some(&before), &forbidden)
+        };
+        let effects = decide(&look, &SETTINGS).effects;
+        assert_eq!(effects.contains(&Effect::Start), permitted);
+    }
+}
+
+#[test]
+fn a_state_about_another_resource_is_left_alone() {
+    let before = state(&["a", "b"], "b", -10);
+    let discovered = agreed("b");
+    let look = Look {
+        spec_fits: false,
+        ..look(&discovered, Some(&before), &[])
+    };
+    assert_eq!(decide(&look, &SETTINGS), Decision::found(Finding::WrongSpec));
 }
 
 #[test]
@@ -370,7 +415,7 @@ mod defined {
 
     #[test]
     fn a_migration_that_failed_is_replaced_at_once_where_the_definition_changed() {
-        let mut failed = migration("1", "b", Progress::Failed { since: minute(-1) });
+        let mut failed = migration("1", "b", failed(-1, Cause::Refused));
         failed.target.definition = Some(definition("u", 3));
         let before = before(&["a", "b"], "b");
         for (generation, replaced) in [(3, false), (4, true)] {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::*;
-use crate::migration::Target;
+use crate::migration::{Cause, Target};
 
 const GROUP: &str = "traps.dev";
 
@@ -82,6 +82,7 @@ fn a_verified_migration_is_enough_whatever_is_listed() {
         migrations: vec![
             migration(Progress::Failed {
                 since: Timestamp::UNIX_EPOCH,
+                cause: Cause::Refused,
             }),
             migration(Progress::Succeeded),
         ],
@@ -172,6 +173,7 @@ fn refused_objects_are_counted_and_the_first_is_named() {
         first_refused: Some(first.clone()),
         ..migration(Progress::Failed {
             since: Timestamp::UNIX_EPOCH,
+            cause: Cause::Refused,
         })
     };
     let reasons = with(&[failed]);

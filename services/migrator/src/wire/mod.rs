@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::hash::{Encoding, Hash};
 use crate::migration::{Migration, Progress, Target};
-use crate::run::{Counts, Refused, Run};
+use crate::run::{Counts, Refused, Run, Verdict};
 use crate::state::{Definition, State};
+use crate::trigger::Finding;
 
 pub mod definition;
 
@@ -23,6 +24,7 @@ pub mod definition;
 )]
 pub struct StorageStateSpec {
     /// The resource that it is about.
+    #[serde(default)]
     pub resource: GroupResource,
 }
 
@@ -33,7 +35,17 @@ pub struct GroupResource {
     #[serde(default)]
     pub group: String,
     /// Plural name.
+    #[serde(default)]
     pub resource: String,
+}
+
+impl From<&GroupVersionResource> for GroupResource {
+    fn from(resource: &GroupVersionResource) -> Self {
+        Self {
+            group: resource.group.clone(),
+            resource: resource.resource.clone(),
+        }
+    }
 }
 
 impl std::fmt::Display for GroupResource {
@@ -60,6 +72,9 @@ pub struct StorageStateStatus {
     /// See [`State::definition`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionStatus>,
+    /// `Compared`, with the finding of the last look as its reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
 }
 
 /// A state of a CustomResourceDefinition.
@@ -133,11 +148,11 @@ pub struct StorageVersionMigrationStatus {
     pub refused: Vec<RefusedStatus>,
 }
 
-/// One condition of a migration.
+/// One condition of a migration or a state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
-    /// `Running`, `Succeeded` or `Failed`.
+    /// `Running`, `Succeeded` or `Failed`; `Compared`.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True` or `False`.
@@ -188,7 +203,44 @@ impl From<&State> for StorageStateStatus {
             current_storage_version_hash: state.current.to_string(),
             last_heartbeat_time: state.heartbeat.map(Time),
             definition: state.definition.as_ref().map(DefinitionStatus::from),
+            conditions: Vec::new(),
         }
+    }
+}
+
+impl StorageStateStatus {
+    /// Whether the condition says this of the last look.
+    pub fn says(&self, finding: Option<Finding>) -> bool {
+        let (status, reason, _) = said(finding);
+        let mut conditions = self.conditions.iter();
+        conditions.any(|one| one.kind == COMPARED && one.status == status && one.reason == reason)
+    }
+
+    /// Lets the condition say what a look found.
+    pub fn say(&mut self, finding: Option<Finding>, now: Timestamp) {
+        if self.says(finding) {
+            return;
+        }
+        let (status, reason, message) = said(finding);
+        self.conditions.retain(|condition| condition.kind != COMPARED);
+        self.conditions.push(Condition {
+            kind: COMPARED.to_owned(),
+            status: status.to_owned(),
+            last_update_time: Some(Time(now)),
+            reason: reason.to_owned(),
+            message,
+        });
+    }
+}
+
+/// The condition of a state.
+const COMPARED: &str = "Compared";
+
+/// Status, reason and message of the condition of a state.
+fn said(finding: Option<Finding>) -> (&'static str, &'static str, String) {
+    match finding {
+        None => ("True", "HashShown", String::new()),
+        Some(finding) => ("False", finding.reason(), finding.to_string()),
     }
 }
 
@@ -229,6 +281,7 @@ impl StorageVersionMigrationStatus {
                     .last_update_time
                     .as_ref()
                     .map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+                cause: Verdict::cause(&condition.reason),
             }),
             "Running" => Some(Progress::Running),
             _ => None,

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::migration::Cause;
 
 #[test]
 fn a_state_is_written_as_it_was_read() {
@@ -50,7 +51,8 @@ fn one_condition_is_true_at_a_time() {
     status.set_condition("Running", "Listing", String::new(), now);
     assert_eq!(status.progress(), Progress::Running);
     status.set_condition("Failed", "ObjectsRefused", String::new(), now);
-    assert_eq!(status.progress(), Progress::Failed { since: now });
+    let cause = Cause::Refused;
+    assert_eq!(status.progress(), Progress::Failed { since: now, cause });
     status.set_condition("Succeeded", "Verified", String::new(), now);
     assert_eq!(status.progress(), Progress::Succeeded);
     assert_eq!(status.conditions.len(), 3);
@@ -66,4 +68,28 @@ fn a_resource_of_the_core_group_is_named_without_a_point() {
     };
     assert_eq!(named("", "pods"), "pods");
     assert_eq!(named("batch", "cronjobs"), "cronjobs.batch");
+}
+
+#[test]
+fn the_reason_of_a_failure_says_what_the_next_migration_waits_for() {
+    let causes = ["Outdated", "Forbidden", "ObjectsRefused", "PreflightFailed"].map(Verdict::cause);
+    let expected = [Cause::Outdated, Cause::Forbidden, Cause::Refused, Cause::Refused];
+    assert_eq!(causes, expected);
+}
+
+#[test]
+fn a_finding_is_a_condition_of_the_state_until_it_is_gone() {
+    let mut status = StorageStateStatus::default();
+    status.say(Some(Finding::Divided), Timestamp::UNIX_EPOCH);
+    assert!(status.says(Some(Finding::Divided)));
+    let since = status.conditions.clone();
+    status.say(Some(Finding::Divided), Timestamp::MAX);
+    assert_eq!(status.conditions, since, "it holds since it was found");
+    status.say(None, Timestamp::MAX);
+    let all: Vec<_> = status
+        .conditions
+        .iter()
+        .map(|one| (one.status.as_str(), one.reason.as_str()))
+        .collect();
+    assert_eq!(all, [("True", "HashShown")]);
 }
