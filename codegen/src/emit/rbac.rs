@@ -53,6 +53,17 @@ struct ServiceRole {
     kinds: &'static [Verb],
     /// On Kubernetes' own resources: group, resource and verbs.
     others: &'static [(&'static str, &'static str, &'static [Verb])],
+    /// On the CustomResourceDefinitions of the kinds, and on no other.
+    definitions: Option<Definitions>,
+}
+
+/// What a service does with definitions, by name.
+#[derive(Clone, Copy)]
+struct Definitions {
+    resource: &'static str,
+    verbs: &'static [Verb],
+    /// Names beside those of the kinds.
+    beside: &'static [&'static str],
 }
 
 /// Where a role holds.
@@ -75,6 +86,7 @@ const SERVICES: &[ServiceRole] = &[
             ("", "events", &[Verb::Create]),
             ("apiextensions.k8s.io", "customresourcedefinitions", &[Verb::Get]),
         ],
+        definitions: None,
     },
     // With `--leader-elect` or `--shards`.
     ServiceRole {
@@ -87,6 +99,7 @@ const SERVICES: &[ServiceRole] = &[
             "leases",
             &[Verb::Create, Verb::Delete, Verb::List, Verb::Update],
         )],
+        definitions: None,
     },
     // With `--rights caller`.
     ServiceRole {
@@ -99,6 +112,7 @@ const SERVICES: &[ServiceRole] = &[
             ("authentication.k8s.io", "tokenreviews", &[Verb::Create]),
             ("authorization.k8s.io", "subjectaccessreviews", &[Verb::Create]),
         ],
+        definitions: None,
     },
     // Without `--webhook-only`.
     ServiceRole {
@@ -110,7 +124,7 @@ const SERVICES: &[ServiceRole] = &[
             (
                 "apiextensions.k8s.io",
                 "customresourcedefinitions",
-                &[Verb::Create, Verb::Get, Verb::List, Verb::Patch, Verb::Watch],
+                &[Verb::Create, Verb::Get, Verb::List, Verb::Watch],
             ),
             (
                 "migration.k8s.io",
@@ -132,6 +146,14 @@ const SERVICES: &[ServiceRole] = &[
             ),
             ("authorization.k8s.io", "selfsubjectaccessreviews", &[Verb::Create]),
         ],
+        definitions: Some(Definitions {
+            resource: "customresourcedefinitions",
+            verbs: &[Verb::Patch],
+            beside: &[
+                "storagestates.migration.k8s.io",
+                "storageversionmigrations.migration.k8s.io",
+            ],
+        }),
     },
     // With `--resource all`.
     ServiceRole {
@@ -140,6 +162,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Cluster,
         kinds: &[],
         others: &[("*", "*", &[Verb::List, Verb::Patch])],
+        definitions: None,
     },
     // With `--in-tree`.
     ServiceRole {
@@ -147,18 +170,16 @@ const SERVICES: &[ServiceRole] = &[
         description: "What kindex migrator needs beside that to go through Kubernetes' own migrator.",
         scope: Scope::Cluster,
         kinds: &[],
-        others: &[
-            (
-                "storagemigration.k8s.io",
-                "storageversionmigrations",
-                &[Verb::Create, Verb::Delete, Verb::Get, Verb::List, Verb::Watch],
-            ),
-            (
-                "apiextensions.k8s.io",
-                "customresourcedefinitions/status",
-                &[Verb::Patch],
-            ),
-        ],
+        others: &[(
+            "storagemigration.k8s.io",
+            "storageversionmigrations",
+            &[Verb::Create, Verb::Delete, Verb::Get, Verb::List, Verb::Watch],
+        )],
+        definitions: Some(Definitions {
+            resource: "customresourcedefinitions/status",
+            verbs: &[Verb::Patch],
+            beside: &[],
+        }),
     },
     ServiceRole {
         name: "migrator-leases",
@@ -170,6 +191,7 @@ const SERVICES: &[ServiceRole] = &[
             "leases",
             &[Verb::Create, Verb::Delete, Verb::List, Verb::Update],
         )],
+        definitions: None,
     },
     // With `--aggregated`: what callers may do there, the server does in its own name.
     ServiceRole {
@@ -178,6 +200,7 @@ const SERVICES: &[ServiceRole] = &[
         scope: Scope::Cluster,
         kinds: &[Verb::Create, Verb::DeleteCollection, Verb::Watch],
         others: &[],
+        definitions: None,
     },
 ];
 
@@ -190,10 +213,23 @@ impl ServiceRole {
         } else {
             of_kinds(model, self.kinds)
         };
-        let role = Role::cluster(self.name, self.description, kinds.into_iter().chain(others).collect());
+        let definitions = self.definitions.map(|definitions| definitions.rule(model));
+        let rules = kinds.into_iter().chain(others).chain(definitions).collect();
+        let role = Role::cluster(self.name, self.description, rules);
         match self.scope {
             Scope::Cluster => role,
             Scope::Namespace => Role { kind: "Role", ..role },
+        }
+    }
+}
+
+impl Definitions {
+    fn rule(self, model: &Model) -> Rule {
+        let names = model.kinds.iter().map(|kind| format!("{}.{}", kind.plural, kind.group));
+        let beside = self.beside.iter().map(|name| (*name).to_owned());
+        Rule {
+            resource_names: names.chain(beside).collect(),
+            ..Rule::new("apiextensions.k8s.io", [self.resource], self.verbs)
         }
     }
 }
@@ -314,6 +350,8 @@ struct Annotations {
 struct Rule {
     api_groups: [String; 1],
     resources: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resource_names: Vec<String>,
     verbs: &'static [Verb],
 }
 
@@ -345,6 +383,7 @@ impl Rule {
         Self {
             api_groups: [group.to_owned()],
             resources: resources.into_iter().map(Into::into).collect(),
+            resource_names: Vec::new(),
             verbs,
         }
     }
