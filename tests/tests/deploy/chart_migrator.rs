@@ -59,9 +59,50 @@ fn without_a_certificate_of_others_it_keeps_one_in_a_secret_of_its_own() {
     assert_eq!(named["verbs"], serde_json::json!(["get", "update"]));
 }
 
+/// The emitted CRDs name the Service of a release called kindex in the namespace kindex: the webhook's own address, which
+/// it writes over that, follows release, namespace and port, and the role allows it.
+#[test]
+fn the_address_that_crds_get_is_the_service_of_this_release() {
+    if !helm_is_there() {
+        return;
+    }
+    let manifests = rendered(&[
+        "--set=migrator.enabled=true",
+        "--set=fullnameOverride=fleet",
+        "--namespace=data",
+        "--set=migrator.service.port=9443",
+    ]);
+    let service = one(&manifests, "Service", "fleet-migrator");
+    assert_eq!(service["metadata"]["namespace"], "data");
+    assert_eq!(service["spec"]["ports"][0]["port"], 9443);
+    let args = args_of(&manifests, "fleet-migrator");
+    let address = "--webhook-address=data/fleet-migrator:9443";
+    assert!(args.iter().any(|one| one == address), "{args:?}");
+    let role = one(&manifests, "ClusterRole", "fleet-data-migrator");
+    let rules = role["rules"].as_array().expect("rules");
+    let patch = rules.iter().filter(|rule| {
+        let lists = |key: &str, value: &str| {
+            rule[key]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|one| one == value))
+        };
+        lists("resources", "customresourcedefinitions") && lists("verbs", "patch")
+    });
+    let patch: Vec<_> = patch.collect();
+    assert_eq!(patch.len(), 1, "{patch:?}");
+    let names = patch[0]["resourceNames"].as_array().expect("names");
+    for name in ["models.michelangelo.api", "storagestates.migration.k8s.io"] {
+        assert!(names.iter().any(|one| one == name), "{name}");
+    }
+}
+
 /// Flags of the migrator's container.
 fn args(manifests: &[Value]) -> Vec<String> {
-    let deployment = one(manifests, "Deployment", "kindex-migrator");
+    args_of(manifests, "kindex-migrator")
+}
+
+fn args_of(manifests: &[Value], name: &str) -> Vec<String> {
+    let deployment = one(manifests, "Deployment", name);
     let args = &deployment["spec"]["template"]["spec"]["containers"][0]["args"];
     let args = args.as_array().expect("a list").iter();
     args.filter_map(Value::as_str).map(str::to_owned).collect()
