@@ -55,17 +55,17 @@ fn is_whole(error: &(dyn Error + 'static)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::ClusterError;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("pets cannot be listed")]
+    struct Unlisted(#[source] kube::Error);
 
     #[test]
     fn a_refusal_is_told_in_the_words_of_the_server() {
         let status = Status::failure("bob may not list pets", "Forbidden").with_code(403);
         let watched = watcher::Error::InitialListFailed(kube::Error::Api(Box::new(status.clone())));
         assert_eq!(chain(&watched), "bob may not list pets (403)");
-        let error = ClusterError::List {
-            what: "pets",
-            source: kube::Error::Api(Box::new(status)),
-        };
+        let error = Unlisted(kube::Error::Api(Box::new(status)));
         assert_eq!(chain(&error), "pets cannot be listed: bob may not list pets (403)");
     }
 }

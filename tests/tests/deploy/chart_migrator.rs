@@ -59,8 +59,8 @@ fn without_a_certificate_of_others_it_keeps_one_in_a_secret_of_its_own() {
     assert_eq!(named["verbs"], serde_json::json!(["get", "update"]));
 }
 
-/// The emitted CRDs name the Service of a release called kindex in the namespace kindex: the webhook's own address, which
-/// it writes over that, follows release, namespace and port, and the role allows it.
+/// The emitted CRDs name the Service of a release called kindex in the namespace kindex. The address that the migrator
+/// writes over it follows release, namespace and port, and the role allows that.
 #[test]
 fn the_address_that_crds_get_is_the_service_of_this_release() {
     if !helm_is_there() {

@@ -1,17 +1,23 @@
 //! Migrations through the migrator of kube-controller-manager.
 
+use std::time::Duration;
+
 use kindex_harness::controlplane::apart::Controllers;
-use kindex_migrator::cluster::ClusterError;
+use kindex_harness::patience::PATIENCE;
+use kindex_migrator::cluster::conduct::Conduct;
 use kindex_migrator::cluster::in_tree::{InTree, work_in_tree};
 use kindex_migrator::cluster::look::Memory;
 use kindex_migrator::in_tree::{Ended, PutBack};
 use kindex_migrator::run::Verdict;
-use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kindex_migrator::wire::{StorageVersionMigration, definition};
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::stage::{Plane, eventually};
-use super::zoo::{PACE, Zoo, encodings};
+use super::zoo::{PACE, Zoo, encodings, versions};
 
 const PETS: usize = 40;
 
@@ -73,18 +79,113 @@ async fn stored_versions_that_a_failed_run_narrowed_are_put_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_without_its_own_migrator_is_an_error_before_anything_is_written() {
+async fn a_cluster_without_its_own_migrator_ends_the_migration_and_says_so() {
     let Some(plane) = Plane::shared() else { return };
     let zoo = Zoo::open(plane, "without.example.com").await;
     zoo.store_in("v1").await;
+    zoo.create(0..PETS).await;
+    let before = versions(&zoo.pets("v1")).await;
+    let mut memory = Memory::default();
+    zoo.look(&mut memory).await;
+    let ended = work_in_tree(&zoo.cluster, zoo.migration().await, PACE).await;
+    says(&zoo, ended.expect("saved"), "does not serve storagemigration.k8s.io").await;
+    assert_eq!(versions(&zoo.pets("v1")).await, before);
+    let failed = zoo.migration().await.metadata.uid;
+    zoo.look(&mut memory).await;
+    assert_eq!(zoo.migration().await.metadata.uid, failed, "it stands");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migrator_that_takes_nothing_up_ends_the_migration() {
+    let Some(plane) = Plane::start(&Controllers::MIGRATOR) else {
+        return;
+    };
+    let zoo = Zoo::open(&plane, "idle.example.com").await;
+    zoo.store_in("v1").await;
     zoo.look(&mut Memory::default()).await;
-    let before = zoo.migration().await;
-    let ended = work_in_tree(&zoo.cluster, before.clone(), PACE).await;
-    assert!(matches!(&ended, Err(ClusterError::Unserved { .. })), "{ended:?}");
-    assert_eq!(
-        zoo.migration().await.metadata.resource_version,
-        before.metadata.resource_version
+    let conduct = Conduct {
+        taken_up_within: Duration::from_secs(2),
+        ..Conduct::from(PACE)
+    };
+    let ended = work_in_tree(&zoo.cluster, zoo.migration().await, conduct).await;
+    says(
+        &zoo,
+        ended.expect("saved"),
+        "has taken the migration of storagemigration.k8s.io up",
+    )
+    .await;
+    let left = in_tree(&zoo).list(&ListParams::default()).await.expect("a list").items;
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// The migration failed, and says why.
+async fn says(zoo: &Zoo, ended: Option<InTree>, why: &str) {
+    let verdict = ended.and_then(|ended| ended.verdict);
+    assert!(
+        matches!(&verdict, Some(Verdict::NoInTree { why: said }) if said.contains(why)),
+        "{verdict:?}"
     );
+    let status = zoo.migration().await.status.expect("a status");
+    let failed = status
+        .conditions
+        .iter()
+        .find(|condition| condition.kind == "Failed")
+        .expect("it failed");
+    assert_eq!(failed.reason, "NoInTreeMigrator");
+    assert!(failed.message.contains(why), "{}", failed.message);
+}
+
+/// It is stopped at the same moment, as the service does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_that_is_deleted_leaves_stored_versions_as_they_were() {
+    let Some(plane) = Plane::start(&Controllers::MIGRATOR) else {
+        return;
+    };
+    let zoo = Zoo::open(&plane, "left.example.com").await;
+    zoo.store_in("v1").await;
+    zoo.create(0..PETS).await;
+    zoo.store_in("v2").await;
+    zoo.look(&mut Memory::default()).await;
+    let (conduct, migration) = (Conduct::from(PACE), zoo.migration().await);
+    let (stop, cluster) = (conduct.stop.clone(), zoo.cluster.clone());
+    let name = migration.name_any();
+    let working = tokio::spawn(async move { work_in_tree(&cluster, migration, conduct).await });
+    eventually("the cluster's migration", async || {
+        in_tree(&zoo).get_opt(&name).await.is_ok_and(|found| found.is_some())
+    })
+    .await;
+    // As Kubernetes' migrator does at the end of a run.
+    let definitions: Api<DynamicObject> = Api::all_with(zoo.client.clone(), &definition::resource());
+    let narrowed = json!({"status": {"storedVersions": ["v2"]}});
+    let narrowed = Patch::Merge(&narrowed);
+    let resource = zoo.resource().to_string();
+    let patched = definitions
+        .patch_status(&resource, &PatchParams::default(), &narrowed)
+        .await;
+    patched.expect("narrowed");
+    let own: Api<StorageVersionMigration> = Api::all(zoo.client.clone());
+    own.delete(&name, &DeleteParams::default()).await.expect("deleted");
+    stop.cancel();
+    let ended = timeout(PATIENCE, working)
+        .await
+        .expect("it ends")
+        .expect("it does not panic");
+    let ended = ended.expect("put back").expect("it was deleted");
+    assert_eq!((ended.verdict, ended.put_back.narrowed), (None, vec!["v1".to_owned()]));
+    assert_eq!(zoo.stored_versions().await, ["v1", "v2"]);
+    assert!(in_tree(&zoo).get_opt(&name).await.expect("an answer").is_none());
+}
+
+/// The migrations of the cluster's own migrator.
+fn in_tree(zoo: &Zoo) -> Api<DynamicObject> {
+    let resource = ApiResource {
+        group: "storagemigration.k8s.io".to_owned(),
+        version: "v1beta1".to_owned(),
+        api_version: "storagemigration.k8s.io/v1beta1".to_owned(),
+        kind: "StorageVersionMigration".to_owned(),
+        plural: "storageversionmigrations".to_owned(),
+    };
+    Api::all_with(zoo.client.clone(), &resource)
 }
 
 /// A policy as an operator may have it: this one pet cannot be written any more.
