@@ -19,6 +19,8 @@ pub(crate) const FIELD_MANAGER: &str = "kindex";
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Where a schema has its rules in CEL.
 const RULES: &str = "x-kubernetes-validations";
+/// Unprocessable Entity.
+const INVALID: u16 = 422;
 const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Whose cluster the CRDs are for.
@@ -83,14 +85,21 @@ async fn crd(
     }
     let manifest: Value = serde_saphyr::from_str(manifest).map_err(|error| failed(&error))?;
     let mut manifest = as_written(manifest);
-    if whose == Whose::Ours && take_rules(&mut manifest) > 0 {
-        info!(
-            crd = name,
-            "The embedded cluster does not evaluate the validation rules (CEL) of this CRD"
-        );
-    }
     manifest["metadata"]["labels"][MANAGED_BY] = FIELD_MANAGER.into();
     let parameters = PatchParams::apply(FIELD_MANAGER).force();
+    let refused = match api.patch(&name, &parameters, &Patch::Apply(&manifest)).await {
+        Ok(_) => return Ok(true),
+        Err(error) => error,
+    };
+    let is_invalid = matches!(&refused, kube::Error::Api(status) if status.code == INVALID);
+    if whose == Whose::Theirs || !is_invalid || take_rules(&mut manifest) == 0 {
+        return Err(failed(&refused));
+    }
+    info!(
+        crd = name,
+        refused = %chain(&refused),
+        "The embedded cluster does not evaluate all validation rules (CEL) of this CRD: it is installed without them"
+    );
     api.patch(&name, &parameters, &Patch::Apply(&manifest))
         .await
         .map_err(|error| failed(&error))?;
@@ -109,9 +118,8 @@ fn as_written(mut manifest: Value) -> Value {
     manifest
 }
 
-/// Takes the lists of rules away that the embedded cluster refuses, since it does not evaluate them; how many there
-/// were.
-pub(crate) fn take_rules(value: &mut Value) -> usize {
+/// Takes the lists of rules away; how many there were.
+fn take_rules(value: &mut Value) -> usize {
     match value {
         Value::Object(fields) => {
             let own = fields.get(RULES).is_some_and(Value::is_array);
@@ -213,13 +221,17 @@ mod tests {
         assert_eq!(installed().await, as_it_was);
     }
 
-    /// Its API server evaluates them. The embedded one, which does not, refuses them.
+    /// Its API server evaluates them. The embedded one refuses those that it does not evaluate.
     #[tokio::test]
     async fn the_rules_of_a_crd_are_left_in_it_where_the_cluster_is_not_ours() {
         let (cluster, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
         let client = Client::try_from(cluster.config()).expect("a client");
+        let (rule, others) = (
+            "rule: self == oldSelf",
+            "rule: self.matches('^[a-z]+$') && self == oldSelf",
+        );
         let certificate = Kind {
-            manifest: CERTIFICATES,
+            manifest: Box::leak(CERTIFICATES.replace(rule, others).into_boxed_str()),
             ..*registry().kinds[0]
         };
         let registry = Registry {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::formats::Format;
-use super::problem::FieldError;
-use super::structural::{Additional, Bound, ListType, Pattern, Rules, Structural, Type};
-use super::{check, go_regex};
+use super::problem::{FieldError, FieldReason};
+use super::structural::{Additional, Bound, ListType, Pattern, Rules, Structural, Type, Validation};
+use super::{cel, check, go_regex};
 
 impl Structural {
     /// Compiles `openapi_v3_schema`; the paths in errors begin at its root. See [`Structural::parse_at`].
@@ -24,8 +24,8 @@ impl Structural {
     /// `spec.versions[1].schema.openAPIV3Schema`.
     ///
     /// # Errors
-    /// Every rule of structural schemas that is broken, sorted by field. `x-kubernetes-validations` is refused too,
-    /// because its rules would not be evaluated.
+    /// Every rule of structural schemas that is broken, sorted by field. Of `x-kubernetes-validations`, what would not
+    /// be evaluated is refused by name.
     pub fn parse_at(openapi_v3_schema: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
         check::checked(openapi_v3_schema, at, node)
     }
@@ -34,7 +34,7 @@ impl Structural {
 fn node(schema: &Value) -> Structural {
     let text = |name: &str| schema.get(name).and_then(Value::as_str);
     let flag = |name: &str| schema.get(name).and_then(Value::as_bool).unwrap_or(false);
-    Structural {
+    let mut node = Structural {
         kind: text("type").and_then(Type::of_name),
         nullable: flag("nullable"),
         default: schema.get("default").filter(|value| !value.is_null()).cloned(),
@@ -55,7 +55,44 @@ fn node(schema: &Value) -> Structural {
         list_map_keys: texts(schema, "x-kubernetes-list-map-keys"),
         atomic_map: text("x-kubernetes-map-type") == Some("atomic"),
         rules: rules(schema),
-    }
+        validations: validations(schema),
+        is_validated: false,
+    };
+    node.is_validated = is_validated(&node);
+    node
+}
+
+fn is_validated(node: &Structural) -> bool {
+    let additional = match &node.additional {
+        Additional::Schema(schema) => schema.is_validated,
+        Additional::Unsaid | Additional::Refused | Additional::Any => false,
+    };
+    !node.validations.is_empty()
+        || additional
+        || node.items.as_ref().is_some_and(|items| items.is_validated)
+        || node.properties.values().any(|property| property.is_validated)
+}
+
+fn validations(schema: &Value) -> Vec<Validation> {
+    let all = schema.get("x-kubernetes-validations").and_then(Value::as_array);
+    all.into_iter().flatten().filter_map(validation).collect()
+}
+
+fn validation(rule: &Value) -> Option<Validation> {
+    let text = |name: &str| rule.get(name).and_then(Value::as_str);
+    let expression = cel::parse(text("rule")?).ok()?;
+    Some(Validation {
+        rule: text("rule")?.trim().to_owned(),
+        message: text("message").unwrap_or_default().trim().to_owned(),
+        reason: match text("reason") {
+            Some("FieldValueForbidden") => FieldReason::Forbidden,
+            Some("FieldValueRequired") => FieldReason::Required,
+            Some("FieldValueDuplicate") => FieldReason::Duplicate,
+            Some(_) | None => FieldReason::Invalid,
+        },
+        is_transition: expression.is_transition(),
+        expression,
+    })
 }
 
 fn properties(schema: &Value) -> BTreeMap<String, Structural> {

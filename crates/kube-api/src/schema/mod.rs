@@ -15,6 +15,8 @@ mod go_text;
 
 mod problem;
 
+mod cel;
+
 mod structural;
 
 mod defaults;

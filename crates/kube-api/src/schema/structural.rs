@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::Value;
 
+use super::cel::Expression;
 use super::formats::Format;
+use super::problem::FieldReason;
 
 /// The JSON type that a schema asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +107,21 @@ pub struct Structural {
     /// `x-kubernetes-map-type: atomic`.
     pub atomic_map: bool,
     pub(super) rules: Rules,
+    /// Its rules in CEL that are evaluated.
+    pub(super) validations: Vec<Validation>,
+    /// Whether it, or anything inside it, has such rules.
+    pub(super) is_validated: bool,
+}
+
+/// A validation rule in CEL, with what is told when it is broken.
+#[derive(Debug, Clone)]
+pub(super) struct Validation {
+    pub(super) rule: String,
+    pub(super) message: String,
+    pub(super) reason: FieldReason,
+    pub(super) expression: Expression,
+    /// Whether it speaks of the value before, so that it is asked on updates alone.
+    pub(super) is_transition: bool,
 }
 
 /// What is asked of a value beyond its structure.

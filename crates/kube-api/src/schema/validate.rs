@@ -1,6 +1,7 @@
 //! A value against a compiled schema, with the API server's messages. Nothing is cloned and no path is written
 //! unless a rule is broken. Refuses to know resources: the metadata at the root of an object is not looked at.
 
+mod rules;
 mod scalar;
 
 use std::collections::{HashMap, HashSet};
@@ -27,6 +28,7 @@ pub fn validate_update(schema: &Structural, value: &Value, old: Option<&Value>) 
         let mut seen = HashSet::new();
         errors.retain(|error| seen.insert((error.field.clone(), error.message.clone())));
     }
+    rules::check(schema, value, old, &mut errors);
     errors
 }
 

@@ -26,7 +26,6 @@ use super::turn::Turn;
 use crate::client::{self, Access};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::Health;
-use crate::install::take_rules;
 use crate::replicas::{self, LeaseArgs};
 use crate::unknown_versions;
 
@@ -210,10 +209,6 @@ impl Storage {
     ) -> CommandResult<Self> {
         let client = access.client_of(AGENT);
         let client = client.map_err(|error| CommandError::usage(chain(&error)))?;
-        let mut manifests = manifests();
-        manifests.iter_mut().for_each(|manifest| {
-            take_rules(manifest);
-        });
         let options = Options {
             wanted: kinds(registry),
             settings: Settings {
@@ -229,7 +224,7 @@ impl Storage {
             rate: WriteRate::per_second(UP_RATE),
             parallel: 1,
             way: Way::Own,
-            manifests,
+            manifests: manifests(),
         };
         let cluster = Cluster::new(client, Vec::new());
         Ok(Self {

@@ -165,11 +165,6 @@ fn unsupported(schema: &Value, at: &impl Fn(&str) -> String, errors: &mut Vec<Fi
             "items must be a schema object and not an array",
         ));
     }
-    if is_filled(schema, "x-kubernetes-validations") {
-        let why = "validation rules (CEL) are not evaluated by this API server, so it refuses them rather than ignore them; \
-                   remove them or express them with the keywords of OpenAPI";
-        errors.push(FieldError::forbidden(at("x-kubernetes-validations"), why));
-    }
 }
 
 fn map_type(schema: &Value, at: &impl Fn(&str) -> String, errors: &mut Vec<FieldError>) {

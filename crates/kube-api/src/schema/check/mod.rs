@@ -4,6 +4,7 @@
 mod complete;
 mod keywords;
 mod patterns;
+mod rules;
 mod shape;
 mod structure;
 
@@ -41,6 +42,9 @@ pub(super) fn checked(
         }
     }
     keywords::check(schema, &keywords::Position::root(), &path, &mut errors);
+    if errors.is_empty() {
+        rules::check(schema, &compiled, &path, &mut errors);
+    }
     if errors.is_empty() {
         Ok(compiled)
     } else {

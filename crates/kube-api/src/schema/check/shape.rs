@@ -20,7 +20,7 @@ enum Shape {
 }
 
 /// The keywords that are read, by shape. Unknown keywords are dropped, as the API server drops unknown fields.
-const KEYWORDS: [(&str, Shape); 31] = [
+const KEYWORDS: [(&str, Shape); 32] = [
     ("type", Shape::Text),
     ("format", Shape::Text),
     ("title", Shape::Text),
@@ -47,6 +47,7 @@ const KEYWORDS: [(&str, Shape); 31] = [
     ("required", Shape::Texts),
     ("x-kubernetes-list-map-keys", Shape::Texts),
     ("enum", Shape::List),
+    ("x-kubernetes-validations", Shape::List),
     ("allOf", Shape::Schemas),
     ("anyOf", Shape::Schemas),
     ("oneOf", Shape::Schemas),

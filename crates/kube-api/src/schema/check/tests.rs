@@ -100,10 +100,73 @@ fn keywords_that_the_api_server_does_not_have_are_refused() {
 
 #[test]
 fn rules_that_would_not_be_evaluated_are_refused_not_ignored() {
-    let schema = with_spec(json!({"type": "object", "x-kubernetes-validations": [{"rule": "self.a > 1"}]}));
-    let refusals = refusals(schema);
-    assert_eq!(refusals.len(), 1);
-    assert!(refusals[0].starts_with("s.properties[spec].x-kubernetes-validations: Forbidden: validation rules (CEL)"));
+    let with_rule = |rule: Value| {
+        let spec = json!({"type": "object", "x-kubernetes-validations": [rule], "properties": {
+            "a": {"type": "string"}, "time": {"type": "string", "format": "date-time"},
+            "set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}}});
+        refusals(with_spec(spec))
+    };
+    assert_eq!(with_rule(json!({"rule": "self.a == 'x'", "message": "m"})), [""; 0]);
+    for (rule, what) in [
+        (
+            json!({"rule": "self.a.matches('x')"}),
+            "rule: Forbidden: function 'matches'",
+        ),
+        (
+            json!({"rule": "self.time == self.time"}),
+            "rule: Forbidden: a string of format date-time",
+        ),
+        (
+            json!({"rule": "self == oldSelf"}),
+            "rule: Forbidden: a comparison of values that hold lists of type set or map",
+        ),
+        (
+            json!({"rule": "true", "fieldPath": ".a"}),
+            "fieldPath: Forbidden: fieldPath",
+        ),
+        (
+            json!({"rule": "true", "messageExpression": "'x'"}),
+            "messageExpression: Forbidden: messageExpression",
+        ),
+    ] {
+        let at = "s.properties[spec].x-kubernetes-validations[0].";
+        assert_eq!(
+            with_rule(rule),
+            [format!("{at}{what} is not supported by the embedded cluster")]
+        );
+    }
+}
+
+#[test]
+fn rules_have_the_types_of_their_schema() {
+    let with_rule = |rule: &str| {
+        let spec = json!({"type": "object", "x-kubernetes-validations": [{"rule": rule}], "properties": {
+            "a": {"type": "string"}, "n": {"type": "integer"}}});
+        refusals(with_spec(spec))
+    };
+    for (rule, why) in [
+        ("self.b == 'x'", "undefined field 'b'"),
+        ("self.metadata.name == 'x'", "undefined field 'metadata'"),
+        ("self.a", "must evaluate to a bool"),
+        ("self.a == self.n", "found no matching overload"),
+        ("self.a + 1 == 'x'", "found no matching overload for '_+_'"),
+    ] {
+        let found = with_rule(rule);
+        assert_eq!(found.len(), 1, "{rule}");
+        assert!(found[0].ends_with(&format!("compilation failed: {why}")), "{found:?}");
+    }
+}
+
+#[test]
+fn entries_that_cannot_be_found_before_have_no_transition_rules() {
+    let rules = json!([{"rule": "self == oldSelf"}]);
+    let items = json!({"type": "string", "x-kubernetes-validations": rules});
+    let found = refusals(with_spec(json!({"type": "array", "items": items})));
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].contains("oldSelf cannot be used on the uncorrelatable portion of the schema"),
+        "{found:?}"
+    );
 }
 
 #[test]

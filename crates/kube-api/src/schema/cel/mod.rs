@@ -1,0 +1,15 @@
+//! Validation rules in CEL (`x-kubernetes-validations`): their part of the language, parsed and evaluated. Only what
+//! is parsed here is evaluated; the rest is refused by name. Refuses to know schemas: types are checked beside them.
+//! <https://kubernetes.io/docs/reference/using-api/cel/>
+
+mod evaluate;
+mod expression;
+mod parse;
+mod tokens;
+
+pub(super) use evaluate::{Budget, Failure, holds};
+pub(super) use expression::{Comparison, Expression, Refusal};
+pub(super) use parse::parse;
+
+#[cfg(test)]
+mod tests;
