@@ -27,7 +27,6 @@ use crate::registry::Registry;
 use crate::resource::Convert;
 use crate::server::{self, Host};
 use crate::store::{Change, PageRequest, Revision, Store, StoreError, StoreOptions};
-use crate::turns::Turns;
 
 /// Events kept for watches to resume from, unless said otherwise.
 const HISTORY_MAX: u64 = 10_000;
@@ -150,7 +149,7 @@ impl Cluster {
             store,
             registry,
             namespaces,
-            turns: Arc::new(Turns::new()),
+            turns: Arc::default(),
             tokens: Tokens {
                 callers: options.token.unwrap_or_else(Token::random),
                 ingester: Token::random(),

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::admit::Author;
 use crate::api::Api;
-use crate::mutate::{self, DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, not_shown, store_failed};
-use crate::resource::{Resource, shown};
+use crate::mutate::{self, DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, store_failed};
+use crate::resource::Resource;
 use crate::store::ObjectKey;
 
 const MANAGER: &str = "kindex-cluster";
@@ -193,6 +193,8 @@ async fn edit(api: &Api, key: &ObjectKey, change: impl Fn(&mut Value)) -> Result
     unless_settled(changed.await.map(drop))
 }
 
+/// An object as it is stored: its owners are in metadata, which no conversion changes, and one that cannot be converted
+/// has owners too.
 async fn load(api: &Api, key: &ObjectKey) -> Result<Option<(Arc<Resource>, Value)>, Status> {
     let Some(resource) = api.registry.catalog().of_storage(&key.resource) else {
         return Ok(None);
@@ -200,8 +202,7 @@ async fn load(api: &Api, key: &ObjectKey) -> Result<Option<(Arc<Resource>, Value
     let Some(revision) = api.store.get(key).await.map_err(|error| store_failed(&error))? else {
         return Ok(None);
     };
-    let object = shown(&resource, &revision).await.map_err(|error| not_shown(&error))?;
-    let object = object.value().map_err(|error| store_failed(&error))?.clone();
+    let object = revision.object().map_err(|error| store_failed(&error))?.clone();
     Ok(Some((resource, object)))
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::review;
 use super::webhook::{self, Webhook};
 
 /// What answers in this process where a definition names a conversion webhook.
@@ -65,6 +66,7 @@ impl Conversion {
             By::Process(converter) => converter
                 .convert(&self.group, &self.kind, &object.to_string(), version)
                 .and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()))
+                .and_then(|converted| review::with_metadata(object, converted))
                 .map_err(|why| webhook::failed(object, &why)),
             // On the heap while it lasts: a watch at rest has no room for it.
             By::Webhook(webhook) => Box::pin(webhook.convert(object, api_version)).await,

@@ -107,7 +107,11 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-fn with_metadata(object: &Value, mut converted: Value) -> Result<Value, String> {
+/// `converted` with the metadata of `object` but for labels and annotations.
+///
+/// # Errors
+/// Which metadata of the converted object is none.
+pub(super) fn with_metadata(object: &Value, mut converted: Value) -> Result<Value, String> {
     let given = match converted["metadata"].take() {
         Value::Object(given) => given,
         Value::Null => return Err("missing metadata in converted object".to_owned()),

@@ -2,7 +2,7 @@
 //! objects; what is said in both directions is `review`'s.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -134,6 +134,10 @@ fn address_of(service: &Value) -> String {
     )
 }
 
+/// Whom the machine trusts, read once: a definition is compiled with every change and in every version.
+static MACHINE: LazyLock<Vec<CertificateDer<'static>>> =
+    LazyLock::new(|| rustls_native_certs::load_native_certs().certs);
+
 /// Trusts the authority of the definition, or whom the machine trusts where it names none.
 fn tls(authority: Option<&str>) -> Result<ClientConfig, String> {
     let unusable = |error: &dyn std::fmt::Display| format!("unable to load root certificates: {error}");
@@ -147,7 +151,7 @@ fn tls(authority: Option<&str>) -> Result<ClientConfig, String> {
             }
         }
         None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            roots.add_parsable_certificates(MACHINE.iter().cloned());
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
