@@ -78,6 +78,11 @@ impl FieldError {
         )
     }
 
+    /// A value that breaks a rule and is too large to be shown.
+    pub(super) fn invalid_as_a_whole(field: impl Into<String>, detail: &str) -> Self {
+        Self::new(field, FieldReason::Invalid, "Invalid value", detail)
+    }
+
     /// `found` is the name of a JSON type, or the text whose form is wrong.
     pub(super) fn type_invalid(field: impl Into<String>, found: &str, detail: &str) -> Self {
         Self::new(

@@ -94,7 +94,7 @@ fn own(
         }
         match holds(&validation.expression, value, old, budget) {
             Ok(true) => {}
-            Ok(false) => errors.push(broken(validation, &kind, path)),
+            Ok(false) => errors.push(broken(validation, value, path)),
             Err(Failure::Error(why)) => {
                 let told = match validation.message.as_str() {
                     "" => &validation.rule,
@@ -112,7 +112,8 @@ fn own(
     Ok(())
 }
 
-fn broken(validation: &Validation, kind: &Value, path: &Path<'_>) -> FieldError {
+/// Scalars are shown, objects and lists are not.
+fn broken(validation: &Validation, value: &Value, path: &Path<'_>) -> FieldError {
     let told = match validation.message.as_str() {
         "" => format!("failed rule: {}", validation.rule),
         message => message.to_owned(),
@@ -121,11 +122,14 @@ fn broken(validation: &Validation, kind: &Value, path: &Path<'_>) -> FieldError 
     match validation.reason {
         FieldReason::Forbidden => FieldError::forbidden(field, &told),
         FieldReason::Required => FieldError::required(field, &told),
-        FieldReason::Duplicate => FieldError::duplicate(field, kind),
+        FieldReason::Duplicate => FieldError::duplicate(field, value),
         FieldReason::Invalid
         | FieldReason::TypeInvalid
         | FieldReason::NotSupported
         | FieldReason::TooLong
-        | FieldReason::TooMany => FieldError::invalid(field, kind, &told),
+        | FieldReason::TooMany => match value {
+            Value::Array(_) | Value::Object(_) => FieldError::invalid_as_a_whole(field, &told),
+            scalar => FieldError::invalid(field, scalar, &told),
+        },
     }
 }

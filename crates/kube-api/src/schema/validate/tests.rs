@@ -225,3 +225,41 @@ fn an_embedded_resource_has_a_type_and_readable_metadata() {
         ]
     );
 }
+
+#[test]
+fn broken_rules_are_told_with_the_scalar_that_breaks_them() {
+    let rules = |rule: &str| json!([{"rule": rule}]);
+    let schema = spec(
+        json!({"type": "object", "x-kubernetes-validations": rules("self.a == 'x' || self.n > 1"),
+        "properties": {"a": {"type": "string"}, "n": {"type": "integer", "x-kubernetes-validations": rules("self < 5")}}}),
+    );
+    assert_eq!(errors(schema.clone(), json!({"spec": {"a": "x", "n": 4}})), [""; 0]);
+    assert_eq!(
+        errors(schema.clone(), json!({"spec": {"a": "y", "n": 1}})),
+        ["FieldValueInvalid|spec: Invalid value: failed rule: self.a == 'x' || self.n > 1"]
+    );
+    assert_eq!(
+        errors(schema.clone(), json!({"spec": {"a": "y", "n": 7}})),
+        ["FieldValueInvalid|spec.n: Invalid value: 7: failed rule: self < 5"]
+    );
+    assert_eq!(
+        errors(schema, json!({"spec": {"a": "y"}})),
+        [
+            r#"FieldValueInvalid|spec: Invalid value: "object": no such key: n evaluating rule: self.a == 'x' || self.n > 1"#
+        ]
+    );
+}
+
+#[test]
+fn transition_rules_are_asked_on_updates_and_others_where_something_changed() {
+    let rules = json!([{"rule": "self == oldSelf", "message": "never changes"}]);
+    let schema = json!({"type": "object", "x-kubernetes-validations": rules, "properties": {"a": {"type": "string"}}});
+    let schema = Structural::parse(&spec(schema)).unwrap();
+    let (old, new) = (json!({"spec": {"a": "x"}}), json!({"spec": {"a": "y"}}));
+    assert_eq!(validate(&schema, &new), []);
+    assert_eq!(validate_update(&schema, &old, Some(&old)), []);
+    assert_eq!(
+        validate_update(&schema, &new, Some(&old))[0].to_string(),
+        "spec: Invalid value: never changes"
+    );
+}
