@@ -2,10 +2,13 @@
 //! is parsed here is evaluated; the rest is refused by name. Refuses to know schemas: types are checked beside them.
 //! <https://kubernetes.io/docs/reference/using-api/cel/>
 
-mod evaluate;
 mod expression;
-mod parse;
+
 mod tokens;
+
+mod parse;
+
+mod evaluate;
 
 pub(super) use evaluate::{Budget, Failure, holds};
 pub(super) use expression::{Comparison, Expression, Refusal};

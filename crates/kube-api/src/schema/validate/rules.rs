@@ -22,8 +22,8 @@ pub(super) fn check(schema: &Structural, value: &Value, old: Option<&Value>, err
         return;
     }
     let mut budget = Budget::default();
-    // An error means that the budget is used up, which is told already.
-    let _told = node(schema, value, old, &Path::Root, &mut budget, errors);
+    // An error means that the budget is used up, which is reported already.
+    let _reported = node(schema, value, old, &Path::Root, &mut budget, errors);
 }
 
 fn is_blocking(reason: FieldReason) -> bool {
@@ -96,11 +96,11 @@ fn own(
             Ok(true) => {}
             Ok(false) => errors.push(broken(validation, value, path)),
             Err(Failure::Error(why)) => {
-                let told = match validation.message.as_str() {
+                let detail = match validation.message.as_str() {
                     "" => &validation.rule,
                     message => message,
                 };
-                let why = format!("{why} evaluating rule: {told}");
+                let why = format!("{why} evaluating rule: {detail}");
                 errors.push(FieldError::invalid(path_or_nil(path), &kind, &why));
             }
             Err(Failure::Exhausted) => {
@@ -114,22 +114,22 @@ fn own(
 
 /// Scalars are shown, objects and lists are not.
 fn broken(validation: &Validation, value: &Value, path: &Path<'_>) -> FieldError {
-    let told = match validation.message.as_str() {
+    let detail = match validation.message.as_str() {
         "" => format!("failed rule: {}", validation.rule),
         message => message.to_owned(),
     };
     let field = path_or_nil(path);
     match validation.reason {
-        FieldReason::Forbidden => FieldError::forbidden(field, &told),
-        FieldReason::Required => FieldError::required(field, &told),
+        FieldReason::Forbidden => FieldError::forbidden(field, &detail),
+        FieldReason::Required => FieldError::required(field, &detail),
         FieldReason::Duplicate => FieldError::duplicate(field, value),
         FieldReason::Invalid
         | FieldReason::TypeInvalid
         | FieldReason::NotSupported
         | FieldReason::TooLong
         | FieldReason::TooMany => match value {
-            Value::Array(_) | Value::Object(_) => FieldError::invalid_as_a_whole(field, &told),
-            scalar => FieldError::invalid(field, scalar, &told),
+            Value::Array(_) | Value::Object(_) => FieldError::invalid_as_a_whole(field, &detail),
+            scalar => FieldError::invalid(field, scalar, &detail),
         },
     }
 }

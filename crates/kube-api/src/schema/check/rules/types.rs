@@ -129,13 +129,7 @@ fn of<'a>(expression: &Expression, scope: Scope<'a>) -> Result<Type<'a>, Refusal
         }
         Expression::Sum(all) => {
             let found = all.iter().map(|one| of(one, scope)).collect::<Result<Vec<_>, _>>()?;
-            if found.iter().all(|one| matches!(one, Type::Int)) {
-                Type::Int
-            } else if found.iter().all(|one| matches!(one, Type::Text)) {
-                Type::Text
-            } else {
-                return wrong("found no matching overload for '_+_'");
-            }
+            sum(&found)?
         }
         Expression::If(parts) => {
             let [condition, then, otherwise] = &**parts;
@@ -148,6 +142,17 @@ fn of<'a>(expression: &Expression, scope: Scope<'a>) -> Result<Type<'a>, Refusal
             }
         }
     })
+}
+
+/// Integers are added, strings joined.
+fn sum<'a>(all: &[Type<'a>]) -> Result<Type<'a>, Refusal> {
+    if all.iter().all(|one| matches!(one, Type::Int)) {
+        Ok(Type::Int)
+    } else if all.iter().all(|one| matches!(one, Type::Text)) {
+        Ok(Type::Text)
+    } else {
+        wrong("found no matching overload for '_+_'")
+    }
 }
 
 /// A field: of a resource, or as its schema declares it.
