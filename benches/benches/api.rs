@@ -28,7 +28,7 @@ const GETS: usize = 1_000;
 const LISTS: usize = 5;
 /// After so long nothing of SQL is looked up in the cluster any more, where clocks may differ by less.
 const LATELY: Duration = Duration::from_secs(65);
-const PATIENCE: Duration = Duration::from_secs(300);
+const WAIT_MAX: Duration = Duration::from_secs(300);
 
 fn main() -> ExitCode {
     if let Some(code) = become_kindex() {
@@ -94,7 +94,7 @@ impl Bed {
         while !holds(self).await {
             let ended = self.kindex.ended();
             assert!(
-                ended.is_none() && begun.elapsed() < PATIENCE,
+                ended.is_none() && begun.elapsed() < WAIT_MAX,
                 "{what}: kindex ended with {ended:?}"
             );
             tokio::time::sleep(Duration::from_millis(50)).await;

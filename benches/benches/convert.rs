@@ -168,7 +168,7 @@ async fn stored(address: &str, now: &'static Kind, then: &'static Kind, count: u
             .iter()
             .map(|version| RowWrite::Store {
                 version: projection::Version::project(then, version.object.clone()),
-                life: Life::Evicted,
+                life: Life::Archived,
                 revive: false,
             })
             .collect();

@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 
 /// One of so many updates is looked for in the table.
 const SAMPLE: usize = 10;
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     if let Some(code) = become_kindex() {
@@ -110,7 +110,7 @@ async fn connect(port: u16, kindex: &mut Kindex) -> MySqlConnection {
 fn still_waiting(begun: Instant, kindex: &mut Kindex, what: &str) {
     let ended = kindex.ended();
     assert!(ended.is_none(), "kindex ended with {ended:?}: {what}");
-    assert!(begun.elapsed() < PATIENCE, "not in {PATIENCE:?}: {what}");
+    assert!(begun.elapsed() < WAIT_MAX, "not in {WAIT_MAX:?}: {what}");
 }
 
 async fn wait_for_rows(connection: &mut MySqlConnection, objects: usize, kindex: &mut Kindex) {
@@ -191,7 +191,7 @@ async fn read_all(
             if found >= version {
                 break;
             }
-            assert!(sent.elapsed() < PATIENCE, "version {version} of {uid} did not arrive");
+            assert!(sent.elapsed() < WAIT_MAX, "version {version} of {uid} did not arrive");
         }
         times.push(sent.elapsed());
     }

@@ -31,7 +31,7 @@ const WORKERS: usize = 8;
 const LIMITED_OBJECTS: usize = 400;
 const UNLIMITED_OBJECTS: usize = 5_000;
 const MIGRATIONS: &str = "/apis/migration.k8s.io/v1alpha1/storageversionmigrations";
-const PATIENCE: Duration = Duration::from_secs(3_600);
+const WAIT_MAX: Duration = Duration::from_secs(3_600);
 const POLL: Duration = Duration::from_millis(25);
 
 /// The namespaces, by the baseline that is measured there. The migrator is measured on all together.
@@ -252,7 +252,7 @@ async fn migrate(plane: &Plane, objects: &Objects<'_>, stale: usize) -> Run {
     let whole = loop {
         let exited = kindex.ended();
         assert!(
-            exited.is_none() && begun.elapsed() < PATIENCE,
+            exited.is_none() && begun.elapsed() < WAIT_MAX,
             "kindex migrator is not through after {:?}: {exited:?}",
             begun.elapsed()
         );

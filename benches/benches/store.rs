@@ -62,14 +62,14 @@ const PATTERNS: [Pattern; 9] = [
 ];
 
 /// Where the writers are.
-struct Place {
+struct Setup {
     title: &'static str,
     socket: PathBuf,
     /// Holds the distance; nothing is between a writer and a server on one machine.
     proxy: Option<Proxy>,
 }
 
-impl Place {
+impl Setup {
     fn beside(server: &MariaDb) -> Self {
         Self {
             title: "beside the server",
@@ -129,7 +129,7 @@ async fn main() {
         "--innodb-log-file-size=512M",
         "--innodb-flush-log-at-trx-commit=1",
     ]);
-    let beside = Place::beside(&server);
+    let beside = Setup::beside(&server);
     count_the_baseline(&beside).await;
     let objects = objects(count, 1);
     let json: usize = objects.created.iter().map(|version| version.object.text().len()).sum();
@@ -138,7 +138,7 @@ async fn main() {
         json / count,
         batch_rows()
     );
-    for place in [beside, Place::away(&server)] {
+    for place in [beside, Setup::away(&server)] {
         let patterns = place.patterns();
         let mut figures: Vec<Figures> = patterns.iter().map(|_| Figures::default()).collect();
         for _ in 0..runs {
@@ -155,7 +155,7 @@ fn batch_rows() -> usize {
 }
 
 /// An empty database, prepared.
-async fn fresh(place: &Place) -> Arc<dyn MetadataStorage> {
+async fn fresh(place: &Setup) -> Arc<dyn MetadataStorage> {
     let store = kindex_store::open(&place.address(), REGISTRY, &PoolConfig::default()).expect("a right address");
     store.prepare().await.expect("the server is up");
     let mut connection = place.options().connect().await.expect("the server is up");
@@ -168,7 +168,7 @@ async fn fresh(place: &Place) -> Arc<dyn MetadataStorage> {
 }
 
 /// Asserts that the baseline is the reference's pattern: 5 + L + A statements, 8 + 2 (L + A) round trips.
-async fn count_the_baseline(place: &Place) {
+async fn count_the_baseline(place: &Setup) {
     fresh(place).await.close().await;
     let options = place.options().database(reference::DATABASE);
     let mut connection = options.connect().await.expect("the server is up");
@@ -198,7 +198,7 @@ async fn counters(connection: &mut sqlx::MySqlConnection) -> [usize; 4] {
     })
 }
 
-async fn measure(server: &MariaDb, place: &Place, pattern: Pattern, objects: &Objects, figures: &mut Figures) {
+async fn measure(server: &MariaDb, place: &Setup, pattern: Pattern, objects: &Objects, figures: &mut Figures) {
     let store = fresh(place).await;
     let theirs = place.options().database(reference::DATABASE);
     let mut count = objects.created.len();
@@ -302,7 +302,7 @@ fn name(pattern: &Pattern) -> String {
     }
 }
 
-fn show(place: &Place, patterns: &[Pattern], figures: &[Figures]) {
+fn show(place: &Setup, patterns: &[Pattern], figures: &[Figures]) {
     let shown = |rates: &Rates| {
         let measured = rates.median() > 0.0;
         if measured { rates.show() } else { "-".to_owned() }

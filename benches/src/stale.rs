@@ -24,7 +24,7 @@ pub const PREFERRED: &str = "v2";
 
 const CREATORS: usize = 16;
 const PAGE_OBJECTS: u32 = 500;
-const PATIENCE: Duration = Duration::from_secs(300);
+const WAIT_MAX: Duration = Duration::from_secs(300);
 /// For so long nothing must change before a server counts as settled.
 const QUIET: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(100);
@@ -294,7 +294,7 @@ impl<'a> Objects<'a> {
     async fn wait(&self, what: &str, holds: impl AsyncFn() -> bool) {
         let begun = Instant::now();
         while !holds().await {
-            assert!(begun.elapsed() < PATIENCE, "{}: {what} did not come", self.name());
+            assert!(begun.elapsed() < WAIT_MAX, "{}: {what} did not come", self.name());
             sleep(POLL).await;
         }
     }

@@ -108,7 +108,7 @@ fn as_wide_table(kind: &Kind, rows: &[Stored], now: Timestamp) -> String {
 pub(crate) fn life(row: &Stored) -> &'static str {
     match row.life {
         Life::Live => "live",
-        Life::Evicted => "evicted",
+        Life::Archived => "evicted",
         Life::Deleted if row.replaced_by.is_some() => "replaced",
         Life::Deleted => "deleted",
     }

@@ -9,7 +9,7 @@ use kindex_serve::listen::ConnectionLimits;
 pub fn unhurried() -> ConnectionLimits {
     ConnectionLimits {
         body: BodyPace {
-            patience: Duration::from_secs(3600),
+            grace: Duration::from_secs(3600),
             longest: Duration::from_secs(3600),
             ..BodyPace::default()
         },

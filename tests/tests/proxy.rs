@@ -5,9 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kindex_harness::patience::PATIENCE;
 use kindex_harness::ports::Closed;
 use kindex_harness::proxy::{Mode, Proxy};
+use kindex_harness::wait::WAIT_MAX;
 
 /// How long to listen for something that must not come.
 const SILENCE: Duration = Duration::from_millis(100);
@@ -21,7 +21,7 @@ struct Echo {
 impl Echo {
     /// How the next connection to end did so.
     fn end(&self) -> std::io::Result<usize> {
-        self.ends.recv_timeout(PATIENCE).expect("an end")
+        self.ends.recv_timeout(WAIT_MAX).expect("an end")
     }
 }
 
@@ -53,7 +53,7 @@ fn echo() -> Echo {
 
 fn connect(proxy: &Proxy) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", proxy.port)).expect("the proxy listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream.set_read_timeout(Some(WAIT_MAX)).expect("set");
     stream
 }
 
@@ -70,7 +70,7 @@ fn expect_silence(stream: &mut TcpStream) {
     stream.set_read_timeout(Some(SILENCE)).expect("set");
     let error = stream.read(&mut [0; 1]).expect_err("nothing may come");
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream.set_read_timeout(Some(WAIT_MAX)).expect("set");
 }
 
 fn expect_reset(stream: &mut TcpStream) {
@@ -82,7 +82,7 @@ fn expect_reset(stream: &mut TcpStream) {
 fn expect_a_new_one_reset(proxy: &Proxy) {
     match TcpStream::connect(("127.0.0.1", proxy.port)) {
         Ok(mut stream) => {
-            stream.set_read_timeout(Some(PATIENCE)).expect("set");
+            stream.set_read_timeout(Some(WAIT_MAX)).expect("set");
             expect_reset(&mut stream);
         }
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),

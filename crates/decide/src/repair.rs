@@ -24,10 +24,10 @@ pub enum Fill {
 pub fn fill(head: &Head, row: Option<&Row>) -> Fill {
     let Some(row) = row else { return Fill::Store };
     match (row.life, row.standing(head.version)) {
-        (Life::Evicted, Standing::Ahead) | (Life::Deleted, _) => Fill::Leave,
+        (Life::Archived, Standing::Ahead) | (Life::Deleted, _) => Fill::Leave,
         // It stopped being final after it was stored.
-        (Life::Evicted, _) if head.is_staying() => Fill::Store,
-        (Life::Evicted, _) => Fill::Leave,
+        (Life::Archived, _) if head.is_staying() => Fill::Store,
+        (Life::Archived, _) => Fill::Leave,
         (Life::Live, Standing::Ahead | Standing::Edited) => Fill::Newer,
         (Life::Live, Standing::Current) => Fill::Unchanged,
         (Life::Live, Standing::Behind | Standing::Unproven | Standing::Contradicting) => Fill::Store,
@@ -58,9 +58,9 @@ pub fn release(head: &Head, row: Option<&Row>) -> Release {
         (Life::Deleted, Standing::Behind) if leaving => Release::AfterClosing,
         (Life::Deleted, _) | (_, Standing::Ahead) => Release::Now,
         // On its way out by our own delete.
-        (Life::Evicted, _) if head.immutable => Release::Now,
-        (Life::Evicted | Life::Live, Standing::Current) if !leaving => Release::Now,
-        (Life::Evicted | Life::Live, _) => lacking,
+        (Life::Archived, _) if head.immutable => Release::Now,
+        (Life::Archived | Life::Live, Standing::Current) if !leaving => Release::Now,
+        (Life::Archived | Life::Live, _) => lacking,
     }
 }
 
@@ -80,7 +80,7 @@ pub fn retry_present(version: ResourceVersion, row: Option<&Row>) -> Retry {
     match row.map(|row| (row.life, row.standing(version))) {
         Some((Life::Live, Standing::Ahead)) => Retry::Current,
         None | Some((Life::Live, _)) => Retry::Store(Life::Live),
-        Some((Life::Evicted | Life::Deleted, _)) => Retry::Left,
+        Some((Life::Archived | Life::Deleted, _)) => Retry::Left,
     }
 }
 
@@ -88,8 +88,8 @@ pub fn retry_present(version: ResourceVersion, row: Option<&Row>) -> Retry {
 pub fn retry_gone(version: ResourceVersion, row: Option<&Row>) -> Retry {
     match row.map(|row| (row.life, row.standing(version))) {
         None | Some((Life::Live, _)) => Retry::Store(Life::Deleted),
-        Some((Life::Evicted | Life::Deleted, standing)) if standing != Standing::Behind => Retry::Current,
-        Some((life @ (Life::Evicted | Life::Deleted), _)) => Retry::Store(life),
+        Some((Life::Archived | Life::Deleted, standing)) if standing != Standing::Behind => Retry::Current,
+        Some((life @ (Life::Archived | Life::Deleted), _)) => Retry::Store(life),
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
             immutable: true,
             ..head(5)
         };
-        let evicted = row(5, Life::Evicted, RowText::Trusted);
+        let evicted = row(5, Life::Archived, RowText::Trusted);
         assert_eq!(fill(&immutable, Some(&evicted)), Fill::Leave);
         assert_eq!(fill(&leaving(6), Some(&evicted)), Fill::Leave);
         assert_eq!(fill(&head(6), Some(&evicted)), Fill::Store, "taken back");
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(at(5, Life::Live), Release::AfterClosing);
         assert_eq!(at(5, Life::Deleted), Release::Now);
         assert_eq!(at(4, Life::Deleted), Release::AfterClosing, "others have written since");
-        let taken_back = at(5, Life::Evicted);
+        let taken_back = at(5, Life::Archived);
         assert_eq!(
             taken_back,
             Release::AfterClosing,
@@ -205,13 +205,13 @@ mod tests {
             immutable: true,
             ..leaving(6)
         };
-        let evicted = row(5, Life::Evicted, RowText::Trusted);
+        let evicted = row(5, Life::Archived, RowText::Trusted);
         assert_eq!(release(&immutable, Some(&evicted)), Release::Now);
     }
 
     #[test]
     fn what_was_edited_in_sql_is_no_text_of_the_cluster() {
-        let evicted = row(5, Life::Evicted, RowText::Trusted);
+        let evicted = row(5, Life::Archived, RowText::Trusted);
         let edited = Row {
             version: evicted.version.next_direct().expect("the first"),
             ..evicted
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(retry_present(ResourceVersion(5), None), Retry::Store(Life::Live));
         assert_eq!(retried(5, Life::Live), Retry::Store(Life::Live));
         assert_eq!(retried(6, Life::Live), Retry::Current);
-        assert_eq!(retried(4, Life::Evicted), Retry::Left);
+        assert_eq!(retried(4, Life::Archived), Retry::Left);
         assert_eq!(retried(4, Life::Deleted), Retry::Left);
     }
 
@@ -245,15 +245,15 @@ mod tests {
         };
         assert_eq!(retry_gone(ResourceVersion(5), None), Retry::Store(Life::Deleted));
         assert_eq!(retried(4, Life::Live), Retry::Store(Life::Deleted));
-        assert_eq!(retried(4, Life::Evicted), Retry::Store(Life::Evicted));
+        assert_eq!(retried(4, Life::Archived), Retry::Store(Life::Archived));
         assert_eq!(retried(4, Life::Deleted), Retry::Store(Life::Deleted));
         assert_eq!(retried(5, Life::Deleted), Retry::Current);
-        assert_eq!(retried(5, Life::Evicted), Retry::Current);
+        assert_eq!(retried(5, Life::Archived), Retry::Current);
     }
 
     #[test]
     fn a_closed_row_of_a_present_object_is_settled_only_while_others_hold_it() {
-        for life in [Life::Evicted, Life::Deleted] {
+        for life in [Life::Archived, Life::Deleted] {
             assert!(!is_settled_life(&head(5), life));
             assert!(!is_settled_life(&leaving(5), life), "ours is to be released");
             let held = Head {

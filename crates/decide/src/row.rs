@@ -109,7 +109,7 @@ mod tests {
             name: "a".to_owned(),
             res_version: RowVersion::unpack(stored.metadata.resource_version),
             hash: Some(content_hash(stored)),
-            life: Life::Evicted,
+            life: Life::Archived,
         };
         Row::beside(&state, Some(observed)).standing(observed.metadata.resource_version)
     }

@@ -141,7 +141,7 @@ async fn write(
         Ok(written) => Ok(match (written.first(), life) {
             (Some(Written::Superseded), _) => Retried::Current,
             (_, Life::Live) => Retried::Stored,
-            (_, Life::Evicted | Life::Deleted) => Retried::StoredAsGone,
+            (_, Life::Archived | Life::Deleted) => Retried::StoredAsGone,
         }),
         Err(StoreError::Refused { source, .. }) => {
             let reason = source.to_string();

@@ -9,7 +9,7 @@ pub enum Life {
     /// In the cluster and in SQL.
     Live,
     /// Archived: it left the cluster and lives in SQL. `evicted_time` is set.
-    Evicted,
+    Archived,
     /// Deleted: `delete_time` is set.
     Deleted,
 }

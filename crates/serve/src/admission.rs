@@ -1,6 +1,6 @@
 //! Which request of which caller is let in, and when. What a service knows of its requests is in its [`Terms`]: who
 //! asks, in which [`Lane`], and how a refusal is spelt. What all services have in common is here: the head of a request
-//! is looked at before anything of its body is read, and the body is there as a whole before the request takes a place.
+//! is looked at before anything of its body is read, and the whole body is there before the request takes a permit.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -12,37 +12,37 @@ use http_body::Body;
 
 use crate::body::{self, BodyError};
 use crate::budget::Budget;
-use crate::gate::{Full, Gate, Place};
+use crate::gate::{Full, Gate, Permit};
 use crate::pace::BodyPace;
 use crate::rate::TooOften;
 use crate::work::Work;
 
-/// Places and memory for requests of one sort: those of other sorts do not keep them waiting.
+/// Permits and memory for requests of one sort: those of other sorts do not keep them waiting.
 pub struct Lane<K: Ord + Clone> {
-    places: Option<Arc<Gate<K>>>,
+    permits: Option<Arc<Gate<K>>>,
     bodies: Arc<Budget<K>>,
 }
 
 impl<K: Ord + Clone> Lane<K> {
-    /// So many requests at once, and each waits so long for its place. Lanes may share the budget of bodies.
-    pub fn new(places: usize, patience: Duration, bodies: &Arc<Budget<K>>) -> Self {
+    /// So many requests at once, and each waits so long for its permit. Lanes may share the budget of bodies.
+    pub fn new(permits: usize, wait_max: Duration, bodies: &Arc<Budget<K>>) -> Self {
         Self {
-            places: Some(Gate::new(places, patience)),
+            permits: Some(Gate::new(permits, wait_max)),
             bodies: bodies.clone(),
         }
     }
 
-    /// For requests that cost nothing, and need no place.
+    /// For requests that cost nothing, and need no permit.
     pub fn unlimited(bodies: &Arc<Budget<K>>) -> Self {
         Self {
-            places: None,
+            permits: None,
             bodies: bodies.clone(),
         }
     }
 
-    async fn enter(&self, caller: K) -> Result<Option<Place<K>>, Full> {
-        match &self.places {
-            Some(places) => places.enter(caller).await.map(Some),
+    async fn enter(&self, caller: K) -> Result<Option<Permit<K>>, Full> {
+        match &self.permits {
+            Some(permits) => permits.enter(caller).await.map(Some),
             None => Ok(None),
         }
     }
@@ -52,7 +52,7 @@ impl<K: Ord + Clone> Lane<K> {
 pub struct Candidate<'a, K: Ord + Clone> {
     /// Who sends it. All of its requests together take no more than its share.
     pub caller: K,
-    /// Whose places it takes.
+    /// Whose permits it takes.
     pub lane: &'a Lane<K>,
     /// The largest body that is read; of a request without it, nothing is read.
     pub body_bytes_max: Option<usize>,
@@ -74,7 +74,7 @@ pub enum Denied {
 
 /// What a service says of its requests, and to those that are not let in.
 pub trait Terms: Send + Sync + 'static {
-    /// Whose requests share places and memory.
+    /// Whose requests share permits and memory.
     type Caller: Ord + Clone + Send + Sync + 'static;
     /// What a request gets that is not let in, in the words of the service: a Status of Kubernetes, a status of gRPC,
     /// a problem in JSON.
@@ -111,30 +111,30 @@ pub struct Admitted<K: Ord + Clone> {
     /// Its body, as a whole.
     pub body: Bytes,
     /// What it takes, until dropped: with the head of the answer, so that an answer that goes on takes nothing.
-    pub places: Places<K>,
+    pub permits: Permits<K>,
 }
 
-/// The places of one request, given back when they are dropped.
+/// The permits of one request, given back when they are dropped.
 #[derive(Debug)]
-pub struct Places<K: Ord + Clone> {
-    _turn: Option<Place<K>>,
-    _place: Option<Place<K>>,
+pub struct Permits<K: Ord + Clone> {
+    _turn: Option<Permit<K>>,
+    _permit: Option<Permit<K>>,
 }
 
 impl<T: Terms> Admission<T> {
     /// Bodies come at this pace at least, and a large one waits so long for its turn.
-    pub fn new(terms: T, pace: BodyPace, patience: Duration) -> Self {
+    pub fn new(terms: T, pace: BodyPace, wait_max: Duration) -> Self {
         Self {
             terms,
             pace,
-            work: Work::new(patience),
+            work: Work::new(wait_max),
         }
     }
 
     /// Waits until a request may be answered. A body that says nothing is left as it is.
     ///
     /// # Guarantees
-    /// A request holds no place while its body comes. Callers share the places and the budget of a lane.
+    /// A request holds no permit while its body comes. Callers share the permits and the budget of a lane.
     ///
     /// # Errors
     /// Whatever the terms say to a request that is not let in.
@@ -166,12 +166,12 @@ impl<T: Terms> Admission<T> {
             None => Bytes::new(),
         };
         let turn = self.work.begin(self.terms.weight(head, &body), caller.clone()).await?;
-        let place = lane.enter(caller).await?;
+        let permit = lane.enter(caller).await?;
         Ok(Admitted {
             body,
-            places: Places {
+            permits: Permits {
                 _turn: turn,
-                _place: place,
+                _permit: permit,
             },
         })
     }
@@ -184,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const WAIT_MAX: Duration = Duration::from_secs(10);
     const BODY_BYTES_MAX: usize = 1_000_000;
 
     /// Callers say who they are, and some of them may not ask.
@@ -224,13 +224,13 @@ mod tests {
         }
     }
 
-    fn admission(places: usize, body_bytes: usize) -> Admission<ByName> {
+    fn admission(permits: usize, body_bytes: usize) -> Admission<ByName> {
         let bodies = Budget::new(body_bytes);
         let terms = ByName {
             health: Lane::unlimited(&bodies),
-            others: Lane::new(places, PATIENCE, &bodies),
+            others: Lane::new(permits, WAIT_MAX, &bodies),
         };
-        Admission::new(terms, BodyPace::default(), PATIENCE)
+        Admission::new(terms, BodyPace::default(), WAIT_MAX)
     }
 
     async fn ask(
@@ -249,16 +249,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lane_that_is_full_keeps_no_other_lane_waiting() {
         let admission = admission(1, 1000);
-        let first = ask(&admission, "a", Method::GET, "/", b"").await.expect("a place");
+        let first = ask(&admission, "a", Method::GET, "/", b"").await.expect("a permit");
         let refused = ask(&admission, "b", Method::GET, "/", b"").await.err();
         assert_eq!(refused.as_deref(), Some("/: too many requests are in flight"));
         ask(&admission, "b", Method::GET, "/healthz", b"")
             .await
-            .expect("no place is needed");
-        drop(first.places);
+            .expect("no permit is needed");
+        drop(first.permits);
         ask(&admission, "b", Method::GET, "/", b"")
             .await
-            .expect("the place is free again");
+            .expect("the permit is free again");
     }
 
     #[tokio::test]
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(refused.as_deref(), Some("who are you?"));
         let refused = ask(&admission, "a", Method::POST, "/", b"body").await.err();
         assert_eq!(refused.as_deref(), Some("/: the memory for request bodies is used up"));
-        let admitted = ask(&admission, "a", Method::GET, "/", b"body").await.expect("a place");
+        let admitted = ask(&admission, "a", Method::GET, "/", b"body").await.expect("a permit");
         assert!(admitted.body.is_empty());
     }
 

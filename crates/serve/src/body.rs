@@ -97,7 +97,7 @@ mod tests {
 
     fn pace() -> BodyPace {
         BodyPace {
-            patience: Duration::from_secs(5),
+            grace: Duration::from_secs(5),
             bytes_per_second: NonZeroU32::new(10).expect("more than 0"),
             longest: Duration::from_secs(3600),
         }

@@ -1,4 +1,4 @@
-//! Places at work, shared as `shares` says. Who finds none waits a while for one.
+//! Permits at work, shared as `shares` says. Who finds none waits a while for one.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,50 +8,50 @@ use tokio::sync::oneshot;
 
 use crate::shares::{Asked, Shares, Sizes};
 
-/// The part of the places that one caller may have, in quarters.
+/// The part of the permits that one caller may have, in quarters.
 const MOST_QUARTERS: usize = 3;
-/// Who waits, for each place.
+/// Who waits, for each permit.
 const WAITING_FOR_EACH: usize = 4;
 
-/// All places are taken, and the line is full or did not move in time.
+/// All permits are taken, and the line is full or did not move in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many requests are in flight")]
 pub struct Full;
 
-/// Places of one sort, shared by callers.
+/// Permits of one sort, shared by callers.
 pub struct Gate<K: Ord + Clone> {
-    shares: Mutex<Shares<K, oneshot::Sender<Place<K>>>>,
-    patience: Duration,
+    shares: Mutex<Shares<K, oneshot::Sender<Permit<K>>>>,
+    wait_max: Duration,
 }
 
 impl<K: Ord + Clone> Gate<K> {
-    /// So many places. Who finds none waits so long for one.
-    pub fn new(places: usize, patience: Duration) -> Arc<Self> {
-        Self::lined(places, places * WAITING_FOR_EACH, patience)
+    /// So many permits. Who finds none waits so long for one.
+    pub fn new(permits: usize, wait_max: Duration) -> Arc<Self> {
+        Self::lined(permits, permits * WAITING_FOR_EACH, wait_max)
     }
 
-    /// So many places, and so many who wait for one.
-    pub fn lined(places: usize, waiting: usize, patience: Duration) -> Arc<Self> {
+    /// So many permits, and so many who wait for one.
+    pub fn lined(permits: usize, waiting: usize, wait_max: Duration) -> Arc<Self> {
         let sizes = Sizes {
-            places,
-            most: (places * MOST_QUARTERS).div_ceil(4),
+            permits,
+            most: (permits * MOST_QUARTERS).div_ceil(4),
             waiting,
         };
         Arc::new(Self {
             shares: Mutex::new(Shares::new(sizes)),
-            patience,
+            wait_max,
         })
     }
 
-    /// A place for this caller, given back when it is dropped.
+    /// A permit for this caller, given back when it is dropped.
     ///
     /// # Errors
-    /// No place became free in time, or too many wait.
-    pub async fn enter(self: &Arc<Self>, caller: K) -> Result<Place<K>, Full> {
-        let (to, place) = oneshot::channel();
+    /// No permit became free in time, or too many wait.
+    pub async fn enter(self: &Arc<Self>, caller: K) -> Result<Permit<K>, Full> {
+        let (to, permit) = oneshot::channel();
         let asked = self.shares().ask(&caller, to);
         match asked {
-            Asked::Enters(_) => Ok(self.place(caller)),
+            Asked::Enters(_) => Ok(self.permit(caller)),
             Asked::Refused(_) => Err(Full),
             // Who is displaced hears of it as its sender goes.
             Asked::Waits(number, _displaced) => {
@@ -60,42 +60,42 @@ impl<K: Ord + Clone> Gate<K> {
                     caller: &caller,
                     number,
                 };
-                let place = tokio::time::timeout(self.patience, place).await;
-                place.map_err(|_| Full)?.map_err(|_| Full)
+                let permit = tokio::time::timeout(self.wait_max, permit).await;
+                permit.map_err(|_| Full)?.map_err(|_| Full)
             }
         }
     }
 
-    fn place(self: &Arc<Self>, caller: K) -> Place<K> {
-        Place {
+    fn permit(self: &Arc<Self>, caller: K) -> Permit<K> {
+        Permit {
             gate: self.clone(),
             caller,
         }
     }
 
-    fn shares(&self) -> MutexGuard<'_, Shares<K, oneshot::Sender<Place<K>>>> {
+    fn shares(&self) -> MutexGuard<'_, Shares<K, oneshot::Sender<Permit<K>>>> {
         self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A place, until it is dropped.
-pub struct Place<K: Ord + Clone> {
+/// A permit, until it is dropped.
+pub struct Permit<K: Ord + Clone> {
     gate: Arc<Gate<K>>,
     caller: K,
 }
 
-impl<K: Ord + Clone> fmt::Debug for Place<K> {
+impl<K: Ord + Clone> fmt::Debug for Permit<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish_non_exhaustive()
+        f.debug_struct("Permit").finish_non_exhaustive()
     }
 }
 
-impl<K: Ord + Clone> Drop for Place<K> {
+impl<K: Ord + Clone> Drop for Permit<K> {
     fn drop(&mut self) {
         let next = self.gate.shares().leave(&self.caller);
         if let Some((caller, waits)) = next {
-            // Who is gone by now drops the place, and the next one gets it.
-            let _gone = waits.send(self.gate.place(caller));
+            // Who is gone by now drops the permit, and the next one gets it.
+            let _gone = waits.send(self.gate.permit(caller));
         }
     }
 }
@@ -117,12 +117,12 @@ impl<K: Ord + Clone> Drop for Line<'_, K> {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const WAIT_MAX: Duration = Duration::from_secs(10);
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_gets_the_next_place_or_is_told_that_there_is_none() {
-        let gate = Gate::new(1, PATIENCE);
-        let first = gate.enter("a").await.expect("a place");
+        let gate = Gate::new(1, WAIT_MAX);
+        let first = gate.enter("a").await.expect("a permit");
         assert_eq!(gate.enter("b").await.err(), Some(Full), "nobody leaves");
         let waits = tokio::spawn({
             let gate = gate.clone();
@@ -136,8 +136,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_place_for_somebody_who_has_gone_is_not_lost() {
-        let gate = Gate::new(1, PATIENCE);
-        let first = gate.enter("a").await.expect("a place");
+        let gate = Gate::new(1, WAIT_MAX);
+        let first = gate.enter("a").await.expect("a permit");
         for _ in 0..3 {
             let waits = tokio::spawn({
                 let gate = gate.clone();
@@ -147,6 +147,6 @@ mod tests {
             waits.abort();
         }
         drop(first);
-        gate.enter("c").await.expect("a place");
+        gate.enter("c").await.expect("a permit");
     }
 }

@@ -1,10 +1,10 @@
 //! What a server over HTTP owes its callers, whatever it serves: connections within limits and over TLS, a look at
-//! whether a page of a browser asks, bodies that come fast enough and fit a budget, places that callers share, and a
+//! whether a page of a browser asks, bodies that come fast enough and fit a budget, permits that callers share, and a
 //! bound on what is held for watchers that do not read. Knows no Kubernetes, no router and no objects. Decisions are
 //! pure and get the time as a parameter; what waits and counts is beside them.
 //!
 //! # Example
-//! The smallest service: it listens, answers for its health in a lane of its own, lets callers share the places of all
+//! The smallest service: it listens, answers for its health in a lane of its own, lets callers share the permits of all
 //! other requests, and refuses in its own words.
 //! ```
 //! use std::net::IpAddr;
@@ -23,7 +23,7 @@
 //! use tokio::net::TcpListener;
 //! use tokio_util::sync::CancellationToken;
 //!
-//! const PATIENCE: Duration = Duration::from_secs(10);
+//! const WAIT_MAX: Duration = Duration::from_secs(10);
 //! const BODY_BYTES_MAX: usize = 1024;
 //!
 //! struct EchoTerms {
@@ -74,9 +74,9 @@
 //! let bodies = Budget::new(1024 * 1024);
 //! let terms = EchoTerms {
 //!     health: Lane::unlimited(&bodies),
-//!     others: Lane::new(400, PATIENCE, &bodies),
+//!     others: Lane::new(400, WAIT_MAX, &bodies),
 //! };
-//! let admission = Arc::new(Admission::new(terms, BodyPace::default(), PATIENCE));
+//! let admission = Arc::new(Admission::new(terms, BodyPace::default(), WAIT_MAX));
 //! let socket = TcpListener::bind("127.0.0.1:0").await?;
 //! # let address = socket.local_addr()?;
 //! let stop = CancellationToken::new();

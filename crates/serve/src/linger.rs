@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     const PACE: BodyPace = BodyPace {
-        patience: Duration::from_secs(10),
+        grace: Duration::from_secs(10),
         bytes_per_second: NonZeroU32::new(100).expect("more than 0"),
         longest: Duration::from_secs(60),
     };

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 #[derive(Clone, Copy, Debug)]
 pub struct BodyPace {
     /// So long nothing is asked of a body.
-    pub patience: Duration,
+    pub grace: Duration,
     /// From then on it has to have come at this rate.
     pub bytes_per_second: NonZeroU32,
     /// No body takes longer.
@@ -19,7 +19,7 @@ pub struct BodyPace {
 impl Default for BodyPace {
     fn default() -> Self {
         Self {
-            patience: Duration::from_secs(10),
+            grace: Duration::from_secs(10),
             bytes_per_second: NonZeroU32::new(1024).expect("more than 0"),
             longest: Duration::from_secs(60),
         }
@@ -32,7 +32,7 @@ impl BodyPace {
         let paid = received as f64 / f64::from(self.bytes_per_second.get());
         // More than the longest adds nothing, and might be no time at all.
         let paid = Duration::from_secs_f64(paid.min(self.longest.as_secs_f64()));
-        began + self.longest.min(self.patience + paid)
+        began + self.longest.min(self.grace + paid)
     }
 }
 
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn each_byte_buys_time_up_to_the_longest() {
         let pace = BodyPace {
-            patience: Duration::from_secs(10),
+            grace: Duration::from_secs(10),
             bytes_per_second: NonZeroU32::new(100).expect("more than 0"),
             longest: Duration::from_secs(60),
         };

@@ -1,5 +1,5 @@
-//! How callers share places, as a state without time or tasks: a place goes to whoever has the fewest, no caller takes
-//! all of them, and the line before them has an end.
+//! How callers share permits, as a state without time or tasks: a permit goes to whoever has the fewest, no caller
+//! takes all of them, and the line before them has an end.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     /// Who is let in at once.
-    pub(crate) places: usize,
+    pub(crate) permits: usize,
     /// Of these, one caller.
     pub(crate) most: usize,
     /// Who waits at once.
@@ -17,7 +17,7 @@ pub(crate) struct Sizes {
 /// What becomes of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asked<W> {
-    /// It has a place.
+    /// It has a permit.
     Enters(W),
     /// It waits, under this number. Another one may have lost its place in the line for it.
     Waits(u64, Option<W>),
@@ -25,7 +25,7 @@ pub(crate) enum Asked<W> {
     Refused(W),
 }
 
-/// Places, who has them and who waits for them.
+/// Permits, who has them and who waits for them.
 #[derive(Debug)]
 pub(crate) struct Shares<K, W> {
     sizes: Sizes,
@@ -38,13 +38,13 @@ pub(crate) struct Shares<K, W> {
 #[derive(Debug)]
 struct Caller<W> {
     taken: usize,
-    /// When it got its last place, as a number.
+    /// When it got its last permit, as a number.
     served: u64,
     line: VecDeque<(u64, W)>,
 }
 
 impl<K: Ord + Clone, W> Shares<K, W> {
-    /// All places are free.
+    /// All permits are free.
     pub(crate) fn new(sizes: Sizes) -> Self {
         Self {
             sizes,
@@ -55,11 +55,11 @@ impl<K: Ord + Clone, W> Shares<K, W> {
         }
     }
 
-    /// Somebody wants a place.
+    /// Somebody wants a permit.
     pub(crate) fn ask(&mut self, key: &K, who: W) -> Asked<W> {
         let taken = self.callers.get(key).map_or(0, |caller| caller.taken);
-        // Where places are free, those who wait have their share already.
-        if self.used < self.sizes.places && taken < self.sizes.most {
+        // Where permits are free, those who wait have their share already.
+        if self.used < self.sizes.permits && taken < self.sizes.most {
             self.take(key);
             return Asked::Enters(who);
         }
@@ -78,7 +78,7 @@ impl<K: Ord + Clone, W> Shares<K, W> {
         Asked::Waits(number, displaced)
     }
 
-    /// A place is free again. Who gets it, of all that wait, is told.
+    /// A permit is free again. Who gets it, of all that wait, is told.
     pub(crate) fn leave(&mut self, key: &K) -> Option<(K, W)> {
         self.used = self.used.saturating_sub(1);
         if let Some(caller) = self.callers.get_mut(key) {
@@ -105,7 +105,7 @@ impl<K: Ord + Clone, W> Shares<K, W> {
         self.forget(key);
     }
 
-    /// Whoever has the fewest places; of these, who got none for longest; of these, who has waited longest.
+    /// Whoever has the fewest permits; of these, who got none for longest; of these, who has waited longest.
     fn next(&self) -> Option<K> {
         let waiting = self.callers.iter().filter(|(_, caller)| caller.taken < self.sizes.most);
         let heads =
@@ -144,7 +144,7 @@ impl<K: Ord + Clone, W> Shares<K, W> {
         })
     }
 
-    /// Nothing is remembered of who has no place and waits for none.
+    /// Nothing is remembered of who has no permit and waits for none.
     fn forget(&mut self, key: &K) {
         let is_gone = |caller: &Caller<W>| caller.taken == 0 && caller.line.is_empty();
         if self.callers.get(key).is_some_and(is_gone) {
@@ -157,8 +157,8 @@ impl<K: Ord + Clone, W> Shares<K, W> {
 mod tests {
     use super::*;
 
-    fn shares(places: usize, most: usize, waiting: usize) -> Shares<&'static str, u32> {
-        Shares::new(Sizes { places, most, waiting })
+    fn shares(permits: usize, most: usize, waiting: usize) -> Shares<&'static str, u32> {
+        Shares::new(Sizes { permits, most, waiting })
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
         let mut shares = shares(1, 1, 5);
         shares.ask(&"a", 1);
         let Asked::Waits(number, _) = shares.ask(&"b", 2) else {
-            panic!("there is one place")
+            panic!("there is one permit")
         };
         shares.give_up(&"b", number);
         shares.give_up(&"b", number);

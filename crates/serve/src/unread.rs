@@ -35,14 +35,14 @@ pub(crate) enum Verdict<I> {
     Nobody,
 }
 
-/// The watch that has stood still longest, and of those the largest. Who took something within `patience` is reading.
-pub(crate) fn slowest<I>(now: Instant, patience: Duration, watches: impl Iterator<Item = (I, Unread)>) -> Verdict<I> {
+/// The watch that has stood still longest, and of those the largest. Who took something within `grace` is reading.
+pub(crate) fn slowest<I>(now: Instant, grace: Duration, watches: impl Iterator<Item = (I, Unread)>) -> Verdict<I> {
     let waiting = watches.filter_map(|(id, unread)| Some((id, unread.since?, unread.bytes)));
     let slowest = waiting.min_by_key(|(_, since, bytes)| (*since, std::cmp::Reverse(*bytes)));
     match slowest {
         None => Verdict::Nobody,
-        Some((id, since, _)) if now.duration_since(since) >= patience => Verdict::End(id),
-        Some((_, since, _)) => Verdict::Wait(since + patience),
+        Some((id, since, _)) if now.duration_since(since) >= grace => Verdict::End(id),
+        Some((_, since, _)) => Verdict::Wait(since + grace),
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_slowest_ends_then_the_largest_and_nobody_who_reads() {
-        let (now, patience) = (Instant::now() + Duration::from_secs(3600), Duration::from_secs(5));
+        let (now, grace) = (Instant::now() + Duration::from_secs(3600), Duration::from_secs(5));
         let unread = |bytes, seconds| Unread {
             bytes,
             since: Some(now - Duration::from_secs(seconds)),
@@ -68,7 +68,7 @@ mod tests {
             (vec![idle], Verdict::Nobody),
         ] {
             assert_eq!(
-                slowest(now, patience, watches.clone().into_iter().enumerate()),
+                slowest(now, grace, watches.clone().into_iter().enumerate()),
                 expected,
                 "{watches:?}"
             );

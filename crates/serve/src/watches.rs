@@ -27,7 +27,7 @@ pub struct WatchLimits {
     /// Events that are made and not read, of all watches together.
     pub bytes: usize,
     /// Who reads nothing for so long is ended where others need the room.
-    pub patience: Duration,
+    pub grace: Duration,
     /// Watches that read their state, or what they missed, at once.
     pub beginnings: usize,
 }
@@ -37,7 +37,7 @@ impl Default for WatchLimits {
         Self {
             watches: 10_000,
             bytes: 64 * 1024 * 1024,
-            patience: Duration::from_secs(2),
+            grace: Duration::from_secs(2),
             beginnings: 8,
         }
     }
@@ -174,7 +174,7 @@ impl Watches {
                 let seats = all.seats();
                 let open = seats.taken.iter().filter(|(_, taken)| !taken.ended.is_cancelled());
                 let unread = open.map(|(number, taken)| (*number, *taken.unread()));
-                slowest(now, all.limits.patience, unread)
+                slowest(now, all.limits.grace, unread)
             };
             match unread {
                 Verdict::End(number) => {
@@ -182,7 +182,7 @@ impl Watches {
                     left.as_mut().enable();
                     all.end(number);
                     // What it held alone is free once its connection has gone.
-                    let _late = timeout(all.limits.patience, left).await;
+                    let _late = timeout(all.limits.grace, left).await;
                 }
                 Verdict::Wait(until) => {
                     let _late = timeout_at(until, freed).await;
@@ -338,7 +338,7 @@ mod tests {
         Watches::new(WatchLimits {
             watches: 3,
             bytes,
-            patience: Duration::from_secs(5),
+            grace: Duration::from_secs(5),
             beginnings: 1,
         })
     }

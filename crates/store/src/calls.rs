@@ -246,7 +246,7 @@ mod tests {
     use super::super::{PoolConfig, SqliteLocation};
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const WAIT_MAX: Duration = Duration::from_secs(10);
 
     /// So many seconds after `start`.
     fn after(start: Instant, seconds: u64) -> Instant {
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn the_oldest_call_is_known_until_it_ends() {
-        let (calls, start) = (Calls::new(PATIENCE, Reads::Elsewhere), Instant::now());
+        let (calls, start) = (Calls::new(WAIT_MAX, Reads::Elsewhere), Instant::now());
         assert_eq!(calls.oldest_at(start), Duration::ZERO);
         let first = calls.begin_at(Step::Write, "Model", start);
         let second = calls.begin_at(Step::Read, "", after(start, 3));
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_write_that_waits_is_named_with_its_kind_and_its_step() {
-        let (calls, start) = (Calls::new(PATIENCE, Reads::Elsewhere), Instant::now());
+        let (calls, start) = (Calls::new(WAIT_MAX, Reads::Elsewhere), Instant::now());
         let call = calls.begin_at(Step::Write, "Model", start);
         assert_eq!(late(&calls, after(start, 9)), None);
         let write = "the database has not answered a write of Model for 12 s";
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_long_read_beside_reads_that_are_answered_is_no_stall() {
-        let (calls, start) = (Calls::new(PATIENCE, Reads::Elsewhere), Instant::now());
+        let (calls, start) = (Calls::new(WAIT_MAX, Reads::Elsewhere), Instant::now());
         let long = calls.begin_at(Step::Read, "", start);
         let short = calls.begin_at(Step::Read, "", after(start, 8));
         short.answered(false, after(start, 9));
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_long_read_of_a_database_in_this_process_is_slow_and_no_stall() {
-        let (calls, start) = (Calls::new(PATIENCE, Reads::Here), Instant::now());
+        let (calls, start) = (Calls::new(WAIT_MAX, Reads::Here), Instant::now());
         let read = calls.begin_at(Step::Read, "", start);
         assert_eq!(late(&calls, after(start, 19)), None);
         let _write = calls.begin_at(Step::Write, "Model", start);

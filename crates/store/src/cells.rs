@@ -74,7 +74,7 @@ pub(super) fn group_ver<'a>(metadata: &'a Metadata, own: &'a str) -> &'a str {
 pub(super) fn life(delete_time: Option<Timestamp>, evicted_time: Option<Timestamp>) -> Life {
     match (delete_time, evicted_time) {
         (Some(_), _) => Life::Deleted,
-        (None, Some(_)) => Life::Evicted,
+        (None, Some(_)) => Life::Archived,
         (None, None) => Life::Live,
     }
 }

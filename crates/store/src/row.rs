@@ -45,7 +45,7 @@ impl RowState {
 pub(super) fn row_version(life: Life, number: ResourceVersion) -> RowVersion {
     match life {
         Life::Live => RowVersion::Cluster(number),
-        Life::Evicted | Life::Deleted => RowVersion::unpack(number),
+        Life::Archived | Life::Deleted => RowVersion::unpack(number),
     }
 }
 

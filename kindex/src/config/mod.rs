@@ -244,7 +244,7 @@ fn read_config(reader: &mut Reader<'_>, root: Spanned<Node>, registry: &Registry
         config.mysql = read_mysql(reader, stanza);
     }
     if let Some(node) = root.take("sqlite") {
-        let at = tree::place(&node);
+        let at = tree::position(&node);
         let mut stanza = reader.stanza("sqlite", node);
         config.sqlite = reader.text(&mut stanza, "path").map(PathBuf::from);
         reader.finish(stanza);

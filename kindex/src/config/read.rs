@@ -10,7 +10,7 @@ use kindex_model::spelling::nearest;
 use serde_saphyr::Spanned;
 
 use super::duration;
-use super::tree::{Key, Node, Place, Scalar, place, raw};
+use super::tree::{Key, Node, Position, Scalar, position, raw};
 
 /// One error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(super) struct Stanza {
 }
 
 impl Reader<'_> {
-    pub(super) fn error(&mut self, at: Place, message: impl Into<String>, help: Option<String>) {
+    pub(super) fn error(&mut self, at: Position, message: impl Into<String>, help: Option<String>) {
         self.errors.push(FileError {
             line: at.line,
             column: at.column,
@@ -64,13 +64,13 @@ impl Reader<'_> {
     /// The file as a whole cannot be read.
     pub(super) fn yaml_error(&mut self, error: &serde_saphyr::Error) {
         let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
-        let place = Place { line, column };
-        self.error(place, format!("not YAML: {}", error.without_snippet()), None);
+        let position = Position { line, column };
+        self.error(position, format!("not YAML: {}", error.without_snippet()), None);
     }
 
     /// Takes a mapping apart; anything else is an error.
     pub(super) fn stanza(&mut self, name: &str, node: Spanned<Node>) -> Stanza {
-        let at = place(&node);
+        let at = position(&node);
         let entries = match node.value {
             Node::Map(entries) => entries,
             Node::Absent => Vec::new(),
@@ -84,7 +84,7 @@ impl Reader<'_> {
         for (key, _) in &entries {
             if seen.contains(&key.value.as_str()) {
                 let message = format!("{} is given twice", key.value);
-                self.error(place(key), message, None);
+                self.error(position(key), message, None);
             }
             seen.push(&key.value);
         }
@@ -106,7 +106,7 @@ impl Reader<'_> {
             let help = nearest(&key.value, stanza.known.iter().copied())
                 .map(|near| format!("did you mean {near:?}?"))
                 .unwrap_or_else(|| format!("known keys: {}", stanza.known.join(", ")));
-            self.error(place(key), message, Some(help));
+            self.error(position(key), message, Some(help));
         }
     }
 
@@ -115,13 +115,13 @@ impl Reader<'_> {
         let named = |wanted: &str| stanza.entries.iter().find(|(key, _)| key.value == wanted);
         if let (Some(_), Some((second, _))) = (named(one), named(other)) {
             let message = format!("{one} and {other} are both given");
-            self.error(place(second), message, Some("keep one of the two".to_owned()));
+            self.error(position(second), message, Some("keep one of the two".to_owned()));
         }
     }
 
     pub(super) fn text(&mut self, stanza: &mut Stanza, key: &'static str) -> Option<String> {
         let value = stanza.take(key)?;
-        let at = place(&value);
+        let at = position(&value);
         let text = match &value.value {
             Node::Scalar(Scalar::Text(text)) => Some(text.clone()),
             // `password: 0123` is the text that was written, as it is for Go's YAML.
@@ -144,7 +144,7 @@ impl Reader<'_> {
             Node::Absent => return None,
             Node::Scalar(_) | Node::Map(_) | Node::List => {}
         }
-        self.error(place(&value), format!("{key} must be true or false"), None);
+        self.error(position(&value), format!("{key} must be true or false"), None);
         None
     }
 
@@ -159,7 +159,7 @@ impl Reader<'_> {
         if chosen.is_none() {
             let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             self.error(
-                place(&value),
+                position(&value),
                 format!("{key} must be one of {}", words.join(", ")),
                 None,
             );
@@ -170,7 +170,7 @@ impl Reader<'_> {
     /// Reports a key that does nothing without something else.
     pub(super) fn needless(&mut self, stanza: &Stanza, key: &'static str, why: &str, help: &str) {
         if let Some((found, _)) = stanza.entries.iter().find(|(found, _)| found.value == key) {
-            self.error(place(found), format!("{key} {why}"), Some(help.to_owned()));
+            self.error(position(found), format!("{key} {why}"), Some(help.to_owned()));
         }
     }
 
@@ -188,7 +188,7 @@ impl Reader<'_> {
         let number = number.filter(|number| (least..=most).contains(number));
         if number.is_none() {
             let message = format!("{key} must be a number from {least} to {most}");
-            self.error(place(value), message, None);
+            self.error(position(value), message, None);
         }
         number
     }
@@ -208,7 +208,7 @@ impl Reader<'_> {
         match duration::parse(&text) {
             Ok(duration) => Some(duration),
             Err(wrong) => {
-                self.error(place(value), format!("{key}: {wrong}"), None);
+                self.error(position(value), format!("{key}: {wrong}"), None);
                 None
             }
         }
@@ -237,7 +237,7 @@ impl Reader<'_> {
                     .map(|near| format!("did you mean {near:?}?"))
                     .unwrap_or_else(|| format!("known kinds: {}", names.join(", ")));
                 let message = format!("unknown kind {:?} in {key}", name.value);
-                self.error(place(&name), message, Some(help));
+                self.error(position(&name), message, Some(help));
                 continue;
             };
             if let Some(value) = read(self, &value) {

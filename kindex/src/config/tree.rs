@@ -8,7 +8,7 @@ use serde_saphyr::Spanned;
 
 /// Where something stands, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) line: u64,
     pub(super) column: u64,
 }
@@ -34,8 +34,8 @@ pub(super) enum Scalar {
 
 pub(super) type Key = Spanned<String>;
 
-pub(super) fn place<T>(spanned: &Spanned<T>) -> Place {
-    Place {
+pub(super) fn position<T>(spanned: &Spanned<T>) -> Position {
+    Position {
         line: spanned.referenced.line(),
         column: spanned.referenced.column(),
     }

@@ -61,12 +61,12 @@ async fn all_pages_come_back_though_what_came_back_leaves_them() {
     for (uid, name, team, life) in [
         ("u0", "f", "x", Life::Deleted),
         ("u1", "c", "x", Life::Deleted),
-        ("u2", "e", "x", Life::Evicted),
-        ("u3", "a", "x", Life::Evicted),
+        ("u2", "e", "x", Life::Archived),
+        ("u3", "a", "x", Life::Archived),
         ("u4", "g", "y", Life::Deleted),
-        ("u5", "c", "x", Life::Evicted),
-        ("u6", "b", "y", Life::Evicted),
-        ("u7", "d", "x", Life::Evicted),
+        ("u5", "c", "x", Life::Archived),
+        ("u6", "b", "y", Life::Archived),
+        ("u7", "d", "x", Life::Archived),
         ("u8", "f", "x", Life::Deleted),
     ] {
         left(storage.as_ref(), uid, name, team, life).await;

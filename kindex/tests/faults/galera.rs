@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use kindex_harness::galera::Galera;
-use kindex_harness::patience::wait_until;
 use kindex_harness::proxy::Proxy;
 use kindex_harness::require::require;
+use kindex_harness::wait::wait_until;
 
 use super::database::Database;
 use super::judge::{judge, verify_on};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::process::{Command, Output};
 use std::time::Instant;
 
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::object::ResourceVersion;
 use kindex_query::{Life, Stored};
 use serde_json::Value;
@@ -19,7 +19,7 @@ use super::stage::Stage;
 pub(crate) fn judge(stage: &mut Stage) -> usize {
     let load = stage.load.take().expect("a scenario is judged once");
     let ledger = load.stop(&stage.runtime);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     let mut said = verify(stage);
     while !said.status.success() {
         assert!(
@@ -68,7 +68,7 @@ fn nothing_is_stale(stage: &mut Stage, ledger: &Ledger) {
         let name = format!("after-all-{}", kind.singular);
         (kind, stage.create_at(kind, &load::guarded(kind, &name, 0)))
     });
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     loop {
         let settled = stage.ingester.metrics().is_some_and(|metrics| {
             markers.iter().all(|(kind, version)| {

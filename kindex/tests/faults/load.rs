@@ -49,7 +49,7 @@ impl End {
         match self {
             Self::Alive => Life::Live,
             Self::Deleted => Life::Deleted,
-            Self::Evicted => Life::Evicted,
+            Self::Evicted => Life::Archived,
         }
     }
 }

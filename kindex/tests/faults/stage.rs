@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kindex_cluster::ClusterOptions;
-use kindex_harness::patience::PATIENCE;
 use kindex_harness::proxy::Proxy;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::Uid;
 use kindex_store::MetadataStorage;
@@ -118,7 +118,7 @@ impl Stage {
 
     /// Waits for something that must happen.
     pub(crate) fn eventually(&mut self, what: &str, mut happened: impl FnMut(&mut Self) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_MAX;
         while !happened(self) {
             assert!(
                 Instant::now() < deadline && !self.ingester.has_ended(),

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kindex_harness::patience::{PATIENCE, wait_until};
 use kindex_harness::scrape;
+use kindex_harness::wait::{WAIT_MAX, wait_until};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
@@ -237,7 +237,7 @@ impl Running {
     pub(crate) fn execute(&self, sql: &str) -> u64 {
         let options = SqliteConnectOptions::new()
             .filename(self.data_dir().join("kindex.db"))
-            .busy_timeout(PATIENCE);
+            .busy_timeout(WAIT_MAX);
         let planted = async {
             let mut connection = options.connect().await?;
             let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await?;

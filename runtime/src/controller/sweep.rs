@@ -158,7 +158,7 @@ mod tests {
         let pending = vec![orphan("missed", 3), orphan("pending", 4)];
         let mut sweep = Sweep::new(ResourceVersion(7), seen.finish(), pending);
         assert!(!sweep.take(vec![row("there", Life::Live), row("missed", Life::Live)], 2));
-        assert!(sweep.take(vec![row("archived", Life::Evicted)], 2));
+        assert!(sweep.take(vec![row("archived", Life::Archived)], 2));
         let percent_max = 10;
         sweep.judge(OrphanGuard { rows_max, percent_max }, allowed)
     }

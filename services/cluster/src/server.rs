@@ -114,7 +114,10 @@ where
     } = host;
     let (parts, body) = request.into_parts();
     // Places are given back with the head of the answer, so that a watch takes none while it goes on.
-    let Admitted { body, places: _places } = admission.admit(&parts, body).await?;
+    let Admitted {
+        body,
+        permits: _permits,
+    } = admission.admit(&parts, body).await?;
     let accept = text(&parts.headers, header::ACCEPT);
     let target = request::parse_path(parts.uri.path());
     let Target::Resource(path) = target else {

@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 use crate::figures::Figures;
 use crate::review::{Reviewed, review};
 
-/// kube-apiserver may send the objects of a whole page in one review: 500 of them. Most are far smaller than the 1.5 MiB
-/// that etcd takes.
+/// kube-apiserver may send the objects of a whole page in one review: 500 of them. Most are far smaller than the
+/// 1.5 MiB that etcd takes.
 const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// For all bodies together. One caller holds at most half of it, and the memory of a body grows by doubling. A review
@@ -35,7 +35,7 @@ const REVIEWS_MAX: usize = 16;
 
 /// How long a review waits for its place. kube-apiserver waits 30 s for its answer.
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/>
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 type Refusal = Response<Full<Bytes>>;
 
@@ -84,8 +84,8 @@ pub async fn serve_counted(
     figures: Figures,
     stop: CancellationToken,
 ) {
-    let reviews = Lane::new(REVIEWS_MAX, PATIENCE, &Budget::new(BODIES_BYTES_MAX));
-    let admission = Admission::new(ReviewTerms { reviews }, BodyPace::default(), PATIENCE);
+    let reviews = Lane::new(REVIEWS_MAX, WAIT_MAX, &Budget::new(BODIES_BYTES_MAX));
+    let admission = Admission::new(ReviewTerms { reviews }, BodyPace::default(), WAIT_MAX);
     let admission = Arc::new(admission);
     let listener = Listener {
         tls,
@@ -102,7 +102,10 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
-    let Admitted { body, places: _places } = match admission.admit(&head, body).await {
+    let Admitted {
+        body,
+        permits: _permits,
+    } = match admission.admit(&head, body).await {
         Ok(admitted) => admitted,
         Err(refusal) => return refusal,
     };

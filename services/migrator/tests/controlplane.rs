@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use kindex_harness::controlplane::ControlPlane;
-use kindex_harness::patience::PATIENCE;
 use kindex_harness::require::require;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::discover::discover;
@@ -137,9 +137,9 @@ impl Stage {
 }
 
 async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     while !condition().await {
-        assert!(Instant::now() < deadline, "{what} did not come within {PATIENCE:?}");
+        assert!(Instant::now() < deadline, "{what} did not come within {WAIT_MAX:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -8,9 +8,9 @@ use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{ConnectOptions as _, Row as _};
 
 use crate::mariadb::MariaDb;
-use crate::patience::wait_until;
 use crate::ports;
 use crate::sql_server::NotStarted;
+use crate::wait::wait_until;
 
 /// Where Debian's package puts the replication library.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";

@@ -9,7 +9,7 @@ use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 
-use crate::patience::PATIENCE;
+use crate::wait::WAIT_MAX;
 
 /// Calls a method by its path; gives back `grpc-status`.
 ///
@@ -17,7 +17,7 @@ use crate::patience::PATIENCE;
 /// Where nobody answers in time, or not in gRPC.
 pub fn call(address: SocketAddr, path: &str, message: &[u8]) -> io::Result<i32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let answered = async { tokio::time::timeout(PATIENCE, ask(address, path, message)).await };
+    let answered = async { tokio::time::timeout(WAIT_MAX, ask(address, path, message)).await };
     runtime.block_on(answered).map_err(io::Error::other)?
 }
 

@@ -3,7 +3,7 @@
 
 pub mod require;
 
-pub mod patience;
+pub mod wait;
 
 pub mod tools;
 

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::patience::PATIENCE;
+use crate::wait::WAIT_MAX;
 
 /// Asks for a path; gives back the status code and the body.
 ///
 /// # Errors
 /// Where nobody answers in time, or not in HTTP.
 pub fn get(address: SocketAddr, path: &str) -> io::Result<(u16, String)> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut stream = TcpStream::connect_timeout(&address, WAIT_MAX)?;
+    stream.set_read_timeout(Some(WAIT_MAX))?;
     write!(
         stream,
         "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::patience::PATIENCE;
 use crate::ports;
+use crate::wait::WAIT_MAX;
 
 /// The account of servers that refuse to run as root.
 const ACCOUNT: &str = "nobody";
@@ -193,7 +193,7 @@ impl SqlServer {
     }
 
     fn wait_until_ready(&mut self) -> Result<(), NotStarted> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_MAX;
         while !self.greets() {
             let process = self.process.as_mut().expect("it was just started");
             let status = process.child.try_wait().expect("the child is ours");

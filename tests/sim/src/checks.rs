@@ -338,7 +338,7 @@ impl Checks {
                 let enough = match row.life() {
                     Life::Live => current,
                     // Our own delete and release change nothing that a user wrote.
-                    Life::Evicted | Life::Deleted => holds(row, object, cluster),
+                    Life::Archived | Life::Deleted => holds(row, object, cluster),
                 };
                 (!enough).then_some("its row holds another version")
             }
@@ -347,7 +347,7 @@ impl Checks {
                 Life::Live if !current => Some("its row holds another version"),
                 Life::Live if self.adopt_finalizers && !guarded => Some("it lacks our finalizer"),
                 Life::Live => None,
-                Life::Evicted | Life::Deleted => Some("its row is not live"),
+                Life::Archived | Life::Deleted => Some("its row is not live"),
             },
         }
     }

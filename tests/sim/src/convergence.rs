@@ -28,7 +28,7 @@ pub fn check_convergence(checks: &Checks, cluster: &SimCluster, database: &SimDa
         if row.life() == Life::Live && cluster.find_uid(&uid.0).is_none() {
             wrong.push(format!("the row of {uid} is live, but the object is gone"));
         }
-        if row.life() == Life::Evicted && !checks.kind_immutable && !left_as_immutable(row, cluster) {
+        if row.life() == Life::Archived && !checks.kind_immutable && !left_as_immutable(row, cluster) {
             let text = row.object().text();
             wrong.push(format!("{uid} is archived, but was not immutable: {text}"));
         }

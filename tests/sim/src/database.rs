@@ -46,7 +46,7 @@ impl SimRow {
     pub fn life(&self) -> Life {
         match (self.delete_time, self.evicted_time) {
             (Some(_), _) => Life::Deleted,
-            (None, Some(_)) => Life::Evicted,
+            (None, Some(_)) => Life::Archived,
             (None, None) => Life::Live,
         }
     }
@@ -56,7 +56,7 @@ impl SimRow {
         self.update_time = now;
         match life {
             Life::Live => (self.delete_time, self.evicted_time) = (None, None),
-            Life::Evicted => (self.delete_time, self.evicted_time) = (None, Some(now)),
+            Life::Archived => (self.delete_time, self.evicted_time) = (None, Some(now)),
             Life::Deleted => self.delete_time = Some(now),
         }
     }
@@ -249,7 +249,7 @@ impl SimDatabase {
                 version,
                 update_time: now,
                 delete_time: (life == Life::Deleted).then_some(now),
-                evicted_time: (life == Life::Evicted).then_some(now),
+                evicted_time: (life == Life::Archived).then_some(now),
                 sides_written: [1, 1],
                 line: OnceLock::new(),
             };
@@ -280,7 +280,7 @@ impl SimDatabase {
         let mut rows: Vec<(&Uid, &mut SimRow)> = self.rows.iter_mut().filter(|(_, row)| open(row)).collect();
         rows.sort_by_key(|(uid, row)| (row.version, (*uid).clone()));
         let newest = rows.pop().map(|(uid, _)| uid.clone());
-        let replaces = rows.iter().any(|(_, row)| row.life() == Life::Evicted);
+        let replaces = rows.iter().any(|(_, row)| row.life() == Life::Archived);
         for (_, row) in rows {
             row.put_into(Life::Deleted, now);
         }
@@ -356,7 +356,7 @@ impl SimRow {
         let evicted_before = self.evicted_time.filter(|_| !revived);
         (self.delete_time, self.evicted_time) = match life {
             Life::Live => (None, None),
-            Life::Evicted => (None, evicted_before.or(Some(now))),
+            Life::Archived => (None, evicted_before.or(Some(now))),
             Life::Deleted => (self.delete_time.or(Some(now)), self.evicted_time),
         };
         let (old, new) = (self.content.hash, content.hash);

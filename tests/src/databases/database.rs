@@ -4,16 +4,16 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use kindex_harness::patience::PATIENCE;
 use kindex_harness::sql_server::SqlServer;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_store::{Address, MySqlFields, PoolConfig};
 
 /// Limits for tests that expect to be served: a machine that runs many tests at a time may need long for a connect,
 /// and for a statement.
 pub fn patient() -> PoolConfig {
     PoolConfig {
-        acquire_timeout: PATIENCE,
-        call_timeout: PATIENCE,
+        acquire_timeout: WAIT_MAX,
+        call_timeout: WAIT_MAX,
         ..PoolConfig::default()
     }
 }

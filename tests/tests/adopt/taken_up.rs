@@ -120,7 +120,7 @@ async fn a_kind_that_was_evicted_as_a_whole_is_named(product: Product) {
     };
     let adopted = reference.store().adopt(&options, &NoProgress).await.expect("taken up");
     assert_eq!((adopted.kinds[0].evicted, adopted.kinds[1].evicted), (2, 1));
-    assert_eq!(image(&reference, first, "live").await.life(), Life::Evicted);
+    assert_eq!(image(&reference, first, "live").await.life(), Life::Archived);
     assert_eq!(image(&reference, first, "deleted").await.life(), Life::Deleted);
     assert_eq!(image(&reference, second, "live").await.life(), Life::Live);
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::object::ResourceVersion;
 use kindex_model::row_version::RowVersion;
 use kube::Client;
@@ -59,7 +59,7 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) async fn begin(client: &Client, query: &str) -> Self {
         let path = format!("{MODELS}?watch=true&timeoutSeconds=3600&{query}");
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_MAX;
         loop {
             let request = http::Request::get(&path).body(Vec::new()).unwrap();
             match client.request_stream(request).await {
@@ -78,7 +78,7 @@ impl Watch {
 
     /// Type and object of the next event.
     pub(super) async fn next(&mut self) -> (String, Value) {
-        let line = tokio::time::timeout(PATIENCE, self.lines.next()).await;
+        let line = tokio::time::timeout(WAIT_MAX, self.lines.next()).await;
         let line = line.expect("an event in time").expect("the watch goes on").unwrap();
         let mut event: Value = serde_json::from_str(&line).unwrap();
         (event["type"].as_str().unwrap().to_owned(), event["object"].take())

@@ -78,7 +78,7 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
     }
     let watches = WatchLimits {
         bytes: KIB * KIB,
-        patience: Duration::from_secs(2),
+        grace: Duration::from_secs(2),
         beginnings: 2,
         ..WatchLimits::default()
     };

@@ -13,7 +13,7 @@ use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use kindex_api::figures::Figures;
 use kindex_api::server::{self, Limits};
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_serve::listen::ConnectionLimits;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -149,7 +149,7 @@ async fn a_connection_that_never_asks_is_closed_and_one_that_waits_for_an_answer
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(beginning.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
-        let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
+        let closed = tokio::time::timeout(WAIT_MAX, stream.read_to_end(&mut rest)).await;
         closed.expect("closed in time").ok();
     }
     let idle = begin_plain(address).await;

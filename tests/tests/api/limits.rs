@@ -16,7 +16,7 @@ use http::request::Parts;
 use kindex_api::figures::Figures;
 use kindex_api::operations::Refusal;
 use kindex_api::server::{self, Guard, Limits, Who};
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_serve::listen::ConnectionLimits;
 use kube::{Client, Config};
 use serde_json::Value;
@@ -38,7 +38,7 @@ impl Guard for ByToken {
     }
 }
 
-/// A server of little patience.
+/// A server of little grace.
 struct Door {
     address: SocketAddr,
     figures: Figures,
@@ -150,7 +150,7 @@ async fn too_many_requests_at_once_are_told_to_come_again() {
         Door::open(Limits {
             reads: 1,
             changes: 1,
-            patience: Duration::from_millis(50),
+            grace: Duration::from_millis(50),
             ..Limits::default()
         })
         .await,
@@ -252,7 +252,7 @@ async fn a_client_has_its_share_and_another_one_too() {
             "{answered} in {:?}",
             begun.elapsed()
         );
-        assert!(begun.elapsed() < PATIENCE, "nobody is refused");
+        assert!(begun.elapsed() < WAIT_MAX, "nobody is refused");
     }
     assert_eq!(door.ask("GET", "/", "modest").await.0, 200);
     eventually("the next second", async || {
@@ -297,7 +297,7 @@ async fn a_head_that_does_not_come_to_its_end_ends_its_connection() {
         let mut stream = TcpStream::connect(door.address).await.unwrap();
         stream.write_all(beginning.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
-        let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
+        let end = tokio::time::timeout(WAIT_MAX, stream.read_to_end(&mut rest)).await;
         end.expect("an end").unwrap();
     }
     // A head that never ends, and never stands still either.

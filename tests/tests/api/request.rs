@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::Kind;
 use kube::Client;
 use kube::client::Body;
@@ -67,7 +67,7 @@ pub(super) async fn ask_in(
 
 /// Waits for something that must come to hold.
 pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     // Somebody who is never answered is no reason to wait for ever.
     while !tokio::time::timeout_at(deadline.into(), holds()).await.unwrap_or(false) {
         assert!(Instant::now() < deadline, "never: {what}");

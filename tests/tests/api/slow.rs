@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kindex_api::server::Limits;
 use kindex_generated::kinds::model;
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_serve::BodyPace;
 use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
@@ -34,7 +34,7 @@ pub(super) async fn begin(address: SocketAddr, method: &str, token: &str) -> Tcp
 /// The code of an answer, once it comes.
 pub(super) async fn code(stream: &mut TcpStream) -> String {
     let mut head = [0; 12];
-    let answer = timeout(PATIENCE, stream.read_exact(&mut head)).await;
+    let answer = timeout(WAIT_MAX, stream.read_exact(&mut head)).await;
     answer.expect("an answer").unwrap();
     String::from_utf8_lossy(&head[9..]).into_owned()
 }
@@ -50,7 +50,7 @@ async fn ask(address: SocketAddr, method: &str, path: &str, body: &Value) -> u16
         body.to_string()
     };
     let client = client_of(address);
-    let answer = timeout(PATIENCE, ask_in(&client, method, path, &headers, text)).await;
+    let answer = timeout(WAIT_MAX, ask_in(&client, method, path, &headers, text)).await;
     answer.expect("an answer that is no 429").0
 }
 
@@ -97,7 +97,7 @@ async fn a_body_that_comes_too_slowly_is_given_up() {
     let limits = Limits {
         connections: ConnectionLimits {
             body: BodyPace {
-                patience: Duration::from_millis(100),
+                grace: Duration::from_millis(100),
                 bytes_per_second: NonZeroU32::new(1024).unwrap(),
                 longest: Duration::from_secs(3600),
             },

@@ -322,7 +322,7 @@ impl Stage {
         // What the deletion made of it is stored as well.
         eventually("the object is on its way", async || {
             let row = self.store.get_by_name(&model::KIND, "default", name).await.unwrap();
-            row.is_some_and(|row| row.life == Life::Evicted && row.object.metadata.deletion_timestamp.is_some())
+            row.is_some_and(|row| row.life == Life::Archived && row.object.metadata.deletion_timestamp.is_some())
         })
         .await;
     }
@@ -339,7 +339,7 @@ impl Stage {
     pub(super) async fn wait_until_evicted(&self, name: &str) {
         eventually(&format!("{name} is evicted"), async || {
             let (code, _) = ask(&self.cluster, "GET", &model(name), &Value::Null).await;
-            code == 404 && self.life(name).await == Some(Life::Evicted)
+            code == 404 && self.life(name).await == Some(Life::Archived)
         })
         .await;
     }

@@ -44,7 +44,7 @@ async fn archived(stage: &Stage, names: &[&str]) {
         eventually(&format!("{name} is archived"), async || {
             let row = stage.store.get_by_name(&KIND, "default", name).await.unwrap();
             let (code, _) = ask(&stage.cluster, "GET", &at(V2, name), &Value::Null).await;
-            code == 404 && row.is_some_and(|row| row.life == Life::Evicted)
+            code == 404 && row.is_some_and(|row| row.life == Life::Archived)
         })
         .await;
     }

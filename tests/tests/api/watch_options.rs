@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::{AsyncBufReadExt, StreamExt};
 use kindex_api::operations::Pace;
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use serde_json::{Value, json};
 
 use super::following::{Watch, delete, label, list_version};
@@ -170,7 +170,7 @@ async fn the_columns_come_with_the_first_row_and_not_with_a_bookmark() {
     let request = request.body(Vec::new()).unwrap();
     let mut lines = stage.api.request_stream(request).await.unwrap().lines();
     let mut next = async || -> Value {
-        let line = tokio::time::timeout(PATIENCE, lines.next()).await;
+        let line = tokio::time::timeout(WAIT_MAX, lines.next()).await;
         serde_json::from_str(&line.expect("an event").expect("the watch goes on").unwrap()).unwrap()
     };
     let bookmark = next().await;

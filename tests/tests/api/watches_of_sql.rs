@@ -304,8 +304,8 @@ async fn follow(client: &Client, mut random: SmallRng) -> (Cache, usize) {
         let query = format!("resourceVersion={seen}&allowWatchBookmarks=true");
         let mut watch = Watch::begin(client, &query).await;
         for _ in 0..random.random_range(1..12 + breaks) {
-            let patience = Duration::from_millis(random.random_range(1..200 + 10 * breaks as u64));
-            let Ok((kind, object)) = tokio::time::timeout(patience, watch.next()).await else {
+            let grace = Duration::from_millis(random.random_range(1..200 + 10 * breaks as u64));
+            let Ok((kind, object)) = tokio::time::timeout(grace, watch.next()).await else {
                 break;
             };
             match kind.as_str() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kube::client::Body;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -79,9 +79,9 @@ impl Server {
 
     /// Sends a request, again and again where it waits for something, and keeps what it saves.
     pub(super) async fn send(&mut self, request: &Request) -> Answer {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_MAX;
         let answer = loop {
-            let answer = tokio::time::timeout(PATIENCE, self.send_once(request)).await;
+            let answer = tokio::time::timeout(WAIT_MAX, self.send_once(request)).await;
             let answer = answer.unwrap_or_else(|_| Answer::none("does not answer"));
             if request.until.is_none_or(|code| code == answer.code) {
                 break answer;

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::helm;
-use kindex_harness::patience::wait_until;
 use kindex_harness::require::{program, require};
+use kindex_harness::wait::wait_until;
 use serde_json::{Value, json};
 
 use super::chart::{AGGREGATED, EVERYTHING, everything, helm_is_there, rendered};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::checkpoint::Checkpoint;
 use kindex_model::kind::{Column, ColumnType, Encoded, Kind, Registry, Scope};
 use kindex_model::object::{ResourceVersion, Uid};
@@ -131,7 +131,7 @@ impl Stage {
 
 /// Waits for something that must happen.
 async fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     while !happened() {
         assert!(Instant::now() < deadline, "never: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;

@@ -185,7 +185,7 @@ fn evicted_rows_stay_when_the_list_lacks_them() {
     let mut bench = listing(Settings::default());
     bench.page(&[], 20);
     let evicted = RowState {
-        life: Life::Evicted,
+        life: Life::Archived,
         ..live("e", 3)
     };
     let outputs = bench.step(Input::Scanned(Ok(vec![evicted])));

@@ -95,7 +95,7 @@ fn what_others_write_before_they_let_go_is_stored_before_the_release() {
 
 #[test]
 fn a_marked_object_that_others_hold_has_its_last_text_in_the_life_that_the_mark_asks_for() {
-    for (annotation, life) in [(DELETING, Life::Deleted), (IMMUTABLE, Life::Evicted)] {
+    for (annotation, life) in [(DELETING, Life::Deleted), (IMMUTABLE, Life::Archived)] {
         let mut bench = Bench::watching(Settings::default());
         let marked = |thing: Thing| Thing {
             annotations: vec![annotation],
@@ -162,7 +162,7 @@ fn who_wants_to_be_last_as_well_is_released_after_the_wait_and_followed_to_the_e
 
 #[test]
 fn a_last_write_that_the_delete_event_overtakes_reaches_rows_that_are_not_live() {
-    for life in [Life::Deleted, Life::Evicted] {
+    for life in [Life::Deleted, Life::Archived] {
         let mut bench = Bench::watching(Settings::default());
         let last = |version| Thing {
             annotations: vec![IMMUTABLE],

@@ -225,7 +225,7 @@ fn what_others_wrote_before_an_object_left_is_a_version_however_late_the_watch_t
     let answer = EffectDone::Got(Ok(Some(marked(7).object())));
     let read = bench.step(Input::Effect(uid.clone(), answer));
     let evicted = RowState {
-        life: Life::Evicted,
+        life: Life::Archived,
         ..live("a", 5)
     };
     let last = batch(&bench.rows(&read, vec![evicted])).expect("the answer is stored");

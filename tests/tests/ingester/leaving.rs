@@ -127,7 +127,7 @@ fn life_after_a_refused_delete(row: Option<RowState>) -> Life {
     };
     let read = done(&mut bench, EffectDone::Got(Ok(Some(terminating.object()))));
     let evicted = RowState {
-        life: Life::Evicted,
+        life: Life::Archived,
         ..live("a", 5)
     };
     let outputs = bench.rows(&read, vec![row.unwrap_or(evicted)]);
@@ -144,18 +144,18 @@ fn life_after_a_refused_delete(row: Option<RowState>) -> Life {
 #[test]
 fn an_eviction_that_another_ingester_or_an_earlier_life_began_is_not_taken_for_somebodys_deletion() {
     let evicted = RowState {
-        life: Life::Evicted,
+        life: Life::Archived,
         hash: Some(content_hash(&leaving(IMMUTABLE).object())),
         ..live("a", 5)
     };
     assert_eq!(
         life_after_a_refused_delete(Some(evicted)),
-        Life::Evicted,
+        Life::Archived,
         "an earlier life"
     );
     assert_eq!(
         life_after_a_refused_delete(None),
-        Life::Evicted,
+        Life::Archived,
         "another ingester, which found our row and was faster"
     );
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kindex_generated::kinds::model;
 use kindex_harness::mariadb::MariaDb;
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::{Kind, Registry};
 use kindex_runtime::settings::Settings;
 use kindex_runtime::{Division, Ingester};
@@ -16,7 +16,7 @@ use kindex_tests::databases::patient;
 use super::fakes::FakeCluster;
 
 async fn eventually(what: &str, mut happened: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     while !happened().await {
         assert!(Instant::now() < deadline, "never: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;

@@ -165,7 +165,7 @@ fn a_row_that_was_read_before_its_object_was_seen_going_is_read_once_more() {
     let again = bench.no_rows(&read);
     assert!(matches!(again[..], [Output::ReadRows(..)]), "{again:?}");
     let evicted = RowState {
-        life: Life::Evicted,
+        life: Life::Archived,
         ..live("a", 5)
     };
     let outputs = bench.rows(&again, vec![evicted]);
@@ -175,5 +175,5 @@ fn a_row_that_was_read_before_its_object_was_seen_going_is_read_once_more() {
     let [RowWrite::Store { life, .. }] = writes[..] else {
         panic!("{writes:?}");
     };
-    assert_eq!(life, Life::Evicted);
+    assert_eq!(life, Life::Archived);
 }

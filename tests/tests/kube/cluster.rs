@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use kindex_cluster::{ClusterOptions, Limits};
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_tests::embedded::Embedded;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -153,7 +153,7 @@ pub(super) fn refusal<T: std::fmt::Debug>(answer: Result<T, kube::Error>) -> kub
 
 /// Asks again until `condition` holds.
 pub(super) async fn eventually<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     while !condition().await {
         assert!(Instant::now() < deadline, "it never came about that {what}");
         tokio::task::yield_now().await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kindex_cluster::{Limits, Token};
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_serve::BodyPace;
 use kindex_serve::listen::ConnectionLimits;
 use kindex_serve::watches::WatchLimits;
@@ -50,7 +50,7 @@ async fn begin_as(cluster: &TestCluster, method: &str, authorization: &str) -> T
 
 async fn code(stream: &mut TcpStream) -> String {
     let mut head = [0; 12];
-    let answer = timeout(PATIENCE, stream.read_exact(&mut head)).await;
+    let answer = timeout(WAIT_MAX, stream.read_exact(&mut head)).await;
     answer.expect("an answer").unwrap();
     String::from_utf8_lossy(&head[9..]).into_owned()
 }
@@ -183,7 +183,7 @@ async fn heads_and_bodies_that_do_not_come_end() {
             first: Duration::from_millis(100),
             idle: Duration::from_millis(200),
             body: BodyPace {
-                patience: Duration::from_millis(100),
+                grace: Duration::from_millis(100),
                 bytes_per_second: NonZeroU32::new(1024).unwrap(),
                 longest: Duration::from_secs(3600),
             },
@@ -241,7 +241,7 @@ async fn who_connects_and_asks_nothing_ends_sooner_than_who_has_asked() {
     .await;
     let mut silent = send(cluster.server.address, "GET /readyz HTTP/1.1\r\n").await;
     let mut rest = Vec::new();
-    let end = timeout(PATIENCE, silent.read_to_end(&mut rest)).await;
+    let end = timeout(WAIT_MAX, silent.read_to_end(&mut rest)).await;
     end.expect("it ends").unwrap();
     assert!(rest.is_empty(), "{}", String::from_utf8_lossy(&rest));
 }
@@ -309,7 +309,7 @@ async fn watches_that_nobody_reads_end_where_others_need_the_memory() {
     let cluster = TestCluster::with_limits(Limits {
         watches: WatchLimits {
             bytes: KIB * KIB,
-            patience: Duration::from_secs(2),
+            grace: Duration::from_secs(2),
             ..Limits::default().watches
         },
         connections: ConnectionLimits {

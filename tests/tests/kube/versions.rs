@@ -35,14 +35,14 @@ spec: {algorithm: lightgbm, mode: MODE_NEW, seconds: 5000, optimizer: {rate: 0.1
 "#;
 
 /// A cluster that serves trials.
-struct Place {
+struct Server {
     client: Client,
     kubeconfig: PathBuf,
     _embedded: Option<TestCluster>,
     _webhook: Option<DropGuard>,
 }
 
-impl Place {
+impl Server {
     async fn embedded(manifest: &Value) -> Self {
         let options = ClusterOptions {
             converter: Some(Arc::new(Trials)),
@@ -158,20 +158,20 @@ async fn kubectl_gets_each_version_in_its_own_shape() {
     if !kubectl_is_there() {
         return;
     }
-    each_version_has_its_own_shape(&Place::embedded(&manifest("v2")).await).await;
+    each_version_has_its_own_shape(&Server::embedded(&manifest("v2")).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_cluster_converts_by_the_webhook() {
     if kubectl_is_there() {
-        each_version_has_its_own_shape(&Place::embedded_with_webhook().await).await;
+        each_version_has_its_own_shape(&Server::embedded_with_webhook().await).await;
     }
 }
 
 /// There are no services, and an object is not shown in a form that nobody made.
 #[tokio::test]
 async fn a_webhook_behind_a_service_is_refused_by_name() {
-    let place = Place::within(ClusterOptions::default(), &manifest("v2"), None).await;
+    let place = Server::within(ClusterOptions::default(), &manifest("v2"), None).await;
     let object: DynamicObject = serde_saphyr::from_str(NEW).unwrap();
     place
         .trials("v2")
@@ -191,10 +191,10 @@ async fn kube_apiserver_converts_by_the_webhook() {
     let Some(plane) = ControlPlane::shared().filter(|_| kubectl_is_there()) else {
         return;
     };
-    each_version_has_its_own_shape(&Place::real(plane).await).await;
+    each_version_has_its_own_shape(&Server::real(plane).await).await;
 }
 
-async fn each_version_has_its_own_shape(place: &Place) {
+async fn each_version_has_its_own_shape(place: &Server) {
     let said = place.kubectl(&["apply", "-f", "-"], OLD).await;
     assert!(said.contains("created") && said.contains("use v2"), "{said}");
     place.kubectl(&["apply", "-f", "-"], NEW).await;
@@ -239,7 +239,7 @@ async fn each_version_has_its_own_shape(place: &Place) {
 /// What one version has no place for comes back, and nothing is left to carry.
 #[tokio::test]
 async fn an_object_is_the_same_after_it_was_changed_in_another_version() {
-    let place = Place::embedded(&manifest("v1")).await;
+    let place = Server::embedded(&manifest("v1")).await;
     let object: DynamicObject = serde_saphyr::from_str(NEW).unwrap();
     let before = place
         .trials("v2")
@@ -265,7 +265,7 @@ async fn an_object_is_the_same_after_it_was_changed_in_another_version() {
 /// As a storage version is changed by its operator.
 #[tokio::test]
 async fn an_update_without_a_change_stores_the_object_in_the_version_of_today() {
-    let place = Place::embedded(&manifest("v1")).await;
+    let place = Server::embedded(&manifest("v1")).await;
     let object: DynamicObject = serde_saphyr::from_str(NEW).unwrap();
     let before = place
         .trials("v2")

@@ -72,7 +72,7 @@ async fn fill(store: &dyn MetadataStorage) {
     });
     put(store, &model::KIND, "m1", "my-model", fraud).await;
     let unlabelled = json!({"metadata": {"namespace": "default"}, "spec": {"owner": {"name": "ada"}}});
-    put_as(store, &model::KIND, Life::Evicted, "m2", "archived", unlabelled).await;
+    put_as(store, &model::KIND, Life::Archived, "m2", "archived", unlabelled).await;
     put(store, &pipeline::KIND, "p1", "old", json!({})).await;
     delete(store, &pipeline::KIND, "p1", 1).await;
     let of_train = json!({"spec": {

@@ -87,7 +87,7 @@ impl Sequence {
         }
         let life = match self.random.random_range(0..6) {
             0 => Life::Deleted,
-            1 => Life::Evicted,
+            1 => Life::Archived,
             _ => Life::Live,
         };
         object.store(life, self.random.random_ratio(1, 3))

@@ -94,7 +94,7 @@ async fn only_what_differs_is_written(backend: Backend) {
         backend.write(write, at(0)).await;
     }
     backend.write(soft_delete("u0003"), at(1)).await;
-    backend.write(all[4].store(Life::Evicted, false), at(1)).await;
+    backend.write(all[4].store(Life::Archived, false), at(1)).await;
     shelf.put(&all[4].clone().annotation("test/Immutable", "true"));
     backend.write(all[5].clone().label("l", "other").live(), at(1)).await;
 
@@ -106,7 +106,7 @@ async fn only_what_differs_is_written(backend: Backend) {
         "deleted and evicted, and the last one"
     );
     assert_eq!(backend.life("u0003").await, Some(Life::Deleted));
-    assert_eq!(backend.life("u0004").await, Some(Life::Evicted));
+    assert_eq!(backend.life("u0004").await, Some(Life::Archived));
     let checkpoint = backend.store.checkpoint(&WIDGET).await.expect("read");
     assert_eq!(checkpoint, None, "an ingester has to look at the rows that were there");
 }

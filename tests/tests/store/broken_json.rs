@@ -111,7 +111,7 @@ async fn verify_finds_the_broken_text_that_a_server_takes(backend: Backend) {
         let uid = format!("u{number}");
         let object = widget(&uid, &uid, 1).spec(json!({"free": "here"}));
         // No object is in the cluster that would tell.
-        backend.write(object.store(Life::Evicted, false), at(0)).await;
+        backend.write(object.store(Life::Archived, false), at(0)).await;
         let text = object.text().replacen("\"here\"", value, 1);
         assert!(Object::parse_str(&text).is_err(), "{text}");
         let taken = door.takes(&uid, &text).await;

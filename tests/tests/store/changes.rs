@@ -101,7 +101,7 @@ async fn what_changes_nothing_or_is_refused_is_not_recorded(backend: Backend) {
     backend.write(evicted("u2").live(), at(1)).await;
     let live = read(&evicted("u2").label("team", "risk"), ResourceVersion(10));
     update(&backend, &live, at(1)).await.expect_err("the cluster has it");
-    let writes: [RowWrite; 2] = [evicted("u2").store(Life::Evicted, false), soft_delete("u1")];
+    let writes: [RowWrite; 2] = [evicted("u2").store(Life::Archived, false), soft_delete("u1")];
     backend.write_all(&writes, at(2)).await;
     assert_eq!(position(&backend).await, Position(0));
 }
@@ -114,7 +114,7 @@ async fn the_changes_of_a_large_batch_are_numbered_without_gaps(backend: Backend
     };
     let archived: Vec<RowWrite> = objects("old", 10)
         .iter()
-        .map(|object| object.store(Life::Evicted, false))
+        .map(|object| object.store(Life::Archived, false))
         .collect();
     backend.write_all(&archived, at(0)).await;
     let anew: Vec<RowWrite> = objects("new", 20).iter().map(Widget::live).collect();
@@ -139,7 +139,7 @@ async fn a_replaced_object_is_recorded_as_deleted(backend: Backend) {
     let reported = Some(vec![change(1, "evicted", None)]);
     assert_eq!(changes(&backend, 0, 10).await, reported);
     backend
-        .write(widget("evicted", "a", 10).store(Life::Evicted, false), at(3))
+        .write(widget("evicted", "a", 10).store(Life::Archived, false), at(3))
         .await;
     assert_eq!(changes(&backend, 0, 10).await, reported, "once");
 }
@@ -156,16 +156,16 @@ async fn changes_of_an_evicted_object_that_is_still_in_the_cluster_are_recorded(
         "the cluster tells of the way there"
     );
     let writes = [
-        widget("bare", "b", 11).label("n", "1").store(Life::Evicted, false),
-        evicted(11).store(Life::Evicted, false),
-        widget("fresh", "c", 12).store(Life::Evicted, false),
-        widget("quiet", "q", 11).store(Life::Evicted, false),
+        widget("bare", "b", 11).label("n", "1").store(Life::Archived, false),
+        evicted(11).store(Life::Archived, false),
+        widget("fresh", "c", 12).store(Life::Archived, false),
+        widget("quiet", "q", 11).store(Life::Archived, false),
     ];
     backend.write_all(&writes, at(1)).await;
     let reported = [change(1, "bare", Some(&[])), change(2, "u1", Some(&[("n", "10")]))];
     assert_eq!(changes(&backend, 0, 10).await, Some(reported.to_vec()));
     backend.write_all(&writes, at(2)).await;
-    backend.write(evicted(9).store(Life::Evicted, false), at(3)).await;
+    backend.write(evicted(9).store(Life::Archived, false), at(3)).await;
     backend.write(evicted(12).live(), at(4)).await;
     assert_eq!(
         position(&backend).await,

@@ -25,7 +25,7 @@ async fn fill(backend: &Backend) {
     for team in ["a", "b"] {
         for number in 0..6 {
             let uid = format!("{team}{number}");
-            let life = if number < 4 { Life::Evicted } else { Life::Live };
+            let life = if number < 4 { Life::Archived } else { Life::Live };
             batch.push(widget(&uid, &uid, 10).label("team", team).store(life, false));
         }
     }
@@ -176,13 +176,13 @@ async fn a_row_that_changed_meanwhile_is_asked_again(backend: Backend) {
     let evicted = |uid: &String, version: u64, team: &str| widget(uid, uid, version).label("team", team);
     let batch: Vec<_> = objects
         .iter()
-        .map(|uid| evicted(uid, 10, "a").store(Life::Evicted, false))
+        .map(|uid| evicted(uid, 10, "a").store(Life::Archived, false))
         .collect();
     backend.write_all(&batch, at(0)).await;
     let relabel = async {
         for (number, uid) in objects.iter().enumerate() {
             let write = match number % 2 {
-                0 => evicted(uid, 20, "b").store(Life::Evicted, false),
+                0 => evicted(uid, 20, "b").store(Life::Archived, false),
                 _ => evicted(uid, 20, "a").live(),
             };
             backend.write(write, at(1)).await;
@@ -213,7 +213,7 @@ async fn a_row_that_changed_meanwhile_is_asked_again(backend: Backend) {
         let team = metadata.labels["team"].as_str();
         let expected = match (row.life, number % 2) {
             (Life::Deleted, _) => ("a", 10, true, false),
-            (Life::Evicted, 0) => ("b", 20, false, false),
+            (Life::Archived, 0) => ("b", 20, false, false),
             (Life::Live, 1) => ("a", 20, false, true),
             other => panic!("{uid}: {other:?}"),
         };

@@ -35,7 +35,7 @@ pub(super) fn evicted(uid: &str) -> Widget {
 }
 
 pub(super) async fn evict(backend: &Backend, object: &Widget) {
-    backend.write(object.store(Life::Evicted, false), at(0)).await;
+    backend.write(object.store(Life::Archived, false), at(0)).await;
 }
 
 /// What a caller has in hand that read the object in a version.
@@ -116,7 +116,7 @@ async fn a_change_reaches_everything_that_sql_holds_of_the_object(backend: Backe
     );
     assert_eq!(
         (row.life, row.update_time, row.evicted_time),
-        (Life::Evicted, Some(at(5)), Some(at(0)))
+        (Life::Archived, Some(at(5)), Some(at(0)))
     );
     expect_whole(&backend, "u1").await;
     let other = backend.store.row_images(&WIDGET, &[Uid::from("u2")]).await;
@@ -338,7 +338,7 @@ async fn a_history_has_what_was_changed_in_sql_alone(backend: Backend) {
     let (mut wanted, mut version) = (evicted("u1"), ResourceVersion(10));
     let archived = RowWrite::Store {
         version: Version::project(&KEEPSAKE, keepsake(&wanted, version)),
-        life: Life::Evicted,
+        life: Life::Archived,
         revive: false,
     };
     let written = backend.store.write(&KEEPSAKE, &[archived], at(0)).await;

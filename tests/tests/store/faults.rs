@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use kindex_harness::mariadb::MariaDb;
-use kindex_harness::patience::PATIENCE;
 use kindex_harness::proxy::Proxy;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_store::{Address, MetadataStorage, MySqlFields, PoolConfig, SqliteLocation, StoreError, Written};
 use kindex_tests::databases::Database;
 use kindex_tests::databases::mariadb::{Flavour, available, database};
@@ -56,7 +56,7 @@ async fn write(store: &Arc<dyn MetadataStorage>, uid: &str) -> Written {
 
 /// Asks again as long as it is told to: until a server has seen the end of a connection, for one.
 async fn eventually(mut ask: impl AsyncFnMut() -> Result<(), StoreError>) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     while let Err(error) = ask().await {
         assert!(error.is_retryable() && Instant::now() < deadline, "{error}");
     }
@@ -172,7 +172,7 @@ async fn a_server_that_hangs_is_an_error_in_time() {
     for _ in 0..3 {
         assert!(["timeout", "pool_timeout"].contains(&cause(&store, "u1").await));
     }
-    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < WAIT_MAX, "{:?}", begun.elapsed());
     server.pause(false);
     // It first resets connections that gave up waiting; errors stay retryable until one succeeds.
     let batch = [widget("u1", "u1", 3).live()];
@@ -235,7 +235,7 @@ async fn a_deadlock_is_repeated_inside() {
          WHERE p.db = '{}' AND t.trx_state = 'LOCK WAIT' AND t.trx_query LIKE '%FOR UPDATE%'",
         database.name
     );
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     loop {
         let rows = super::backend::mysql_rows(&options(&database), &waiting).await;
         if rows[0][0].as_deref() != Some("0") {

@@ -33,7 +33,7 @@ async fn fill(backend: &Backend) {
         let when = at(number.cast_signed());
         match number % 3 {
             0 => backend.write(thing.live(), when).await,
-            1 => backend.write(thing.store(Life::Evicted, false), when).await,
+            1 => backend.write(thing.store(Life::Archived, false), when).await,
             _ => {
                 backend.write(thing.live(), at(0)).await;
                 backend.write(soft_delete(&name), when).await
@@ -148,7 +148,7 @@ async fn a_row_is_removed_with_all_its_parts_and_never_while_it_lives(backend: B
 }
 
 async fn the_history_of_a_removed_row_goes_with_it(backend: Backend) {
-    for (uid, life) in [("u1", Life::Evicted), ("u2", Life::Live)] {
+    for (uid, life) in [("u1", Life::Archived), ("u2", Life::Live)] {
         for version in 1..4 {
             let life = if version < 3 { Life::Live } else { life };
             let write = widget(uid, uid, version).store(life, false);

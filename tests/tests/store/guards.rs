@@ -35,7 +35,7 @@ async fn a_stale_write_never_wins(backend: Backend) {
     let older = widget("u1", "a", 100).label("step", "old");
     assert_eq!(backend.write(newer.live(), at(0)).await, Written::Inserted);
     assert_eq!(backend.write(older.live(), at(1)).await, Written::Superseded);
-    for life in [Life::Evicted, Life::Deleted] {
+    for life in [Life::Archived, Life::Deleted] {
         let write = older.store(life, true);
         assert_eq!(backend.write(write, at(2)).await, Written::Superseded);
     }
@@ -130,7 +130,7 @@ async fn a_late_write_never_revives_a_deleted_row(backend: Backend) {
     backend.write(widget("u1", "a", 10).live(), at(0)).await;
     backend.write(soft_delete("u1"), at(1)).await;
     for version in [9, 10, 11] {
-        for life in [Life::Live, Life::Evicted] {
+        for life in [Life::Live, Life::Archived] {
             let late = widget("u1", "a", version).label("late", "yes").store(life, false);
             assert_eq!(backend.write(late, at(2)).await, Written::Superseded);
         }
@@ -151,10 +151,10 @@ async fn a_row_is_revived_only_when_the_cluster_shows_it_alive(backend: Backend)
     backend.write(soft_delete("u1"), at(3)).await;
     let newer = widget("u1", "a", 11).label("l", "2");
     assert_eq!(
-        backend.write(newer.store(Life::Evicted, true), at(4)).await,
+        backend.write(newer.store(Life::Archived, true), at(4)).await,
         Written::Updated
     );
-    expect_row(&backend, &newer, Life::Evicted).await;
+    expect_row(&backend, &newer, Life::Archived).await;
 
     backend.write(soft_delete("u1"), at(5)).await;
     let older = widget("u1", "a", 9);
@@ -182,15 +182,15 @@ async fn a_final_version_reaches_a_row_that_is_deleted_already(backend: Backend)
 async fn eviction_and_return_keep_the_first_times(backend: Backend) {
     let object = widget("u1", "a", 10);
     assert_eq!(
-        backend.write(object.store(Life::Evicted, false), at(1)).await,
+        backend.write(object.store(Life::Archived, false), at(1)).await,
         Written::Inserted
     );
     assert_eq!(
-        backend.write(object.store(Life::Evicted, false), at(2)).await,
+        backend.write(object.store(Life::Archived, false), at(2)).await,
         Written::Unchanged
     );
     let newer = widget("u1", "a", 11);
-    backend.write(newer.store(Life::Evicted, false), at(3)).await;
+    backend.write(newer.store(Life::Archived, false), at(3)).await;
     let evicted_time = || async {
         let stored = backend.store.get_by_id(&WIDGET, &Uid::from("u1")).await;
         stored.expect("readable").expect("stored").evicted_time
@@ -199,7 +199,7 @@ async fn eviction_and_return_keep_the_first_times(backend: Backend) {
     assert_eq!(backend.write(newer.live(), at(4)).await, Written::Updated);
     assert_eq!(evicted_time().await, None);
     expect_row(&backend, &newer, Life::Live).await;
-    backend.write(newer.store(Life::Evicted, false), at(5)).await;
+    backend.write(newer.store(Life::Archived, false), at(5)).await;
     backend.write(soft_delete("u1"), at(6)).await;
     assert_eq!(
         evicted_time().await,
@@ -234,7 +234,7 @@ async fn one_batch_reports_each_write_in_its_order(backend: Backend) {
         widget("z-new", "z", 1).live(),
         same.live(),
         soft_delete("deleted"),
-        evicted.store(Life::Evicted, false),
+        evicted.store(Life::Archived, false),
         widget("newer", "newer", 4).live(),
         widget("a-new", "a", 1).store(Life::Deleted, false),
         soft_delete("absent"),

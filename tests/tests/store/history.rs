@@ -80,7 +80,7 @@ async fn every_version_is_kept_once_with_its_text_and_time(backend: Backend) {
     write(&backend, &[made.live()], at(0)).await;
     write(&backend, &[second.live(), widget("u2", "b", 15).live()], at(1)).await;
     assert_eq!(write(&backend, &[second.live()], at(2)).await, [Written::Unchanged]);
-    write(&backend, &[second.store(Life::Evicted, false)], at(3)).await;
+    write(&backend, &[second.store(Life::Archived, false)], at(3)).await;
     write(&backend, &[third.store(Life::Deleted, false)], at(4)).await;
     write(&backend, &[soft_delete("u1")], at(5)).await;
 
@@ -135,7 +135,7 @@ async fn versions_that_were_overtaken_are_kept_at_their_own_time(backend: Backen
 async fn a_name_stands_for_what_it_did_at_that_moment(backend: Backend) {
     write(&backend, &[widget("u1", "a", 10).live()], at(10)).await;
     write(&backend, &[widget("u1", "a", 20).live()], at(20)).await;
-    write(&backend, &[widget("u1", "a", 20).store(Life::Evicted, false)], at(30)).await;
+    write(&backend, &[widget("u1", "a", 20).store(Life::Archived, false)], at(30)).await;
     let leaving = widget("u1", "a", 21).label("leaving", "yes");
     write(&backend, &[record(&leaving, at(31))], at(31)).await;
     write(&backend, &[soft_delete("u1")], at(40)).await;
@@ -146,8 +146,8 @@ async fn a_name_stands_for_what_it_did_at_that_moment(backend: Backend) {
         (10, 10, Life::Live, 10),
         (19, 10, Life::Live, 10),
         (20, 20, Life::Live, 20),
-        (30, 20, Life::Evicted, 20),
-        (39, 20, Life::Evicted, 20),
+        (30, 20, Life::Archived, 20),
+        (39, 20, Life::Archived, 20),
         (50, 50, Life::Live, 50),
         (999, 50, Life::Live, 50),
     ] {

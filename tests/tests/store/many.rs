@@ -154,7 +154,7 @@ async fn all_histories_of_a_batch_begin_anew(backend: Backend) {
 
 async fn the_previous_labels_of_all_archived_objects_are_recorded(backend: Backend) {
     for (second, label) in [(0, "before"), (1, "after")] {
-        let labelled = |thing: Widget| thing.label("l", label).store(Life::Evicted, false);
+        let labelled = |thing: Widget| thing.label("l", label).store(Life::Archived, false);
         let version = 1 + u64::from(label == "after");
         let writes: Vec<RowWrite> = things(version).into_iter().map(labelled).collect();
         backend.write_all(&writes, at(second)).await;

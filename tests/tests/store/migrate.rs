@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::{Column, ColumnType, Key, Kind, Migration, Registry};
 use kindex_query::Life;
 use kindex_store::progress::NoProgress;
@@ -131,7 +131,7 @@ fn open(backend: &Backend, registry: Registry) -> Arc<dyn MetadataStorage> {
 async fn with_rows(backend: &Backend, rows: u64) -> Option<()> {
     backend.rows("SELECT 1").await?;
     open(backend, program(OLD)).prepare().await.expect("taken up");
-    let lives = [Life::Live, Life::Evicted, Life::Deleted];
+    let lives = [Life::Live, Life::Archived, Life::Deleted];
     let writes: Vec<_> = (1..=rows)
         .map(|row| {
             let spec = json!({"tint": format!("t{row}"), "small": row, "large": (row * 10_000_000_000).to_string(),
@@ -310,7 +310,7 @@ async fn a_fill_never_overwrites_a_row_that_is_newer_than_what_it_read(backend: 
         tokio::spawn(async move { new.migrate(&refill, &NoProgress).await })
     };
     let waits = || new.calls().oldest() > Duration::from_millis(300);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     while !waits() && !filling.is_finished() {
         assert!(Instant::now() < deadline, "the fill neither waits nor ends");
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -25,14 +25,14 @@ scenarios!(
 );
 
 async fn a_recreated_name_closes_the_old_row(backend: Backend) {
-    for old_life in [Life::Live, Life::Evicted] {
+    for old_life in [Life::Live, Life::Archived] {
         let name = format!("{old_life:?}").to_lowercase();
         let (old, new) = (format!("{name}-1"), format!("{name}-2"));
         backend
             .write(widget(&old, &name, 10).store(old_life, false), at(0))
             .await;
         let expected = match old_life {
-            Life::Evicted => Written::Replacing,
+            Life::Archived => Written::Replacing,
             Life::Live | Life::Deleted => Written::Inserted,
         };
         let written = backend.write(widget(&new, &name, 20).live(), at(1)).await;
@@ -159,14 +159,14 @@ async fn replaced_by(backend: &Backend, uid: &str) -> Option<String> {
 
 async fn an_archived_object_whose_name_is_taken_says_by_whom_until_it_is_purged(backend: Backend) {
     for (uid, name) in [("u1", "a"), ("u3", "b")] {
-        let stored = widget(uid, name, 10).store(Life::Evicted, false);
+        let stored = widget(uid, name, 10).store(Life::Archived, false);
         backend.write(stored, at(0)).await;
     }
     let batch = [widget("u2", "a", 20).live(), widget("u9", "z", 21).live()];
     let written = backend.write_all(&batch, at(1)).await;
     assert_eq!(written, [Written::Replacing, Written::Inserted]);
     let late = backend
-        .write(widget("u4", "b", 9).store(Life::Evicted, false), at(1))
+        .write(widget("u4", "b", 9).store(Life::Archived, false), at(1))
         .await;
     assert_eq!(
         late,
@@ -192,7 +192,7 @@ async fn an_archived_object_whose_name_is_taken_says_by_whom_until_it_is_purged(
 
 async fn a_name_that_was_free_and_an_object_that_came_back_replace_nobody(backend: Backend) {
     for (uid, name) in [("u1", "a"), ("u2", "b"), ("u3", "c")] {
-        let stored = widget(uid, name, 10).store(Life::Evicted, false);
+        let stored = widget(uid, name, 10).store(Life::Archived, false);
         backend.write(stored, at(0)).await;
     }
     backend.write(soft_delete("u1"), at(1)).await;
@@ -215,7 +215,7 @@ async fn a_name_that_was_free_and_an_object_that_came_back_replace_nobody(backen
         .await;
     assert_eq!(replaced_by(&backend, "u3").await, None);
     backend
-        .write(widget("u3", "c", 30).store(Life::Evicted, false), at(5))
+        .write(widget("u3", "c", 30).store(Life::Archived, false), at(5))
         .await;
     backend.write(soft_delete("u3"), at(6)).await;
     assert_eq!(replaced_by(&backend, "u3").await, None);
@@ -223,7 +223,7 @@ async fn a_name_that_was_free_and_an_object_that_came_back_replace_nobody(backen
 
 async fn a_version_of_sqls_own_never_closes_the_live_row_of_a_new_object(backend: Backend) {
     let old = widget("u1", "a", 10);
-    backend.write(old.store(Life::Evicted, false), at(0)).await;
+    backend.write(old.store(Life::Archived, false), at(0)).await;
     let wanted = read(&old.clone().label("team", "risk"), ResourceVersion(10));
     let changed = update(&backend, &wanted, at(1)).await.expect("changed");
     assert!(RowVersion::unpack(changed.metadata.resource_version).is_direct());

@@ -35,10 +35,10 @@ async fn nothing_that_leaves_the_cluster_undoes_a_change(backend: Backend) {
         ..object.clone()
     };
     for (late, written) in [
-        (older.store(Life::Evicted, false), Written::Superseded),
+        (older.store(Life::Archived, false), Written::Superseded),
         (older.store(Life::Live, false), Written::Superseded),
-        (object.store(Life::Evicted, false), Written::Unchanged),
-        (leaving.store(Life::Evicted, false), Written::Unchanged),
+        (object.store(Life::Archived, false), Written::Unchanged),
+        (leaving.store(Life::Archived, false), Written::Unchanged),
     ] {
         assert_eq!(backend.write(late, at(2)).await, written);
         assert_eq!(stored(&backend, &WIDGET, "u1").await.object.text(), changed.text());
@@ -49,7 +49,7 @@ async fn nothing_that_leaves_the_cluster_undoes_a_change(backend: Backend) {
     let row = Row::beside(&state, None);
     assert_eq!(
         (row.cluster_version(), row.life, row.text),
-        (ResourceVersion(10), Life::Evicted, RowText::Trusted)
+        (ResourceVersion(10), Life::Archived, RowText::Trusted)
     );
     expect_whole(&backend, "u1").await;
 }
@@ -58,7 +58,7 @@ async fn an_object_that_lives_on_takes_its_row_back(backend: Backend) {
     for (number, (version, life)) in [
         (10, Life::Live),
         (11, Life::Live),
-        (11, Life::Evicted),
+        (11, Life::Archived),
         (11, Life::Deleted),
     ]
     .into_iter()
@@ -145,7 +145,7 @@ async fn the_past_shows_every_change_at_its_time(backend: Backend) {
             .expect("changed")
     };
     let object = evicted("u1");
-    write(&[object.store(Life::Evicted, false)], 10).await;
+    write(&[object.store(Life::Archived, false)], 10).await;
     let leaving = Widget {
         version: 11,
         ..object.clone()

@@ -40,7 +40,7 @@ struct Known {
 
 impl Known {
     fn random(number: usize, now: Timestamp, random: &mut StdRng) -> Self {
-        let life = [Life::Live, Life::Evicted, Life::Deleted][random.random_range(0..3)];
+        let life = [Life::Live, Life::Archived, Life::Deleted][random.random_range(0..3)];
         // Few moments, so that rows share them; never close to the rule's edge, for time goes on.
         let hours = 24 * random.random_range(0..8) + 12;
         Self {
@@ -79,7 +79,7 @@ fn random_rule(random: &mut StdRng) -> Retention {
 fn expected(rows: &[Known], rule: &Retention, now: Timestamp) -> BTreeSet<String> {
     let mut namespaces: BTreeMap<&str, Vec<&Known>> = BTreeMap::new();
     for row in rows {
-        let life = row.life == Life::Deleted || rule.evicted && row.life == Life::Evicted;
+        let life = row.life == Life::Deleted || rule.evicted && row.life == Life::Archived;
         if life && (rule.states.is_empty() || rule.states.contains(&row.state)) {
             namespaces.entry(row.namespace).or_default().push(row);
         }
@@ -215,7 +215,7 @@ async fn a_row_that_comes_back_to_life_meanwhile_stays(backend: Backend) {
             let mut alive = BTreeSet::new();
             for round in 0..150_u64 {
                 let uid = format!("u{}", random.random_range(0..6));
-                let life = [Life::Live, Life::Live, Life::Evicted, Life::Deleted][random.random_range(0..4)];
+                let life = [Life::Live, Life::Live, Life::Archived, Life::Deleted][random.random_range(0..4)];
                 let write = widget(&uid, &uid, round + 1).label("l", "1").store(life, true);
                 backend
                     .write(write, Timestamp::UNIX_EPOCH + SignedDuration::from_hours(1))

@@ -33,7 +33,7 @@ async fn fill(backend: &Backend) {
     backend.write_all(&batch, at(0)).await;
     backend.write(soft_delete("u04"), at(1)).await;
     backend
-        .write(widget("u06", "u06", 100).store(Life::Evicted, false), at(1))
+        .write(widget("u06", "u06", 100).store(Life::Archived, false), at(1))
         .await;
 }
 
@@ -100,7 +100,7 @@ async fn a_name_finds_the_row_that_is_not_deleted(backend: Backend) {
     assert!(found("u04").await.is_none());
     assert!(found("nobody").await.is_none());
     let evicted = found("u06").await.expect("an evicted object is found");
-    assert_eq!(evicted.life, Life::Evicted);
+    assert_eq!(evicted.life, Life::Archived);
     assert_eq!(evicted.object.metadata.resource_version, ResourceVersion(100));
 }
 

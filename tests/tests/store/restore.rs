@@ -71,7 +71,7 @@ async fn state(backend: &Backend, uid: &str) -> Option<(u64, Life)> {
 
 async fn a_restored_object_is_live_and_its_old_row_is_closed_though_its_version_is_lower(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    for (uid, name, life) in [("u1", "a", Life::Evicted), ("u2", "b", Life::Deleted)] {
+    for (uid, name, life) in [("u1", "a", Life::Archived), ("u2", "b", Life::Deleted)] {
         let thing = Widget {
             uid: uid.to_owned(),
             name: name.to_owned(),
@@ -107,7 +107,7 @@ async fn a_restored_object_is_live_and_its_old_row_is_closed_though_its_version_
 
 async fn an_ingester_that_was_faster_and_closed_the_new_row_is_put_right(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Evicted, false), at(1)).await;
+    backend.write(old().store(Life::Archived, false), at(1)).await;
     // What an ingester stores of the first version while the old row is open and has a higher one.
     backend.write(widget("new-a", "a", 1).live(), at(2)).await;
     assert_eq!(state(&backend, "new-a").await, Some((1, Life::Deleted)));
@@ -119,7 +119,7 @@ async fn an_ingester_that_was_faster_and_closed_the_new_row_is_put_right(backend
 async fn a_second_call_creates_nothing_and_gives_the_status_that_was_refused(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
     *shelf.statuses_refused.lock().expect("no panic") = 1;
-    backend.write(old().store(Life::Evicted, false), at(1)).await;
+    backend.write(old().store(Life::Archived, false), at(1)).await;
     let first = restored(&backend, &shelf, &old(), Mode::Create).await.outcome;
     assert!(
         matches!(&first, Outcome::WithoutStatus { reason, .. } if reason.contains("no status today")),
@@ -137,24 +137,24 @@ async fn a_second_call_creates_nothing_and_gives_the_status_that_was_refused(bac
 async fn a_name_that_is_taken_stays_as_it_is(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
     shelf.put(&widget("u9", "a", 5));
-    backend.write(old().store(Life::Evicted, false), at(1)).await;
+    backend.write(old().store(Life::Archived, false), at(1)).await;
     let by_uid = "u9".to_owned();
     for mode in [Mode::DryRun, Mode::Create] {
         let done = restored(&backend, &shelf, &old(), mode).await;
         assert_eq!(done.outcome, Outcome::Taken { by_uid: by_uid.clone() });
         assert_eq!(shelf.shown("a").expect("there")["metadata"]["resourceVersion"], "5");
-        assert_eq!(state(&backend, "u1").await, Some((70, Life::Evicted)));
+        assert_eq!(state(&backend, "u1").await, Some((70, Life::Archived)));
         assert_eq!(state(&backend, "u9").await, None);
     }
 }
 
 async fn a_dry_run_changes_neither_side(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Evicted, false), at(1)).await;
+    backend.write(old().store(Life::Archived, false), at(1)).await;
     let done = restored(&backend, &shelf, &old(), Mode::DryRun).await;
     assert_eq!(done.outcome, Outcome::WouldRestore);
     assert_eq!(shelf.shown("a"), None);
-    assert_eq!(state(&backend, "u1").await, Some((70, Life::Evicted)));
+    assert_eq!(state(&backend, "u1").await, Some((70, Life::Archived)));
 }
 
 async fn an_owner_that_is_gone_is_left_out_and_one_that_came_back_is_named_anew(backend: Backend) {
@@ -185,7 +185,7 @@ async fn an_owner_that_is_gone_is_left_out_and_one_that_came_back_is_named_anew(
 
 async fn an_archived_object_whose_name_was_taken_comes_back_under_another(backend: Backend) {
     let shelf = Arc::new(Shelf::default());
-    backend.write(old().store(Life::Evicted, false), at(1)).await;
+    backend.write(old().store(Life::Archived, false), at(1)).await;
     let thief = widget("u2", "a", 80);
     shelf.put(&thief);
     backend.write(thief.live(), at(2)).await;

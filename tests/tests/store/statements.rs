@@ -183,7 +183,7 @@ async fn a_batch_costs_a_fixed_number_of_statements() {
         .enumerate()
         .map(|(index, object)| match index % 4 {
             0 => object.label("l", "4").annotation("n", "4").live(),
-            1 => object.store(Life::Evicted, false),
+            1 => object.store(Life::Archived, false),
             2 => soft_delete(&object.uid),
             _ => Widget {
                 uid: format!("again-{index}"),
@@ -237,7 +237,7 @@ async fn every_statement_of_a_batch_walks_a_key_even_in_a_small_table() {
         let sorted = objects(8, version).into_iter().enumerate();
         sorted.map(move |(index, object)| match index % 4 {
             0 => relabelled(object).live(),
-            1 => object.store(Life::Evicted, false),
+            1 => object.store(Life::Archived, false),
             2 => soft_delete(&object.uid),
             _ => widget(&format!("again-{index}"), &object.name, version).live(),
         })

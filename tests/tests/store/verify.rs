@@ -65,7 +65,7 @@ impl Sample {
             shelf.put(&thing(number));
             backend.write(thing(number).live(), at(0)).await;
         }
-        backend.write(thing(6).store(Life::Evicted, false), at(1)).await;
+        backend.write(thing(6).store(Life::Archived, false), at(1)).await;
         backend.write(thing(7).live(), at(1)).await;
         backend.write(soft_delete("u7"), at(2)).await;
         Self { backend, shelf }

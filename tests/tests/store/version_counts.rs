@@ -28,11 +28,11 @@ async fn rows_are_counted_by_version_and_life(backend: Backend) {
     assert!(backend.store.version_counts(&WIDGET).await.expect("counted").is_empty());
     let rows = [
         ("a", "v1", Life::Live),
-        ("b", "v1", Life::Evicted),
-        ("c", "v1", Life::Evicted),
+        ("b", "v1", Life::Archived),
+        ("c", "v1", Life::Archived),
         ("d", "v1", Life::Deleted),
         ("e", "v2", Life::Live),
-        ("f", "v1", Life::Evicted),
+        ("f", "v1", Life::Archived),
     ];
     let writes: Vec<RowWrite> = rows
         .iter()

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kindex_harness::controlplane::ControlPlane;
-use kindex_harness::patience::PATIENCE;
 use kindex_harness::require::require;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::discover::discover;
@@ -319,7 +319,7 @@ pub struct Notes {
 
 impl Notes {
     async fn next(&mut self) -> bool {
-        let line = timeout(PATIENCE, self.lines.next_line()).await;
+        let line = timeout(WAIT_MAX, self.lines.next_line()).await;
         let Some(line) = line.expect("it says something or ends").expect("readable") else {
             return false;
         };
@@ -367,9 +367,9 @@ impl Said {
 }
 
 pub async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     while !condition().await {
-        assert!(Instant::now() < deadline, "{what} did not come within {PATIENCE:?}");
+        assert!(Instant::now() < deadline, "{what} did not come within {WAIT_MAX:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use tokio::time::timeout;
 
 use super::stage::{Said, Stage, trials};
@@ -32,7 +32,7 @@ async fn no_program_starts_where_an_undeclared_version_is_stored() {
     ];
     let start_all = async |expected: &[&str]| {
         for program in &programs {
-            let ended = timeout(PATIENCE, stage.command(program).output()).await;
+            let ended = timeout(WAIT_MAX, stage.command(program).output()).await;
             let output = ended.unwrap_or_else(|_| panic!("{program:?} goes on"));
             Said::of(&output.expect("started")).expect(1, expected);
         }

@@ -9,7 +9,7 @@ use super::*;
 fn all_rows() -> Vec<Option<Row>> {
     let mut rows = vec![None];
     for version in [5, 6, 7] {
-        for life in [Life::Live, Life::Evicted, Life::Deleted] {
+        for life in [Life::Live, Life::Archived, Life::Deleted] {
             for text in [RowText::Trusted, RowText::Foreign, RowText::Different] {
                 rows.push(Some(Row {
                     text,

@@ -22,7 +22,7 @@ fn terminating_with_live_row_stores_the_final_version_as_deleted_and_releases() 
 
 #[test]
 fn terminating_with_evicted_row_is_released_if_we_deleted_it() {
-    let evicted = row(5, Life::Evicted);
+    let evicted = row(5, Life::Archived);
     let own_delete = |own_delete| Context {
         own_delete,
         ..context()
@@ -35,7 +35,7 @@ fn terminating_with_evicted_row_is_released_if_we_deleted_it() {
     );
     assert_eq!(
         decide(&observed, Some(&evicted), &own_delete(OwnDelete::Accepted(at(5)))),
-        action(stored(Life::Evicted), Then::Release),
+        action(stored(Life::Archived), Then::Release),
         "a write of others after our delete"
     );
     assert_eq!(
@@ -46,14 +46,14 @@ fn terminating_with_evicted_row_is_released_if_we_deleted_it() {
 
 #[test]
 fn after_a_restart_an_immutable_object_with_evicted_row_counts_as_evicted() {
-    let evicted = Some(row(5, Life::Evicted));
+    let evicted = Some(row(5, Life::Archived));
     let immutable = Head {
         immutable: true,
         ..terminating(6)
     };
     assert_eq!(
         decided(immutable, evicted),
-        action(stored(Life::Evicted), Then::Release)
+        action(stored(Life::Archived), Then::Release)
     );
     assert_eq!(
         decided(terminating(6), evicted),
@@ -128,7 +128,7 @@ fn terminating_without_our_finalizer_only_the_text_is_stored() {
         ..terminating(6)
     };
     assert_eq!(decided(head, None), action(stored(Life::Live), Then::Nothing));
-    for life in [Life::Live, Life::Evicted, Life::Deleted] {
+    for life in [Life::Live, Life::Archived, Life::Deleted] {
         assert_eq!(decided(head, Some(row(5, life))), action(stored(life), Then::Nothing));
         assert_eq!(decided(head, Some(row(6, life))), Action::NOTHING);
     }
@@ -160,7 +160,7 @@ fn held_for(seconds: u64, head: Head, row: Option<Row>, own_delete: OwnDelete) -
 fn our_finalizer_goes_last_and_the_row_follows() {
     let rest = Then::WaitForOthers(Duration::from_secs(540));
     let own_delete = OwnDelete::Accepted(at(6));
-    for life in [Life::Live, Life::Evicted, Life::Deleted] {
+    for life in [Life::Live, Life::Archived, Life::Deleted] {
         for version in [6, 7] {
             let row = Some(row(5, life));
             assert_eq!(held_for(60, held(version), row, own_delete), action(stored(life), rest));
@@ -182,11 +182,11 @@ fn after_others_have_released_it_the_row_is_closed_and_the_object_released() {
         assert_eq!(last(life, OwnDelete::Unknown), expected);
     }
     assert_eq!(
-        last(Life::Evicted, OwnDelete::Accepted(at(6))),
-        action(stored(Life::Evicted), Then::Release)
+        last(Life::Archived, OwnDelete::Accepted(at(6))),
+        action(stored(Life::Archived), Then::Release)
     );
     assert_eq!(
-        last(Life::Evicted, OwnDelete::Unknown),
+        last(Life::Archived, OwnDelete::Unknown),
         action(stored(Life::Deleted), Then::Release)
     );
 }
@@ -194,7 +194,7 @@ fn after_others_have_released_it_the_row_is_closed_and_the_object_released() {
 #[test]
 fn another_finalizer_is_waited_for_only_so_long() {
     let released = |life| held_for(600, held(6), Some(row(5, life)), OwnDelete::Accepted(at(6)));
-    for life in [Life::Live, Life::Evicted, Life::Deleted] {
+    for life in [Life::Live, Life::Archived, Life::Deleted] {
         assert_eq!(
             released(life),
             action(stored(life), Then::Release),
@@ -232,7 +232,7 @@ fn deleting_annotation_stores_as_deleted_then_deletes_and_releases() {
         None,
         Some(row(5, Life::Live)),
         Some(row(6, Life::Live)),
-        Some(row(5, Life::Evicted)),
+        Some(row(5, Life::Archived)),
     ] {
         assert_eq!(decided(marked(6), found), action(stored(Life::Deleted), delete));
     }
@@ -289,11 +289,14 @@ fn immutable_is_stored_as_evicted_then_deleted_and_released() {
         None,
         Some(row(5, Life::Live)),
         Some(row(6, Life::Live)),
-        Some(row(5, Life::Evicted)),
+        Some(row(5, Life::Archived)),
     ] {
-        assert_eq!(decided(immutable(6), found), action(stored(Life::Evicted), delete));
+        assert_eq!(decided(immutable(6), found), action(stored(Life::Archived), delete));
     }
-    assert_eq!(decided(immutable(6), Some(row(6, Life::Evicted))), action(None, delete));
+    assert_eq!(
+        decided(immutable(6), Some(row(6, Life::Archived))),
+        action(None, delete)
+    );
 }
 
 #[test]
@@ -306,6 +309,6 @@ fn immutable_with_deleted_row_is_confirmed_and_revived_into_eviction() {
     };
     assert_eq!(
         decide(&Observed::Present(immutable(6)), Some(&deleted), &confirmed),
-        action(revived(Life::Evicted), Then::Delete { release: true })
+        action(revived(Life::Archived), Then::Delete { release: true })
     );
 }

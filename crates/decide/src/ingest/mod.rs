@@ -178,8 +178,8 @@ fn decide_gone(last: Option<&Head>, seen: Option<ResourceVersion>, row: Option<&
             match row.life {
                 Life::Live if newer.is_some() => Some(store(Life::Deleted)),
                 Life::Live => Some(Write::SoftDelete),
-                Life::Evicted => unstored.or(new_last).map(|last| match is_own_delete(last, context) {
-                    true => store(Life::Evicted),
+                Life::Archived => unstored.or(new_last).map(|last| match is_own_delete(last, context) {
+                    true => store(Life::Archived),
                     false => store(Life::Deleted),
                 }),
                 Life::Deleted => unstored.or(new_last).map(|_| store(Life::Deleted)),
@@ -208,7 +208,7 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
     // A row that is already closed keeps its state; a live one is closed once there is nothing to wait for.
     let (settled, meanwhile) = match row.map(|row| row.life) {
         Some(Life::Deleted) => (Some(Life::Deleted), Life::Deleted),
-        Some(Life::Evicted) => (is_own_delete(head, context).then_some(Life::Evicted), Life::Evicted),
+        Some(Life::Archived) => (is_own_delete(head, context).then_some(Life::Archived), Life::Archived),
         Some(Life::Live) | None => (None, Life::Live),
     };
     let delay = settled.is_none().then(|| {
@@ -262,8 +262,8 @@ fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context) -> Action
     if revive && context.confirmed.as_ref() != row {
         return Action::CONFIRM;
     }
-    let write = differs(head, row, Life::Evicted).then_some(Write::Store {
-        life: Life::Evicted,
+    let write = differs(head, row, Life::Archived).then_some(Write::Store {
+        life: Life::Archived,
         revive,
     });
     Action {

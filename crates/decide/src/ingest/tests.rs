@@ -114,7 +114,7 @@ fn gone_with_a_newer_last_text_stores_it_as_deleted() {
 
 #[test]
 fn gone_with_evicted_or_deleted_row_is_nothing_where_the_row_holds_all_that_was_seen() {
-    for life in [Life::Evicted, Life::Deleted] {
+    for life in [Life::Archived, Life::Deleted] {
         for seen in [Some(4), Some(5)] {
             let row = Some(row(5, life));
             assert_eq!(gone_since(None, seen, row), Action::NOTHING);
@@ -129,7 +129,7 @@ fn gone_with_evicted_or_deleted_row_is_nothing_where_the_row_holds_all_that_was_
 
 #[test]
 fn gone_with_evicted_or_deleted_row_stores_the_last_text_of_an_object_that_was_never_seen() {
-    for life in [Life::Evicted, Life::Deleted] {
+    for life in [Life::Archived, Life::Deleted] {
         let found = row(5, life);
         let reported = |version, row| gone_since(Some(immutable(version)), None, Some(row)).write;
         assert_eq!(reported(9, found), stored(life), "it left unseen");
@@ -156,9 +156,9 @@ fn gone_with_evicted_or_deleted_row_stores_the_last_write_of_others() {
     };
     let written = |last, life| gone_since(Some(last), Some(8), Some(row(5, life))).write;
     assert_eq!(written(leaving, Life::Deleted), stored(Life::Deleted));
-    assert_eq!(written(immutable, Life::Evicted), stored(Life::Evicted));
+    assert_eq!(written(immutable, Life::Archived), stored(Life::Archived));
     assert_eq!(
-        written(leaving, Life::Evicted),
+        written(leaving, Life::Archived),
         stored(Life::Deleted),
         "the annotation was removed, and a user deleted the object"
     );
@@ -197,8 +197,8 @@ fn present_with_the_row_of_another_program_is_written_once_more() {
 #[test]
 fn present_with_evicted_row_clears_the_eviction() {
     let expected = action(stored(Life::Live), Then::Nothing);
-    assert_eq!(decided(head(6), Some(row(5, Life::Evicted))), expected);
-    assert_eq!(decided(head(5), Some(row(5, Life::Evicted))), expected);
+    assert_eq!(decided(head(6), Some(row(5, Life::Archived))), expected);
+    assert_eq!(decided(head(5), Some(row(5, Life::Archived))), expected);
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub struct Purged {
 impl Purged {
     fn count(&mut self, row: &GoneRow) {
         match row.life {
-            Life::Evicted => self.evicted += 1,
+            Life::Archived => self.evicted += 1,
             Life::Deleted | Life::Live => self.deleted += 1,
         }
         let time = row.gone_time;

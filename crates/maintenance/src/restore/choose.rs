@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(chosen(&deleted, Some("old")), "old");
         assert_eq!(chosen(&deleted, Some("other")), "absent");
         assert_eq!(chosen(&[], None), "absent");
-        assert_eq!(chosen(&[row("e", Life::Evicted), row("d", Life::Deleted)], None), "e");
+        assert_eq!(chosen(&[row("e", Life::Archived), row("d", Life::Deleted)], None), "e");
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(chosen(&live, Some("d")), "taken by l");
         assert_eq!(chosen(&live, Some("l")), "taken by l");
         assert_eq!(chosen(&live[..1], None), "taken by l");
-        let evicted = [row("e", Life::Evicted), row("d", Life::Deleted)];
+        let evicted = [row("e", Life::Archived), row("d", Life::Deleted)];
         assert_eq!(chosen(&evicted, Some("d")), "taken by e");
     }
 
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(under(&[], None), "old");
         assert_eq!(under(&[], Some("new")), "taken by new");
         assert_eq!(under(&[row("gone", Life::Deleted)], Some("old")), "old");
-        for life in [Life::Live, Life::Evicted] {
+        for life in [Life::Live, Life::Archived] {
             assert_eq!(under(&[row("there", life)], Some("old")), "taken by there");
         }
         assert_eq!(under(&[from("back", Life::Live, "old")], Some("old")), "old");
@@ -135,7 +135,7 @@ mod tests {
         ];
         assert_eq!(chosen(&restored, None), "d");
         assert_eq!(chosen(&restored, Some("x")), "taken by n");
-        let left_again = [from("n", Life::Evicted, "d"), row("d", Life::Deleted)];
+        let left_again = [from("n", Life::Archived, "d"), row("d", Life::Deleted)];
         assert_eq!(chosen(&left_again, None), "n");
         assert_eq!(chosen(&left_again, Some("d")), "taken by n");
     }

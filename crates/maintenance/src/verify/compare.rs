@@ -67,12 +67,12 @@ fn against_object(
             let detail = format!("the row is marked deleted since {since}, but the object is present");
             return found.push(Difference::new(Class::Deleted, detail));
         }
-        Life::Evicted if !settled => {
+        Life::Archived if !settled => {
             let since = time(row.evicted_time);
             let detail = format!("the row is archived since {since}, but the object is present");
             found.push(Difference::new(Class::Evicted, detail));
         }
-        Life::Deleted | Life::Evicted | Life::Live => {}
+        Life::Deleted | Life::Archived | Life::Live => {}
     }
     let version = object.metadata.resource_version;
     if i64::try_from(version.0) != Ok(row.res_version) {

@@ -134,7 +134,7 @@ fn names<D: Driver>(rows: &[D::Row]) -> Result<Names, sqlx::Error> {
             res_version: row_version(life, res_version(row, 3)?),
         };
         match life {
-            Life::Evicted | Life::Deleted => names.evicted.push(found),
+            Life::Archived | Life::Deleted => names.evicted.push(found),
             Life::Live => names.live.push(found),
         }
     }

@@ -79,7 +79,7 @@ impl<D: Driver> Direct for SqlStore<D> {
         let version = Version::project(kind, object.with_version(next.pack()));
         let write = RowWrite::Store {
             version: version.clone(),
-            life: Life::Evicted,
+            life: Life::Archived,
             revive: false,
         };
         let work = Work {

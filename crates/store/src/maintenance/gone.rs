@@ -77,7 +77,7 @@ fn gone_row(row: &impl Cells) -> Result<GoneRow, sqlx::Error> {
     let life = if deleted.is_some() {
         Life::Deleted
     } else {
-        Life::Evicted
+        Life::Archived
     };
     let gone_time = deleted.or(evicted);
     Ok(GoneRow {

@@ -73,7 +73,7 @@ impl RowImage {
     pub fn life(&self) -> Life {
         match (self.delete_time, self.evicted_time) {
             (Some(_), _) => Life::Deleted,
-            (None, Some(_)) => Life::Evicted,
+            (None, Some(_)) => Life::Archived,
             (None, None) => Life::Live,
         }
     }

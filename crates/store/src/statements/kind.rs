@@ -100,7 +100,7 @@ impl KindSql {
     pub(crate) fn relocate(&self, to: Life, uids: usize) -> Statement {
         let set = match to {
             Life::Live => "[update_time] = ?, [delete_time] = NULL, [evicted_time] = NULL",
-            Life::Evicted => "[update_time] = ?, [delete_time] = NULL, [evicted_time] = ?",
+            Life::Archived => "[update_time] = ?, [delete_time] = NULL, [evicted_time] = ?",
             Life::Deleted => "[update_time] = ?, [delete_time] = ?",
         };
         kept(format!(

@@ -165,7 +165,7 @@ impl<D: Driver> Batch<'_, D> {
         self.write_rows(&sorted.inserts, KindSql::insert).await?;
         self.write_rows(&sorted.updates, KindSql::update).await?;
         self.relocate(Life::Live, &sorted.to_live).await?;
-        self.relocate(Life::Evicted, &sorted.to_evicted).await?;
+        self.relocate(Life::Archived, &sorted.to_evicted).await?;
         let superseded = self.superseded(&sorted.arrived, &sorted.to_deleted).await?;
         let mut deleted = sorted.to_deleted.clone();
         deleted.extend(superseded.iter().map(|(row, _)| &*row.uid.0));
@@ -220,7 +220,7 @@ impl<D: Driver> Batch<'_, D> {
                     // A version of SQL's own is no younger than the cluster's that it followed.
                     version: row_version(life, res_version(&row, 3)?).of_cluster(),
                     uid: Uid::from(row.text(0)?.as_str()),
-                    is_evicted: life == Life::Evicted,
+                    is_evicted: life == Life::Archived,
                 };
                 if deleted.binary_search(&&*named.uid.0).is_ok() {
                     continue;
@@ -289,7 +289,7 @@ impl<'a> Sorted<'a> {
                 self.arrived.extend(revived);
                 let list = match life {
                     Life::Live => &mut self.to_live,
-                    Life::Evicted => &mut self.to_evicted,
+                    Life::Archived => &mut self.to_evicted,
                     Life::Deleted => &mut self.to_deleted,
                 };
                 list.push(&uid.0);

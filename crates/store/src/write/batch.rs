@@ -89,7 +89,7 @@ impl<D: Driver> Batch<'_, D> {
             let statement = self.work.sql.relocate(to, list.len());
             let times = match to {
                 Life::Live => 1,
-                Life::Evicted | Life::Deleted => 2,
+                Life::Archived | Life::Deleted => 2,
             };
             let mut params = vec![Param::Time(self.work.now); times];
             params.extend(list);

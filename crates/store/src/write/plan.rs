@@ -31,7 +31,7 @@ impl<'a> Plan<'a> {
     pub(crate) fn of_evicted(&self, row: Option<&FoundRow>) -> Option<&'a Version> {
         match self {
             Self::Update(new) if new.delete_time.is_none() && new.evicted_time.is_some() => {
-                row.filter(|row| row.life() == Life::Evicted).map(|_| new.version)
+                row.filter(|row| row.life() == Life::Archived).map(|_| new.version)
             }
             Self::Nothing(_) | Self::Insert(_) | Self::Update(_) | Self::Move { .. } => None,
         }
@@ -65,7 +65,7 @@ pub(crate) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, own: &str, n
         (RowWrite::SoftDelete { .. }, None) => Plan::Nothing(Written::Unchanged),
         (RowWrite::SoftDelete { uid }, Some(row)) => match row.life() {
             Life::Deleted => Plan::Nothing(Written::Unchanged),
-            Life::Live | Life::Evicted => Plan::Move {
+            Life::Live | Life::Archived => Plan::Move {
                 uid,
                 life: Life::Deleted,
                 revived: None,
@@ -75,7 +75,7 @@ pub(crate) fn plan<'a>(write: &'a RowWrite, row: Option<&FoundRow>, own: &str, n
             version,
             arrival: None,
             delete_time: (*life == Life::Deleted).then_some(now),
-            evicted_time: (*life == Life::Evicted).then_some(now),
+            evicted_time: (*life == Life::Archived).then_some(now),
             labels: true,
             annotations: true,
             revived: false,
@@ -115,8 +115,8 @@ fn plan_store<'a>(
     let kept = |time: Option<Timestamp>| Some(time.unwrap_or(now));
     let (delete_time, evicted_time) = match life {
         Life::Live => (None, None),
-        Life::Evicted if revived => (None, Some(now)),
-        Life::Evicted => (None, kept(row.evicted_time)),
+        Life::Archived if revived => (None, Some(now)),
+        Life::Archived => (None, kept(row.evicted_time)),
         Life::Deleted => (kept(row.delete_time), row.evicted_time),
     };
     Plan::Update(NewRow {
@@ -172,7 +172,7 @@ mod tests {
     use std::sync::Arc;
 
     const OWN: &str = "test/v2";
-    const LIVES: [Life; 3] = [Life::Live, Life::Evicted, Life::Deleted];
+    const LIVES: [Life; 3] = [Life::Live, Life::Archived, Life::Deleted];
 
     fn version(number: u64) -> Arc<Version> {
         let text = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{number}"}}}}"#);
@@ -199,7 +199,7 @@ mod tests {
             res_version: RowVersion::Cluster(ResourceVersion(number)),
             hash: Some(version(number).hash),
             delete_time: (life == Life::Deleted).then_some(then),
-            evicted_time: (life == Life::Evicted).then_some(then),
+            evicted_time: (life == Life::Archived).then_some(then),
             group_ver: OWN.to_owned(),
         }
     }
@@ -237,8 +237,8 @@ mod tests {
                         let first = (found == stored).then_some(Timestamp::UNIX_EPOCH);
                         let wanted = first.or(Some(now));
                         assert!(!deleted || new.delete_time == wanted, "{case}");
-                        let left = (found == Life::Evicted).then_some(Timestamp::UNIX_EPOCH);
-                        let left = if stored == Life::Evicted {
+                        let left = (found == Life::Archived).then_some(Timestamp::UNIX_EPOCH);
+                        let left = if stored == Life::Archived {
                             left.or(Some(now))
                         } else {
                             left
@@ -257,7 +257,7 @@ mod tests {
     fn what_was_changed_in_sql_alone_yields_to_a_living_object_and_to_nothing_that_leaves() {
         let now = Timestamp::from_second(1_000).expect("in range");
         let direct = RowVersion::Cluster(ResourceVersion(10)).next_direct().expect("small");
-        for (found, stored) in [Life::Evicted, Life::Deleted]
+        for (found, stored) in [Life::Archived, Life::Deleted]
             .into_iter()
             .flat_map(|found| LIVES.map(|stored| (found, stored)))
         {

@@ -1,7 +1,7 @@
 //! Section 7: trouble with one kind is no trouble of another. In the reference a SparkJob's own controller took the
 //! ingesters of all kinds with it.
 
-use kindex_harness::patience::wait_until;
+use kindex_harness::wait::wait_until;
 use serde_json::Value;
 
 use super::stage::Stage;

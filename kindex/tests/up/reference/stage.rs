@@ -5,9 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use kindex_harness::mariadb::MariaDb;
-use kindex_harness::patience::wait_until;
 use kindex_harness::require::require;
 use kindex_harness::scrape::Scrape;
+use kindex_harness::wait::wait_until;
 use serde_json::Value;
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};

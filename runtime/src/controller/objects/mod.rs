@@ -279,7 +279,7 @@ impl Objects {
     fn leave(&mut self, env: &Environment, uid: &Uid) {
         let entry = self.pending.entry(uid);
         let row = entry.row.flatten();
-        if row.is_some_and(|row| row.life == Life::Evicted) {
+        if row.is_some_and(|row| row.life == Life::Archived) {
             env.metrics.evicted.inc();
         }
         if matches!(entry.newest(), Observation::Present(_)) {

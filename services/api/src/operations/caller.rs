@@ -76,7 +76,7 @@ impl Caller {
     }
 
     /// Whether it has presented an identity.
-    pub(crate) fn is_somebody(&self) -> bool {
+    pub(crate) fn is_identified(&self) -> bool {
         self.bearer.is_some() || self.vouched.is_some()
     }
 

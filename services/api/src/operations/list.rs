@@ -233,7 +233,7 @@ impl Walk<'_> {
     fn is_listed(&self, life: Life) -> bool {
         match life {
             Life::Live => false,
-            Life::Evicted => true,
+            Life::Archived => true,
             Life::Deleted => self.options.include_deleted,
         }
     }

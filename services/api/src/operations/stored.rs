@@ -58,7 +58,7 @@ impl View {
         text.map_err(|error| refusal::of_conversion(&self.resource, &error))
     }
 
-    /// The same of a past object, which nobody can correct: as it was stored where it has no form in the version by now.
+    /// The same of a past object, which nobody can correct: as it was stored, if it has no form in the version by now.
     pub(super) fn past<'t>(&self, object: &'t Object) -> Cow<'t, str> {
         self.text(object).unwrap_or(Cow::Borrowed(object.text()))
     }
@@ -91,6 +91,6 @@ impl Operations {
         };
         let found = store.get_by_name(key.resource.kind, key.namespace, key.name).await;
         let found = found.map_err(|error| refusal::of_store(key, error))?;
-        Ok(found.filter(|stored| stored.life == Life::Evicted))
+        Ok(found.filter(|stored| stored.life == Life::Archived))
     }
 }

@@ -90,11 +90,11 @@ impl ApiTerms {
         Self {
             guard,
             rate: limits.requests_per_second.map(Rate::new),
-            looks: Gate::new(LOOKS, limits.patience),
-            health: Lane::new(limits.aside, limits.patience, &bodies),
-            leases: Lane::new(limits.aside, limits.patience, &bodies_aside),
-            reads: Lane::new(limits.reads, limits.patience, &bodies),
-            changes: Lane::new(limits.changes, limits.patience, &bodies),
+            looks: Gate::new(LOOKS, limits.grace),
+            health: Lane::new(limits.aside, limits.grace, &bodies),
+            leases: Lane::new(limits.aside, limits.grace, &bodies_aside),
+            reads: Lane::new(limits.reads, limits.grace, &bodies),
+            changes: Lane::new(limits.changes, limits.grace, &bodies),
             figures,
         }
     }
@@ -207,7 +207,7 @@ impl Entrance {
     pub(super) fn new(limits: &Limits, guard: Arc<dyn Guard>, figures: Figures) -> Self {
         let terms = ApiTerms::new(limits, guard, figures.clone());
         Self {
-            admission: Admission::new(terms, limits.connections.body, limits.patience),
+            admission: Admission::new(terms, limits.connections.body, limits.grace),
             figures,
         }
     }
@@ -234,7 +234,7 @@ pub(super) async fn admit(State(entrance): State<Arc<Entrance>>, request: Reques
     let began = Instant::now();
     let response = next.run(Request::from_parts(head, body)).await;
     // A watch takes none while it goes on.
-    drop(admitted.places);
+    drop(admitted.permits);
     if let Some(operation) = response.extensions().get::<Operation>() {
         entrance.figures.answered(*operation, &code(&response), began.elapsed());
     }

@@ -44,7 +44,7 @@ impl Guard for Operations {
             }
             let vouched = rest::vouched(head.extensions.get::<Peer>(), &head.headers);
             let caller = vouched.unwrap_or_else(|| identity::caller(&head.headers));
-            if !caller.is_somebody() {
+            if !caller.is_identified() {
                 // Without a body there is nothing to read, and the cluster says what everybody may see.
                 return match body::is_expected(&head.method) && !grpc::is_public(head.uri.path()) {
                     true => Err(Refusal::new(Reason::Unauthorized, "Unauthorized")),

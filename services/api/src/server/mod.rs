@@ -34,7 +34,7 @@ pub struct Limits {
     /// The same of each sort that has places of its own: health, leases.
     pub aside: usize,
     /// How long a request waits for its place.
-    pub patience: Duration,
+    pub grace: Duration,
     /// Bytes of the bodies of all requests in flight together; of leases as many beside these.
     pub body_bytes: usize,
     /// Requests that one client may make in a second: whoever has one token, or one address without any.
@@ -50,7 +50,7 @@ impl Default for Limits {
             reads: 400,
             changes: 200,
             aside: 50,
-            patience: Duration::from_secs(10),
+            grace: Duration::from_secs(10),
             body_bytes: 128 * 1024 * 1024,
             requests_per_second: None,
         }

@@ -167,7 +167,7 @@ pub(super) fn add(group_version: &str, resource: &ResourceDoc, paths: &mut Map<S
     let plural = &resource.plural;
     let everywhere = format!("{prefix}/{group_version}/{plural}");
     let collection = if resource.namespaced {
-        let all = Place {
+        let all = PathScope {
             resource,
             namespaced: false,
             named: false,
@@ -178,7 +178,7 @@ pub(super) fn add(group_version: &str, resource: &ResourceDoc, paths: &mut Map<S
     } else {
         everywhere
     };
-    let place = |named: bool, suffix: &'static str| Place {
+    let place = |named: bool, suffix: &'static str| PathScope {
         resource,
         namespaced: resource.namespaced,
         named,
@@ -198,14 +198,14 @@ pub(super) fn add(group_version: &str, resource: &ResourceDoc, paths: &mut Map<S
 }
 
 /// A path, by what is in it.
-struct Place<'a> {
+struct PathScope<'a> {
     resource: &'a ResourceDoc,
     namespaced: bool,
     named: bool,
     suffix: &'static str,
 }
 
-impl Place<'_> {
+impl PathScope<'_> {
     fn item<'o>(&self, operations: impl IntoIterator<Item = &'o Operation>) -> Value {
         let mut item: Map<String, Value> = operations
             .into_iter()

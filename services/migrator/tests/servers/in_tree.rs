@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kindex_harness::controlplane::apart::Controllers;
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_migrator::cluster::conduct::Conduct;
 use kindex_migrator::cluster::in_tree::{InTree, work_in_tree};
 use kindex_migrator::cluster::look::Memory;
@@ -166,7 +166,7 @@ async fn a_migration_that_is_deleted_leaves_stored_versions_as_they_were() {
     let own: Api<StorageVersionMigration> = Api::all(zoo.client.clone());
     own.delete(&name, &DeleteParams::default()).await.expect("deleted");
     stop.cancel();
-    let ended = timeout(PATIENCE, working)
+    let ended = timeout(WAIT_MAX, working)
         .await
         .expect("it ends")
         .expect("it does not panic");

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::controlplane::apart::{ApiServer, Etcd};
-use kindex_harness::patience::PATIENCE;
 use kindex_harness::require::require;
+use kindex_harness::wait::WAIT_MAX;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
@@ -47,9 +47,9 @@ pub(super) async fn client(server: &ApiServer, port: u16) -> Client {
 }
 
 pub(super) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     while !condition().await {
-        assert!(Instant::now() < deadline, "{what} did not come within {PATIENCE:?}");
+        assert!(Instant::now() < deadline, "{what} did not come within {WAIT_MAX:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, stream};
 use kindex_harness::controlplane::ControlPlane;
-use kindex_harness::patience::PATIENCE;
 use kindex_harness::require::require;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::conduct::{Pace, WriteRate};
 use kindex_migrator::cluster::install::manifests;
@@ -264,9 +264,9 @@ fn definition_of_pets(storage: &str) -> Value {
 }
 
 pub(crate) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     while !condition().await {
-        assert!(Instant::now() < deadline, "{what} did not come within {PATIENCE:?}");
+        assert!(Instant::now() < deadline, "{what} did not come within {WAIT_MAX:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

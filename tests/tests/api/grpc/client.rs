@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes};
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::kind::Kind;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MethodDescriptor, SerializeOptions};
@@ -92,7 +92,7 @@ impl Client {
         let mut grpc = Grpc::new(self.channel.clone());
         grpc.ready().await.unwrap();
         let answer = grpc.unary(request, path(&method), Raw);
-        let answer: Response<Bytes> = tokio::time::timeout(PATIENCE, answer).await.expect("an answer")?;
+        let answer: Response<Bytes> = tokio::time::timeout(WAIT_MAX, answer).await.expect("an answer")?;
         let (metadata, bytes, _) = answer.into_parts();
         Ok((self.json(&method, bytes), metadata))
     }
@@ -103,21 +103,21 @@ impl Client {
         kind: &Kind,
         call: &str,
         request: Value,
-        patience: Duration,
+        grace: Duration,
     ) -> Result<Streaming<Bytes>, Status> {
         let method = self.method(kind, call);
-        let request = self.request(&method, Body::Json(&request), Some(patience));
+        let request = self.request(&method, Body::Json(&request), Some(grace));
         let mut grpc = Grpc::new(self.channel.clone());
         grpc.ready().await.unwrap();
         let streaming = grpc.server_streaming(request, path(&method), Raw);
-        let streaming = tokio::time::timeout(PATIENCE, streaming).await.expect("an answer")?;
+        let streaming = tokio::time::timeout(WAIT_MAX, streaming).await.expect("an answer")?;
         Ok(streaming.into_inner())
     }
 
     /// A stream of answers.
     pub(in crate::api) async fn watch(&self, kind: &Kind, request: Value) -> Result<Watch, Status> {
         Ok(Watch {
-            stream: self.call_within(kind, "Watch*", request, PATIENCE).await?,
+            stream: self.call_within(kind, "Watch*", request, WAIT_MAX).await?,
             method: self.method(kind, "Watch*"),
             client: self.clone(),
         })
@@ -137,15 +137,15 @@ impl Client {
         })
     }
 
-    fn request(&self, method: &MethodDescriptor, body: Body<'_>, patience: Option<Duration>) -> Request<Vec<u8>> {
+    fn request(&self, method: &MethodDescriptor, body: Body<'_>, grace: Option<Duration>) -> Request<Vec<u8>> {
         let bytes = match body {
             Body::Bytes(bytes) => bytes.to_vec(),
             Body::Json(json) => encoded(method, json),
         };
         let mut request = Request::new(bytes);
         *request.metadata_mut() = self.metadata.clone();
-        if let Some(patience) = patience {
-            request.set_timeout(patience);
+        if let Some(grace) = grace {
+            request.set_timeout(grace);
         }
         request
     }
@@ -183,7 +183,7 @@ pub(in crate::api) struct Watch {
 impl Watch {
     /// The next; nothing at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Value>, Status> {
-        let message = tokio::time::timeout(PATIENCE, self.stream.message())
+        let message = tokio::time::timeout(WAIT_MAX, self.stream.message())
             .await
             .expect("an event");
         Ok(message?.map(|bytes| self.client.json(&self.method, bytes)))

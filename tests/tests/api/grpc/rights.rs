@@ -26,7 +26,7 @@ async fn is_archived(stage: &Stage, namespace: &str, name: &str) -> bool {
         return false;
     }
     let rows = stage.store.rows_of_name(&model::KIND, namespace, name).await.unwrap();
-    rows.first().is_some_and(|row| row.life == Life::Evicted)
+    rows.first().is_some_and(|row| row.life == Life::Archived)
 }
 
 /// Every call about a namespace.

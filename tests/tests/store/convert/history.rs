@@ -37,7 +37,7 @@ async fn the_history_stays_as_it_was(backend: Backend) {
     let store = today(&backend).await;
     let store = store.as_ref();
     store_as(store, &PAST_OLD, &[(trial("a", 5), Life::Live)], at(0)).await;
-    store_as(store, &PAST_OLD, &[(trial("a", 6), Life::Evicted)], at(1)).await;
+    store_as(store, &PAST_OLD, &[(trial("a", 6), Life::Archived)], at(1)).await;
     let texts = async || -> Vec<String> {
         let kept = store.history(&PAST, &Uid::from("a"), None, 10).await.expect("read");
         kept.iter().map(|past: &Past| past.object.text().to_owned()).collect()

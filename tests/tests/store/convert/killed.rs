@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kindex_harness::patience::PATIENCE;
+use kindex_harness::wait::WAIT_MAX;
 use kindex_model::object::Uid;
 use kindex_query::Life;
 use kindex_store::{Address, Arrival, CONVERT_PROGRESS, MetadataStorage, SqliteLocation};
@@ -50,7 +50,7 @@ fn start(address: &str) -> Child {
 
 /// Ends the run at once, as soon as it has saved another place than `last`.
 async fn kill_after(store: &dyn MetadataStorage, mut run: Child, last: Option<String>) -> Option<String> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     loop {
         let saved = store.state(&KIND, CONVERT_PROGRESS).await.expect("read");
         if saved.is_some() && saved != last {
@@ -92,7 +92,7 @@ fn outcome(run: Child) -> (Option<i32>, Value) {
 async fn a_run_that_is_killed_is_gone_on_with(backend: Backend) {
     let Some(address) = address(&backend) else { return };
     let store = today(&backend).await;
-    let objects: Vec<(Value, Life)> = (0..ROWS).map(|row| (trial(&uid(row), 5), Life::Evicted)).collect();
+    let objects: Vec<(Value, Life)> = (0..ROWS).map(|row| (trial(&uid(row), 5), Life::Archived)).collect();
     store_as(store.as_ref(), &OLD, &objects, at(0)).await;
     let mut saved = None;
     for _ in 0..2 {
@@ -124,7 +124,7 @@ async fn a_row_that_stays_makes_the_command_fail(backend: Backend) {
     let store = today(&backend).await;
     let mut bad = trial("bad", 5);
     bad["spec"]["hours"] = json!("two");
-    let objects = [(bad, Life::Evicted), (trial("good", 5), Life::Deleted)];
+    let objects = [(bad, Life::Archived), (trial("good", 5), Life::Deleted)];
     store_as(store.as_ref(), &OLD, &objects, at(0)).await;
     let (code, report) = outcome(start(&address));
     assert_eq!((code, &report[0]["converted"]), (Some(1), &json!(1)));

@@ -72,9 +72,9 @@ async fn a_converted_row_is_what_the_writer_would_have_written(backend: Backend)
         object
     };
     let objects = [
-        (trial("evicted", 5), Life::Evicted),
+        (trial("evicted", 5), Life::Archived),
         (trial("deleted", 6), Life::Deleted),
-        (plain("both"), Life::Evicted),
+        (plain("both"), Life::Archived),
     ];
     store_as(store.as_ref(), &OLD, &objects, at(10)).await;
     store_as(store.as_ref(), &OLD, &[(plain("both"), Life::Deleted)], at(20)).await;
@@ -145,16 +145,16 @@ async fn planned(store: &dyn MetadataStorage) -> Vec<RowConversion> {
 async fn a_row_that_is_written_meanwhile_is_left_to_the_writer(backend: Backend) {
     let store = today(&backend).await;
     let uids = ["newer", "revived", "closed", "other-text", "removed", "same"];
-    let objects: Vec<(Value, Life)> = uids.iter().map(|uid| (trial(uid, 5), Life::Evicted)).collect();
+    let objects: Vec<(Value, Life)> = uids.iter().map(|uid| (trial(uid, 5), Life::Archived)).collect();
     store_as(store.as_ref(), &OLD, &objects, at(0)).await;
     let read = planned(store.as_ref()).await;
 
     let newer: Value = serde_json::from_str(&in_v2(&trial("newer", 9).to_string())).expect("JSON");
-    store_as(store.as_ref(), &KIND, &[(newer, Life::Evicted)], at(1)).await;
+    store_as(store.as_ref(), &KIND, &[(newer, Life::Archived)], at(1)).await;
     store_as(store.as_ref(), &OLD, &[(trial("revived", 5), Life::Live)], at(1)).await;
     let mut other = trial("other-text", 5);
     other["spec"]["rate"] = json!(0.5);
-    store_as(store.as_ref(), &OLD, &[(other, Life::Evicted)], at(1)).await;
+    store_as(store.as_ref(), &OLD, &[(other, Life::Archived)], at(1)).await;
     let soft_delete = RowWrite::SoftDelete {
         uid: Uid::from("closed"),
     };
@@ -199,14 +199,14 @@ async fn a_writer_beside_a_conversion_always_wins(backend: Backend) {
     const ROWS: u64 = 60;
     let store = today(&backend).await;
     let uid = |row: u64| format!("u{row:03}");
-    let objects: Vec<(Value, Life)> = (0..ROWS).map(|row| (trial(&uid(row), 5), Life::Evicted)).collect();
+    let objects: Vec<(Value, Life)> = (0..ROWS).map(|row| (trial(&uid(row), 5), Life::Archived)).collect();
     store_as(store.as_ref(), &OLD, &objects, at(0)).await;
     let writer = store.clone();
     let written = tokio::spawn(async move {
         for row in (0..ROWS).rev().step_by(2) {
             let text = in_v2(&trial(&format!("u{row:03}"), 9).to_string());
             let newer: Value = serde_json::from_str(&text).expect("JSON");
-            store_as(writer.as_ref(), &KIND, &[(newer, Life::Evicted)], at(1)).await;
+            store_as(writer.as_ref(), &KIND, &[(newer, Life::Archived)], at(1)).await;
         }
     });
     while !written.is_finished() {
@@ -231,9 +231,9 @@ async fn a_row_that_does_not_convert_is_named_and_stops_no_other(backend: Backen
     let mut unknown = trial("unknown", 5);
     unknown["apiVersion"] = json!("traps.dev/v0");
     let objects = [
-        (bad, Life::Evicted),
+        (bad, Life::Archived),
         (unknown, Life::Deleted),
-        (trial("good", 5), Life::Evicted),
+        (trial("good", 5), Life::Archived),
     ];
     store_as(store.as_ref(), &OLD, &objects, at(0)).await;
     let before = [
@@ -340,7 +340,7 @@ async fn a_run_that_is_cut_off_anywhere_is_gone_on_with(backend: Backend) {
     const ROWS: u64 = 20;
     let store = today(&backend).await;
     let uid = |row: u64| format!("u{row:03}");
-    let mut objects: Vec<(Value, Life)> = (0..ROWS).map(|row| (trial(&uid(row), 5), Life::Evicted)).collect();
+    let mut objects: Vec<(Value, Life)> = (0..ROWS).map(|row| (trial(&uid(row), 5), Life::Archived)).collect();
     objects[0].0["spec"]["hours"] = json!("two");
     store_as(store.as_ref(), &OLD, &objects, at(0)).await;
     let options = Options {
@@ -391,7 +391,7 @@ async fn a_text_that_names_no_version_is_in_that_of_its_row(backend: Backend) {
     let named = trial("a", 5);
     let mut unnamed = named.clone();
     unnamed.as_object_mut().expect("an object").remove("apiVersion");
-    store_as(store.as_ref(), &OLD, &[(unnamed, Life::Evicted)], at(0)).await;
+    store_as(store.as_ref(), &OLD, &[(unnamed, Life::Archived)], at(0)).await;
     let uid = Uid::from("a");
     let own = async || {
         let stored = store.get_by_id(&KIND, &uid).await.expect("read").expect("stored");
@@ -415,7 +415,7 @@ async fn texts_before_go_with_their_version_and_with_their_row(backend: Backend)
     let mut objects: Vec<(Value, Life)> = (0..5)
         .map(|row| (trial(&format!("u{row}"), 5), Life::Deleted))
         .collect();
-    objects.push((beta, Life::Evicted));
+    objects.push((beta, Life::Archived));
     store_as(store.as_ref(), &OLD, &objects, at(0)).await;
     assert_eq!(run(store.as_ref(), 4).await.converted, 6);
     let kept = async |uid: &str| store.kept_texts(&KIND, &Uid::from(uid)).await.expect("read").len();

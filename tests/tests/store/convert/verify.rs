@@ -52,7 +52,7 @@ async fn a_row_in_another_version_differs_only_if_its_object_does(backend: Backe
         (trial("live", 5), Life::Live),
         (trial("other", 5), Life::Live),
         (bad, Life::Live),
-        (trial("evicted", 5), Life::Evicted),
+        (trial("evicted", 5), Life::Archived),
         (unknown, Life::Deleted),
     ];
     store_as(store.as_ref(), &OLD, &objects, at(0)).await;
@@ -79,7 +79,7 @@ async fn a_row_in_another_version_differs_only_if_its_object_does(backend: Backe
 
 async fn columns_of_a_converted_row_are_compared_again(backend: Backend) {
     let store = today(&backend).await;
-    store_as(store.as_ref(), &OLD, &[(trial("a", 5), Life::Evicted)], at(0)).await;
+    store_as(store.as_ref(), &OLD, &[(trial("a", 5), Life::Archived)], at(0)).await;
     let shelf = Arc::new(Shelf::default());
     let plant = "UPDATE trial SET algorithm = 'other'";
     if backend.rows(plant).await.is_none() {

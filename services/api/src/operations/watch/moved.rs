@@ -159,7 +159,7 @@ async fn moved(
             match (*head.uid == *uid.0, head.deletion_timestamp, row.life) {
                 (false, ..) => (row, Some(Successor::of(&String::from_utf8_lossy(&found.text))?), None),
                 // On its way. What it goes through from here on is another change, or its end.
-                (true, Some(_), Life::Evicted) => (row, None, head.resource_version.parse().ok()),
+                (true, Some(_), Life::Archived) => (row, None, head.resource_version.parse().ok()),
                 (true, ..) => return Ok(None),
             }
         }
@@ -250,7 +250,7 @@ impl Filter {
                 .before
                 .iter()
                 .any(|labels| self.labels.matches_json(&json!(labels)));
-        let is_there = moved.row.life == Life::Evicted && moved.successor.is_none();
+        let is_there = moved.row.life == Life::Archived && moved.successor.is_none();
         let r#type = match (was_seen, is_there && self.sees(&object)) {
             (false, false) => return Ok(None),
             (false, true) => EventType::Added,
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_watch_is_told_of_the_objects_of_its_namespace_alone() {
-        let changed = moved(&["x"], "x", Life::Evicted);
+        let changed = moved(&["x"], "x", Life::Archived);
         for (namespace, is_told) in [(None, true), (Some("n"), true), (Some("other"), false)] {
             let which = ListOptions {
                 namespace: namespace.map(str::to_owned),
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn of_three_changes_of_labels_between_two_looks_each_may_be_what_a_watch_saw() {
-        let changed = moved(&["x", "y", "z"], "w", Life::Evicted);
+        let changed = moved(&["x", "y", "z"], "w", Life::Archived);
         for (selector, expected) in [
             ("team=x", Some(EventType::Deleted)),
             ("team=y", Some(EventType::Deleted)),

@@ -306,14 +306,14 @@ impl Pump {
         let store = operations.store().map_err(io::Error::other)?;
         let rows = store.row_states(kind, std::slice::from_ref(&uid)).await;
         let rows = rows.map_err(io::Error::other)?;
-        match rows.iter().find(|row| row.life == Life::Evicted) {
+        match rows.iter().find(|row| row.life == Life::Archived) {
             None => return Ok(Some(received)),
             Some(_) if is_deletion && which.labels.is_empty() => return Ok(None),
             Some(row) if !is_deletion && !is_this(row.res_version.pack()) => return Ok(None),
             Some(_) => {}
         }
         let row = store.get_by_id(kind, &uid).await.map_err(io::Error::other)?;
-        let Some(row) = row.filter(|row| row.life == Life::Evicted) else {
+        let Some(row) = row.filter(|row| row.life == Life::Archived) else {
             return Ok(Some(received));
         };
         if is_deletion {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longest wait for anything that must happen.
-pub const PATIENCE: Duration = Duration::from_secs(240);
+pub const WAIT_MAX: Duration = Duration::from_secs(240);
 
 /// Between two looks.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -15,13 +15,13 @@ const PERIOD: Duration = Duration::from_millis(20);
 /// # Panics
 /// When it does not come; the message holds what was seen last.
 pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_MAX;
     loop {
         match look() {
             Ok(found) => return found,
             Err(seen) => assert!(
                 Instant::now() < deadline,
-                "{what} did not come within {PATIENCE:?}: {seen}"
+                "{what} did not come within {WAIT_MAX:?}: {seen}"
             ),
         }
         thread::sleep(PERIOD);
