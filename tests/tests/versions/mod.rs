@@ -6,6 +6,8 @@ mod walk;
 
 mod certified;
 
+mod replicas;
+
 mod overtaken;
 
 mod unseen;

@@ -304,10 +304,17 @@ async fn finish(
     better: Option<String>,
 ) -> Result<Verdict, Stopped> {
     let (kind, reason, message) = verdict.condition();
+    let (name, message) = (object.name_any(), better.unwrap_or(message));
     let status = object.status.get_or_insert_default();
     (status.objects_per_second, status.pass_end_time) = (None, None);
-    status.set_condition(kind, reason, better.unwrap_or(message), Timestamp::now());
+    status.set_condition(kind, reason, message.clone(), Timestamp::now());
     save(cluster, object, run).await?;
+    match verdict {
+        // A new cluster has one for each kind.
+        Verdict::Succeeded if run.passes <= 1 => tracing::debug!(name, "A storage version migration had nothing to do"),
+        Verdict::Succeeded => tracing::info!(name, passes = run.passes, "A storage version migration succeeded"),
+        _ => tracing::warn!(name, reason, message, "A storage version migration failed"),
+    }
     Ok(verdict)
 }
 

@@ -103,10 +103,8 @@ impl Runs<'_> {
 
     fn ended(&mut self, (uid, verdict): Ended) {
         self.running.remove(&uid);
-        if let Some(verdict) = verdict {
-            let (kind, reason, message) = verdict.condition();
-            let name = self.objects.remove(&uid).map(|object| object.name_any());
-            tracing::info!(name, kind, reason, message, "A storage version migration ended");
+        if verdict.is_some() {
+            self.objects.remove(&uid);
             self.broken_off.remove(&uid);
             self.migrator.changed.notify_one();
             return;

@@ -11,14 +11,12 @@ use kindex_migrator::cluster::conduct::Pace;
 use kindex_migrator::cluster::look::Memory;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::run::Verdict;
-use kindex_serve::listen::{Incoming, Listener, Tls};
+use kindex_serve::listen::Incoming;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
-use super::stage::{Plane, eventually};
+use super::stage::{Plane, Webhook, eventually};
 use super::zoo::{PACE, Zoo, encodings};
 
 const PETS: usize = 100;
@@ -101,10 +99,10 @@ fn without(client: &Client, path: &'static str) -> Client {
 async fn a_migration_waits_for_the_conversion_webhook() {
     let Some(plane) = Plane::shared() else { return };
     let zoo = Zoo::open(plane, "webhook.example.com").await;
-    let webhook = Webhook::start(plane).await;
+    let webhook = Converter::start(plane).await;
     let define = async |version: &str| {
         let mut definition = zoo.definition(&["v1", "v2"], version);
-        definition["spec"]["conversion"] = webhook.conversion(plane);
+        definition["spec"]["conversion"] = webhook.conversion();
         zoo.define(&definition).await;
         zoo.shows(&zoo.hash(version)).await;
     };
@@ -129,45 +127,32 @@ async fn a_migration_waits_for_the_conversion_webhook() {
     assert_eq!(verdict, Some(Verdict::Succeeded));
     let target = "webhook.example.com/v2".to_owned();
     assert_eq!(encodings(&plane.etcd.stored(&zoo.prefix())), [(target, PETS)].into());
-    webhook.stop.cancel();
 }
 
 /// Converts by the name of the version alone, while it is up.
-struct Webhook {
-    port: u16,
+struct Converter {
+    webhook: Webhook,
     up: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
-    stop: CancellationToken,
 }
 
-impl Webhook {
+impl Converter {
     async fn start(plane: &Plane) -> Self {
-        let [certificate, key, _] = plane.etcd.certificate();
-        let socket = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
-        let webhook = Self {
-            port: socket.local_addr().expect("bound").port(),
-            up: Arc::new(AtomicBool::new(true)),
-            asked: Arc::default(),
-            stop: CancellationToken::new(),
-        };
-        let listener = Listener {
-            tls: Some(Tls::read(&certificate, &key, None).expect("a certificate")),
-            ..Listener::new(socket)
-        };
-        let (up, asked) = (webhook.up.clone(), webhook.asked.clone());
-        let answer = move |request| answer(up.clone(), asked.clone(), request);
-        tokio::spawn(listener.serve(answer, webhook.stop.clone()));
-        webhook
+        let (up, asked) = (Arc::new(AtomicBool::new(true)), Arc::<AtomicUsize>::default());
+        let (is_up, counted) = (up.clone(), asked.clone());
+        let answer = move |request| answer(is_up.clone(), counted.clone(), request);
+        Self {
+            webhook: Webhook::start(plane, answer).await,
+            up,
+            asked,
+        }
     }
 
     /// `spec.conversion` of a definition.
-    fn conversion(&self, plane: &Plane) -> Value {
-        let [_, _, authority] = plane.etcd.certificate();
-        let bundle = std::fs::read(authority).expect("there");
-        json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {
-            "url": format!("https://127.0.0.1:{}/convert", self.port),
-            "caBundle": k8s_openapi::ByteString(bundle),
-        }}})
+    fn conversion(&self) -> Value {
+        let client_config = self.webhook.client_config();
+        json!({"strategy": "Webhook",
+            "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client_config}})
     }
 }
 

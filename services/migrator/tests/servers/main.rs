@@ -10,6 +10,8 @@ mod flips;
 
 mod faults;
 
+mod answers;
+
 mod divided;
 
 mod keys;

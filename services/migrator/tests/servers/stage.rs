@@ -7,8 +7,12 @@ use kindex_harness::controlplane::ControlPlane;
 use kindex_harness::controlplane::apart::{ApiServer, Etcd};
 use kindex_harness::require::require;
 use kindex_harness::wait::WAIT_MAX;
+use kindex_serve::listen::{Answer, Listener, Tls};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// An etcd with one API server at first.
 pub(super) struct Plane {
@@ -44,6 +48,41 @@ pub(super) async fn client(server: &ApiServer, port: u16) -> Client {
     let mut config = config.expect("a configuration");
     config.cluster_url = format!("https://127.0.0.1:{port}").parse().expect("an address");
     Client::try_from(config).expect("a client")
+}
+
+/// A webhook, until it is dropped.
+pub(super) struct Webhook {
+    port: u16,
+    authority: Vec<u8>,
+    _stop: DropGuard,
+}
+
+impl Webhook {
+    /// Serves with the certificate of etcd.
+    pub(super) async fn start(plane: &Plane, answer: impl Answer) -> Self {
+        let [certificate, key, authority] = plane.etcd.certificate();
+        let socket = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let port = socket.local_addr().expect("bound").port();
+        let listener = Listener {
+            tls: Some(Tls::read(&certificate, &key, None).expect("a certificate")),
+            ..Listener::new(socket)
+        };
+        let stop = CancellationToken::new();
+        tokio::spawn(listener.serve(answer, stop.clone()));
+        Self {
+            port,
+            authority: std::fs::read(authority).expect("there"),
+            _stop: stop.drop_guard(),
+        }
+    }
+
+    /// How API servers find it.
+    pub(super) fn client_config(&self) -> Value {
+        json!({
+            "url": format!("https://127.0.0.1:{}/", self.port),
+            "caBundle": k8s_openapi::ByteString(self.authority.clone()),
+        })
+    }
 }
 
 pub(super) async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
