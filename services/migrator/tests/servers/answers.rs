@@ -15,7 +15,7 @@ use kindex_migrator::cluster::look::Memory;
 use kindex_migrator::cluster::work::work;
 use kindex_migrator::run::Verdict;
 use kindex_serve::listen::Incoming;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ObjectMeta, PostParams};
 use kube::client::Body;
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
@@ -32,6 +32,14 @@ fn patched(request: &Request<Body>) -> Option<String> {
     is_patch.then(|| request.uri().path().rsplit('/').next().unwrap_or_default().to_owned())
 }
 
+fn wait_a_second() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+    let seconds = HeaderValue::from_static("1");
+    response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    response
+}
+
 /// A client that answers the first patch of each object by itself.
 fn that_asks_for_time(client: &Client, asked: Arc<Mutex<BTreeMap<String, Instant>>>) -> Client {
     let client = client.clone();
@@ -39,17 +47,12 @@ fn that_asks_for_time(client: &Client, asked: Arc<Mutex<BTreeMap<String, Instant
         let (client, asked) = (client.clone(), asked.clone());
         async move {
             if let Some(name) = patched(&request) {
-                let mut asked = asked.lock().expect("nobody panics");
-                if !asked.contains_key(&name) {
-                    asked.insert(name, Instant::now());
-                    let mut response = Response::new(Body::empty());
-                    *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
-                    let seconds = HeaderValue::from_static("1");
-                    response.headers_mut().insert(header::RETRY_AFTER, seconds);
-                    return Ok(response);
-                }
-                let waited = asked.get(&name).map(Instant::elapsed);
-                assert!(waited >= Some(Duration::from_secs(1)), "{name} after {waited:?}");
+                let before = asked.lock().expect("nobody panics").get(&name).map(Instant::elapsed);
+                let Some(waited) = before else {
+                    asked.lock().expect("nobody panics").insert(name, Instant::now());
+                    return Ok(wait_a_second());
+                };
+                assert!(waited >= Duration::from_secs(1), "{name} after {waited:?}");
             }
             client.send(request).await
         }
@@ -87,16 +90,27 @@ fn with_another_in_between(zoo: &Arc<Zoo>) -> Client {
                 at.map(|at| left.remove(at))
             };
             if let Some(name) = found {
-                let deleted = zoo.pets_at_home("v1").delete(name, &DeleteParams::default()).await;
-                deleted.expect("deleted");
+                let pets = zoo.pets_at_home("v1");
+                let pet = pets.get(name).await.expect("there");
+                pets.delete(name, &DeleteParams::default()).await.expect("deleted");
                 if name == "pet-001" {
-                    zoo.create(1..2).await;
+                    pets.create(&PostParams::default(), &created_anew(pet))
+                        .await
+                        .expect("created");
                 }
             }
             zoo.client.send(request).await
         }
     };
     Client::new(tower::service_fn(answer), "default")
+}
+
+fn created_anew(pet: DynamicObject) -> DynamicObject {
+    let metadata = ObjectMeta {
+        name: pet.metadata.name,
+        ..ObjectMeta::default()
+    };
+    DynamicObject { metadata, ..pet }
 }
 
 #[tokio::test(flavor = "multi_thread")]
