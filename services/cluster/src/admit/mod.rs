@@ -18,7 +18,7 @@ pub(crate) use create::create;
 pub(crate) use kinds::{is_released, mark_deleting};
 pub(crate) use known::{Sent, accept};
 pub(crate) use metadata::warnings;
-pub(crate) use update::{Outcome, update};
+pub(crate) use update::{Outcome, undeterminable, update};
 
 /// Who changes an object, and through which subresource.
 #[derive(Debug, Clone, Copy)]

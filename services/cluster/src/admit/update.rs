@@ -96,14 +96,17 @@ pub(crate) fn update(
     })
 }
 
+/// The object does not say its name.
+pub(crate) fn undeterminable(name: &str) -> Status {
+    Status::bad_request(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
+}
+
 fn check_identity(resource: &Resource, before: &Value, object: &mut Value) -> Result<(), Status> {
     let name = meta::name(before);
     match meta::name(object) {
-        "" => {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-            )));
-        }
+        "" => return Err(undeterminable(name)),
         sent if sent != name => {
             return Err(Status::bad_request(format!(
                 "the name of the object ({sent}) does not match the name on the URL ({name})"

@@ -166,7 +166,7 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
         let problem = FieldProblem::required("fieldManager", "is required for apply patch");
         return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[problem]));
     }
-    let configuration = read_configuration(call, name)?;
+    let (configuration, is_named) = read_configuration(call, name)?;
     let (uid, warnings) = (
         meta::uid(&configuration).to_owned(),
         admit::warnings(call.resource, &configuration),
@@ -175,7 +175,8 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
     // Merged, it is gone: who has to merge again reads it again, so that nobody holds it twice.
     let mut first = Some(configuration);
     let mut merge = |live: Option<&Value>| {
-        let configuration = first.take().map_or_else(|| read_configuration(call, name), Ok)?;
+        let again = || read_configuration(call, name).map(|(configuration, _)| configuration);
+        let configuration = first.take().map_or_else(again, Ok)?;
         let subresource = manner.author.subresource.map(Subresource::name);
         let schema = call.resource.schema.as_ref();
         let (manager, now) = (manner.author.manager, manner.author.now);
@@ -192,7 +193,11 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
                     format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
                 return Err(Status::conflict(call.resource.named(), name, &why));
             }
-            let object = merge(None)?;
+            if !is_named {
+                return Err(admit::undeterminable(name));
+            }
+            let mut object = merge(None)?;
+            meta::set(&mut object, "resourceVersion", None);
             let created = mutate::create(
                 call.api,
                 call.resource,
@@ -208,8 +213,9 @@ async fn apply(call: &Call<'_>, name: &str) -> Result<Reply, Status> {
     Ok(render::written(call, code, written).await?.warn(warnings))
 }
 
-/// The configuration of an apply request: an object of the resource, named as in the path, of known fields alone.
-fn read_configuration(call: &Call<'_>, name: &str) -> Result<Value, Status> {
+/// The configuration of an apply request: an object of the resource, named as in the path, of known fields alone; and
+/// whether it names itself.
+fn read_configuration(call: &Call<'_>, name: &str) -> Result<(Value, bool), Status> {
     let decoded = decode::yaml(&call.request.body)
         .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
     if !decoded.value["metadata"]["managedFields"].is_null() {
@@ -218,7 +224,8 @@ fn read_configuration(call: &Call<'_>, name: &str) -> Result<Value, Status> {
     check_type(&decoded.value)?;
     let place = format!("{}/{name}", meta::namespace(&decoded.value));
     let Sent { mut object, doubts } = admit::accept(call.resource, decoded.value, decoded.duplicates)?;
-    if meta::name(&object).is_empty() {
+    let is_named = !meta::name(&object).is_empty();
+    if !is_named {
         meta::set(&mut object, "name", Some(name.into()));
     }
     if call.resource.namespaced && meta::namespace(&object).is_empty() {
@@ -234,7 +241,7 @@ fn read_configuration(call: &Call<'_>, name: &str) -> Result<Value, Status> {
             call.resource.names.kind
         )));
     }
-    Ok(confine(call, object))
+    Ok((confine(call, object), is_named))
 }
 
 /// A configuration says what it is of.
