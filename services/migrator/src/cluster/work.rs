@@ -20,6 +20,7 @@ use super::{Cluster, ClusterError};
 use crate::discovery::Discovered;
 use crate::hash::Hash;
 use crate::migration::{Progress, Target};
+use crate::run::answer::Written;
 use crate::run::estimate::estimate;
 use crate::run::guard::{Outdated, outdated};
 use crate::run::{Next, Run, VERIFICATIONS_MAX, Verdict};
@@ -38,6 +39,8 @@ struct Work<'a> {
     began: Instant,
     /// Since when this process is at this pass, and what was listed by then.
     since: (Instant, u64),
+    /// Objects that this process has rewritten.
+    rewritten: usize,
 }
 
 /// Why work stopped without a verdict.
@@ -95,7 +98,11 @@ async fn carry_on(cluster: &Cluster, migration: StorageVersionMigration, conduct
         Verdict::NeverUnchanged => Some(work.blame().await),
         _ => None,
     };
+    let rewritten = work.rewritten;
     let verdict = finish(cluster, work.object, &run, verdict, blame).await?;
+    if verdict == Verdict::Succeeded {
+        succeeded(&migration.name_any(), rewritten);
+    }
     figures.ended(verdict.condition().1, began.elapsed());
     Ok(verdict)
 }
@@ -138,6 +145,7 @@ impl<'a> Work<'a> {
             object,
             began: Instant::now(),
             since: (Instant::now(), 0),
+            rewritten: 0,
         })
     }
 
@@ -224,6 +232,8 @@ impl<'a> Work<'a> {
             .buffer_unordered(self.conduct.pace.workers)
             .collect()
             .await;
+        let rewritten = outcomes.iter().filter(|one| one.written == Written::Rewritten);
+        self.rewritten += rewritten.count();
         self.note(listed, remaining);
         run.page(outcomes, token)
     }
@@ -309,13 +319,18 @@ async fn finish(
     (status.objects_per_second, status.pass_end_time) = (None, None);
     status.set_condition(kind, reason, message.clone(), Timestamp::now());
     save(cluster, object, run).await?;
-    match verdict {
-        // A new cluster has one for each kind.
-        Verdict::Succeeded if run.passes <= 1 => tracing::debug!(name, "A storage version migration had nothing to do"),
-        Verdict::Succeeded => tracing::info!(name, passes = run.passes, "A storage version migration succeeded"),
-        _ => tracing::warn!(name, reason, message, "A storage version migration failed"),
+    if verdict != Verdict::Succeeded {
+        tracing::warn!(name, reason, message, "A storage version migration failed");
     }
     Ok(verdict)
+}
+
+/// A new cluster has a migration for each kind, all of which find nothing to do.
+fn succeeded(name: &str, rewritten: usize) {
+    match rewritten {
+        0 => tracing::debug!(name, "Every object was stored in the target version"),
+        _ => tracing::info!(name, rewritten, "Every object is stored in the target version"),
+    }
 }
 
 async fn save(
