@@ -28,7 +28,7 @@ async fn an_old_version_is_dropped_once_nothing_is_stored_in_it_and_not_before()
         0,
         &[
             "is asked for",
-            "every object is stored in the target version, 1000 objects",
+            "every object is stored in the target version, 1000 objects, 1000 rewritten",
         ],
     );
     rows_stand_against_it_alone(&stage, &mut memory).await;
