@@ -26,8 +26,8 @@ use super::review;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// One object, with room for what stands around it.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Calls of one webhook at a time; others wait for their turn within their time. Every watch converts what it shows, and
-/// a webhook is one process that may be as small as this one.
+/// Calls of one webhook at a time; others wait for their turn within their time. Every watch converts what it shows,
+/// and a webhook is one process that may be as small as this one.
 const CALLS_MAX: usize = 16;
 /// The version of reviews that is spoken.
 const REVIEW_VERSION: &str = "v1";

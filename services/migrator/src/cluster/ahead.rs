@@ -1,5 +1,5 @@
-//! The next page of a pass, listed while the one before it is patched: the API server lists and writes at the same time.
-//! Never the first page of a pass, which verifies only what it sees after the pass before it has ended.
+//! The next page of a pass, listed while the one before it is patched: the API server lists and writes at the same
+//! time. Never the first page of a pass, which verifies only what it sees after the pass before it has ended.
 
 use tokio::task::JoinSet;
 
