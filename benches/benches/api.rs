@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt as _;
 use kindex_benches::child::{Kindex, become_kindex, usage};
-use kindex_benches::clients::{all, ask, at_once, client, get, post};
+use kindex_benches::clients::{all, at_once, client, get, post, timed};
 use kindex_benches::figures::{percentile, print_table, setting};
 use kindex_benches::grpc::{self, Caller};
 use kindex_generated::kinds::pipeline_run::KIND;
@@ -187,7 +187,7 @@ async fn measure() {
     let mut bed = Bed::make().await;
     for namespace in ["direct", "a", "called", "archived"] {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        ask(&client(&bed.cluster), post("/api/v1/namespaces", body.to_string())).await;
+        timed(&client(&bed.cluster), post("/api/v1/namespaces", body.to_string())).await;
     }
     println!("{objects} objects of about 2.5 KiB, {CLIENTS} clients\n");
     // First: memory that was used and given back would hide theirs.
@@ -214,7 +214,7 @@ impl Server {
                 let method = grpc::method(&KIND, "Create");
                 let send = move |caller: Caller, number| {
                     let (path, object) = (method.clone(), object(namespace, number, false));
-                    async move { caller.ask(path, grpc::Create::new(&KIND, &object)).await }
+                    async move { caller.call(path, grpc::Create::new(&KIND, &object)).await }
                 };
                 at_once(CLIENTS, objects, || Caller::new(&config), send).await
             }
@@ -315,7 +315,7 @@ async fn reads(bed: &mut Bed, objects: usize) {
         let (config, method) = (bed.api.clone(), grpc::method(&KIND, "Get"));
         let send = move |caller: Caller, number| {
             let (path, name, namespace) = (method.clone(), name(number), namespace.to_owned());
-            async move { caller.ask(path, grpc::Get { name, namespace }).await }
+            async move { caller.call(path, grpc::Get { name, namespace }).await }
         };
         async move { at_once(1, GETS, || Caller::new(&config), send).await.1 }
     };
@@ -352,7 +352,7 @@ async fn count(client: &Client, path: &str) -> usize {
 async fn lists(client: &Client, path: &str) -> Vec<Duration> {
     let mut times = Vec::new();
     for _ in 0..LISTS {
-        times.push(ask(client, get(path)).await.0);
+        times.push(timed(client, get(path)).await.0);
     }
     times
 }

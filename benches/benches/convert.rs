@@ -35,6 +35,7 @@ static NOW: Kind = Kind {
         name: "v1",
         served: true,
         stored: false,
+        deprecated: None,
         map: &[FieldMap {
             here: Some(&["spec", "parameters"]),
             own: Some(&["spec", "arguments"]),

@@ -61,7 +61,7 @@ const OWNER: Migration = Migration {
 };
 
 /// How long each asking of a question took.
-struct Asked {
+struct Measured {
     question: String,
     times: Vec<Duration>,
 }
@@ -110,23 +110,23 @@ fn open(address: &Address, registry: Registry) -> Arc<dyn MetadataStorage> {
     kindex_store::open(address, registry, &PoolConfig::default()).expect("a right address")
 }
 
-async fn ask<F: Future>(question: &str, times: usize, mut one: impl FnMut(usize) -> F) -> Asked {
+async fn measure<F: Future>(question: &str, times: usize, mut one: impl FnMut(usize) -> F) -> Measured {
     let mut taken = Vec::with_capacity(times);
     for number in 0..times {
         let began = Instant::now();
         one(number).await;
         taken.push(began.elapsed());
     }
-    Asked {
+    Measured {
         question: question.to_owned(),
         times: taken,
     }
 }
 
-async fn point_questions(store: &dyn MetadataStorage, rows: usize, times: usize) -> Vec<Asked> {
+async fn point_questions(store: &dyn MetadataStorage, rows: usize, times: usize) -> Vec<Measured> {
     let mut random = StdRng::seed_from_u64(1);
     let numbers: Vec<usize> = (0..times).map(|_| random.random_range(0..rows)).collect();
-    let by_name = ask("an object by name", times, |index| {
+    let by_name = measure("an object by name", times, |index| {
         let number = numbers[index];
         async move {
             let namespace = format!("team-{}", number % 50);
@@ -135,7 +135,7 @@ async fn point_questions(store: &dyn MetadataStorage, rows: usize, times: usize)
         }
     });
     let by_name = by_name.await;
-    let by_uid = ask("an object by uid", times, |index| {
+    let by_uid = measure("an object by uid", times, |index| {
         let uid = Uid::from(many::uid(numbers[index]).as_str());
         async move {
             let found = store.get_by_id(&RUN, &uid).await;
@@ -145,7 +145,7 @@ async fn point_questions(store: &dyn MetadataStorage, rows: usize, times: usize)
     vec![by_name, by_uid.await]
 }
 
-async fn pages(store: &dyn MetadataStorage, rows: usize, times: usize) -> Vec<Asked> {
+async fn pages(store: &dyn MetadataStorage, rows: usize, times: usize) -> Vec<Measured> {
     let mut answers = Vec::new();
     for size in SIZES.map(|size| size.to_string()) {
         let first = |index: usize| {
@@ -154,10 +154,10 @@ async fn pages(store: &dyn MetadataStorage, rows: usize, times: usize) -> Vec<As
             async move { query.fetch(store).await.expect("a page") }
         };
         let question = format!("first page by state and a label of {size} rows");
-        answers.push(ask(&question, times, first).await);
+        answers.push(measure(&question, times, first).await);
     }
     let newest = Query::all().newest(50).live();
-    answers.push(ask("page 1, the newest first", times, |_| newest.fetch(store)).await);
+    answers.push(measure("page 1, the newest first", times, |_| newest.fetch(store)).await);
     let far = 10_000.min(rows / PAGE - 1);
     let mut token: Option<String> = None;
     for _ in 1..far {
@@ -169,12 +169,12 @@ async fn pages(store: &dyn MetadataStorage, rows: usize, times: usize) -> Vec<As
     }
     let token = token.expect("there are more pages");
     let question = format!("page {far}, the newest first");
-    answers.push(ask(&question, times, |_| newest.fetch_after(store, &token)).await);
+    answers.push(measure(&question, times, |_| newest.fetch_after(store, &token)).await);
     answers
 }
 
 /// The same by other means, each of them a few times: they are slow.
-async fn baselines(connection: &mut MySqlConnection, rows: usize) -> Vec<Asked> {
+async fn baselines(connection: &mut MySqlConnection, rows: usize) -> Vec<Measured> {
     let offset = PAGE * (10_000.min(rows / PAGE - 1) - 1);
     let statements = [
         (
@@ -207,7 +207,7 @@ async fn baselines(connection: &mut MySqlConnection, rows: usize) -> Vec<Asked> 
             found.expect("answered");
             times.push(began.elapsed());
         }
-        answers.push(Asked {
+        answers.push(Measured {
             question: question.to_owned(),
             times,
         });
@@ -215,16 +215,16 @@ async fn baselines(connection: &mut MySqlConnection, rows: usize) -> Vec<Asked> 
     answers
 }
 
-fn show(answers: &[Asked]) {
+fn show(answers: &[Measured]) {
     let rows: Vec<Vec<String>> = answers.iter().map(cells).collect();
-    print_table(&["question", "asked", "p50", "p99", "max"], &rows);
+    print_table(&["question", "times", "p50", "p99", "max"], &rows);
 }
 
-fn cells(asked: &Asked) -> Vec<String> {
-    let at = |percent| format!("{:.2?}", percentile(&asked.times, percent));
+fn cells(measured: &Measured) -> Vec<String> {
+    let at = |percent| format!("{:.2?}", percentile(&measured.times, percent));
     vec![
-        asked.question.clone(),
-        asked.times.len().to_string(),
+        measured.question.clone(),
+        measured.times.len().to_string(),
         at(50),
         at(99),
         at(100),
@@ -252,13 +252,13 @@ async fn migrate(address: &Address, old: &dyn MetadataStorage, rows: usize) {
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let rate = filled as f64 / took;
     println!("\na column filled in {filled} rows: {took:.0} s, {rate:.0} rows/s");
-    let asked = |question: &str, times| Asked {
+    let measured = |question: &str, times| Measured {
         question: question.to_owned(),
         times,
     };
     show(&[
-        asked("a batch of 20 changed rows", alone),
-        asked("the same beside the migration", during),
+        measured("a batch of 20 changed rows", alone),
+        measured("the same beside the migration", during),
     ]);
 }
 

@@ -23,7 +23,7 @@ pub fn client(config: &Config) -> Client {
 ///
 /// # Panics
 /// When the server refuses.
-pub async fn ask(client: &Client, request: Request<Body>) -> (Duration, usize) {
+pub async fn timed(client: &Client, request: Request<Body>) -> (Duration, usize) {
     let begun = Instant::now();
     let response = client.send(request).await.expect("an answer");
     let code = response.status();
@@ -62,7 +62,7 @@ pub async fn all(
     let request = Arc::new(request);
     let send = move |client: Client, number| {
         let request = request.clone();
-        async move { ask(&client, request(number)).await.0 }
+        async move { timed(&client, request(number)).await.0 }
     };
     at_once(clients, count, || client(config), send).await
 }

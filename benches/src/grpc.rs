@@ -64,7 +64,7 @@ impl Caller {
     ///
     /// # Panics
     /// When the server refuses.
-    pub async fn ask<M: prost::Message + 'static>(&self, path: PathAndQuery, request: M) -> Duration {
+    pub async fn call<M: prost::Message + 'static>(&self, path: PathAndQuery, request: M) -> Duration {
         let begun = Instant::now();
         let mut grpc = Grpc::new(self.0.clone());
         grpc.ready().await.expect("a connection");

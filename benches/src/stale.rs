@@ -15,7 +15,7 @@ use kube::{Client, Config, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::clients::{all, ask, client, post};
+use crate::clients::{all, client, post, timed};
 
 /// Of the definitions.
 pub const GROUP: &str = "bench.kindex";
@@ -174,7 +174,7 @@ impl<'a> Objects<'a> {
     pub async fn bytes(&self) -> usize {
         let path = format!("{}/{}", self.path(PROBE), name(0));
         let request = Request::get(path).body(Body::empty()).expect("a path");
-        ask(&self.plane.client, request).await.1
+        timed(&self.plane.client, request).await.1
     }
 
     /// Lets the server store in the other version, and waits until it does, and is at rest. Every object is stale then,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::clients::ask;
+use crate::clients::timed;
 
 /// Requests a second that its manifest allows: `--kube-api-qps`.
 pub const SHIPPED_RATE: u32 = 40;
@@ -63,7 +63,7 @@ pub async fn migrate(client: &Client, path: &str, rate: Option<u32>) -> (usize, 
             wait(&mut limit).await;
             let request = Request::put(format!("{path}/{}", metadata.name)).header("content-type", "application/json");
             let object = item.get().as_bytes().to_vec();
-            ask(client, request.body(Body::from(object)).expect("a path")).await;
+            timed(client, request.body(Body::from(object)).expect("a path")).await;
         }
         rewritten += list.items.len();
         token = list.metadata.token;

@@ -9,11 +9,11 @@ use serde_json::Value;
 /// A note for each text that no known name is equal to.
 pub(crate) fn notes(select: &Select) -> Vec<String> {
     let kind = select.kind();
-    let asked = select.equal_texts();
-    let asked = asked
+    let equal = select.equal_texts();
+    let equal = equal
         .iter()
         .filter(|(column, _)| kind.columns.iter().any(|known| known.name == *column));
-    asked.filter_map(|(column, text)| note(kind, column, text)).collect()
+    equal.filter_map(|(column, text)| note(kind, column, text)).collect()
 }
 
 fn note(kind: &Kind, column: &str, text: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! What a cluster says of its front proxy: the ConfigMap that kube-apiserver keeps for servers behind it.
+//! What a cluster sender of its front proxy: the ConfigMap that kube-apiserver keeps for servers behind it.
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/>
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const NAMES: &str = "requestheader-allowed-names";
 /// How often the cluster is asked whether it is another one by now.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(30);
 
-/// What the cluster says, as it is found again and again.
+/// What the cluster sender, as it is found again and again.
 pub(crate) struct Source {
     maps: Api<ConfigMap>,
     known: BTreeMap<String, String>,
@@ -108,7 +108,7 @@ mod tests {
         assert!(reported(&[(AUTHORITY, "x"), (NAMES, "[]")]).contains("requestheader-client-ca-file: "));
     }
 
-    /// A cluster that says this of its front proxy, for as long as the listener is there.
+    /// A cluster that sender this of its front proxy, for as long as the listener is there.
     async fn cluster(data: watch::Receiver<Value>) -> Client {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("bound");
@@ -124,8 +124,8 @@ mod tests {
     async fn a_front_proxy_that_is_another_one_is_handed_on_once_and_one_that_is_none_never() {
         let first = include_str!("../../tests/tests/api/tls/first.crt");
         let second = include_str!("../../tests/tests/api/tls/second.crt");
-        let (says, said) = watch::channel(json!({AUTHORITY: first}));
-        let (_, source) = read(&cluster(said).await).await.expect("a front proxy");
+        let (sender, receiver) = watch::channel(json!({AUTHORITY: first}));
+        let (_, source) = read(&cluster(receiver).await).await.expect("a front proxy");
         let taken = Arc::new(AtomicUsize::new(0));
         let count = taken.clone();
         let following = tokio::spawn(source.follow(Duration::from_millis(5), move |_| {
@@ -145,11 +145,11 @@ mod tests {
             json!({AUTHORITY: "nonsense"}),
             json!({AUTHORITY: first, "other": "key"}),
         ] {
-            says.send_replace(none);
+            sender.send_replace(none);
             rounds(2).await;
         }
         assert_eq!(taken.load(Ordering::Relaxed), 0, "there is no other one");
-        says.send_replace(json!({AUTHORITY: second}));
+        sender.send_replace(json!({AUTHORITY: second}));
         while taken.load(Ordering::Relaxed) == 0 {
             rounds(1).await;
         }

@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    async fn asked(parts: Vec<Part>) -> (StatusCode, String) {
+    async fn readiness(parts: Vec<Part>) -> (StatusCode, String) {
         let parts = parts.into_iter().map(|part| Arc::new(part) as Arc<dyn Health>);
         let served = Served {
             parts: parts.collect(),
@@ -121,9 +121,9 @@ mod tests {
     #[tokio::test]
     async fn a_process_is_ready_when_each_of_its_parts_is() {
         let part = |reasons, note| Part { reasons, note };
-        let ready = asked(vec![part(&[], "one"), part(&[], "two")]).await;
+        let ready = readiness(vec![part(&[], "one"), part(&[], "two")]).await;
         assert_eq!(ready, (StatusCode::OK, "ok\none\ntwo\n".to_owned()));
-        let not_ready = asked(vec![part(&["a"], ""), part(&[], ""), part(&["b"], "")]).await;
+        let not_ready = readiness(vec![part(&["a"], ""), part(&[], ""), part(&["b"], "")]).await;
         assert_eq!(not_ready, (StatusCode::SERVICE_UNAVAILABLE, "a\nb\n".to_owned()));
     }
 }

@@ -48,8 +48,8 @@ pub(crate) fn named<'a>(registry: &Registry, args: &'a ObjectArgs) -> CommandRes
     let (kind, name) = kind_and_name(registry, &args.kind, args.name.as_deref())?;
     with_history(registry, kind)?;
     let Some(name) = name else {
-        let asked = CommandError::usage(format_args!("which {}?", kind.name));
-        return Err(asked.hint(format_args!("write {}/NAME", kind.singular)));
+        let error = CommandError::usage(format_args!("which {}?", kind.name));
+        return Err(error.hint(format_args!("write {}/NAME", kind.singular)));
     };
     Ok(Target::new(kind, &args.namespace, name))
 }

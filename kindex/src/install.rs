@@ -86,6 +86,9 @@ async fn crd(
     let manifest: Value = serde_saphyr::from_str(manifest).map_err(|error| failed(&error))?;
     let mut manifest = as_written(manifest);
     manifest["metadata"]["labels"][MANAGED_BY] = FIELD_MANAGER.into();
+    if present.as_ref().is_some_and(names_url) {
+        leave_service_out(&mut manifest);
+    }
     let parameters = PatchParams::apply(FIELD_MANAGER).force();
     let refused = match api.patch(&name, &parameters, &Patch::Apply(&manifest)).await {
         Ok(_) => return Ok(true),
@@ -116,6 +119,22 @@ fn as_written(mut manifest: Value) -> Value {
         metadata.retain(|field, _| ["name", "labels", "annotations"].contains(&field.as_str()));
     }
     manifest
+}
+
+/// Whether API servers ask the conversion webhook by a URL, as `kindex migrator --webhook-address` writes it.
+fn names_url(present: &CustomResourceDefinition) -> bool {
+    let webhook = present.spec.conversion.as_ref().and_then(|it| it.webhook.as_ref());
+    let config = webhook.and_then(|webhook| webhook.client_config.as_ref());
+    config.is_some_and(|config| config.url.is_some())
+}
+
+/// A webhook has a URL or a Service, and the one that is in the cluster stays.
+fn leave_service_out(manifest: &mut Value) {
+    if let Some(config) = manifest.pointer_mut("/spec/conversion/webhook/clientConfig")
+        && let Some(config) = config.as_object_mut()
+    {
+        config.remove("service");
+    }
 }
 
 /// Takes the lists of rules away; how many there were.
@@ -191,6 +210,37 @@ mod tests {
             certificates.list(&ListParams::default()).await.is_ok(),
             "certificates are served"
         );
+    }
+
+    #[tokio::test]
+    async fn a_webhook_that_is_asked_by_a_url_stays_where_the_crd_is_installed_anew() {
+        let (cluster, _) = Embedded::serve(ClusterOptions::default(), std::future::pending()).await;
+        let client = Client::try_from(cluster.config()).expect("a client");
+        let (trials, registry) = (&kindex_tests::trials::KIND, kindex_tests::trials::REGISTRY);
+        crds(&client, &registry, Whose::Theirs).await.expect("installed");
+        let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let config = serde_json::json!({"url": "https://127.0.0.1:1/convert", "service": null, "caBundle": "cGVt"});
+        let patch = serde_json::json!({"spec": {"conversion": {"webhook": {"clientConfig": config}}}});
+        let address = |patched: kube::Result<CustomResourceDefinition>| {
+            let conversion = patched.expect("a definition").spec.conversion.expect("it converts");
+            let config = conversion
+                .webhook
+                .and_then(|webhook| webhook.client_config)
+                .expect("by a webhook");
+            (config.url, config.service.map(|service| service.name), config.ca_bundle)
+        };
+        let patched = api
+            .patch(&trials.crd_name(), &PatchParams::default(), &Patch::Merge(patch))
+            .await;
+        let by_url = address(patched);
+        assert_eq!(
+            (by_url.0.as_deref(), &by_url.1),
+            (Some("https://127.0.0.1:1/convert"), &None)
+        );
+        for whose in [Whose::Theirs, Whose::Ours] {
+            crds(&client, &registry, whose).await.expect("installed anew");
+            assert_eq!(address(api.get(&trials.crd_name()).await), by_url);
+        }
     }
 
     #[tokio::test]

@@ -81,14 +81,14 @@ pub(crate) async fn embedded(registry: &Registry, data_dir: &DataDir) -> Command
 }
 
 fn failure(error: &MigrateError) -> CommandError {
-    let said = CommandError::failure(chain(error));
+    let failure = CommandError::failure(chain(error));
     match error {
-        MigrateError::Store(StoreError::Schema(_)) | MigrateError::Script { .. } | MigrateError::Refused(_) => said,
+        MigrateError::Store(StoreError::Schema(_)) | MigrateError::Script { .. } | MigrateError::Refused(_) => failure,
         MigrateError::Store(_) | MigrateError::Step { .. } | MigrateError::LockLost => {
-            said.hint("what ran stays; once the cause is gone, the same command goes on from there")
+            failure.hint("what ran stays; once the cause is gone, the same command goes on from there")
         }
         MigrateError::Unfit(_) | MigrateError::Broken(_) => {
-            said.hint("mend what is named, and run the same command again")
+            failure.hint("mend what is named, and run the same command again")
         }
     }
 }

@@ -62,8 +62,8 @@ impl Allowance {
 
     /// Most rows of this kind: the number that names it goes over the one for all.
     pub(crate) fn of(&self, kind: &Kind) -> usize {
-        let said = |of: Option<&str>| self.0.iter().rev().find(|(name, _)| *name == of);
-        let rows = said(Some(kind.name)).or_else(|| said(None));
+        let counted = |of: Option<&str>| self.0.iter().rev().find(|(name, _)| *name == of);
+        let rows = counted(Some(kind.name)).or_else(|| counted(None));
         rows.map_or(0, |(_, rows)| *rows)
     }
 }

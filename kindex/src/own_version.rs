@@ -70,6 +70,7 @@ mod tests {
         name: "v1",
         served: true,
         stored: false,
+        deprecated: None,
         map: &[FieldMap {
             here: Some(&["spec", "method"]),
             own: Some(&["spec", "algorithm"]),

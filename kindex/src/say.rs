@@ -27,7 +27,7 @@ pub(crate) fn note(text: impl fmt::Display) {
 }
 
 /// Writes a question to stderr; the answer is typed behind it.
-pub(crate) fn ask(text: impl fmt::Display) {
+pub(crate) fn prompt(text: impl fmt::Display) {
     let _unread = io::stderr().lock().write_all(text.to_string().as_bytes());
 }
 

@@ -28,10 +28,10 @@ impl Unserved {
         }
     }
 
-    /// Says which they are. An error where they are all that was asked for: nothing was done then, and it may be
+    /// Says which they are. An error where they are all that was kinds for: nothing was done then, and it may be
     /// another cluster than the one that was meant.
-    pub(crate) fn report(&self, asked: &[&'static Kind]) -> CommandResult {
-        let Some(first) = self.0.first().filter(|_| self.0.len() == asked.len()) else {
+    pub(crate) fn report(&self, kinds: &[&'static Kind]) -> CommandResult {
+        let Some(first) = self.0.first().filter(|_| self.0.len() == kinds.len()) else {
             self.name();
             return Ok(());
         };

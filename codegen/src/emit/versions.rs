@@ -31,8 +31,12 @@ fn version(kind: &Kind, version: &Version) -> TokenStream {
     let (name, served) = (version.name.as_str(), version.served);
     let stored = version.name == kind.storage;
     let map = version.map.iter().map(field);
+    let deprecated = match &version.deprecated {
+        Some(warning) => quote!(Some(#warning)),
+        None => quote!(None),
+    };
     quote! {
-        Version { name: #name, served: #served, stored: #stored, map: &[#(#map),*] }
+        Version { name: #name, served: #served, stored: #stored, deprecated: #deprecated, map: &[#(#map),*] }
     }
 }
 

@@ -116,6 +116,8 @@ pub struct Version {
     pub served: bool,
     /// Whether the cluster stores objects in it, rather than in the kind's own version.
     pub stored: bool,
+    /// What clients that use it are warned of.
+    pub deprecated: Option<&'static str>,
     /// The fields that differ from those of the kind's own version; all others are the same in both.
     pub map: &'static [FieldMap],
 }

@@ -159,7 +159,7 @@ fn the_encryption_of_a_database_is_read_and_what_has_no_effect_is_an_error() {
         [all.ca, all.cert, all.key],
         ["/ca", "/cert", "/key"].map(|path| Some(path.into()))
     );
-    for (keys, said) in [
+    for (keys, message) in [
         (
             "tlsMode: verify",
             "tlsMode must be one of disabled, preferred, required, verify-ca",
@@ -173,7 +173,7 @@ fn the_encryption_of_a_database_is_read_and_what_has_no_effect_is_an_error() {
         ("tlsKeyFile: /key", "tlsKeyFile is given without its certificate"),
     ] {
         let refused = refused(&mysql(keys));
-        assert!(refused.contains(said), "{refused}");
+        assert!(refused.contains(message), "{refused}");
     }
 }
 

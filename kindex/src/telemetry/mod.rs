@@ -74,12 +74,12 @@ impl Drop for Telemetry {
 }
 
 /// What is said about connections is said once by the store: the driver's own warnings are for who debugs.
-fn filter(asked: &str) -> String {
+fn filter(directives: &str) -> String {
     let debugs = |targets: Targets| targets.would_enable("sqlx", &Level::DEBUG);
-    if asked.contains("sqlx") || asked.parse().is_ok_and(debugs) {
-        asked.to_owned()
+    if directives.contains("sqlx") || directives.parse().is_ok_and(debugs) {
+        directives.to_owned()
     } else {
-        format!("{asked},sqlx=error")
+        format!("{directives},sqlx=error")
     }
 }
 
@@ -115,14 +115,14 @@ mod tests {
 
     #[test]
     fn the_drivers_warnings_come_with_debug_alone() {
-        for (asked, taken) in [
+        for (directives, taken) in [
             ("info", "info,sqlx=error"),
             ("warn,kindex_runtime=debug", "warn,kindex_runtime=debug,sqlx=error"),
             ("debug", "debug"),
             ("trace", "trace"),
             ("info,sqlx=warn", "info,sqlx=warn"),
         ] {
-            assert_eq!(filter(asked), taken);
+            assert_eq!(filter(directives), taken);
         }
     }
 }

@@ -8,7 +8,7 @@ use kindex_migrator::verdict::{Gap, Known, Reason, Side, gaps};
 use kindex_model::kind::{Kind, Registry};
 use serde::Serialize;
 
-use super::asked::{Asked, KindVersions};
+use super::sources::{KindVersions, Sources};
 use crate::cli::{CheckVersionsArgs, Form};
 use crate::error::{CommandError, CommandResult};
 use crate::output::{document, table};
@@ -26,11 +26,11 @@ struct Checked {
 pub(super) async fn run(registry: &Registry, args: &CheckVersionsArgs) -> CommandResult {
     let kinds = sides::kinds(registry, &args.kinds)?;
     let lock = read(&args.target)?;
-    let asked = Asked::open(registry, &args.sides).await?;
-    let surveys = asked.surveys().await?;
+    let sources = Sources::open(registry, &args.sides).await?;
+    let surveys = sources.surveys().await?;
     let mut report = Vec::new();
     for kind in kinds {
-        let versions = asked.of(kind, &surveys).await?;
+        let versions = sources.of(kind, &surveys).await?;
         let because = missing(&lock, kind, &versions);
         report.push(Checked {
             kind: kind.name,
@@ -38,7 +38,7 @@ pub(super) async fn run(registry: &Registry, args: &CheckVersionsArgs) -> Comman
             because,
         });
     }
-    asked.close().await;
+    sources.close().await;
     say::print(match args.output {
         Form::Json | Form::Yaml => document(&report, args.output)?,
         Form::Table => table(&["kind", "safe", "because"], report.iter().map(row)),

@@ -11,7 +11,7 @@ use kindex_migrator::cluster::survey::cluster_uid;
 use kindex_migrator::verdict::Side;
 use kindex_model::kind::{Kind, Registry};
 
-use super::asked::{Asked, KindVersions, resource};
+use super::sources::{KindVersions, Sources, resource};
 use crate::cli::DropVersionArgs;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::say;
@@ -28,19 +28,19 @@ pub(super) async fn run(registry: &Registry, args: &DropVersionArgs) -> CommandR
         return Err(CommandError::usage(message).hint("give the kind another version first"));
     }
     args.lock.as_deref().map_or(Ok(()), check_readable)?;
-    let asked = Asked::open(registry, &args.sides).await?;
+    let sources = Sources::open(registry, &args.sides).await?;
     let dropped = async {
         // Before anything is changed: who may not ask for it gets no half of a drop.
-        let cluster = match &asked.cluster {
+        let cluster = match &sources.cluster {
             Side::Answered(cluster) => uid(cluster).await?,
             Side::LeftOut | Side::Unasked => None,
         };
-        let remaining = drop_version(registry, kind, &args.version, &asked).await?;
-        asked.drop_kept(kind, &args.version).await?;
+        let remaining = drop_version(registry, kind, &args.version, &sources).await?;
+        sources.drop_kept(kind, &args.version).await?;
         Ok((remaining, cluster))
     };
     let dropped: CommandResult<_> = dropped.await;
-    asked.close().await;
+    sources.close().await;
     let (remaining, cluster) = dropped?;
     let listed = match remaining {
         Some(remaining) => format!("status.storedVersions is [{}]", remaining.join(", ")),
@@ -55,11 +55,11 @@ async fn drop_version(
     registry: &Registry,
     kind: &'static Kind,
     version: &str,
-    asked: &Asked,
+    sources: &Sources,
 ) -> CommandResult<Option<Vec<String>>> {
     for _ in 0..ATTEMPTS_MAX {
-        let surveys = asked.surveys().await?;
-        let versions = asked.of(kind, &surveys).await?;
+        let surveys = sources.surveys().await?;
+        let versions = sources.of(kind, &surveys).await?;
         check_known(registry, &versions, version)?;
         let reasons: Vec<String> = versions.against(version).iter().map(ToString::to_string).collect();
         if !reasons.is_empty() {
@@ -67,7 +67,7 @@ async fn drop_version(
             return Err(CommandError::failure(message)
                 .hint("nothing was changed; docs/src/how-to/drop-a-version.md says what to do about each reason"));
         }
-        let (Side::Answered(cluster), Some(survey)) = (&asked.cluster, versions.survey()) else {
+        let (Side::Answered(cluster), Some(survey)) = (&sources.cluster, versions.survey()) else {
             return Ok(None);
         };
         match prune(cluster, &resource(kind), survey, version).await {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kindex_migrator::cluster::ask::{self, Asked};
+use kindex_migrator::cluster::manual::{self, StartOutcome};
 use kindex_migrator::cluster::survey::under_way;
 use kindex_migrator::cluster::{Cluster, ClusterError};
 use kindex_migrator::migration::Progress;
@@ -14,7 +14,7 @@ use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use tokio::time::{Instant, sleep};
 
-use super::asked::resource;
+use super::sources::resource;
 use crate::cli::{ClusterArgs, StartMigrationArgs, StopMigrationArgs};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::progress::Bar;
@@ -36,19 +36,19 @@ const REFUSED_PRINTED: usize = 10;
 pub(super) async fn start(registry: &Registry, args: &StartMigrationArgs) -> CommandResult {
     let kind = kind_of(registry, &args.kind)?;
     let cluster = open(&args.cluster).await?;
-    let asked = ask::start(&cluster, &resource(kind))
+    let started = manual::start(&cluster, &resource(kind))
         .await
         .map_err(|error| failed(&error))?;
-    let migration = match asked {
-        Asked::Created(migration) => {
+    let migration = match started {
+        StartOutcome::Created(migration) => {
             say::note(format_args!("migration {} is asked for", migration.name_any()));
             migration
         }
-        Asked::UnderWay(migration) => {
+        StartOutcome::UnderWay(migration) => {
             say::note(format_args!("migration {} is under way already", migration.name_any()));
             migration
         }
-        Asked::Unserved => {
+        StartOutcome::Unserved => {
             return Err(
                 CommandError::failure(format_args!("the cluster does not list {}", resource(kind)))
                     .hint("is its CustomResourceDefinition installed, and is a version of it served?"),
@@ -73,7 +73,7 @@ pub(super) async fn start(registry: &Registry, args: &StartMigrationArgs) -> Com
 pub(super) async fn stop(registry: &Registry, args: &StopMigrationArgs) -> CommandResult {
     let kind = kind_of(registry, &args.kind)?;
     let cluster = open(&args.cluster).await?;
-    let stopped = ask::stop(&cluster, &resource(kind))
+    let stopped = manual::stop(&cluster, &resource(kind))
         .await
         .map_err(|error| failed(&error))?;
     match stopped.as_slice() {
@@ -125,7 +125,7 @@ struct Waiting<'a> {
     migration: (String, Option<String>),
     bar: &'a Bar,
     /// Notes that were printed, each of them once.
-    said: BTreeSet<&'static str>,
+    printed: BTreeSet<&'static str>,
 }
 
 impl<'a> Waiting<'a> {
@@ -135,7 +135,7 @@ impl<'a> Waiting<'a> {
             resource,
             migration: (migration.name_any(), migration.uid()),
             bar,
-            said: BTreeSet::new(),
+            printed: BTreeSet::new(),
         }
     }
 
@@ -182,7 +182,7 @@ impl<'a> Waiting<'a> {
     /// now on.
     async fn look(&mut self) -> Result<Option<StorageVersionMigration>, ClusterError> {
         let (name, uid) = &self.migration;
-        let found = ask::look_at(self.cluster, name).await?;
+        let found = manual::look_at(self.cluster, name).await?;
         if let Some(migration) = found.filter(|found| found.uid() == *uid) {
             return Ok(Some(migration));
         }
@@ -197,7 +197,7 @@ impl<'a> Waiting<'a> {
 
     /// Says something once: beside the bar, or where nobody sees that in a line of its own.
     fn say(&mut self, note: &'static str) {
-        if !self.said.insert(note) {
+        if !self.printed.insert(note) {
             return;
         }
         match self.bar.is_seen() {
@@ -265,13 +265,16 @@ impl Shown {
 
 /// A migration that failed is a failure.
 fn judge(kind: &Kind, status: &StorageVersionMigrationStatus) -> CommandResult {
+    let run = status.run();
     let holds = status.conditions.iter().find(|condition| condition.status == "True");
     let (reason, message) = holds.map_or(("", ""), |condition| (&condition.reason, &condition.message));
     if status.progress() == Progress::Succeeded {
-        let objects = status.total.unwrap_or_default();
-        return say::line(format_args!("{}: {message}, {objects} objects", kind.name));
+        let (objects, rewritten) = (status.total.unwrap_or_default(), run.all_passes().rewritten);
+        return say::line(format_args!(
+            "{}: {message}, {objects} objects, {rewritten} rewritten",
+            kind.name
+        ));
     }
-    let run = status.run();
     for refused in run.refused.iter().take(REFUSED_PRINTED) {
         say::note(format_args!("{}: {}", refused.object, refused.why));
     }

@@ -1,6 +1,6 @@
 //! `kindex versions`: in which versions objects are stored, whether an old one may be dropped, and what leads there.
 
-mod asked;
+mod sources;
 
 mod show;
 

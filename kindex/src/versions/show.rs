@@ -8,7 +8,7 @@ use kindex_migrator::verdict::{Rows, Side};
 use kindex_model::kind::Registry;
 use serde::Serialize;
 
-use super::asked::{Asked, KindVersions};
+use super::sources::{KindVersions, Sources};
 use crate::cli::{Form, ShowVersionsArgs};
 use crate::error::{CommandError, CommandResult};
 use crate::output::{document, table};
@@ -66,6 +66,8 @@ struct MigrationReport {
     running: bool,
     passes: u32,
     done: u64,
+    /// By all passes.
+    rewritten: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,14 +85,14 @@ struct VerdictReport {
 /// Asks, prints, and with `--exit-code` fails where a version may not be dropped.
 pub(super) async fn run(registry: &Registry, args: &ShowVersionsArgs) -> CommandResult {
     let kinds = sides::kinds(registry, &args.kinds)?;
-    let asked = Asked::open(registry, &args.sides).await?;
-    let surveys = asked.surveys().await?;
+    let sources = Sources::open(registry, &args.sides).await?;
+    let surveys = sources.surveys().await?;
     let mut reports = Vec::new();
     for kind in kinds {
-        let report = asked.of(kind, &surveys).await.map(|versions| report(&versions));
+        let report = sources.of(kind, &surveys).await.map(|versions| report(&versions));
         reports.push(report?);
     }
-    asked.close().await;
+    sources.close().await;
     say::print(match args.output {
         Form::Json | Form::Yaml => document(&reports, args.output)?,
         Form::Table => as_text(&reports),
@@ -174,6 +176,7 @@ fn migration_report(under_way: &UnderWay) -> MigrationReport {
         running: under_way.running,
         passes: under_way.passes,
         done: under_way.done,
+        rewritten: under_way.rewritten,
         total: estimate.map(|estimate| estimate.total),
         seconds_left: left.map(|left| left.as_secs()),
     }
@@ -267,5 +270,6 @@ fn progress(migration: &MigrationReport) -> String {
     let total = migration.total.map_or_else(String::new, |total| format!(" of {total}"));
     let left = migration.seconds_left;
     let left = left.map_or_else(String::new, |seconds| format!(", about {seconds} s left"));
-    format!("migration {name} is in pass {pass}: {done}{total} objects{left}")
+    let rewritten = migration.rewritten;
+    format!("migration {name} is in pass {pass}: {done}{total} objects, {rewritten} rewritten so far{left}")
 }

@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Body as HttpBody, Frame};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use kindex_kube_api::request::{self, Query, Rendering, Target};
+use kindex_kube_api::request::{self, Query, Target};
 use kindex_kube_api::status::Status;
 use kindex_serve::admission::{Admission, Admitted};
 use kindex_serve::cut::Ended;
@@ -83,24 +83,9 @@ where
     let rendering = request::rendering(text(request.headers(), header::ACCEPT));
     let reply = answer(host, request)
         .await
-        .unwrap_or_else(|status| refusal(&status, rendering));
+        .unwrap_or_else(|status| Reply::refusal(&status, rendering));
     tracing::debug!(%method, path, code = reply.code, "answered");
     into_response(reply)
-}
-
-/// A refusal in the form that the client wants.
-fn refusal(status: &Status, rendering: Option<Rendering>) -> Reply {
-    let reply = Reply::from(status);
-    match rendering {
-        Some(Rendering::Yaml) => match serde_saphyr::to_string(&status) {
-            Ok(text) => Reply {
-                retry_after_seconds: reply.retry_after_seconds,
-                ..Reply::yaml(status.http_code(), text)
-            },
-            Err(_) => reply,
-        },
-        Some(Rendering::Json | Rendering::Table | Rendering::Metadata) | None => reply,
-    }
 }
 
 async fn answer<B>(host: &Host, request: Request<B>) -> Result<Reply, Status>

@@ -253,6 +253,56 @@ async fn an_archived_object_that_cannot_be_converted_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_answer_in_a_deprecated_version_has_its_warning_once() {
+    warned(Stage::of_trials().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_in_a_deprecated_version_of_kube_apiserver_has_its_warning_once() {
+    if let Some(stage) = Stage::of_trials_on_control_plane().await {
+        warned(stage).await;
+    }
+}
+
+async fn warned(stage: Stage) {
+    let (code, created) = ask(&stage.api, "POST", V1, &old("live", "lightgbm")).await;
+    assert_eq!(code, 201, "{created}");
+    archived(&stage, &["gone"]).await;
+    let paths = [
+        (200, "/live"),
+        (200, "/gone"),
+        (200, ""),
+        (200, "?limit=1"),
+        (200, "?watch=true&timeoutSeconds=1"),
+        (404, "/absent"),
+        (400, "?fieldSelector=nonsense"),
+    ];
+    for (expected, rest) in paths {
+        let text = "299 - \"traps.dev/v1 Trial is deprecated: use v2\"";
+        assert_eq!(
+            warnings(&stage, &format!("{V1}{rest}")).await,
+            (expected, vec![text.to_owned()]),
+            "{rest}"
+        );
+        assert_eq!(
+            warnings(&stage, &format!("{V2}{rest}")).await,
+            (expected, vec![]),
+            "{rest}"
+        );
+    }
+    stage.end().await;
+}
+
+/// The code and the warnings of an answer.
+async fn warnings(stage: &Stage, path: &str) -> (u16, Vec<String>) {
+    let request = http::Request::get(path).body(kube::client::Body::empty()).unwrap();
+    let response = stage.api.send(request).await.unwrap();
+    let given = response.headers().get_all("warning").iter();
+    let given = given.map(|value| value.to_str().unwrap().to_owned());
+    (response.status().as_u16(), given.collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn kubectl_sees_live_and_archived_objects_in_each_version() {
     if kubectl_is_there() {
         seen_by_kubectl(Stage::of_trials().await).await;

@@ -12,3 +12,4 @@ mod transcripts;
 mod updates;
 mod versions;
 mod watches;
+mod webhook;

@@ -9,7 +9,7 @@ use kube::{Api, api::DynamicObject};
 use serde_json::{Value, json};
 use tokio::process::Child;
 
-use super::stage::{GROUP, NAME, Said, Stage, eventually};
+use super::stage::{Exited, GROUP, NAME, Stage, eventually};
 
 const OBJECTS: usize = 1_000;
 const EMITTED: &str = include_str!("../../fixtures/traps/schema/crds/trials.yaml");
@@ -102,7 +102,10 @@ async fn a_version_is_dropped_behind_a_webhook_whose_certificate_kindex_makes() 
         .command(&["versions", "start", "trials", "--wait", "--timeout", "240"])
         .output()
         .await;
-    Said::of(&start.expect("started")).expect(0, &["every object is stored in the target version, 1000 objects"]);
+    Exited::of(&start.expect("started")).expect(
+        0,
+        &["every object is stored in the target version, 1000 objects, 1000 rewritten"],
+    );
     stage.run(&show).await.expect(0, &["safe to drop v1: yes"]);
     stage.run(&drop).await.expect(0, &["status.storedVersions is [v2]"]);
     assert_eq!(stage.stored_versions().await, json!(["v2"]));

@@ -15,3 +15,5 @@ mod unseen;
 mod waiting;
 
 mod unknown;
+
+mod everything;

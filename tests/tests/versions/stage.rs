@@ -277,12 +277,12 @@ impl Stage {
     }
 
     /// The command on this cluster, until it ends; something happens once its notes say a text.
-    pub async fn wait_while(&self, words: &[&str], text: &str, then: impl Future<Output = ()>) -> Said {
+    pub async fn wait_while(&self, words: &[&str], text: &str, then: impl Future<Output = ()>) -> Exited {
         self.follow(self.command(words), text, async |_| then.await).await
     }
 
     /// A command, until it ends; something happens once its notes say a text, and may wait for more of them.
-    pub async fn follow(&self, mut command: Command, text: &str, then: impl AsyncFnOnce(&mut Notes)) -> Said {
+    pub async fn follow(&self, mut command: Command, text: &str, then: impl AsyncFnOnce(&mut Notes)) -> Exited {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -291,58 +291,58 @@ impl Stage {
         let lines = BufReader::new(child.stderr.take().expect("piped")).lines();
         let mut notes = Notes {
             lines,
-            said: String::new(),
+            text: String::new(),
         };
         notes.until(text).await;
         then(&mut notes).await;
         while notes.next().await {}
         let output = child.wait_with_output().await.expect("ended");
-        Said {
+        Exited {
             code: output.status.code(),
-            text: notes.said + &String::from_utf8_lossy(&output.stdout),
+            text: notes.text + &String::from_utf8_lossy(&output.stdout),
         }
     }
 
     /// The command on this cluster and database, until it ends.
-    pub async fn run(&self, words: &[&str]) -> Said {
+    pub async fn run(&self, words: &[&str]) -> Exited {
         let mut command = self.command(words);
         command.arg("--database").arg(self.database());
-        Said::of(&command.output().await.expect("started"))
+        Exited::of(&command.output().await.expect("started"))
     }
 }
 
-/// What a command says on stderr while it runs.
+/// What a command prints on stderr while it runs.
 pub struct Notes {
     lines: Lines<BufReader<ChildStderr>>,
-    said: String,
+    text: String,
 }
 
 impl Notes {
     async fn next(&mut self) -> bool {
         let line = timeout(WAIT_MAX, self.lines.next_line()).await;
-        let Some(line) = line.expect("it says something or ends").expect("readable") else {
+        let Some(line) = line.expect("it prints something or ends").expect("readable") else {
             return false;
         };
-        self.said = format!("{}{line}\n", self.said);
+        self.text = format!("{}{line}\n", self.text);
         true
     }
 
-    /// Waits until it has said this.
+    /// Waits until it has printed this.
     pub async fn until(&mut self, text: &str) {
-        while !self.said.contains(text) {
-            assert!(self.next().await, "{text:?} is not in {}", self.said);
+        while !self.text.contains(text) {
+            assert!(self.next().await, "{text:?} is not in {}", self.text);
         }
     }
 }
 
-/// What a command said, and whether it was content.
+/// The exit code of a command, and what it printed.
 #[derive(Debug)]
-pub struct Said {
+pub struct Exited {
     pub code: Option<i32>,
     pub text: String,
 }
 
-impl Said {
+impl Exited {
     pub fn of(output: &Output) -> Self {
         let text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         Self {
@@ -351,7 +351,7 @@ impl Said {
         }
     }
 
-    /// It ended so and said all of this.
+    /// It exited with this code and printed all of this.
     pub fn expect(&self, code: i32, texts: &[&str]) {
         assert_eq!(self.code, Some(code), "{}", self.text);
         for text in texts {

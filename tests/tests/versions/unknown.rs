@@ -5,7 +5,7 @@ use std::fs;
 use kindex_harness::wait::WAIT_MAX;
 use tokio::time::timeout;
 
-use super::stage::{Said, Stage, trials};
+use super::stage::{Exited, Stage, trials};
 
 const UNKNOWN: &str = "kind Trial: the";
 
@@ -34,7 +34,7 @@ async fn no_program_starts_where_an_undeclared_version_is_stored() {
         for program in &programs {
             let ended = timeout(WAIT_MAX, stage.command(program).output()).await;
             let output = ended.unwrap_or_else(|_| panic!("{program:?} goes on"));
-            Said::of(&output.expect("started")).expect(1, expected);
+            Exited::of(&output.expect("started")).expect(1, expected);
         }
     };
     stage.archive("v0", 1).await;

@@ -5,11 +5,11 @@ use std::process::Command;
 
 use kindex_migrator::cluster::look::Memory;
 
-use super::stage::{Said, Stage};
+use super::stage::{Exited, Stage};
 
 const LOCK: &str = include_str!("../../fixtures/traps/schema/crds.lock");
 
-async fn check(stage: &Stage, lock: &str) -> Said {
+async fn check(stage: &Stage, lock: &str) -> Exited {
     fs::write(stage.path("target.lock"), lock).expect("written");
     let check = ["versions", "check", "--kind", "trials", "--target", "target.lock"];
     stage.run(&check).await
@@ -31,7 +31,7 @@ async fn what_cannot_be_seen_is_not_called_safe() {
     stage.look(&mut Memory::default()).await;
     check(&stage, LOCK).await.expect(1, &["the StorageState lists Unknown"]);
     let start = stage.command(&["versions", "start", "trials"]).output().await;
-    Said::of(&start.expect("started")).expect(0, &["is asked for"]);
+    Exited::of(&start.expect("started")).expect(0, &["is asked for"]);
     stage.migrate().await;
     stage.look(&mut Memory::default()).await;
     check(&stage, LOCK).await.expect(0, &["Trial   yes"]);
@@ -60,8 +60,8 @@ fn without_cluster_and_database_nothing_is_safe() {
         .current_dir(directory.path())
         .env_remove("KUBECONFIG")
         .env("HOME", directory.path());
-    let said = Said::of(&command.output().expect("started"));
-    said.expect(1, &["the cluster was not asked; SQL was not asked", "note: no cluster"]);
-    assert_eq!(said.text.matches("error: ").count(), 1, "{}", said.text);
-    assert_eq!(said.text.matches("Trial   no").count(), 1, "{}", said.text);
+    let exited = Exited::of(&command.output().expect("started"));
+    exited.expect(1, &["the cluster was not asked; SQL was not asked", "note: no cluster"]);
+    assert_eq!(exited.text.matches("error: ").count(), 1, "{}", exited.text);
+    assert_eq!(exited.text.matches("Trial   no").count(), 1, "{}", exited.text);
 }

@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams};
 use tokio::process::Command;
 
-use super::stage::{Said, Stage};
+use super::stage::{Exited, Stage};
 
 const WAITS: &str = "waiting until it has ended";
 
@@ -45,7 +45,7 @@ async fn a_cluster_that_is_away_for_a_moment_does_not_end_the_wait() {
         command
     };
     proxy.set(Mode::Refuse);
-    let dead = Said::of(&command().output().await.expect("started"));
+    let dead = Exited::of(&command().output().await.expect("started"));
     dead.expect(1, &["does not answer", "is it the one of --kubeconfig?"]);
     dead.expect_none(&["CustomResourceDefinition", "migration.k8s.io"]);
 
@@ -74,11 +74,11 @@ async fn a_migration_that_gave_way_to_another_is_not_called_deleted() {
             .await
             .expect("deleted");
         let again = stage.command(&["versions", "start", "trials"]).output().await;
-        Said::of(&again.expect("started")).expect(0, &["is asked for"]);
+        Exited::of(&again.expect("started")).expect(0, &["is asked for"]);
         notes.until("gave way to").await;
         stage.migrate().await;
     });
-    let said = waited.await;
-    said.expect(0, &["every object is stored in the target version"]);
-    said.expect_none(&["was deleted"]);
+    let exited = waited.await;
+    exited.expect(0, &["every object is stored in the target version"]);
+    exited.expect_none(&["was deleted"]);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use kindex_migrator::cluster::look::Memory;
 use serde_json::json;
 
-use super::stage::{GROUP, Said, Stage};
+use super::stage::{Exited, GROUP, Stage};
 
 const DROP: [&str; 4] = ["versions", "drop", "trials", "v1"];
 const LOCK: &str = include_str!("../../fixtures/traps/schema/crds.lock");
@@ -23,12 +23,12 @@ async fn an_old_version_is_dropped_once_nothing_is_stored_in_it_and_not_before()
 
     let waits = stage.command(&["versions", "start", "trials", "--wait"]).output();
     let (waited, ()) = tokio::join!(waits, stage.migrate());
-    let waited = Said::of(&waited.expect("started"));
+    let waited = Exited::of(&waited.expect("started"));
     waited.expect(
         0,
         &[
             "is asked for",
-            "every object is stored in the target version, 1000 objects",
+            "every object is stored in the target version, 1000 objects, 1000 rewritten",
         ],
     );
     rows_stand_against_it_alone(&stage, &mut memory).await;
@@ -55,15 +55,15 @@ async fn nothing_is_dropped_before(stage: &Stage) {
 }
 
 async fn rows_stand_against_it_alone(stage: &Stage, memory: &mut Memory) {
-    let said = show(stage).await;
-    said.expect(
+    let exited = show(stage).await;
+    exited.expect(
         1,
         &[
             "safe to drop v1: no, because SQL has rows in it",
             "safe to drop v2beta1: yes",
         ],
     );
-    said.expect_none(&["no migration has run"]);
+    exited.expect_none(&["no migration has run"]);
     stage.run(&DROP).await.expect(1, &["SQL has rows in it"]);
     stage.look(memory).await;
     show(stage).await.expect(1, &["StorageState [v2]"]);
@@ -103,11 +103,11 @@ async fn dropped_and_noted(stage: &Stage) -> String {
     lock
 }
 
-async fn show(stage: &Stage) -> Said {
+async fn show(stage: &Stage) -> Exited {
     stage.run(&["versions", "--kind", "trials", "--exit-code"]).await
 }
 
-async fn check(stage: &Stage, lock: &str) -> Said {
+async fn check(stage: &Stage, lock: &str) -> Exited {
     fs::write(stage.path("target.lock"), lock).expect("written");
     stage
         .run(&["versions", "check", "--kind", "trials", "--target", "target.lock"])
@@ -151,19 +151,19 @@ async fn a_migration_that_fails_or_is_stopped_fails_the_command() {
                 .output()
                 .await
                 .expect("started");
-            Said::of(&stopped).text.contains("is stopped")
+            Exited::of(&stopped).text.contains("is stopped")
         })
         .await;
     };
     let (waited, ()) = tokio::join!(stage.command(&start).output(), stops);
-    Said::of(&waited.expect("started")).expect(1, &["was deleted before it ended"]);
+    Exited::of(&waited.expect("started")).expect(1, &["was deleted before it ended"]);
 
-    let asked = stage.command(&start[..3]).output().await.expect("started");
-    Said::of(&asked).expect(0, &["is asked for"]);
+    let started = stage.command(&start[..3]).output().await.expect("started");
+    Exited::of(&started).expect(0, &["is asked for"]);
     let late = stage
         .command(&["versions", "start", "trials", "--wait", "--timeout", "0"])
         .output();
-    Said::of(&late.await.expect("started")).expect(1, &["is under way already", "has not ended in time"]);
+    Exited::of(&late.await.expect("started")).expect(1, &["is under way already", "has not ended in time"]);
     let refused = "default/trial-0: denied by a webhook";
     let waited = stage.wait_while(&start, "is under way already", stage.fail_migration());
     waited.await.expect(1, &[refused, "failed: ObjectsRefused"]);
@@ -173,7 +173,7 @@ async fn a_migration_that_fails_or_is_stopped_fails_the_command() {
         .await
         .expect("started");
     let reasons = ["no database is configured", "SQL was not asked"];
-    Said::of(&shown).expect(0, &reasons);
+    Exited::of(&shown).expect(0, &reasons);
     stage.store_trials_in("v2").await;
     let shown = stage
         .command(&["versions", "--kind", "trials", "--no-sql"])
@@ -181,6 +181,6 @@ async fn a_migration_that_fails_or_is_stopped_fails_the_command() {
         .await
         .expect("started");
     let reasons = ["failed: some are refused; 1 objects cannot be written, such as default/trial-0"];
-    Said::of(&shown).expect(0, &reasons);
-    Said::of(&shown).expect_none(&["SQL was not asked"]);
+    Exited::of(&shown).expect(0, &reasons);
+    Exited::of(&shown).expect_none(&["SQL was not asked"]);
 }

@@ -55,6 +55,7 @@ static V1: Version = Version {
     name: "v1",
     served: true,
     stored: false,
+    deprecated: None,
     map: &[
         moved(&["spec", "rate"], &["spec", "optimizer", "schedule", "rate"]),
         moved(&["spec", "limits", "cpu"], &["spec", "resources", "cpu"]),
@@ -89,6 +90,7 @@ static V1BETA1: Version = Version {
     name: "v1beta1",
     served: true,
     stored: false,
+    deprecated: None,
     map: &[
         only_here(&["spec", "rate"]),
         only_own(&["spec", "limits"], MapRule::Same),

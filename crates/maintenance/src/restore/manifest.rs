@@ -212,6 +212,7 @@ pub(super) mod tests {
             name: "v0",
             served: true,
             stored: false,
+            deprecated: None,
             map: &[kindex_model::kind::FieldMap {
                 here: Some(&["spec", "pace"]),
                 own: Some(&["spec", "rate"]),

@@ -32,6 +32,12 @@ impl Resource {
         std::iter::once(kind.into()).chain(others)
     }
 
+    /// What who asks for it in this version is warned of.
+    pub fn deprecation(&self) -> Option<&'static str> {
+        let mut others = self.kind.versions.iter();
+        others.find(|version| version.name == self.version)?.deprecated
+    }
+
     /// `group/version`, as in `apiVersion`.
     pub fn api_version(&self) -> String {
         format!("{}/{}", self.kind.group, self.version)

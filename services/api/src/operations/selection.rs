@@ -102,6 +102,7 @@ mod tests {
             name: "v0",
             served: true,
             stored: false,
+            deprecated: None,
             map: &MAP,
         }],
         ..KIND

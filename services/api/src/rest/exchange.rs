@@ -136,10 +136,19 @@ pub(super) fn typed(content_type: &'static str, body: Body) -> Response {
 pub(super) fn headed(answer: &Answer, mut response: Response) -> Response {
     *response.status_mut() = StatusCode::from_u16(answer.code).unwrap_or(StatusCode::OK);
     for warning in &answer.warnings {
-        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-            response.headers_mut().append(header::WARNING, value);
-        }
+        warn(&mut response, warning);
     }
     response
+}
+
+/// Puts a warning on a response, unless it is there already: the cluster may have given the same one.
+pub(super) fn warn(response: &mut Response, warning: &str) {
+    let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+    let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) else {
+        return;
+    };
+    let headers = response.headers_mut();
+    if !headers.get_all(header::WARNING).iter().any(|given| *given == value) {
+        headers.append(header::WARNING, value);
+    }
 }

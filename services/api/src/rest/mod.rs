@@ -130,6 +130,7 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
         verb: verb(&method, &about.path, &query),
         kind: about.resource.kind.name,
     });
+    let deprecation = about.as_ref().and_then(|about| about.resource.deprecation());
     let answered = match about {
         Some(about) if about.is_aggregated && !aggregated::serves(operation.verb) => Err(Refusal::method_not_allowed()),
         Some(about) => respond(&rest, &caller, about, query, request).await,
@@ -138,6 +139,10 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     };
     let mut response = answered.unwrap_or_else(|refusal| exchange::refused(&refusal));
     let code = response.status().as_u16();
+    // As kube-apiserver: whatever the answer is, of everything that gets as far as the version.
+    if let Some(warning) = deprecation.filter(|_| !matches!(code, 401 | 403 | 429)) {
+        exchange::warn(&mut response, warning);
+    }
     // Parameters may hold anything; a path holds names alone.
     if method != Method::GET || matches!(code, 401 | 403) {
         let user = rest.operations.known(&caller);

@@ -40,6 +40,7 @@ pub(crate) fn resources(
         versions(definition).any(|version| version["storage"] == true && version["served"] == true);
     let storage_version = storage_version.as_ref().and_then(Value::as_str).unwrap_or_default();
     let storage: Arc<str> = storage_name(group, &names.plural).into();
+    let conversion = Conversion::of(definition, converter);
     versions(definition)
         .filter(|version| version["served"] == true)
         .map(|version| Resource {
@@ -58,7 +59,7 @@ pub(crate) fn resources(
             storage: Arc::clone(&storage),
             storage_version: storage_version.to_owned(),
             serves_storage_version,
-            conversion: Conversion::of(definition, converter),
+            conversion: conversion.clone(),
             since,
             terminating: meta::is_deleting(definition),
             deprecation: deprecation(version, group, &names.kind),

@@ -18,6 +18,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::review;
 
@@ -25,6 +26,9 @@ use super::review;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// One object, with room for what stands around it.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Calls of one webhook at a time; others wait for their turn within their time. Every watch converts what it shows,
+/// and a webhook is one process that may be as small as this one.
+const CALLS_MAX: usize = 16;
 /// The version of reviews that is spoken.
 const REVIEW_VERSION: &str = "v1";
 
@@ -32,6 +36,7 @@ const REVIEW_VERSION: &str = "v1";
 pub(super) struct Webhook {
     url: String,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    calls: Semaphore,
 }
 
 impl Webhook {
@@ -58,7 +63,11 @@ impl Webhook {
             .enable_http1()
             .build();
         let client = Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { url, client })
+        Ok(Self {
+            url,
+            client,
+            calls: Semaphore::new(CALLS_MAX),
+        })
     }
 
     /// The object in `api_version`.
@@ -84,6 +93,7 @@ impl Webhook {
             .body(Full::new(Bytes::from(question)))
             .map_err(|error| post(&error))?;
         let exchange = async {
+            let _call = self.calls.acquire().await.map_err(io::Error::other)?;
             let response = self.client.request(request).await.map_err(io::Error::other)?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;

@@ -111,11 +111,12 @@ pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, 
             verb(method, name.is_some()),
         )),
         _ => Err(Status::method_not_allowed()),
-    }?;
-    Ok(match &resource.deprecation {
-        Some(warning) => reply.warn([warning.clone()]),
-        None => reply,
-    })
+    };
+    let Some(warning) = &resource.deprecation else {
+        return reply;
+    };
+    let refusal = |status| Reply::refusal(&status, Some(request.rendering));
+    Ok(reply.unwrap_or_else(refusal).warn_first(warning))
 }
 
 /// A namespaced resource is reached inside a namespace, but for lists over all of them.

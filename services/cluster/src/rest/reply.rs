@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use futures::Stream;
+use kindex_kube_api::request::Rendering;
 use kindex_kube_api::status::Status;
 use kindex_serve::watches::Seat;
 use serde_json::Value;
@@ -65,6 +66,27 @@ impl Reply {
             body: Body::Watch(seat, Box::pin(pieces)),
             ..Self::json(200, Bytes::new())
         }
+    }
+
+    /// A refusal in the form that the client wants.
+    pub(crate) fn refusal(status: &Status, rendering: Option<Rendering>) -> Self {
+        let reply = Self::from(status);
+        match rendering {
+            Some(Rendering::Yaml) => match serde_saphyr::to_string(&status) {
+                Ok(text) => Self {
+                    retry_after_seconds: reply.retry_after_seconds,
+                    ..Self::yaml(status.http_code(), text)
+                },
+                Err(_) => reply,
+            },
+            Some(Rendering::Json | Rendering::Table | Rendering::Metadata) | None => reply,
+        }
+    }
+
+    /// Adds a warning before all others.
+    pub(crate) fn warn_first(mut self, warning: &str) -> Self {
+        self.warnings.insert(0, warning.to_owned());
+        self
     }
 
     /// Adds warnings for the person at the client.

@@ -16,6 +16,8 @@ mod request;
 
 mod objects;
 
+mod ahead;
+
 mod preflight;
 
 pub mod look;
@@ -28,7 +30,7 @@ pub mod in_tree;
 
 pub mod survey;
 
-pub mod ask;
+pub mod manual;
 
 pub mod prune;
 

@@ -60,7 +60,16 @@ pub(super) struct Objects {
 
 impl Objects {
     /// Lists one page, however often it has to be asked for.
-    pub(super) async fn page(&self, token: Option<String>, limit: u32) -> Page {
+    pub(super) async fn page(&self, token: Option<String>) -> Page {
+        self.page_of(token, self.conduct.pace.page).await
+    }
+
+    /// Lists the first objects.
+    pub(super) async fn first(&self, limit: u32) -> Page {
+        self.page_of(None, limit).await
+    }
+
+    async fn page_of(&self, token: Option<String>, limit: u32) -> Page {
         let mut params = ListParams::default().limit(limit);
         params.continue_token = token;
         for attempt in 1.. {

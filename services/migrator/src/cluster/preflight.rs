@@ -79,7 +79,7 @@ async fn is_allowed(client: &Client, resource: &GroupResource, verb: &str) -> Re
 /// Writes one object after the other without storing it, until one could be. A few that are refused are a matter of the
 /// migration, which goes on without them.
 async fn try_some(objects: &Objects, resource: &GroupResource) -> Option<String> {
-    let page = match objects.page(None, TRIED_MAX).await {
+    let page = match objects.first(TRIED_MAX).await {
         Page::Of(page) => page,
         Page::Impossible(why) => return Some(format!("{resource} cannot be listed: {why}")),
         Page::GoOn(_) | Page::StartOver => return None,

@@ -40,6 +40,8 @@ pub struct UnderWay {
     pub passes: u32,
     /// Objects of this pass that are done.
     pub done: u64,
+    /// Objects that all passes have written in the target version.
+    pub rewritten: u64,
     /// Objects of a pass, and when all passes that are to come are over at the rate so far; `None` before the first
     /// page.
     pub estimate: Option<Estimate>,
@@ -134,6 +136,7 @@ pub fn under_way(migration: &StorageVersionMigration, now: Timestamp) -> Option<
         running,
         passes: run.passes,
         done,
+        rewritten: run.all_passes().rewritten,
         estimate,
     })
 }
@@ -183,6 +186,17 @@ mod tests {
             },
             status: Some(status),
         }
+    }
+
+    #[test]
+    fn what_all_passes_rewrote_is_shown_while_the_last_verifies() {
+        let mut migration = running(1, 500);
+        let status = migration.status.get_or_insert_default();
+        let mut run = status.run();
+        run.before.rewritten = 900;
+        status.save(&run);
+        let seen = under_way(&migration, Timestamp::UNIX_EPOCH).expect("running");
+        assert_eq!((seen.done, seen.rewritten), (500, 900));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use kube::api::PostParams;
 use kube::core::ObjectList;
 use tokio::time::sleep;
 
+use super::ahead::Ahead;
 use super::blame::suspects;
 use super::conduct::Conduct;
 use super::discover::{Discovery, Served, discover};
@@ -20,7 +21,6 @@ use super::{Cluster, ClusterError};
 use crate::discovery::Discovered;
 use crate::hash::Hash;
 use crate::migration::{Progress, Target};
-use crate::run::answer::Written;
 use crate::run::estimate::estimate;
 use crate::run::guard::{Outdated, outdated};
 use crate::run::{Next, Run, VERIFICATIONS_MAX, Verdict};
@@ -39,8 +39,8 @@ struct Work<'a> {
     began: Instant,
     /// Since when this process is at this pass, and what was listed by then.
     since: (Instant, u64),
-    /// Objects that this process has rewritten.
-    rewritten: usize,
+    /// The next page, while it is listed.
+    ahead: Option<Ahead>,
 }
 
 /// Why work stopped without a verdict.
@@ -98,10 +98,9 @@ async fn carry_on(cluster: &Cluster, migration: StorageVersionMigration, conduct
         Verdict::NeverUnchanged => Some(work.blame().await),
         _ => None,
     };
-    let rewritten = work.rewritten;
     let verdict = finish(cluster, work.object, &run, verdict, blame).await?;
     if verdict == Verdict::Succeeded {
-        succeeded(&migration.name_any(), rewritten);
+        succeeded(&migration.name_any(), run.all_passes().rewritten);
     }
     figures.ended(verdict.condition().1, began.elapsed());
     Ok(verdict)
@@ -145,7 +144,7 @@ impl<'a> Work<'a> {
             object,
             began: Instant::now(),
             since: (Instant::now(), 0),
-            rewritten: 0,
+            ahead: None,
         })
     }
 
@@ -204,7 +203,7 @@ impl<'a> Work<'a> {
 
     async fn page(&mut self, run: &mut Run) -> Next {
         let pass = run.passes;
-        let next = match self.objects.page(run.token.clone(), self.conduct.pace.page).await {
+        let next = match self.listed(run).await {
             Page::Of(page) => self.patch_all(run, page).await,
             Page::GoOn(token) => run.go_on(token),
             Page::StartOver => run.start_over(),
@@ -219,6 +218,16 @@ impl<'a> Work<'a> {
         next
     }
 
+    /// The page that goes on with the token, which may have been listed by now.
+    async fn listed(&mut self, run: &Run) -> Page {
+        if let Some(ahead) = self.ahead.take()
+            && let Some(page) = ahead.page(run.token.as_deref()).await
+        {
+            return page;
+        }
+        self.objects.page(run.token.clone()).await
+    }
+
     async fn patch_all(&mut self, run: &mut Run, page: ObjectList<Metadata>) -> Next {
         let token = page.metadata.continue_.filter(|token| !token.is_empty());
         let remaining = page
@@ -226,14 +235,13 @@ impl<'a> Work<'a> {
             .remaining_item_count
             .and_then(|count| u64::try_from(count).ok());
         let remaining = if token.is_none() { Some(0) } else { remaining };
+        self.ahead = token.as_ref().map(|token| Ahead::begin(&self.objects, token));
         let listed = run.pass.listed() + page.items.len() as u64;
         let patches = page.items.into_iter().map(|object| self.objects.patch(object));
         let outcomes: Vec<_> = stream::iter(patches)
             .buffer_unordered(self.conduct.pace.workers)
             .collect()
             .await;
-        let rewritten = outcomes.iter().filter(|one| one.written == Written::Rewritten);
-        self.rewritten += rewritten.count();
         self.note(listed, remaining);
         run.page(outcomes, token)
     }
@@ -326,7 +334,7 @@ async fn finish(
 }
 
 /// A new cluster has a migration for each kind, all of which find nothing to do.
-fn succeeded(name: &str, rewritten: usize) {
+fn succeeded(name: &str, rewritten: u64) {
     match rewritten {
         0 => tracing::debug!(name, "Every object was stored in the target version"),
         _ => tracing::info!(name, rewritten, "Every object is stored in the target version"),

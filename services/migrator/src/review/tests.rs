@@ -13,6 +13,7 @@ static WIDGET: kindex_model::kind::Kind = kindex_model::kind::Kind {
         name: "v1",
         served: true,
         stored: false,
+        deprecated: None,
         map: &[
             FieldMap {
                 here: Some(&["spec", "size"]),

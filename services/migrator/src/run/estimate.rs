@@ -33,6 +33,25 @@ mod tests {
     }
 
     #[test]
+    fn the_estimate_of_a_million_objects_comes_true_within_a_tenth_at_a_rate_that_varies() {
+        let (objects, page) = (1_000_000, 500);
+        // By turns slower and faster than 500 a second.
+        let ends = |pages: u64| Duration::from_millis(1_000 * pages + 50 * (pages % 7));
+        let all = ends(objects / page);
+        for pages in 1..=objects / page {
+            let listed = pages * page;
+            let said = estimate(listed, Some(objects - listed), ends(pages)).expect("known");
+            let left = said.left.expect("begun").as_secs_f64();
+            let expected = (all - ends(pages)).as_secs_f64();
+            assert_eq!(said.total, objects);
+            assert!(
+                (left - expected).abs() <= all.as_secs_f64() / 10.0,
+                "{pages}: {left} of {expected}"
+            );
+        }
+    }
+
+    #[test]
     fn nothing_is_estimated_before_anything_is_known() {
         assert_eq!(estimate(500, None, Duration::from_secs(10)), None);
         let first = estimate(0, Some(9), Duration::ZERO).expect("known");

@@ -39,6 +39,8 @@ pub struct Run {
     pub token: Option<String>,
     /// Of this pass.
     pub pass: Counts,
+    /// Of all passes before this one.
+    pub before: Counts,
     /// Of this pass: objects that cannot be written, the first of them by name.
     pub refused: Vec<Refused>,
     /// How often this pass started over.
@@ -64,6 +66,28 @@ impl Counts {
     /// All that were listed.
     pub fn listed(&self) -> u64 {
         self.rewritten + self.unchanged + self.conflicts + self.gone + self.refused
+    }
+
+    /// Both counts together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            rewritten: self.rewritten.saturating_add(other.rewritten),
+            unchanged: self.unchanged.saturating_add(other.unchanged),
+            conflicts: self.conflicts.saturating_add(other.conflicts),
+            gone: self.gone.saturating_add(other.gone),
+            refused: self.refused.saturating_add(other.refused),
+        }
+    }
+
+    /// What is added to `other` to get these. Never less than nothing: a status may have been written by others.
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            rewritten: self.rewritten.saturating_sub(other.rewritten),
+            unchanged: self.unchanged.saturating_sub(other.unchanged),
+            conflicts: self.conflicts.saturating_sub(other.conflicts),
+            gone: self.gone.saturating_sub(other.gone),
+            refused: self.refused.saturating_sub(other.refused),
+        }
     }
 }
 
@@ -207,6 +231,11 @@ impl Verdict {
 }
 
 impl Run {
+    /// Of all passes, this one among them.
+    pub fn all_passes(&self) -> Counts {
+        self.before.plus(self.pass)
+    }
+
     /// Adds the outcomes of a page. `token` is that of the next one.
     pub fn page(&mut self, outcomes: impl IntoIterator<Item = Outcome>, token: Option<String>) -> Next {
         for outcome in outcomes {
@@ -270,6 +299,7 @@ impl Run {
         if self.passes > VERIFICATIONS_MAX {
             return Next::End(Verdict::NeverUnchanged);
         }
+        self.before = self.all_passes();
         (self.pass, self.restarts) = (Counts::default(), 0);
         Next::Page
     }

@@ -1,5 +1,6 @@
 //! A migration of some objects by a process that is killed and resumes from what it saved, while others write, create
-//! and delete, webhooks refuse for a while, and lists expire. The rule: where the run succeeds, every object is in the
+//! and delete, webhooks refuse for a while, and lists expire. A page may be listed while the one before it is patched.
+//! The rule: where the run succeeds, every object is in the
 //! target version.
 
 use std::collections::BTreeMap;
@@ -22,6 +23,15 @@ enum Bug {
     SaveFirst,
     /// A refused object is passed over.
     ForgetRefused,
+    /// The first page of a pass is listed while the pass before it ends.
+    ListTheNextPassAhead,
+}
+
+/// A page as it was listed: names with the versions that they had.
+struct Listed {
+    from: u32,
+    objects: Vec<(u32, u64)>,
+    token: Option<String>,
 }
 
 struct World {
@@ -35,6 +45,8 @@ struct World {
     /// Writes of others that a handler still makes in the version before, all of them during the first pass: that is
     /// what the settle time is for.
     late_writes: u32,
+    /// The next page, where it was listed while the one before it was patched.
+    ahead: Option<Listed>,
 }
 
 impl World {
@@ -49,6 +61,7 @@ impl World {
             version: 1,
             refusals,
             late_writes,
+            ahead: None,
         }
     }
 
@@ -84,9 +97,38 @@ impl World {
         }
     }
 
+    fn list(&self, from: u32) -> Listed {
+        let mut objects: Vec<_> = self
+            .objects
+            .range(from..)
+            .take(PAGE + 1)
+            .map(|(name, (_, version))| (*name, *version))
+            .collect();
+        let next = (objects.len() > PAGE).then(|| objects.pop()).flatten();
+        Listed {
+            from,
+            objects,
+            token: next.map(|(name, _)| name.to_string()),
+        }
+    }
+
+    /// The page that begins there, listed by now or before.
+    fn listed(&mut self, from: u32) -> Listed {
+        let ahead = self.ahead.take().filter(|ahead| ahead.from == from);
+        ahead.unwrap_or_else(|| self.list(from))
+    }
+
+    /// Where the next page begins that may be listed while this one is patched.
+    fn next_of(&self, token: Option<&String>) -> Option<u32> {
+        let of_next_pass = self.bug == Bug::ListTheNextPassAhead;
+        let next = token.map(|token| token.parse().expect("a number"));
+        next.or(of_next_pass.then_some(0))
+    }
+
     /// One page, as it is listed, patched and saved; `None` where the process was killed before it saved.
     fn page(&mut self, saved: &mut Run) -> Option<Next> {
         if saved.token.is_some() && self.random.random_bool(0.1) {
+            self.ahead = None;
             return Some(if self.random.random_bool(0.5) {
                 let token = saved.token.clone().unwrap_or_default();
                 saved.go_on(token)
@@ -95,22 +137,36 @@ impl World {
             });
         }
         let from: u32 = saved.token.as_ref().map_or(0, |token| token.parse().expect("a number"));
-        let listed: Vec<_> = self
-            .objects
-            .range(from..)
-            .map(|(name, (_, version))| (*name, *version))
-            .collect();
-        let token = listed.get(PAGE).map(|(name, _)| name.to_string());
+        let Listed { objects, token, .. } = self.listed(from);
         let mut run = saved.clone();
-        let mut outcomes = Vec::new();
         if self.bug == Bug::SaveFirst && token.is_some() {
             saved.token.clone_from(&token);
         }
-        for (name, version) in listed.into_iter().take(PAGE) {
+        let outcomes = self.patch_all(objects, self.next_of(token.as_ref()))?;
+        let next = match run.page(outcomes, token) {
+            Next::Page if self.bug == Bug::BelieveTheFirstPass && run.passes == 1 => Next::End(Verdict::Succeeded),
+            other => other,
+        };
+        if run.passes > 0 {
+            self.late_writes = 0;
+        }
+        *saved = run;
+        Some(next)
+    }
+
+    /// Patches a page while the next one is listed, at any time; `None` where the process is killed meanwhile.
+    fn patch_all(&mut self, objects: Vec<(u32, u64)>, next: Option<u32>) -> Option<Vec<Outcome>> {
+        let lists_at = self.random.random_range(0..=PAGE);
+        let mut outcomes = Vec::new();
+        for (at, (name, version)) in objects.into_iter().enumerate() {
+            if at == lists_at {
+                self.ahead = next.map(|next| self.list(next));
+            }
             if self.random.random_bool(0.3) {
                 self.others();
             }
             if self.random.random_bool(0.03) {
+                self.ahead = None;
                 return None;
             }
             let written = self.patch(name, version);
@@ -120,16 +176,7 @@ impl World {
                 outcomes.push(Outcome { object, written });
             }
         }
-        let next = run.page(outcomes, token);
-        let next = match next {
-            Next::Page if self.bug == Bug::BelieveTheFirstPass && run.passes == 1 => Next::End(Verdict::Succeeded),
-            other => other,
-        };
-        if run.passes > 0 {
-            self.late_writes = 0;
-        }
-        *saved = run;
-        Some(next)
+        Some(outcomes)
     }
 }
 
@@ -163,7 +210,12 @@ fn a_run_that_succeeds_leaves_no_object_in_another_version() {
 
 #[test]
 fn every_bug_is_found() {
-    for bug in [Bug::BelieveTheFirstPass, Bug::SaveFirst, Bug::ForgetRefused] {
+    for bug in [
+        Bug::BelieveTheFirstPass,
+        Bug::SaveFirst,
+        Bug::ForgetRefused,
+        Bug::ListTheNextPassAhead,
+    ] {
         let found = (0..SEEDS).find(|seed| play(*seed, bug).is_err());
         assert!(found.is_some(), "{bug:?} is not found in {SEEDS} seeds");
     }

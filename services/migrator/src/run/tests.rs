@@ -46,6 +46,26 @@ fn objects_that_others_wrote_or_deleted_hold_nothing_up() {
 }
 
 #[test]
+fn the_counts_of_all_passes_keep_what_the_last_pass_no_longer_shows() {
+    let mut run = Run::default();
+    let mut outcomes = all(&Written::Rewritten, 3);
+    outcomes.push(outcome(3, Written::Gone));
+    run.page(outcomes, None);
+    run.page([outcome(0, Written::Rewritten)], Some("1".to_owned()));
+    run.start_over();
+    run.page(all(&Written::Unchanged, 3), None);
+    run.page(all(&Written::Unchanged, 3), None);
+    assert_eq!(run.pass.rewritten, 0);
+    let expected = Counts {
+        rewritten: 4,
+        unchanged: 6,
+        gone: 1,
+        ..Counts::default()
+    };
+    assert_eq!(run.all_passes(), expected);
+}
+
+#[test]
 fn passes_that_never_stop_changing_objects_end() {
     let mut run = Run::default();
     for _ in 0..VERIFICATIONS_MAX {

@@ -143,6 +143,8 @@ pub struct StorageVersionMigrationStatus {
     pub pass_end_time: Option<Time>,
     /// See [`Run::pass`].
     pub pass: CountsStatus,
+    /// See [`Run::all_passes`].
+    pub all_passes: CountsStatus,
     /// See [`Run::refused`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedStatus>,
@@ -295,23 +297,11 @@ impl StorageVersionMigrationStatus {
 
     /// What was saved of the run.
     pub fn run(&self) -> Run {
-        let CountsStatus {
-            rewritten,
-            unchanged,
-            conflicts,
-            gone,
-            refused,
-        } = self.pass;
         Run {
             passes: self.passes,
             token: self.continue_token.clone(),
-            pass: Counts {
-                rewritten,
-                unchanged,
-                conflicts,
-                gone,
-                refused,
-            },
+            pass: Counts::from(self.pass),
+            before: Counts::from(self.all_passes).minus(Counts::from(self.pass)),
             refused: self.refused.iter().map(Refused::from).collect(),
             restarts: self.restarts,
         }
@@ -319,20 +309,8 @@ impl StorageVersionMigrationStatus {
 
     /// Saves a run.
     pub fn save(&mut self, run: &Run) {
-        let Counts {
-            rewritten,
-            unchanged,
-            conflicts,
-            gone,
-            refused,
-        } = run.pass;
-        self.pass = CountsStatus {
-            rewritten,
-            unchanged,
-            conflicts,
-            gone,
-            refused,
-        };
+        self.pass = CountsStatus::from(run.pass);
+        self.all_passes = CountsStatus::from(run.all_passes());
         self.passes = run.passes;
         self.continue_token.clone_from(&run.token);
         self.refused = run.refused.iter().map(RefusedStatus::from).collect();
@@ -362,6 +340,44 @@ impl StorageVersionMigrationStatus {
             reason: reason.to_owned(),
             message,
         });
+    }
+}
+
+impl From<CountsStatus> for Counts {
+    fn from(status: CountsStatus) -> Self {
+        let CountsStatus {
+            rewritten,
+            unchanged,
+            conflicts,
+            gone,
+            refused,
+        } = status;
+        Self {
+            rewritten,
+            unchanged,
+            conflicts,
+            gone,
+            refused,
+        }
+    }
+}
+
+impl From<Counts> for CountsStatus {
+    fn from(counts: Counts) -> Self {
+        let Counts {
+            rewritten,
+            unchanged,
+            conflicts,
+            gone,
+            refused,
+        } = counts;
+        Self {
+            rewritten,
+            unchanged,
+            conflicts,
+            gone,
+            refused,
+        }
     }
 }
 

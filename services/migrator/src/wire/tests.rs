@@ -30,6 +30,10 @@ fn a_run_is_saved_whole() {
             gone: 4,
             refused: 5,
         },
+        before: Counts {
+            rewritten: 10,
+            ..Counts::default()
+        },
         refused: vec![Refused {
             object: "shop/a".to_owned(),
             why: "422: no".to_owned(),
@@ -39,8 +43,17 @@ fn a_run_is_saved_whole() {
     let mut status = StorageVersionMigrationStatus::default();
     status.save(&run);
     let json = serde_json::to_value(&status).expect("json");
+    let totals = json!({"rewritten": 11, "unchanged": 2, "conflicts": 3, "gone": 4, "refused": 5});
+    assert_eq!(json["allPasses"], totals);
     let read: StorageVersionMigrationStatus = serde_json::from_value(json).expect("a status");
     assert_eq!(read.run(), run);
+}
+
+#[test]
+fn a_status_without_totals_counts_from_its_pass_on() {
+    let status = json!({"conditions": [], "passes": 1, "restarts": 0, "pass": {"rewritten": 7}});
+    let status: StorageVersionMigrationStatus = serde_json::from_value(status).expect("a status");
+    assert_eq!(status.run().all_passes().rewritten, 7);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::look::Memory;
 use kindex_migrator::cluster::work::work;
-use kindex_migrator::run::Verdict;
+use kindex_migrator::run::{VERIFICATIONS_MAX, Verdict};
 use kindex_serve::listen::Incoming;
 use kube::api::{Api, DeleteParams, DynamicObject, ObjectMeta, PostParams};
 use kube::client::Body;
@@ -178,6 +178,7 @@ async fn a_webhook_that_changes_objects_at_every_write_is_named() {
     deleted.expect("deleted");
     assert_eq!(verdict, Verdict::NeverUnchanged);
     let status = zoo.migration().await.status.expect("a status");
+    assert_eq!(status.passes, VERIFICATIONS_MAX + 1, "it ends");
     let failed = status.conditions.iter().find(|condition| condition.kind == "Failed");
     let message = &failed.expect("it failed").message;
     assert!(

@@ -1,5 +1,9 @@
 //! Two API servers of different releases on one etcd: the older one still writes the version before.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::{Method, Request};
 use kindex_harness::controlplane::apart::ApiServer;
 use kindex_migrator::cluster::Cluster;
 use kindex_migrator::cluster::discover::discover;
@@ -11,8 +15,10 @@ use kindex_migrator::run::Verdict;
 use kindex_migrator::run::guard::Outdated;
 use kindex_migrator::trigger::Finding;
 use kindex_migrator::wire::GroupResource;
-use kube::api::{Api, DynamicObject, PostParams};
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::client::Body;
 use kube::core::ApiResource;
+use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
 use super::stage::{Plane, client, eventually};
@@ -87,14 +93,70 @@ async fn nothing_is_migrated_before_the_last_server_is_upgraded() {
     );
 }
 
-async fn create(client: &kube::Client, name: &str) {
-    let kind = ApiResource {
+/// A client of a server behind the same address as another one, which is a moment late: once the class was migrated,
+/// the late server writes it anew.
+fn with_a_late_write(newest: &Client, late: &Client, class: &'static str) -> Client {
+    let (newest, late, written) = (newest.clone(), late.clone(), Arc::new(AtomicBool::new(false)));
+    let answer = move |request: Request<Body>| {
+        let (newest, late, written) = (newest.clone(), late.clone(), written.clone());
+        async move {
+            let is_dry = request.uri().query().is_some_and(|query| query.contains("dryRun"));
+            let is_of_class = request.method() == Method::PATCH && request.uri().path().ends_with(class);
+            let response = newest.send(request).await;
+            if is_of_class && !is_dry && !written.swap(true, Ordering::Relaxed) {
+                let api: Api<DynamicObject> = Api::all_with(late, &kind());
+                let label = Patch::Merge(json!({"metadata": {"labels": {"written": "late"}}}));
+                let patched = api.patch(class, &PatchParams::default(), &label).await;
+                patched.expect("written");
+            }
+            response
+        }
+    };
+    Client::new(tower::service_fn(answer), "default")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_late_server_writes_in_the_old_version_is_found_by_the_verification() {
+    let Some(plane) = Plane::start(&[]) else { return };
+    let older = ApiServer::start(&plane.etcd, &OLDER);
+    let (newest, late) = (
+        client(&plane.server, plane.server.port).await,
+        client(&older, older.port).await,
+    );
+    install(&newest).await;
+    for name in ["a", "b", "c"] {
+        create(&late, name).await;
+    }
+    let classes = GroupResource {
+        group: GROUP.to_owned(),
+        resource: "volumeattributesclasses".to_owned(),
+    };
+    let cluster = Cluster::new(with_a_late_write(&newest, &late, "b"), Vec::new());
+    let forced = force(&newest, &classes).await;
+    let verdict = work(&cluster, forced, PACE).await.expect("saved");
+    assert_eq!(verdict, Some(Verdict::Succeeded));
+    assert_eq!(stored_in(&plane), ["a", "b", "c"].map(|name| owned((name, "v1"))));
+    let api: Api<DynamicObject> = Api::all_with(newest.clone(), &kind());
+    let written = api.get("b").await.expect("there");
+    assert_eq!(written.labels().get("written").map(String::as_str), Some("late"));
+    // The pass that migrated, the one that found what was written late, and the one that changed nothing.
+    let run = migrations_of(&newest, &classes).await.remove(0);
+    let run = run.status.expect("a status").run();
+    assert_eq!((run.passes, run.pass.rewritten, run.all_passes().rewritten), (3, 0, 4));
+}
+
+fn kind() -> ApiResource {
+    ApiResource {
         group: GROUP.to_owned(),
         version: "v1".to_owned(),
         api_version: format!("{GROUP}/v1"),
         kind: "VolumeAttributesClass".to_owned(),
         plural: "volumeattributesclasses".to_owned(),
-    };
+    }
+}
+
+async fn create(client: &Client, name: &str) {
+    let kind = kind();
     let class = DynamicObject::new(name, &kind).data(json!({"driverName": "d", "parameters": {"p": "v"}}));
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
     api.create(&PostParams::default(), &class).await.expect("created");

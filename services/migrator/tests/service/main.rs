@@ -53,6 +53,8 @@ async fn a_state_lives_through_every_step_of_its_life() {
         first.iter().all(|(name, version)| second[name] != *version),
         "all are rewritten"
     );
+    let run = stage.status(None).await.expect("a status").run();
+    assert_eq!((run.pass.rewritten, run.all_passes().rewritten), (0, 50));
 
     // There and back at once: what is current is what was current, and yet everything is looked at again.
     let before = stage.status(None).await.expect("a status");

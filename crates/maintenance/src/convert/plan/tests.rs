@@ -10,6 +10,7 @@ const V1: KindVersion = KindVersion {
     name: "v1",
     served: true,
     stored: false,
+    deprecated: None,
     map: &[FieldMap {
         here: Some(&["spec", "hours"]),
         own: Some(&["spec", "seconds"]),

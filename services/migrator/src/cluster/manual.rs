@@ -13,7 +13,7 @@ use crate::wire::{GroupResource, GroupVersionResource, StorageVersionMigration, 
 
 /// What became of the wish for a migration.
 #[derive(Clone, Debug)]
-pub enum Asked {
+pub enum StartOutcome {
     /// It was created.
     Created(StorageVersionMigration),
     /// There is one that has not ended.
@@ -27,17 +27,17 @@ pub enum Asked {
 ///
 /// # Errors
 /// Where migrations cannot be listed, deleted or created.
-pub async fn start(cluster: &Cluster, resource: &GroupResource) -> Result<Asked, ClusterError> {
+pub async fn start(cluster: &Cluster, resource: &GroupResource) -> Result<StartOutcome, ClusterError> {
     let discovery = discover(cluster, &BTreeSet::from([resource.group.clone()])).await;
     let Some(served) = discovery.served.get(resource) else {
-        return Ok(Asked::Unserved);
+        return Ok(StartOutcome::Unserved);
     };
     let present = of(cluster, resource).await?;
     let is_under_way = |one: &&StorageVersionMigration| {
         matches!(Migration::from(*one).progress, Progress::Pending | Progress::Running)
     };
     if let Some(one) = present.iter().find(is_under_way) {
-        return Ok(Asked::UnderWay(one.clone()));
+        return Ok(StartOutcome::UnderWay(one.clone()));
     }
     for migration in &present {
         delete(cluster, migration).await?;
@@ -58,7 +58,7 @@ pub async fn start(cluster: &Cluster, resource: &GroupResource) -> Result<Asked,
     };
     let created = cluster.migrations().create(&PostParams::default(), &migration).await;
     let error = |source| write(resource.to_string(), source);
-    created.map(Asked::Created).map_err(error)
+    created.map(StartOutcome::Created).map_err(error)
 }
 
 /// Deletes the migrations of a resource that have not ended, which stops them within a page. Gives back their names.

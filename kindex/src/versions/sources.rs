@@ -19,7 +19,7 @@ use crate::progress::Bar;
 use crate::{say, sides};
 
 /// Where to ask.
-pub(super) struct Asked {
+pub(super) struct Sources {
     registry: Registry,
     pub(super) cluster: Side<Cluster>,
     store: Side<Store>,
@@ -40,7 +40,7 @@ pub(super) struct KindVersions<'a> {
     pub(super) history_entries: u64,
 }
 
-impl Asked {
+impl Sources {
     /// Finds both sides as flags, files and the environment say. What was named and cannot be used is an error.
     pub(super) async fn open(registry: &Registry, args: &VersionSidesArgs) -> CommandResult<Self> {
         let of_store = &args.sides.store;
