@@ -87,7 +87,10 @@ fn refuse_missing(declarations: &[Input], files: &[FileId], found: &mut Collecto
             let Some(declared) = declared else { continue };
             let kinds = declared.lowered.model.kinds.iter().filter(of_group);
             let kinds: Vec<&str> = kinds.map(|kind| kind.name.as_str()).collect();
-            let missing = service.kinds.iter().filter(|text| !kinds.contains(&text.value.as_str()));
+            let missing = service
+                .kinds
+                .iter()
+                .filter(|text| !kinds.contains(&text.value.as_str()));
             for text in missing {
                 let path = &declared.sources.file(declared.sources.crds()).path;
                 found.push(messages::kind_missing_in_its_file(&moved(text, *file), path, &kinds));

@@ -31,12 +31,18 @@ pub(crate) fn run(args: &GraphArgs) -> CommandResult {
 
 /// The declaration that `--with` names, itself or by its directory.
 fn file(path: &Path) -> CommandResult<PathBuf> {
-    let file = if path.is_dir() { path.join("crds.toml") } else { path.to_owned() };
+    let file = if path.is_dir() {
+        path.join("crds.toml")
+    } else {
+        path.to_owned()
+    };
     if file.is_file() {
         return Ok(file);
     }
-    Err(CommandError::usage(format_args!("--with {}: no such file", path.display()))
-        .hint("name the crds.toml of another service, or its directory"))
+    Err(
+        CommandError::usage(format_args!("--with {}: no such file", path.display()))
+            .hint("name the crds.toml of another service, or its directory"),
+    )
 }
 
 /// The kinds by step, and those of one step as they are declared.
@@ -58,7 +64,11 @@ fn table(graph: &Graph) -> String {
         };
         if references.is_empty() {
             // What is declared in a file that was not read is not known.
-            let what = if graph.kinds[kind].declared { "<none>" } else { "<unknown>" };
+            let what = if graph.kinds[kind].declared {
+                "<none>"
+            } else {
+                "<unknown>"
+            };
             return vec![about([what.to_owned(), String::new(), String::new(), String::new()])];
         }
         let rows = references.into_iter().map(|edges| {
@@ -106,8 +116,15 @@ fn branches(graph: &Graph, kind: usize, indent: &str, shown: &mut [bool], text: 
         .filter(|edge| edge.target == kind && edge.waits() && !edge.is_loop())
         .collect();
     for (at, edge) in before.iter().enumerate() {
-        let (branch, below) = if at + 1 == before.len() { ("└── ", "    ") } else { ("├── ", "│   ") };
-        let is_target = graph.edges.iter().any(|other| other.target == edge.holder && other.waits() && !other.is_loop());
+        let (branch, below) = if at + 1 == before.len() {
+            ("└── ", "    ")
+        } else {
+            ("├── ", "│   ")
+        };
+        let is_target = graph
+            .edges
+            .iter()
+            .any(|other| other.target == edge.holder && other.waits() && !other.is_loop());
         let again = shown[edge.holder] && is_target;
         let more = if again { " …" } else { "" };
         let label = graph.label(edge.holder);
@@ -217,7 +234,10 @@ mod tests {
         let declared = graph.edges.iter().map(|edge| {
             let (holder, target) = (graph.label(edge.holder), graph.label(edge.target));
             let effect = edge.on_delete.as_str();
-            format!("{holder}.{} {} -> {target} {effect} {}", edge.reference, edge.field, edge.owned)
+            format!(
+                "{holder}.{} {} -> {target} {effect} {}",
+                edge.reference, edge.field, edge.owned
+            )
         });
         let registry = kindex_generated::registry();
         let known = registry.kinds.iter().flat_map(|target| registry.referrers(target));
@@ -234,7 +254,10 @@ mod tests {
     #[test]
     fn a_branch_that_was_shown_is_not_shown_again() {
         let text = tree(&shipped());
-        assert!(text.starts_with("Project\n└── Revision (spec.baseResource: cascade)\n"), "{text}");
+        assert!(
+            text.starts_with("Project\n└── Revision (spec.baseResource: cascade)\n"),
+            "{text}"
+        );
         let runs = "├── PipelineRun (spec.pipeline: cascade)\n│   └── Revision (spec.baseResource: cascade)\n";
         assert!(text.contains(runs), "{text}");
     }

@@ -11,8 +11,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    against, backfill, diff, generate, get, graph, history, lint, migrate, plan, purge, quarantine, query_command, release,
-    restore, say, sides, status, up, verify, versions,
+    against, backfill, diff, generate, get, graph, history, lint, migrate, plan, purge, quarantine, query_command,
+    release, restore, say, sides, status, up, verify, versions,
 };
 
 /// Runs the command that the process was started with.

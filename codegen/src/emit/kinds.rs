@@ -18,7 +18,10 @@ pub(super) fn emit(model: &Model, placement: &Placement) -> Artifacts {
         let directory = format!("kinds/{}", kind.module);
         files.extend([
             (format!("{directory}/mod.rs"), module_file(model, kind)),
-            (format!("{directory}/kind.rs"), kind_table::file(model, kind, placement, root)),
+            (
+                format!("{directory}/kind.rs"),
+                kind_table::file(model, kind, placement, root),
+            ),
             (format!("{directory}/query.rs"), query::file(model, kind, placement)),
         ]);
         let versions = versions::file(kind);

@@ -37,7 +37,11 @@ fn reference(model: &Model, kind: &Kind, reference: &Reference) -> TokenStream {
     };
     let path = kind.holder_path(reference);
     let named = match &reference.holder {
-        Holder::Column(_) | Holder::Path { named: Named::Identifier, .. } => quote!(Identifier),
+        Holder::Column(_)
+        | Holder::Path {
+            named: Named::Identifier,
+            ..
+        } => quote!(Identifier),
         Holder::Path { named: Named::Name, .. } => quote!(Name),
     };
     let columns = columns(kind, &reference.holder);
@@ -69,7 +73,9 @@ fn target(model: &Model, target: &TargetKind) -> TokenStream {
         return quote!(Target { service: None, group: #group, kind: #kind });
     };
     let mut services = model.services.iter();
-    let service = services.find(|service| service.name == *name).expect("lower resolves services");
+    let service = services
+        .find(|service| service.name == *name)
+        .expect("lower resolves services");
     let (group, constant) = (service.group.as_str(), constant_of(name));
     quote!(Target { service: Some(&crate::registry::services::#constant), group: #group, kind: #kind })
 }
@@ -103,7 +109,11 @@ pub(super) fn services(services: &[Service]) -> TokenStream {
 }
 
 fn service(service: &Service) -> TokenStream {
-    let (constant, name, group) = (constant_of(&service.name), service.name.as_str(), service.group.as_str());
+    let (constant, name, group) = (
+        constant_of(&service.name),
+        service.name.as_str(),
+        service.group.as_str(),
+    );
     let (doc, address) = (format!(" `{name}`, at `{}`.", service.address), &service.address);
     let file = |file: &Option<String>| match file {
         Some(file) => quote!(Some(#file)),

@@ -6,7 +6,7 @@ use askama::Template;
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::dialect::{self, StorageType, TableColumn};
 use crate::model::{
-    BaseColumn, Column, ColumnName, ColumnType, Holder, HistoryColumn, Kind, Model, Reference, ReferenceTarget,
+    BaseColumn, Column, ColumnName, ColumnType, HistoryColumn, Holder, Kind, Model, Reference, ReferenceTarget,
     SideTable, TargetKind,
 };
 
@@ -177,14 +177,20 @@ fn relationships(kind: &Kind) -> Vec<Relationship> {
         from: kind.name.to_string(),
         to: match &reference.target {
             ReferenceTarget::Kind(target) => target.to_string(),
-            ReferenceTarget::KindIn { column, listed: false, .. } => format!("the kind in `{}.{column}`", kind.table),
+            ReferenceTarget::KindIn {
+                column, listed: false, ..
+            } => format!("the kind in `{}.{column}`", kind.table),
             ReferenceTarget::KindIn { column, kinds, .. } => {
                 let kinds: Vec<String> = kinds.iter().map(TargetKind::to_string).collect();
                 format!("the kind in `{}.{column}`: {}", kind.table, kinds.join(", "))
             }
         },
         columns: columns(kind, reference),
-        on_delete: if reference.owned { "owned" } else { reference.on_delete.as_str() },
+        on_delete: if reference.owned {
+            "owned"
+        } else {
+            reference.on_delete.as_str()
+        },
     };
     kind.references.iter().map(relationship).collect()
 }
@@ -196,7 +202,11 @@ fn columns(kind: &Kind, reference: &Reference) -> String {
         Holder::Path { path, .. } => kind.columns.iter().filter(|column| column.path == *path).collect(),
     };
     if columns.is_empty() {
-        return format!("none: `{}` in `{}.json`", kind.holder_path(reference).join("."), kind.table);
+        return format!(
+            "none: `{}` in `{}.json`",
+            kind.holder_path(reference).join("."),
+            kind.table
+        );
     }
     let names = columns.iter().map(|column| format!("`{}.{}`", kind.table, column.name));
     names.collect::<Vec<_>>().join(", ")

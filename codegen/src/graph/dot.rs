@@ -9,7 +9,8 @@ use crate::model::OnDelete;
 impl Graph {
     /// The whole graph, each service in a box of its own.
     pub fn dot(&self) -> String {
-        let mut text = "digraph kinds {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=Helvetica];\n\n".to_owned();
+        let mut text =
+            "digraph kinds {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=Helvetica];\n\n".to_owned();
         let mut services: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
         for (at, kind) in self.kinds.iter().enumerate() {
             services.entry(kind.service.as_deref()).or_default().push(at);
@@ -17,7 +18,11 @@ impl Graph {
         for (service, kinds) in services {
             let nodes = kinds.into_iter().map(|kind| {
                 let indent = if service.is_some() { "    " } else { "  " };
-                format!("{indent}{} [label={}];\n", quoted(&self.label(kind)), quoted(&self.kinds[kind].kind))
+                format!(
+                    "{indent}{} [label={}];\n",
+                    quoted(&self.label(kind)),
+                    quoted(&self.kinds[kind].kind)
+                )
             });
             let nodes: String = nodes.collect();
             match service {

@@ -68,7 +68,12 @@ struct Chain {
 /// Lays out the graph.
 pub(super) fn layout(graph: &Graph) -> Layout {
     let steps = graph.steps();
-    let is_linked = |kind: usize| graph.edges.iter().any(|edge| edge.holder == kind || edge.target == kind);
+    let is_linked = |kind: usize| {
+        graph
+            .edges
+            .iter()
+            .any(|edge| edge.holder == kind || edge.target == kind)
+    };
     let mut vertices: Vec<Vertex> = Vec::new();
     for (kind, step) in steps.iter().enumerate() {
         let height = height(graph, kind);
@@ -80,7 +85,10 @@ pub(super) fn layout(graph: &Graph) -> Layout {
         });
     }
     let chains = chains(graph, &mut vertices);
-    let count = (0..steps.len()).filter(|kind| is_linked(*kind)).map(|kind| steps[kind]).max();
+    let count = (0..steps.len())
+        .filter(|kind| is_linked(*kind))
+        .map(|kind| steps[kind])
+        .max();
     let mut columns: Vec<Vec<usize>> = vec![Vec::new(); count.unwrap_or(0)];
     for (at, vertex) in vertices.iter().enumerate() {
         if vertex.kind.is_none_or(is_linked) {
@@ -110,7 +118,11 @@ fn chains(graph: &Graph, vertices: &mut Vec<Vertex>) -> Vec<Chain> {
     let mut chains = Vec::new();
     for (at, edge) in graph.edges.iter().enumerate() {
         let (from, to) = (vertices[edge.holder].column, vertices[edge.target].column);
-        let (left, right) = if from < to { (edge.holder, edge.target) } else { (edge.target, edge.holder) };
+        let (left, right) = if from < to {
+            (edge.holder, edge.target)
+        } else {
+            (edge.target, edge.holder)
+        };
         let mut chain = vec![left];
         for column in from.min(to) + 1..from.max(to) {
             vertices.push(Vertex {
@@ -146,7 +158,11 @@ fn order(columns: &mut Vec<Vec<usize>>, vertices: &[Vertex], chains: &[Chain]) {
                 let near = neighbours(*vertex, chains, forward);
                 let sum: i64 = near.iter().map(|other| places[*other] * 1000).sum();
                 let count = i64::try_from(near.len()).unwrap_or(1);
-                if near.is_empty() { places[*vertex] * 1000 } else { sum / count }
+                if near.is_empty() {
+                    places[*vertex] * 1000
+                } else {
+                    sum / count
+                }
             };
             let mut sorted = columns[column].clone();
             sorted.sort_by_key(mean);
@@ -204,7 +220,11 @@ fn align(columns: &[Vec<usize>], vertices: &mut [Vertex], chains: &[Chain]) {
     for column in columns {
         let mut y = 0;
         for (at, vertex) in column.iter().enumerate() {
-            y += if at == 0 { 0 } else { apart(&vertices[column[at - 1]], &vertices[*vertex]) };
+            y += if at == 0 {
+                0
+            } else {
+                apart(&vertices[column[at - 1]], &vertices[*vertex])
+            };
             vertices[*vertex].y = y;
         }
     }
@@ -235,7 +255,11 @@ fn align(columns: &[Vec<usize>], vertices: &mut [Vertex], chains: &[Chain]) {
 
 /// From the middle of one to that of the next.
 fn apart(above: &Vertex, below: &Vertex) -> i32 {
-    let gap = if above.kind.is_some() || below.kind.is_some() { KIND_GAP } else { 0 };
+    let gap = if above.kind.is_some() || below.kind.is_some() {
+        KIND_GAP
+    } else {
+        0
+    };
     (above.height + below.height) / 2 + gap + 1
 }
 
@@ -260,7 +284,10 @@ fn place(
         kinds: vec![Place::default(); graph.kinds.len()],
         ..Layout::default()
     };
-    let tops = columns.iter().flatten().map(|vertex| vertices[*vertex].y - vertices[*vertex].height / 2);
+    let tops = columns
+        .iter()
+        .flatten()
+        .map(|vertex| vertices[*vertex].y - vertices[*vertex].height / 2);
     let shift = MARGIN + HEAD - tops.min().unwrap_or(0);
     let (mut x, mut bottom) = (MARGIN, MARGIN + HEAD);
     let mut widths = Vec::new();
@@ -315,30 +342,28 @@ fn below(graph: &Graph, page: &mut Layout, alone: &[usize], bottom: i32) -> i32 
     y + HEIGHT_OF_SERVICE + MARGIN
 }
 
-fn lines(
-    graph: &Graph,
-    page: &Layout,
-    widths: &[i32],
-    vertices: &[Vertex],
-    chains: &[Chain],
-    shift: i32,
-) -> Vec<Line> {
+fn lines(graph: &Graph, page: &Layout, widths: &[i32], vertices: &[Vertex], chains: &[Chain], shift: i32) -> Vec<Line> {
     let mut lines = Vec::new();
     for (edge, declared) in graph.edges.iter().enumerate() {
         let (holder, target) = (page.kinds[declared.holder], page.kinds[declared.target]);
         let Some(chain) = chains.iter().find(|chain| chain.edge == edge) else {
-            // Within a column, on its right side; a loop ends a little below its start.
-            let end = if declared.is_loop() { 9 } else { 0 };
-            let right = |place: Place, by: i32| (place.x + place.width, place.y + place.height / 2 + by);
             lines.push(Line {
                 edge,
-                points: vec![right(holder, -end), right(target, end)],
+                points: if declared.is_loop() {
+                    around(holder)
+                } else {
+                    beside(holder, target)
+                },
             });
             continue;
         };
         let (first, last) = (chain.vertices[0], chain.vertices[chain.vertices.len() - 1]);
         let inner = &chain.vertices[1..chain.vertices.len() - 1];
-        let (left, right) = if chain.reversed { (target, holder) } else { (holder, target) };
+        let (left, right) = if chain.reversed {
+            (target, holder)
+        } else {
+            (holder, target)
+        };
         let mut points = vec![(left.x + left.width, port(first, edge, false, vertices, chains) + shift)];
         for vertex in inner.iter().map(|vertex| &vertices[*vertex]) {
             let x = page.columns[vertex.column];
@@ -351,6 +376,18 @@ fn lines(
         lines.push(Line { edge, points });
     }
     lines
+}
+
+/// From a kind to itself, over its upper right corner.
+fn around(kind: Place) -> Vec<(i32, i32)> {
+    let right = kind.x + kind.width;
+    vec![(right - 30, kind.y), (right - 10, kind.y)]
+}
+
+/// From a kind to one of the same column, on their right side.
+fn beside(holder: Place, target: Place) -> Vec<(i32, i32)> {
+    let right = |place: Place| (place.x + place.width, place.y + place.height / 2);
+    vec![right(holder), right(target)]
 }
 
 /// Where on the left or right side of a kind an edge ends: those of a side in the order of where they lead.

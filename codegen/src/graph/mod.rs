@@ -169,16 +169,26 @@ impl Graph {
     ) {
         let group_of = |service: &str| {
             let mut services = part.services.iter();
-            services.find(|found| found.name == *service).map(|found| found.group.as_str())
+            services
+                .find(|found| found.name == *service)
+                .map(|found| found.group.as_str())
         };
-        let own = |name: &str| part.kinds.iter().find(|kind| kind.name == *name).map(|kind| kind.group.as_str());
+        let own = |name: &str| {
+            part.kinds
+                .iter()
+                .find(|kind| kind.name == *name)
+                .map(|kind| kind.group.as_str())
+        };
         let (kind_column, listed) = match &reference.target {
             ReferenceTarget::Kind(_) => (None, false),
             ReferenceTarget::KindIn { column, listed, .. } => (Some(column.to_string()), *listed),
         };
         for target in reference.target.kinds() {
             let name = target.kind.as_str();
-            let group = target.service.as_ref().map_or_else(|| own(name), |service| group_of(service.as_str()));
+            let group = target
+                .service
+                .as_ref()
+                .map_or_else(|| own(name), |service| group_of(service.as_str()));
             // A kind that could not be lowered was reported.
             let Some(index) = group.and_then(|group| known.get(&(group, name))) else {
                 continue;

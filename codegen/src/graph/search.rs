@@ -65,7 +65,11 @@ impl Graph {
     /// An owner deletes what it owns once nothing else refers to it. A kind that refers to it, be it through others,
     /// therefore has to go by other means: by a cascade that begins with the owner's deletion.
     pub fn deadlocks(&self) -> Vec<Deadlock> {
-        let owned = self.edges.iter().enumerate().filter(|(_, edge)| edge.owned && !edge.is_loop());
+        let owned = self
+            .edges
+            .iter()
+            .enumerate()
+            .filter(|(_, edge)| edge.owned && !edge.is_loop());
         let deadlock = |(owned, edge): (usize, &Edge)| {
             // The last edge makes the owner wait before it deletes anything.
             let waits = |_, next: &Edge| next.waits() && !next.is_loop() && (next.target != edge.target || !next.owned);
@@ -97,7 +101,9 @@ impl Graph {
     /// of them as well. A reference to one of several kinds neither follows from others nor do others follow from it.
     pub fn implied(&self) -> Vec<Implied> {
         let all = 0..self.edges.len();
-        let follows: BTreeSet<usize> = all.filter(|edge| self.other_way(*edge, &BTreeSet::new()).is_some()).collect();
+        let follows: BTreeSet<usize> = all
+            .filter(|edge| self.other_way(*edge, &BTreeSet::new()).is_some())
+            .collect();
         let implied = follows.iter().filter_map(|edge| {
             let path = self.other_way(*edge, &follows)?;
             Some(Implied { edge: *edge, path })

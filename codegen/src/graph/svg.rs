@@ -128,7 +128,9 @@ impl Graph {
         }
         if let Some(y) = page.alone {
             let words = "no references";
-            text.push_str(&format!("  <text x=\"{MARGIN}\" y=\"{y}\" class=\"small\">{words}</text>\n"));
+            text.push_str(&format!(
+                "  <text x=\"{MARGIN}\" y=\"{y}\" class=\"small\">{words}</text>\n"
+            ));
         }
     }
 
@@ -145,7 +147,11 @@ impl Graph {
 
     fn sentence(&self, edge: &Edge) -> String {
         let (holder, target) = (self.label(edge.holder), self.label(edge.target));
-        let choice = if edge.kind_column.is_some() { " may name" } else { " names" };
+        let choice = if edge.kind_column.is_some() {
+            " may name"
+        } else {
+            " names"
+        };
         format!("{holder}: {}{choice} {target} ({})", edge.field, edge.effect())
     }
 
@@ -188,8 +194,11 @@ fn curve(points: &[(i32, i32)], is_loop: bool) -> String {
     let mut path = format!("M{x} {y}");
     for pair in points.windows(2) {
         let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
-        if x1 == x2 {
-            let out = if is_loop { x1 + 34 } else { x1 + 56 };
+        if is_loop {
+            let above = y1 - 26;
+            path.push_str(&format!("C{x1} {above} {x2} {above} {x2} {y2}"));
+        } else if x1 == x2 {
+            let out = x1 + 56;
             path.push_str(&format!("C{out} {y1} {out} {y2} {x2} {y2}"));
         } else if y1 == y2 {
             path.push_str(&format!("H{x2}"));
@@ -204,9 +213,11 @@ fn curve(points: &[(i32, i32)], is_loop: bool) -> String {
 /// In the middle of the last turn before the target.
 fn label_place(points: &[(i32, i32)], is_loop: bool) -> (i32, i32) {
     let (first, last) = (points[points.len() - 2], points[points.len() - 1]);
+    if is_loop {
+        return (i32::midpoint(first.0, last.0), first.1 - 24);
+    }
     if first.0 == last.0 {
-        let by = if is_loop { 52 } else { 44 };
-        return (first.0 + by, i32::midpoint(first.1, last.1) + 4);
+        return (first.0 + 44, i32::midpoint(first.1, last.1) + 4);
     }
     (i32::midpoint(first.0, last.0), i32::midpoint(first.1, last.1) - 5)
 }

@@ -63,15 +63,23 @@ fn cycles(text: &str) -> Vec<String> {
 fn implied(text: &str) -> Vec<String> {
     let graph = graph(text);
     let implied = graph.implied();
-    let implied = implied
-        .iter()
-        .map(|implied| format!("{}: {}", graph.edges[implied.edge].reference, shown(&graph, &implied.path)));
+    let implied = implied.iter().map(|implied| {
+        format!(
+            "{}: {}",
+            graph.edges[implied.edge].reference,
+            shown(&graph, &implied.path)
+        )
+    });
     implied.collect()
 }
 
 fn deadlocks(text: &str) -> Vec<String> {
     let graph = graph(text);
-    graph.deadlocks().iter().map(|found| shown(&graph, &found.path)).collect()
+    graph
+        .deadlocks()
+        .iter()
+        .map(|found| shown(&graph, &found.path))
+        .collect()
 }
 
 const SEED: &str = "
@@ -86,7 +94,13 @@ fn a_kind_goes_after_all_that_refer_to_it() {
     let graph = graph(SEED);
     let steps = graph.steps();
     let steps: Vec<(String, usize)> = (0..5).map(|kind| (graph.label(kind), steps[kind])).collect();
-    let expected = [("Cluster", 1), ("Network", 2), ("ServerGroup", 2), ("CloudIdentity", 3), ("Project", 4)];
+    let expected = [
+        ("Cluster", 1),
+        ("Network", 2),
+        ("ServerGroup", 2),
+        ("CloudIdentity", 3),
+        ("Project", 4),
+    ];
     assert_eq!(steps, expected.map(|(kind, step)| (kind.to_owned(), step)));
 }
 
@@ -102,7 +116,10 @@ fn a_diamond_is_no_cycle() {
 
 #[test]
 fn a_cycle_is_found_once_and_by_its_shortest_path() {
-    assert_eq!(cycles("A -> B cascade\nB -> C block\nC -> A owned\nC -> B cascade"), ["A -> B -> C -> A"]);
+    assert_eq!(
+        cycles("A -> B cascade\nB -> C block\nC -> A owned\nC -> B cascade"),
+        ["A -> B -> C -> A"]
+    );
     let shared = "A -> B block\nB -> A block\nB -> C block\nC -> A block";
     assert_eq!(cycles(shared), ["A -> B -> A", "C -> A -> B -> C"]);
     let two = "A -> B block\nB -> A block\nC -> D owned\nD -> C cascade";
@@ -111,7 +128,10 @@ fn a_cycle_is_found_once_and_by_its_shortest_path() {
 
 #[test]
 fn a_cycle_by_one_of_several_kinds_is_a_cycle() {
-    assert_eq!(cycles("Note -> A cascade any\nNote -> B cascade any\nB -> Note block"), ["Note -> B -> Note"]);
+    assert_eq!(
+        cycles("Note -> A cascade any\nNote -> B cascade any\nB -> Note block"),
+        ["Note -> B -> Note"]
+    );
 }
 
 #[test]
@@ -158,7 +178,10 @@ fn an_owner_that_waits_for_what_it_owns_is_found() {
     let path = "Cluster -> Network -> Project";
     let held = "Cluster -> Project owned\nCluster -> Network block\nNetwork -> Project cascade";
     assert_eq!(deadlocks(held), [path]);
-    assert_eq!(deadlocks("Cluster -> Project owned\nCluster -> Project block"), ["Cluster -> Project"]);
+    assert_eq!(
+        deadlocks("Cluster -> Project owned\nCluster -> Project block"),
+        ["Cluster -> Project"]
+    );
 }
 
 #[test]
@@ -195,7 +218,11 @@ fn random(seed: u64) -> Graph {
         let (a, b) = (numbers.below(kinds), numbers.below(kinds));
         let effect = ["cascade", "block", "owned", "orphan"][numbers.below(4)];
         // From the lower to the higher number, so that there is no cycle, but for what dangles.
-        let (a, b) = if effect == "orphan" { (a, b) } else { (a.min(b), a.max(b)) };
+        let (a, b) = if effect == "orphan" {
+            (a, b)
+        } else {
+            (a.min(b), a.max(b))
+        };
         lines.push_str(&format!("K{a} -> K{b} {effect}\n"));
     }
     graph(&lines)
@@ -228,7 +255,10 @@ fn no_kind_covers_another_and_all_are_on_the_page() {
         for a in 0..graph.kinds.len() {
             let place = page.kinds[a];
             assert!(place.width > 0 && place.x >= 0 && place.y >= 0, "seed {seed}");
-            assert!(place.x + place.width <= page.width && place.y + place.height <= page.height, "seed {seed}");
+            assert!(
+                place.x + place.width <= page.width && place.y + place.height <= page.height,
+                "seed {seed}"
+            );
             assert!((0..a).all(|b| !overlap(&page, a, b)), "seed {seed}");
         }
     }
@@ -243,7 +273,9 @@ fn an_edge_begins_at_its_holder_and_ends_at_its_target() {
             let edge = &graph.edges[line.edge];
             let touches = |kind: usize, point: Option<&(i32, i32)>| {
                 let (place, (x, y)) = (page.kinds[kind], *point.expect("a line has points"));
-                (x == place.x || x == place.x + place.width) && (place.y..=place.y + place.height).contains(&y)
+                let is_beside = x == place.x || x == place.x + place.width;
+                let is_above = edge.is_loop() && y == place.y && (place.x..place.x + place.width).contains(&x);
+                (is_beside && (place.y..=place.y + place.height).contains(&y)) || is_above
             };
             assert!(touches(edge.holder, line.points.first()), "seed {seed}: {edge:?}");
             assert!(touches(edge.target, line.points.last()), "seed {seed}: {edge:?}");

@@ -60,10 +60,18 @@ pub(super) fn refuse_scopes(kinds: &[Kind], spec: &Spec, found: &mut Collector) 
             };
             let by_name = matches!(&reference.holder, Holder::Path { named: Named::Name, .. });
             if let (true, Some(path)) = (by_name, &written.path) {
-                found.push(errors::name_without_a_namespace(path, kind.name.as_str(), &target.to_string()));
+                found.push(errors::name_without_a_namespace(
+                    path,
+                    kind.name.as_str(),
+                    &target.to_string(),
+                ));
             }
             if let (true, Some(owned)) = (reference.owned, written.owned) {
-                found.push(errors::owned_across_scopes(owned.span, kind.name.as_str(), &target.to_string()));
+                found.push(errors::owned_across_scopes(
+                    owned.span,
+                    kind.name.as_str(),
+                    &target.to_string(),
+                ));
             }
         }
     }

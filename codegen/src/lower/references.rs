@@ -111,12 +111,7 @@ fn reference(spec: &ReferenceSpec, kind: &Holding<'_>, known: &Known, found: &mu
     })
 }
 
-fn target(
-    spec: &ReferenceSpec,
-    kind: &Holding<'_>,
-    known: &Known,
-    found: &mut Collector,
-) -> Option<ReferenceTarget> {
+fn target(spec: &ReferenceSpec, kind: &Holding<'_>, known: &Known, found: &mut Collector) -> Option<ReferenceTarget> {
     if let (Some(kinds), None) = (&spec.kinds, &spec.kind_column) {
         found.push(errors::kinds_without_a_column(kinds.span, spec.kind.is_some()));
     }
@@ -266,7 +261,8 @@ fn refuse_half_owned(
     });
     let Some((text, leaf)) = resolved else { return };
     // The root of a tree has no owner. In the message of a CRD manifest every scalar is optional.
-    let is_tree = matches!(target, Some(ReferenceTarget::Kind(target)) if target.service.is_none() && target.kind == *kind.name);
+    let is_tree =
+        matches!(target, Some(ReferenceTarget::Kind(target)) if target.service.is_none() && target.kind == *kind.name);
     if text.value.starts_with("status.") {
         found.push(errors::owned_by_status(owned.span, &text.value));
     } else if may_be_absent(leaf) && !is_tree && kind.spec.crd.is_none() {

@@ -14,7 +14,11 @@ use super::workspace::checkout;
 
 fn graph(directory: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kindex"));
-    command.arg("graph").args(args).current_dir(directory).env_remove("KINDEX_LOG");
+    command
+        .arg("graph")
+        .args(args)
+        .current_dir(directory)
+        .env_remove("KINDEX_LOG");
     command.output().expect("kindex runs")
 }
 
@@ -41,10 +45,18 @@ fn two_that_wait_for_each_other() -> TempDir {
     let root = TempDir::new().expect("a temporary directory");
     let cluster = "[kinds.Cluster]\nfields = { spec = { network = \"string\" } }\n\
                    references = { network = { kind = \"region.Network\", path = \"spec.network\", on_delete = \"cascade\" } }\n";
-    declare(root.path(), "compute", &format!("{cluster}{}", service("region", "\"Network\"")));
+    declare(
+        root.path(),
+        "compute",
+        &format!("{cluster}{}", service("region", "\"Network\"")),
+    );
     let network = "[kinds.Network]\nfields = { spec = { cluster = \"string\" } }\n\
                    references = { owner = { kind = \"compute.Cluster\", path = \"spec.cluster\", owned = true } }\n";
-    declare(root.path(), "region", &format!("{network}{}", service("compute", "\"Cluster\"")));
+    declare(
+        root.path(),
+        "region",
+        &format!("{network}{}", service("compute", "\"Cluster\"")),
+    );
     root
 }
 
@@ -75,20 +87,43 @@ fn the_order_of_the_seed_is_that_of_its_cleanup() {
     let example = checkout().join("examples/deletion-graph");
     let text = printed(
         &example,
-        &["--root", "compute", "--with", "region", "--with", "identity/crds.toml", "-o", "json"],
+        &[
+            "--root",
+            "compute",
+            "--with",
+            "region",
+            "--with",
+            "identity/crds.toml",
+            "-o",
+            "json",
+        ],
     );
     let document: Value = serde_json::from_str(&text).expect("JSON");
     let kinds = document["kinds"].as_array().expect("a list");
     let order: Vec<(u64, &str)> = kinds
         .iter()
-        .map(|kind| (kind["step"].as_u64().expect("a number"), kind["kind"].as_str().expect("a text")))
+        .map(|kind| {
+            (
+                kind["step"].as_u64().expect("a number"),
+                kind["kind"].as_str().expect("a text"),
+            )
+        })
         .collect();
-    let expected = [(1, "Cluster"), (2, "Network"), (2, "ServerGroup"), (3, "CloudIdentity"), (4, "Project")];
+    let expected = [
+        (1, "Cluster"),
+        (2, "Network"),
+        (2, "ServerGroup"),
+        (3, "CloudIdentity"),
+        (4, "Project"),
+    ];
     assert_eq!(order, expected);
     let network = &kinds[0]["references"][0];
     assert_eq!(network["targets"][0]["service"], "region");
     assert_eq!(network["targets"][0]["group"], "region.example.com");
-    assert_eq!((&network["owned"], &network["onDelete"]), (&false.into(), &"cascade".into()));
+    assert_eq!(
+        (&network["owned"], &network["onDelete"]),
+        (&false.into(), &"cascade".into())
+    );
 }
 
 #[test]
@@ -96,12 +131,21 @@ fn every_form_has_the_shipped_kinds() {
     let root = checkout();
     for form in ["table", "tree", "json", "yaml", "dot", "svg"] {
         let text = printed(&root, &["-o", form]);
-        assert!(text.contains("PipelineRun") && text.contains("cascade"), "{form}: {text}");
+        assert!(
+            text.contains("PipelineRun") && text.contains("cascade"),
+            "{form}: {text}"
+        );
     }
-    let shipped = fs::read_to_string(root.join("schema/graph.svg")).expect("emitted");
-    let (_, body) = shipped.split_once("<path").expect("edges");
-    let svg = printed(&root, &["-o", "svg"]);
-    assert!(svg.ends_with(body.split_once("\n  </defs>").map_or(body, |(_, rest)| rest)));
+}
+
+#[test]
+fn the_picture_of_the_book_is_that_of_the_example() {
+    let root = checkout();
+    let example = root.join("examples/deletion-graph");
+    let all = ["--root", "compute", "--with", "region", "--with", "identity"];
+    let picture = root.join("docs/src/how-to/declare-references.svg");
+    let picture = fs::read_to_string(picture).expect("the picture");
+    assert_eq!(printed(&example, &[&all[..], &["-o", "svg"]].concat()), picture);
 }
 
 #[test]
@@ -128,6 +172,32 @@ fn a_cycle_over_two_files_is_refused_with_the_lines_of_both() {
     }
 }
 
+/// What the page of the example says of a project that names its network.
+#[test]
+fn the_mistake_of_the_example_is_found_over_three_files() {
+    let example = checkout().join("examples/deletion-graph");
+    let page = fs::read_to_string(example.join("README.md")).expect("the page");
+    let (_, block) = page.split_once("```toml\n").expect("the page has the mistake");
+    let (block, _) = block.split_once("```").expect("the block ends");
+    let root = TempDir::new().expect("a temporary directory");
+    for name in ["identity", "region", "compute"] {
+        let text = fs::read_to_string(example.join(name).join("crds.toml")).expect("in the checkout");
+        let (platform, _) = text.split_once("[kinds.Project]").unwrap_or((&text, ""));
+        let more = if name == "identity" { block } else { "" };
+        fs::create_dir_all(root.path().join(name)).expect("writable");
+        fs::write(root.path().join(name).join("crds.toml"), format!("{platform}{more}")).expect("writable");
+    }
+    printed(root.path(), &["--root", "identity"]);
+    let output = graph(
+        root.path(),
+        &["--root", "compute", "--with", "region", "--with", "identity"],
+    );
+    let reported = text_of(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    let cycle = "reference cycle: region.CloudIdentity -> identity.Project -> region.Network -> region.CloudIdentity";
+    assert!(reported.contains(cycle), "{reported}");
+}
+
 #[test]
 fn a_kind_that_its_service_lacks_is_refused() {
     let root = two_that_wait_for_each_other();
@@ -135,7 +205,10 @@ fn a_kind_that_its_service_lacks_is_refused() {
     let output = graph(root.path(), &["--root", "compute", "--with", "region"]);
     let reported = text_of(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{reported}");
-    assert!(reported.contains("region/crds.toml declares no kind \"Netwrk\""), "{reported}");
+    assert!(
+        reported.contains("region/crds.toml declares no kind \"Netwrk\""),
+        "{reported}"
+    );
     assert!(reported.contains("did you mean \"Network\"?"), "{reported}");
 }
 
@@ -145,13 +218,20 @@ fn a_kind_of_two_files_is_refused() {
     let output = graph(root.path(), &["--root", "compute", "--with", "compute"]);
     let reported = text_of(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{reported}");
-    assert!(reported.contains("two files declare the kind Cluster of compute.example"), "{reported}");
+    assert!(
+        reported.contains("two files declare the kind Cluster of compute.example"),
+        "{reported}"
+    );
 }
 
 #[test]
 fn an_error_in_another_file_names_that_file() {
     let root = two_that_wait_for_each_other();
-    declare(root.path(), "region", "[kinds.Network]\nfields = { spec = { size = \"strng\" } }\n");
+    declare(
+        root.path(),
+        "region",
+        "[kinds.Network]\nfields = { spec = { size = \"strng\" } }\n",
+    );
     let output = graph(root.path(), &["--root", "compute", "--with", "region"]);
     let reported = text_of(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{reported}");
@@ -171,5 +251,8 @@ fn a_file_that_is_not_there_is_a_usage_error_with_a_hint() {
     }
     let output = graph(root.path(), &["--root", "compute", "--with", "nowhere"]);
     let reported = text_of(&output.stderr);
-    assert!(reported.starts_with("error: --with nowhere: no such file\n  hint: "), "{reported}");
+    assert!(
+        reported.starts_with("error: --with nowhere: no such file\n  hint: "),
+        "{reported}"
+    );
 }

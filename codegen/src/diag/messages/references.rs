@@ -58,8 +58,9 @@ pub(crate) fn not_an_identifier_column<'a>(
 }
 
 pub(crate) fn kind_without_its_service(text: &Text, meant: &str) -> Diagnostic {
-    Diagnostic::at(text.span, format!("unknown kind \"{}\"", text.value))
-        .help(format!("a kind of another service has the service in front: \"{meant}\""))
+    Diagnostic::at(text.span, format!("unknown kind \"{}\"", text.value)).help(format!(
+        "a kind of another service has the service in front: \"{meant}\""
+    ))
 }
 
 pub(crate) fn kinds_without_a_column(span: Span, has_kind: bool) -> Diagnostic {
@@ -135,9 +136,12 @@ pub(crate) fn name_without_a_namespace(path: &Text, kind: &str, target: &str) ->
 }
 
 pub(crate) fn owned_across_scopes(owned: Span, kind: &str, target: &str) -> Diagnostic {
-    Diagnostic::at(owned, format!("{kind} is cluster-wide: no {target}, which is in a namespace, can own it"))
-        .label("Kubernetes would not find the owner, and delete the object")
-        .help("use on_delete = \"cascade\" alone")
+    Diagnostic::at(
+        owned,
+        format!("{kind} is cluster-wide: no {target}, which is in a namespace, can own it"),
+    )
+    .label("Kubernetes would not find the owner, and delete the object")
+    .help("use on_delete = \"cascade\" alone")
 }
 
 pub(crate) fn query_syntax(text: &Text, range: Range<usize>, wanted: &str) -> Diagnostic {

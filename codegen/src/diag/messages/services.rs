@@ -60,9 +60,12 @@ pub(crate) fn empty_file_name(file: &Text) -> Diagnostic {
 }
 
 pub(crate) fn kind_of_two_files(text: &Text, group: &str, first: Span) -> Diagnostic {
-    Diagnostic::at(text.span, format!("two files declare the kind {} of {group}", text.value))
-        .related(first, "the other one")
-        .help("a kind is of one service: the others name it under [services]")
+    Diagnostic::at(
+        text.span,
+        format!("two files declare the kind {} of {group}", text.value),
+    )
+    .related(first, "the other one")
+    .help("a kind is of one service: the others name it under [services]")
 }
 
 pub(crate) fn kind_missing_in_its_file(text: &Text, path: &str, kinds: &[&str]) -> Diagnostic {

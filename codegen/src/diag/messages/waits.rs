@@ -23,8 +23,8 @@ pub(crate) fn reference_cycle(graph: &Graph, edges: &[Placed<'_>]) -> Diagnostic
 pub(crate) fn owned_by_what_waits(graph: &Graph, owned: Placed<'_>, path: &[Placed<'_>]) -> Diagnostic {
     let (holder, owner) = (graph.label(owned.1.holder), graph.label(owned.1.target));
     let title = format!("{owner} waits for what it owns: {}", trail(graph, path));
-    let mut diagnostic = Diagnostic::at(owned.0, title)
-        .label(format!("{owner} deletes {holder} once nothing else names the {owner}"));
+    let mut diagnostic =
+        Diagnostic::at(owned.0, title).label(format!("{owner} deletes {holder} once nothing else names the {owner}"));
     for (span, edge) in path {
         diagnostic = diagnostic.related(*span, waits(graph, edge));
     }
@@ -37,7 +37,11 @@ pub(crate) fn owned_by_what_waits(graph: &Graph, owned: Placed<'_>, path: &[Plac
 /// `path` leads from the holder of `implied` to its target.
 pub(crate) fn reference_implied(graph: &Graph, implied: Placed<'_>, path: &[Placed<'_>]) -> Diagnostic {
     let (span, edge) = implied;
-    let title = format!("reference \"{}\" follows from others: {}", edge.reference, trail(graph, path));
+    let title = format!(
+        "reference \"{}\" follows from others: {}",
+        edge.reference,
+        trail(graph, path)
+    );
     let mut diagnostic = Diagnostic::at(span, title);
     for (span, edge) in path {
         diagnostic = diagnostic.related(*span, waits(graph, edge));

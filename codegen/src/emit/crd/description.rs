@@ -7,13 +7,19 @@ use crate::model::{Kind, Model, OnDelete};
 /// The documentation of the kind, and below it its references and those to it.
 pub(super) fn of(model: &Model, kind: &Kind) -> String {
     let graph = Graph::of(&model.kinds, &model.services);
-    let own = graph.kinds.iter().position(|node| kind.name == *node.kind && kind.group == *node.group);
+    let own = graph
+        .kinds
+        .iter()
+        .position(|node| kind.name == *node.kind && kind.group == *node.group);
     let own = own.expect("the graph has every kind");
     let to = graph.references(own).into_iter().map(|edges| to(&graph, edges));
     let from = graph.edges.iter().filter(|edge| edge.target == own && !edge.is_loop());
     let from = from.map(|edge| from_holder(&graph, edge));
     let mut text = kind.doc.trim_end().to_owned();
-    for (head, lines) in [("References:", to.collect::<Vec<_>>()), ("Referenced by:", from.collect())] {
+    for (head, lines) in [
+        ("References:", to.collect::<Vec<_>>()),
+        ("Referenced by:", from.collect()),
+    ] {
         if !lines.is_empty() {
             text.push_str(&format!("\n\n{head}\n{}", lines.join("\n")));
         }
