@@ -148,6 +148,7 @@ fn chains(graph: &Graph, vertices: &mut Vec<Vertex>) -> Vec<Chain> {
 /// Sorts each column by the places of the neighbours, to and fro, and keeps the order with the fewest crossings.
 fn order(columns: &mut Vec<Vec<usize>>, vertices: &[Vertex], chains: &[Chain]) {
     let mut best = columns.clone();
+    let mut fewest = crossings(&best, vertices.len(), chains);
     for sweep in 0..SWEEPS {
         let forward = sweep % 2 == 0;
         let count = columns.len();
@@ -168,7 +169,9 @@ fn order(columns: &mut Vec<Vec<usize>>, vertices: &[Vertex], chains: &[Chain]) {
             sorted.sort_by_key(mean);
             columns[column] = sorted;
         }
-        if crossings(columns, vertices.len(), chains) < crossings(&best, vertices.len(), chains) {
+        let crossed = crossings(columns, vertices.len(), chains);
+        if crossed < fewest {
+            fewest = crossed;
             best.clone_from(columns);
         }
     }
