@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_that_was_shown_is_not_shown_again() {
+    fn the_tree_has_below_a_kind_what_goes_before_it() {
         let text = tree(&shipped());
         assert!(
             text.starts_with("Project\n└── Revision (spec.baseResource: cascade)\n"),
@@ -260,5 +260,38 @@ mod tests {
         );
         let runs = "├── PipelineRun (spec.pipeline: cascade)\n│   └── Revision (spec.baseResource: cascade)\n";
         assert!(text.contains(runs), "{text}");
+    }
+
+    #[test]
+    fn a_branch_that_was_shown_is_not_shown_again() {
+        let kind = |name: &str, fields: &str, references: &str| {
+            format!("[kinds.{name}]\nfields = {{ spec = {{ {fields} }} }}\n[kinds.{name}.references]\n{references}\n")
+        };
+        let to = |field: &str, kind: &str, effect: &str| {
+            format!("{field} = {{ kind = \"{kind}\", path = \"spec.{field}\", {effect} }}\n")
+        };
+        let (cascade, owned) = ("on_delete = \"cascade\"", "owned = true");
+        let both = to("a", "Network", cascade) + &to("b", "Group", cascade);
+        let kinds = [
+            "[platform]\ngroup = \"g.example\"\nversion = \"v1\"\nfinalizer = \"g.example/a\"\n".to_owned(),
+            "deleting = \"g.example/b\"\nimmutable = \"g.example/c\"\n".to_owned(),
+            kind("Project", "a = \"string\"", ""),
+            kind("Network", "a = \"string\"", &to("a", "Project", cascade)),
+            kind("Group", "a = \"string\"", &to("a", "Project", cascade)),
+            kind("Cluster", "a = \"string\", b = \"string\"", &both),
+            kind("Server", "a = \"string\"", &to("a", "Cluster", owned)),
+        ];
+        let root = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(root.path().join("crds.toml"), kinds.concat()).expect("writable");
+        let graph = kindex_codegen::graph(root.path(), &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let expected = "\
+Project
+├── Network (spec.a: cascade)
+│   └── Cluster (spec.a: cascade)
+│       └── Server (spec.a: owned)
+└── Group (spec.a: cascade)
+    └── Cluster (spec.b: cascade) …
+";
+        assert_eq!(tree(&graph), expected);
     }
 }

@@ -159,11 +159,11 @@ fn a_cycle_over_two_files_is_refused_with_the_lines_of_both() {
     assert_eq!(output.status.code(), Some(1), "{reported}");
     assert_eq!(text_of(&output.stdout), "");
     assert!(
-        reported.starts_with("region/crds.toml:11:31: reference cycle: Cluster -> region.Network -> Cluster\n"),
+        reported.starts_with("region/crds.toml:11:33: reference cycle: Cluster -> region.Network -> Cluster\n"),
         "{reported}"
     );
     for part in [
-        "--> crds.toml",
+        "::: crds.toml:11:35",
         "kind = \"region.Network\"",
         "kind = \"compute.Cluster\"",
         "in the declarations together; nothing was printed",
