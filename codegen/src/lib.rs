@@ -161,8 +161,8 @@ pub fn lint(root: &Path) -> Result<lint::Report, Diagnostics> {
 /// beside these files is read as well.
 ///
 /// # Errors
-/// Every error in one of the declarations, or everything in which they do not go together: kinds that one of them lacks,
-/// and deletions that would wait for ever.
+/// Every error in one of the declarations, or everything in which they do not go together: kinds that one of them
+/// lacks, and deletions that would wait for ever.
 pub fn graph(root: &Path, others: &[PathBuf]) -> Result<Graph, Diagnostics> {
     let mut declarations = vec![read(root)?];
     for file in others {

@@ -41,8 +41,8 @@ impl Graph {
         steps
     }
 
-    /// Kinds that wait for each other's deletion: the shortest way back to each kind that is in no cycle before. So every
-    /// such kind is in one of them, and one edge too many makes few.
+    /// Kinds that wait for each other's deletion: the shortest way back to each kind that is in no cycle before. So
+    /// every such kind is in one of them, and one edge too many makes few.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let mut found: Vec<Vec<usize>> = Vec::new();
         let mut covered = vec![false; self.kinds.len()];

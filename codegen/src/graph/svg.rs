@@ -23,7 +23,8 @@ const STYLE: &str = "\
     .head { fill: #2f6fd0 }
     .bar { stroke: #b25c00; stroke-width: 2; fill: none }
     .open { stroke: #8c959f; stroke-width: 1.5; fill: none }
-    .name { font-size: 12px; fill: #57606a; stroke: #f6f8fa; stroke-width: 4; paint-order: stroke; stroke-linejoin: round }
+    .name { font-size: 12px; fill: #57606a; stroke: #f6f8fa; stroke-width: 4; paint-order: stroke; \
+    stroke-linejoin: round }
     @media (prefers-color-scheme: dark) {
       text { fill: #e6e9ec }
       .small, .name { fill: #b1bac4 }

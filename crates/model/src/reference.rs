@@ -1,5 +1,5 @@
-//! References between kinds as the runtime knows them: static tables that the generator emits. They are the edges of the
-//! declared graph. Nothing is looked up or deleted here.
+//! References between kinds as the runtime knows them: static tables that the generator emits. They are the edges of
+//! the declared graph. Nothing is looked up or deleted here.
 
 /// Another service, some of whose kinds the kinds of this program refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
