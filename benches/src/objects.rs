@@ -52,6 +52,7 @@ pub static RUN: Kind = Kind {
     }],
     printer_columns: &[],
     retention: None,
+    references: &[],
     manifest: "",
     encode,
     decode: |_| Err(Vec::new()),

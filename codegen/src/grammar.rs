@@ -1,8 +1,10 @@
 //! Every key that `crds.toml` may contain, with its documentation: the one list behind unknown-key messages, type
 //! checks, required keys and the JSON Schema for editors. What the values mean is decided in `lower`.
 
+mod references;
 mod versions;
 
+pub use references::{REFERENCE, SERVICE};
 pub use versions::{MAPPING, VERSION};
 
 /// A table with a fixed set of keys.
@@ -103,6 +105,15 @@ pub static FILE: Section = Section {
                 names: PASCAL_CASE,
             },
             "The kinds, each under its name in PascalCase.",
+        ),
+        key(
+            "services",
+            Sort::Each {
+                section: &SERVICE,
+                shorthand: None,
+                names: KEBAB_CASE,
+            },
+            "Other services whose kinds references may name, each under its name in kebab-case.",
         ),
         key(
             "queries",
@@ -366,31 +377,6 @@ pub static COLUMN: Section = Section {
             "wide",
             Sort::Flag,
             "Whether `kubectl get` shows the value only with `-o wide`. Default: false.",
-        ),
-    ],
-};
-
-/// `[kinds.<Kind>.references]`, one entry.
-pub static REFERENCE: Section = Section {
-    name: "reference",
-    doc: "A field that names an object of another kind. Exactly one of `kind` and `kind_column` says which.",
-    keys: &[
-        key("kind", Sort::Text, "The kind of the named object."),
-        key(
-            "kind_column",
-            Sort::Text,
-            "The column that holds the kind of the named object, where it differs from object to object.",
-        ),
-        required(
-            "column",
-            Sort::Text,
-            "The ResourceIdentifier column that holds the name.",
-        ),
-        key(
-            "on_delete",
-            Sort::Choice(&["cascade", "block", "orphan"]),
-            "What the deletion of the named object does: `cascade` deletes this object first, `block` waits until \
-             this object is gone, `orphan` leaves it with a dangling name. Default: `orphan`.",
         ),
     ],
 };

@@ -18,6 +18,8 @@ pub mod source;
 
 pub mod model;
 
+pub mod graph;
+
 pub mod dialect;
 
 pub mod diag;
@@ -36,14 +38,17 @@ pub mod lint;
 
 pub mod emit;
 
+mod declarations;
+
 use std::path::{Path, PathBuf};
 
 use artifact::Artifacts;
 use diag::{Collector, Diagnostics, messages};
+use graph::Graph;
 use lock::Lock;
 use lower::{Lowered, Manifests};
 use model::Model;
-use source::Sources;
+use source::{ReadError, Sources};
 use spec::Spec;
 
 /// What follows from a declaration.
@@ -152,6 +157,22 @@ pub fn lint(root: &Path) -> Result<lint::Report, Diagnostics> {
     })
 }
 
+/// Which kinds refer to which, in the declaration below `root` and in those in the files `others` together. What lies
+/// beside these files is read as well.
+///
+/// # Errors
+/// Every error in one of the declarations, or everything in which they do not go together: kinds that one of them
+/// lacks, and deletions that would wait for ever.
+pub fn graph(root: &Path, others: &[PathBuf]) -> Result<Graph, Diagnostics> {
+    let mut declarations = vec![read(root)?];
+    for file in others {
+        let sources = source::read_file(file).map_err(unreadable)?;
+        let other = read_from(source::directory_of(file), sources);
+        declarations.push(other.map_err(|errors| errors.concluding("in another declaration; nothing was printed"))?);
+    }
+    declarations::graph(&declarations)
+}
+
 /// Every emitted file as it is once `migrations.sum` holds the files below `root` as they are, after an edit on
 /// purpose.
 ///
@@ -195,17 +216,18 @@ struct Input {
     lowered: Lowered,
 }
 
-fn read_sources(root: &Path) -> Result<Sources, Diagnostics> {
-    source::read(root).map_err(|error| {
-        let mut found = Collector::default();
-        let path = error.path.display().to_string();
-        found.push(messages::unreadable(&path, &error.source.to_string()));
-        found.into_diagnostics(Sources::of_crds(""))
-    })
+fn unreadable(error: ReadError) -> Diagnostics {
+    let mut found = Collector::default();
+    let path = error.path.display().to_string();
+    found.push(messages::unreadable(&path, &error.source.to_string()));
+    found.into_diagnostics(Sources::of_crds(""))
 }
 
 fn read(root: &Path) -> Result<Input, Diagnostics> {
-    let mut sources = read_sources(root)?;
+    read_from(root, source::read(root).map_err(unreadable)?)
+}
+
+fn read_from(root: &Path, mut sources: Sources) -> Result<Input, Diagnostics> {
     let mut found = Collector::default();
     let spec = spec::parse(&sources, &mut found);
     let manifests = read_manifests(root, &spec, &mut sources, &mut found);

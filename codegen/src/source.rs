@@ -103,8 +103,13 @@ pub struct Sources {
 impl Sources {
     /// Sources that consist of the text of `crds.toml` alone.
     pub fn of_crds(text: impl Into<String>) -> Self {
+        Self::of_declaration(CRDS, text)
+    }
+
+    /// The same for a declaration that a person knows by another path.
+    pub fn of_declaration(path: impl Into<String>, text: impl Into<String>) -> Self {
         let crds = SourceFile {
-            path: CRDS.to_owned(),
+            path: path.into(),
             text: text.into(),
         };
         Self {
@@ -202,7 +207,26 @@ impl Sources {
 /// # Errors
 /// The first file that is there and cannot be read, or `crds.toml` if it is not there.
 pub fn read(root: &Path) -> Result<Sources, ReadError> {
-    let mut sources = Sources::of_crds(read_text(root, CRDS)?);
+    read_around(root, Sources::of_crds(read_text(root, CRDS)?))
+}
+
+/// Reads the declaration in that file, with what lies beside it as beside `crds.toml`.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn read_file(file: &Path) -> Result<Sources, ReadError> {
+    let path = file.display().to_string();
+    let text = read_text(Path::new(""), &path)?;
+    read_around(directory_of(file), Sources::of_declaration(path, text))
+}
+
+/// The directory that a file is in, also where its path has no other part.
+pub fn directory_of(file: &Path) -> &Path {
+    let directory = file.parent().filter(|directory| !directory.as_os_str().is_empty());
+    directory.unwrap_or_else(|| Path::new("."))
+}
+
+fn read_around(root: &Path, mut sources: Sources) -> Result<Sources, ReadError> {
     let mut import_paths = Vec::new();
     find(&root.join(PROTO_DIRECTORY), "", &[".proto"], &mut import_paths)?;
     import_paths.sort();

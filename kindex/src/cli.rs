@@ -20,7 +20,7 @@ pub use healing::{
     StoreArgs, VerifyArgs,
 };
 pub use past::{AsStoredArg, AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
-pub use planning::{LintArgs, LintForm, PlanArgs};
+pub use planning::{GraphArgs, GraphForm, LintArgs, LintForm, PlanArgs};
 pub use upkeep::{MigrateArgs, PurgeArgs, RestoreArgs};
 pub use versions::{
     CheckVersionsArgs, ClusterArgs, ConvertArgs, DropVersionArgs, ShowVersionsArgs, StartMigrationArgs,
@@ -111,6 +111,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Find what is right in migrations and crds.toml and yet may hurt.
     Lint(LintArgs),
+    /// Show which kinds refer to which, and in which order they are deleted.
+    Graph(GraphArgs),
     /// Print a completion script for a shell.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {

@@ -80,6 +80,8 @@ mod generate;
 
 mod plan;
 
+mod graph;
+
 mod drift;
 
 mod lint;

@@ -11,8 +11,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
-    against, backfill, diff, generate, get, history, lint, migrate, plan, purge, quarantine, query_command, release,
-    restore, say, sides, status, up, verify, versions,
+    against, backfill, diff, generate, get, graph, history, lint, migrate, plan, purge, quarantine, query_command,
+    release, restore, say, sides, status, up, verify, versions,
 };
 
 /// Runs the command that the process was started with.
@@ -56,6 +56,7 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Plan(args) if args.against.is_some() => block_on(against::run(&platform.registry, &args)),
         Command::Plan(args) => plan::run(&args),
         Command::Lint(args) => lint::run(&args),
+        Command::Graph(args) => graph::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "kindex", &mut script);

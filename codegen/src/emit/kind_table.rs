@@ -3,19 +3,17 @@
 
 use askama::Template;
 
-use super::crd;
+use super::rust::{laid_out, texts};
 use super::rust_types::placement::Placement;
+use super::{crd, references, rust};
 use crate::artifact::HEADER;
 use crate::model::{
-    Column, ColumnName, ColumnType, Key, Kind, Part, PrinterColumn, QualifiedName, Retention, Scope, SqlType,
+    Column, ColumnName, ColumnType, Key, Kind, Model, Part, PrinterColumn, QualifiedName, Retention, Scope, SqlType,
     SubresourceStatus,
 };
 
-/// Longest line, as prettyplease has it, which lays out the other files.
-const WIDTH: usize = 89;
-
 /// The text of the file. `root` is the way from its directory to the root of the tree.
-pub(super) fn file(kind: &Kind, placement: &Placement, root: &str) -> String {
+pub(super) fn file(model: &Model, kind: &Kind, placement: &Placement, root: &str) -> String {
     let table = KindTable {
         header: HEADER,
         kind,
@@ -34,9 +32,11 @@ pub(super) fn file(kind: &Kind, placement: &Placement, root: &str) -> String {
         short_names: texts("    short_names: ", kind.short_names.iter().map(String::as_str)),
         printer_columns: &kind.printer_columns,
         retention: kind.retention.as_ref().map(table_retention),
+        reference_types: references::types(kind),
     };
     let mut text = table.render().expect("the template writes into a string");
-    text.push('\n');
+    text.push_str("\n\n");
+    text.push_str(&rust::items(references::constant(model, kind)));
     text
 }
 
@@ -54,6 +54,8 @@ struct KindTable<'a> {
     short_names: String,
     printer_columns: &'a [PrinterColumn],
     retention: Option<TableRetention>,
+    /// What the references are made of.
+    reference_types: &'static str,
 }
 
 /// One entry of `COLUMNS`.
@@ -154,21 +156,4 @@ fn table_retention(rule: &Retention) -> TableRetention {
         states: texts("        states: ", values.map(String::as_str)),
         evicted: rule.evicted,
     }
-}
-
-/// `&["spec", "tier"]`
-fn texts<'a>(before: &str, texts: impl Iterator<Item = &'a str>) -> String {
-    let texts: Vec<String> = texts.map(|text| format!("{text:?}")).collect();
-    laid_out(before, "&[", &texts, "]")
-}
-
-/// A list on one line if it fits after `before`, else with a line for each item.
-fn laid_out(before: &str, open: &str, items: &[String], close: &str) -> String {
-    let line = format!("{open}{}{close}", items.join(", "));
-    if before.len() + line.len() + ",".len() <= WIDTH {
-        return line;
-    }
-    let indent = " ".repeat(before.len() - before.trim_start().len());
-    let items: String = items.iter().map(|item| format!("{indent}    {item},\n")).collect();
-    format!("{open}\n{items}{indent}{close}")
 }

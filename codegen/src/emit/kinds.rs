@@ -18,7 +18,10 @@ pub(super) fn emit(model: &Model, placement: &Placement) -> Artifacts {
         let directory = format!("kinds/{}", kind.module);
         files.extend([
             (format!("{directory}/mod.rs"), module_file(model, kind)),
-            (format!("{directory}/kind.rs"), kind_table::file(kind, placement, root)),
+            (
+                format!("{directory}/kind.rs"),
+                kind_table::file(model, kind, placement, root),
+            ),
             (format!("{directory}/query.rs"), query::file(model, kind, placement)),
         ]);
         let versions = versions::file(kind);
@@ -45,7 +48,7 @@ fn module_file(model: &Model, kind: &Kind) -> String {
     let queries = model.queries.iter().filter(|query| query.kind == kind.name);
     let mut names: Vec<String> = queries.map(|query| query.name.function()).collect();
     names.extend(["column".to_owned(), "query".to_owned()]);
-    names.extend((!kind.references.is_empty()).then(|| "reference".to_owned()));
+    names.extend(query::has_references(kind).then(|| "reference".to_owned()));
     names.sort_unstable();
     let (doc, names) = (doc(kind), names.join(", "));
     let module = ident::field(&kind.module);
@@ -57,7 +60,7 @@ fn module_file(model: &Model, kind: &Kind) -> String {
     format!(
         "// {HEADER}\n\n{doc}\n\
          mod kind;\nmod query;\n{versions}\n\
-         pub use self::kind::{{COLUMNS, KEYS, KIND, PRINTER_COLUMNS}};\n\
+         pub use self::kind::{{COLUMNS, KEYS, KIND, PRINTER_COLUMNS, REFERENCES}};\n\
          pub use self::query::constants::*;\n\
          pub use self::query::{{Query, {names}}};\n\
          pub use crate::types::{module}::*;\n"

@@ -13,6 +13,8 @@ mod proto_service;
 
 mod descriptors;
 
+mod graph;
+
 mod rbac;
 
 mod rust;
@@ -22,6 +24,8 @@ mod migrations;
 mod rust_types;
 
 mod indexed;
+
+mod references;
 
 mod kind_table;
 
@@ -54,7 +58,7 @@ pub use descriptors::descriptors;
 pub fn all(model: &Model, planned: &[Migration]) -> Artifacts {
     let placement = Placement::new(model);
     let placement = &placement;
-    let emitters: [&(dyn Fn() -> Artifacts + Sync); 12] = [
+    let emitters: [&(dyn Fn() -> Artifacts + Sync); 13] = [
         &|| rust_types::emit(model, placement),
         &|| indexed::emit(model, placement),
         &|| kinds::emit(model, placement),
@@ -67,6 +71,7 @@ pub fn all(model: &Model, planned: &[Migration]) -> Artifacts {
         &|| api_service::emit(model),
         &|| proto_service::emit(model),
         &|| sql_reference::emit(model),
+        &|| graph::emit(model),
     ];
     thread::scope(|scope| {
         let running = emitters.map(|emit| scope.spawn(emit));

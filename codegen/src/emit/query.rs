@@ -51,6 +51,8 @@ const TAKEN: [&str; 30] = [
 /// What the kind's module names besides. A column of such a name has the constant `<COLUMN>_COLUMN`.
 const TAKEN_CONSTANTS: [&str; 3] = ["columns", "keys", "kind"];
 
+pub(super) use reference::is_emitted as has_references;
+
 /// The text of the file.
 pub(super) fn file(model: &Model, kind: &Kind, placement: &Placement) -> String {
     let declaration = Declaration {

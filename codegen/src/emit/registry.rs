@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 use syn::Ident;
 
 use super::rust_types::ident;
-use super::{named_queries, rust, sql};
+use super::{named_queries, references, rust, sql};
 use crate::DESCRIPTORS;
 use crate::dialect;
 use crate::model::{DeclaredVersion, Model, Platform, Shape};
@@ -20,6 +20,7 @@ pub(super) fn file(model: &Model, root: &str) -> String {
         named_queries::table(model),
         declared(model),
         platform(&model.platform),
+        references::services(&model.services),
     ];
     rust::file(doc, items)
 }

@@ -6,7 +6,8 @@ use askama::Template;
 use crate::artifact::{Artifacts, HEADER, RelativePath};
 use crate::dialect::{self, StorageType, TableColumn};
 use crate::model::{
-    BaseColumn, Column, ColumnName, ColumnType, HistoryColumn, Kind, Model, Reference, ReferenceTarget, SideTable,
+    BaseColumn, Column, ColumnName, ColumnType, HistoryColumn, Holder, Kind, Model, Reference, ReferenceTarget,
+    SideTable, TargetKind,
 };
 
 /// The page.
@@ -176,16 +177,39 @@ fn relationships(kind: &Kind) -> Vec<Relationship> {
         from: kind.name.to_string(),
         to: match &reference.target {
             ReferenceTarget::Kind(target) => target.to_string(),
-            ReferenceTarget::KindIn(column) => format!("the kind in `{}.{column}`", kind.table),
+            ReferenceTarget::KindIn {
+                column, listed: false, ..
+            } => format!("the kind in `{}.{column}`", kind.table),
+            ReferenceTarget::KindIn { column, kinds, .. } => {
+                let kinds: Vec<String> = kinds.iter().map(TargetKind::to_string).collect();
+                format!("the kind in `{}.{column}`: {}", kind.table, kinds.join(", "))
+            }
         },
-        columns: kind
-            .group_columns(&reference.column)
-            .map(|column| format!("`{}.{}`", kind.table, column.name))
-            .collect::<Vec<_>>()
-            .join(", "),
-        on_delete: reference.on_delete.as_str(),
+        columns: columns(kind, reference),
+        on_delete: if reference.owned {
+            "owned"
+        } else {
+            reference.on_delete.as_str()
+        },
     };
     kind.references.iter().map(relationship).collect()
+}
+
+/// The columns that hold the name; without any, where in `json` it is.
+fn columns(kind: &Kind, reference: &Reference) -> String {
+    let columns: Vec<&Column> = match &reference.holder {
+        Holder::Column(group) => kind.group_columns(group).collect(),
+        Holder::Path { path, .. } => kind.columns.iter().filter(|column| column.path == *path).collect(),
+    };
+    if columns.is_empty() {
+        return format!(
+            "none: `{}` in `{}.json`",
+            kind.holder_path(reference).join("."),
+            kind.table
+        );
+    }
+    let names = columns.iter().map(|column| format!("`{}.{}`", kind.table, column.name));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// What the examples are about: the first column of enum names that has a key.

@@ -45,6 +45,8 @@ pub enum Code {
     K701,
     /// A stored version is not served.
     K702,
+    /// A reference follows from others.
+    K703,
     /// A finding is allowed without a reason.
     K901,
     /// An allowance without a finding.
@@ -62,7 +64,7 @@ pub enum Level {
 
 impl Code {
     /// All codes in order.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::K101,
         Self::K102,
         Self::K103,
@@ -83,6 +85,7 @@ impl Code {
         Self::K602,
         Self::K701,
         Self::K702,
+        Self::K703,
         Self::K901,
         Self::K902,
     ];
@@ -110,6 +113,7 @@ impl Code {
             Self::K602 => "K602",
             Self::K701 => "K701",
             Self::K702 => "K702",
+            Self::K703 => "K703",
             Self::K901 => "K901",
             Self::K902 => "K902",
         }
@@ -143,6 +147,7 @@ impl Code {
             | Self::K602
             | Self::K701
             | Self::K702
+            | Self::K703
             | Self::K901
             | Self::K902 => Level::Warning,
         }

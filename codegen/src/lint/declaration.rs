@@ -5,8 +5,11 @@ use super::Found;
 use super::code::Code;
 use crate::diag::messages;
 use crate::dialect::row_bytes_max;
+use crate::graph::{Edge, Graph};
 use crate::lock::Structure;
-use crate::model::{BaseColumn, Column, ColumnName, ColumnRef, Comparison, Key, Kind, Model, OnDelete, Query, SqlType};
+use crate::model::{
+    BaseColumn, Column, ColumnName, ColumnRef, Comparison, Holder, Key, Kind, Model, OnDelete, Query, SqlType,
+};
 use crate::source::Span;
 use crate::spec::{ColumnSpec, KindSpec, Spec};
 
@@ -23,6 +26,7 @@ pub(super) fn check(spec: &Spec, model: &Model, structure: &Structure, found: &m
         old_names(spec, kind, structure, found);
         versions(spec, kind, found);
     }
+    implied_references(spec, model, found);
     for (spec, query) in spec.queries.iter().zip(&model.queries) {
         let kind = model.kind(&query.kind).expect("lower resolves the kind of a query");
         self::query(query, kind, spec.name.span, found);
@@ -89,19 +93,42 @@ fn starts_with(others: &[&Column], columns: &[&Column]) -> bool {
 
 fn references(spec: &KindSpec, kind: &Kind, found: &mut Vec<Found>) {
     for reference in &kind.references {
-        if reference.on_delete == OnDelete::Orphan {
+        // Without a column, holders are found by what they have put on the named object.
+        let Holder::Column(column) = &reference.holder else {
+            continue;
+        };
+        let mut columns = kind.group_columns(column);
+        if reference.on_delete == OnDelete::Orphan || columns.any(|column| kind.leads_a_key(&column.name)) {
             continue;
         }
-        let mut columns = kind.group_columns(&reference.column);
-        if columns.any(|column| kind.leads_a_key(&column.name)) {
-            continue;
-        }
-        let span = spec.references.iter().find(|entry| reference.name == *entry.name.value);
-        let span = span.map_or(spec.name.span, |entry| entry.name.span);
-        let diagnostic = messages::reference_without_key(reference.column.as_str(), reference.on_delete.as_str(), span);
+        let span = place(spec, reference.name.as_str());
+        let diagnostic = messages::reference_without_key(column.as_str(), reference.on_delete.as_str(), span);
         found.push(Found {
             code: Code::K502,
             diagnostic,
+        });
+    }
+}
+
+/// Where a reference is declared.
+fn place(spec: &KindSpec, reference: &str) -> Span {
+    let entry = spec.references.iter().find(|entry| entry.name.value == reference);
+    entry.map_or(spec.name.span, |entry| entry.name.span)
+}
+
+fn implied_references(spec: &Spec, model: &Model, found: &mut Vec<Found>) {
+    let graph = Graph::of(&model.kinds, &model.services);
+    let place_of = |edge: &Edge| {
+        let kind = spec.kinds.iter().find(|kind| kind.name.value == edge.kind);
+        place(kind.expect("every kind has an entry"), &edge.reference)
+    };
+    for implied in graph.implied() {
+        let edge = &graph.edges[implied.edge];
+        let path = implied.path.iter().map(|edge| &graph.edges[*edge]);
+        let path: Vec<(Span, &Edge)> = path.map(|edge| (place_of(edge), edge)).collect();
+        found.push(Found {
+            code: Code::K703,
+            diagnostic: messages::reference_implied(&graph, (place_of(edge), edge), &path),
         });
     }
 }

@@ -1,35 +1,41 @@
 //! Kinds, once their messages are known: columns, keys, references, headings, all put together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::columns::{self, Printer};
-use super::draft::{self, Draft};
+use super::draft::Draft;
 use super::made::Made;
 use super::messages::{Enums, Messages};
 use super::{keys, references, retention, storage_version, versions};
 use crate::diag::{Collector, messages as errors};
 use crate::model::{
-    Cardinality, FieldType, HistoryColumn, Kind, KindName, Message, MessageName, PrinterColumn, PrinterType,
-    QualifiedName as _, Scope, Shape, SideTable, SubresourceStatus, Version,
+    Cardinality, FieldType, HistoryColumn, Kind, Message, MessageName, PrinterColumn, PrinterType, QualifiedName as _,
+    Scope, Service, Shape, SideTable, SubresourceStatus, Version,
 };
 use crate::source::{Span, Text};
 use crate::spec::ColumnSpec;
 
-/// Lowers every kind whose message is known. Where `complete` is false a message may be missing because its file did
-/// not compile, which was reported.
-pub(super) fn lower(
-    drafts: &[Draft<'_>],
-    made: &Made,
-    (messages, enums): (&Messages, &Enums),
-    complete: bool,
-    found: &mut Collector,
-) -> Vec<Kind> {
+/// What is known before kinds are lowered.
+pub(super) struct Known<'a> {
+    pub(super) made: &'a Made,
+    pub(super) messages: &'a Messages,
+    pub(super) enums: &'a Enums,
+    /// Where it is false a message may be missing because its file did not compile, which was reported.
+    pub(super) complete: bool,
+    pub(super) services: Vec<Service>,
+}
+
+/// Lowers every kind whose message is known.
+pub(super) fn lower(drafts: &[Draft<'_>], known: Known<'_>, found: &mut Collector) -> Vec<Kind> {
     let context = Context {
-        declared: draft::declared(drafts),
-        made,
-        messages,
-        enums,
-        complete,
+        targets: references::Known {
+            kinds: drafts.iter().map(|draft| draft.name.clone()).collect(),
+            services: known.services,
+        },
+        made: known.made,
+        messages: known.messages,
+        enums: known.enums,
+        complete: known.complete,
     };
     let mut objects = sql_objects(drafts);
     let mut kinds = Vec::new();
@@ -44,7 +50,7 @@ pub(super) fn lower(
 
 /// What all kinds are checked against.
 struct Context<'a> {
-    declared: BTreeSet<KindName>,
+    targets: references::Known,
     made: &'a Made,
     messages: &'a Messages,
     enums: &'a Enums,
@@ -138,7 +144,14 @@ fn kind(draft: &Draft<'_>, context: &Context<'_>, found: &mut Collector) -> Opti
     let (root, parts) = (root?, parts?);
     let retention = spec.retention.as_ref();
     let retention = retention.and_then(|rule| retention::lower(rule, &columns.columns, context.enums, found));
-    let references = references::lower(spec, &columns.columns, &context.declared, found);
+    let holding = references::Holding {
+        spec,
+        name: &draft.name,
+        columns: &columns.columns,
+        root: whole,
+        messages: context.messages,
+    };
+    let references = references::lower(&holding, &context.targets, found);
     let mut keys = keys::base(&draft.table);
     keys.extend(columns.keys);
     let names = draft.names.clone();

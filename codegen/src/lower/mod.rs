@@ -15,6 +15,8 @@ mod manifest;
 mod draft;
 mod made;
 
+mod services;
+
 mod messages;
 mod recursion;
 
@@ -28,6 +30,8 @@ mod retention;
 mod versions;
 
 mod kinds;
+
+pub(crate) mod deletion;
 
 mod query_text;
 
@@ -72,8 +76,17 @@ pub fn lower(
     let descriptors = protos.descriptors();
     let (mut messages, enums) = messages::read(&descriptors);
     recursion::mark(&mut messages);
-    let kinds = kinds::lower(&drafts, &made, (&messages, &enums), protos.complete, found);
-    references::refuse_cycles(&kinds, spec, found);
+    let services = services::lower(spec, &drafts, found);
+    let known = kinds::Known {
+        made: &made,
+        messages: &messages,
+        enums: &enums,
+        complete: protos.complete,
+        services: services.clone(),
+    };
+    let kinds = kinds::lower(&drafts, known, found);
+    deletion::refuse_waits(&kinds, &services, spec, found);
+    deletion::refuse_scopes(&kinds, spec, found);
     versions::refuse_removed(&kinds, spec, old_lock, found);
     let declared = draft::declared(&drafts);
     let queries = queries::lower(&spec.queries, &kinds, &declared, &enums, found);
@@ -84,6 +97,7 @@ pub fn lower(
     let model = Model {
         platform,
         kinds,
+        services,
         messages,
         enums,
         queries,

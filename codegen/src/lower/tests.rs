@@ -7,8 +7,8 @@ use super::{Lowered, Manifests, lower};
 use crate::diag::{Collector, Diagnostics};
 use crate::grammar::{FILE, Section, Sort};
 use crate::model::{
-    Cardinality, ColumnType, FieldType, KindName, MapKey, Message, MessageName, Model, OnDelete, Part, ReferenceTarget,
-    Scalar, Shape, SqlType, SubresourceStatus, WellKnown,
+    Cardinality, ColumnType, FieldType, Holder, KindName, MapKey, Message, MessageName, Model, Named, OnDelete, Part,
+    Reference, ReferenceTarget, Scalar, Shape, SqlType, SubresourceStatus, WellKnown,
 };
 use crate::source::Sources;
 use crate::{lock, spec};
@@ -245,11 +245,31 @@ fn a_resource_identifier_has_one_key_and_a_user_info_two() {
 fn references_name_a_kind_or_the_column_that_holds_it() {
     let model = lower_reference().model;
     let references = &kind(&model, "Trial").references;
-    let experiment = KindName::parse("Experiment").expect("valid");
-    assert_eq!(references[0].target, ReferenceTarget::Kind(experiment));
-    assert_eq!(references[0].on_delete, OnDelete::Cascade);
-    assert!(matches!(&references[1].target, ReferenceTarget::KindIn(column) if *column == "subject_kind"));
-    assert_eq!(references[1].on_delete, OnDelete::Orphan);
+    let (model, subject, keeper) = (&references[0], &references[1], &references[2]);
+    assert_eq!(targets(model), "Experiment");
+    assert_eq!((model.owned, model.on_delete), (false, OnDelete::Cascade));
+    assert!(matches!(&subject.target, ReferenceTarget::KindIn { column, .. } if *column == "subject_kind"));
+    assert_eq!(targets(subject), "Experiment people.Team");
+    assert_eq!(subject.on_delete, OnDelete::Orphan);
+    assert_eq!((keeper.owned, keeper.on_delete), (true, OnDelete::Cascade));
+    assert!(matches!(&keeper.holder, Holder::Path { path, named: Named::Name } if path.json_dotted() == "spec.keeper"));
+}
+
+/// What a reference may name.
+fn targets(reference: &Reference) -> String {
+    let targets = reference.target.kinds().iter().map(ToString::to_string);
+    targets.collect::<Vec<_>>().join(" ")
+}
+
+/// The column may hold any kind; a kind that is to name itself says so.
+#[test]
+fn a_column_with_the_kind_stands_for_all_kinds_but_its_own() {
+    let model = lower_text(
+        &REFERENCE.replace(r#", kinds = ["Experiment", "people.Team"]"#, ""),
+        None,
+    );
+    let model = model.unwrap_or_else(|errors| panic!("{errors}")).model;
+    assert_eq!(targets(&kind(&model, "Trial").references[1]), "Experiment Widget");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! detail is in `column` and `message`.
 
 use super::{
-    ApiVersion, BaseColumn, Column, ColumnName, FieldMap, GroupName, KeyName, KindName, MapRule, MessageName, Path,
-    TableName,
+    ApiVersion, BaseColumn, Column, ColumnName, FieldMap, GroupName, Holder, KeyName, KindName, MapRule, MessageName,
+    Path, Reference, TableName,
 };
 
 /// What all kinds share.
@@ -119,6 +119,18 @@ impl Kind {
         self.columns
             .iter()
             .filter(move |column| column.group.as_ref().is_some_and(|member| member.name == *group))
+    }
+
+    /// Where a manifest of this kind shows what `reference` names: `spec.pipeline`.
+    pub fn holder_path<'a>(&'a self, reference: &'a Reference) -> Vec<&'a str> {
+        match &reference.holder {
+            Holder::Path { path, .. } => path.json().collect(),
+            Holder::Column(group) => {
+                let mut halves = self.group_columns(group).map(|column| column.path.json().collect());
+                let half: Vec<&str> = halves.next().expect("lower resolves the columns of references");
+                half[..half.len() - 1].to_vec()
+            }
+        }
     }
 
     /// Whether some key starts with that column, so that an equality on it narrows a query.
@@ -255,53 +267,6 @@ pub struct RetentionStates {
     pub column: ColumnName,
     /// In the order of the file, never empty.
     pub values: Vec<String>,
-}
-
-/// A field that names an object of another kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference {
-    /// Name of the reference: `pipeline`.
-    pub name: ColumnName,
-    /// What is named.
-    pub target: ReferenceTarget,
-    /// The ResourceIdentifier column that holds it: a [`super::Group`] of this kind's columns.
-    pub column: ColumnName,
-    /// What the deletion of the named object means for the holder.
-    pub on_delete: OnDelete,
-}
-
-/// What a reference names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReferenceTarget {
-    /// Objects of one kind.
-    Kind(KindName),
-    /// Objects of the kind that this column holds as text.
-    KindIn(ColumnName),
-}
-
-/// What happens to the holder when the named object is deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OnDelete {
-    /// The holder is deleted first.
-    Cascade,
-    /// The deletion waits until no holder is left.
-    Block,
-    /// The holder stays and its reference dangles.
-    Orphan,
-}
-
-impl OnDelete {
-    /// All choices, as documented.
-    pub const ALL: [Self; 3] = [Self::Cascade, Self::Block, Self::Orphan];
-
-    /// The word in `crds.toml`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cascade => "cascade",
-            Self::Block => "block",
-            Self::Orphan => "orphan",
-        }
-    }
 }
 
 /// A column of `kubectl get`, as `additionalPrinterColumns` of a CRD has it.

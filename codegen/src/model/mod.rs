@@ -18,6 +18,8 @@ mod column;
 
 mod mapping;
 
+mod reference;
+
 mod kind;
 
 use std::collections::BTreeMap;
@@ -27,8 +29,8 @@ use prost_types::FileDescriptorSet;
 pub use base::{BaseColumn, HistoryColumn, SideColumn, SideTable};
 pub use column::{Column, ColumnType, Group, Part, Path, Segment};
 pub use kind::{
-    Key, Kind, OnDelete, Platform, PrinterColumn, PrinterType, Reference, ReferenceTarget, Retention, RetentionStates,
-    Scope, Shape, SubresourceStatus, Version,
+    Key, Kind, Platform, PrinterColumn, PrinterType, Retention, RetentionStates, Scope, Shape, SubresourceStatus,
+    Version,
 };
 pub use mapping::{FieldMap, MapRule};
 pub use message::{
@@ -36,9 +38,10 @@ pub use message::{
 };
 pub use name::{
     ApiVersion, ColumnName, EnumName, GroupName, KeyName, KindName, MessageName, NameError, QualifiedName, QueryName,
-    TableName, snake_case,
+    ServiceName, TableName, snake_case,
 };
 pub use query::{ColumnRef, Comparison, Condition, Direction, Literal, Operand, Order, Query};
+pub use reference::{Holder, Named, OnDelete, Reference, ReferenceTarget, Service, TargetKind};
 pub use sql_type::SqlType;
 
 /// Everything that is emitted, in its final order.
@@ -48,6 +51,8 @@ pub struct Model {
     pub platform: Platform,
     /// The kinds in the order of their declaration in `crds.toml`.
     pub kinds: Vec<Kind>,
+    /// The other services in the order of their declaration.
+    pub services: Vec<Service>,
     /// Every message of every compiled `.proto` file, also those that no kind uses.
     pub messages: BTreeMap<MessageName, Message>,
     /// Every enum of every compiled `.proto` file.

@@ -18,6 +18,9 @@ pub enum NameError {
     /// Queries are kebab-case: lower-case ASCII letters, digits and dashes, a letter first.
     #[error("a query is written in kebab-case")]
     NotKebabCase,
+    /// Services are kebab-case like queries.
+    #[error("a service is written in kebab-case")]
+    NotServiceName,
     /// Longer than the names of an engine.
     #[error("a SQL name has at most {most} characters")]
     TooLong {
@@ -93,6 +96,8 @@ name!(/// A SQL key: `pipelinerun_state`.
     KeyName, sql_name);
 name!(/// A named query: `failed-runs`.
     QueryName, kebab_case);
+name!(/// Another service whose kinds references name: `region`.
+    ServiceName, service_name);
 name!(/// An API group: `michelangelo.api`.
     GroupName, dns_name);
 name!(/// An API version: `v2`.
@@ -191,6 +196,10 @@ fn sql_name(text: &str) -> Result<(), NameError> {
 
 fn kebab_case(text: &str) -> Result<(), NameError> {
     lower_case_with(text, '-', NameError::NotKebabCase)
+}
+
+fn service_name(text: &str) -> Result<(), NameError> {
+    lower_case_with(text, '-', NameError::NotServiceName)
 }
 
 fn lower_case_with(text: &str, separator: char, error: NameError) -> Result<(), NameError> {

@@ -31,6 +31,8 @@ pub struct Spec {
     pub platform: Option<PlatformSpec>,
     /// `[kinds.…]` in file order.
     pub kinds: Vec<KindSpec>,
+    /// `[services.…]` in file order.
+    pub services: Vec<ServiceSpec>,
     /// `[queries.…]` in file order.
     pub queries: Vec<QuerySpec>,
 }
@@ -204,10 +206,41 @@ pub struct ReferenceSpec {
     pub kind: Option<Text>,
     /// Column that holds the kind of the named object.
     pub kind_column: Option<Text>,
-    /// Column that holds the name; `None` was reported.
+    /// Kinds that the column may name, and where the list stands.
+    pub kinds: Option<WithSpan<Vec<Text>>>,
+    /// Column that holds the name.
     pub column: Option<Text>,
+    /// Field that holds the name.
+    pub path: Option<Text>,
+    /// Whether the named object owns the holder, and where that is said.
+    pub owned: Option<WithSpan<bool>>,
     /// `cascade`, `block` or `orphan`.
     pub on_delete: Option<Text>,
+}
+
+impl ReferenceSpec {
+    /// Where the reference says which kind it names.
+    pub fn target(&self) -> &Text {
+        let target = self.kind.as_ref().or(self.kind_column.as_ref());
+        target.unwrap_or(&self.name)
+    }
+}
+
+/// `[services.<name>]`. A missing required key was reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceSpec {
+    /// Name of the service.
+    pub name: Text,
+    /// API group.
+    pub group: Option<Text>,
+    /// Kinds, in file order.
+    pub kinds: Vec<Text>,
+    /// URL.
+    pub address: Option<Text>,
+    /// Certificates of authorities.
+    pub ca_file: Option<Text>,
+    /// Token.
+    pub token_file: Option<Text>,
 }
 
 /// `[queries.<name>]`.

@@ -7,9 +7,11 @@ use super::entries::each;
 use super::fields::inline_fields;
 use super::table::{Reader, Table};
 use super::versions::versions;
-use super::{AllowSpec, ColumnSpec, KindSpec, PlatformSpec, QuerySpec, ReferenceSpec, RetentionSpec, Spec, WithSpan};
+use super::{
+    AllowSpec, ColumnSpec, KindSpec, PlatformSpec, QuerySpec, ReferenceSpec, RetentionSpec, ServiceSpec, Spec,
+};
 use crate::diag::{Collector, messages};
-use crate::grammar::{ALLOW, COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, RETENTION};
+use crate::grammar::{ALLOW, COLUMN, FILE, KIND, PLATFORM, QUERY, REFERENCE, RETENTION, SERVICE};
 use crate::source::{Sources, Span, Text};
 
 /// Reads the declaration. Syntax errors are reported and what is legible around them is still read.
@@ -33,6 +35,10 @@ pub fn parse(sources: &Sources, found: &mut Collector) -> Spec {
     each(&mut reader, &top, "kinds", &KIND, None, |reader, name, table| {
         kinds.push(kind(reader, name, table));
     });
+    let mut services = Vec::new();
+    each(&mut reader, &top, "services", &SERVICE, None, |reader, name, table| {
+        services.push(service(reader, name, &table));
+    });
     let mut queries = Vec::new();
     each(&mut reader, &top, "queries", &QUERY, None, |reader, name, table| {
         queries.push(query(reader, name, &table));
@@ -40,6 +46,7 @@ pub fn parse(sources: &Sources, found: &mut Collector) -> Spec {
     Spec {
         platform,
         kinds,
+        services,
         queries,
     }
 }
@@ -117,10 +124,7 @@ fn retention(reader: &mut Reader<'_>, span: Span, table: &DeTable<'_>) -> Retent
         span,
         keep_days: table.count("keep_days", reader),
         keep_last_per_namespace: table.count("keep_last_per_namespace", reader),
-        states: table.value("states").map(|value| WithSpan {
-            value: table.texts("states", reader),
-            span: reader.span(value),
-        }),
+        states: table.spanned_texts("states", reader),
         state_column: table.text("state_column", reader),
         evicted: table.flag("evicted", reader).is_some_and(|flag| flag.value),
     }
@@ -154,8 +158,22 @@ fn reference(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> Referenc
         name,
         kind: table.text("kind", reader),
         kind_column: table.text("kind_column", reader),
+        kinds: table.spanned_texts("kinds", reader),
         column: table.text("column", reader),
+        path: table.text("path", reader),
+        owned: table.flag("owned", reader),
         on_delete: table.text("on_delete", reader),
+    }
+}
+
+fn service(reader: &Reader<'_>, name: Text, table: &Table<'_, '_>) -> ServiceSpec {
+    ServiceSpec {
+        name,
+        group: table.text("group", reader),
+        kinds: table.texts("kinds", reader),
+        address: table.text("address", reader),
+        ca_file: table.text("ca_file", reader),
+        token_file: table.text("token_file", reader),
     }
 }
 

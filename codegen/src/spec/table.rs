@@ -145,6 +145,13 @@ impl<'t, 'i> Table<'t, 'i> {
             .collect()
     }
 
+    /// The same with the place of the whole list.
+    pub(super) fn spanned_texts(&self, key: &str, reader: &Reader<'_>) -> Option<WithSpan<Vec<Text>>> {
+        let span = reader.span(self.value(key)?);
+        let value = self.texts(key, reader);
+        Some(WithSpan { value, span })
+    }
+
     pub(super) fn flag(&self, key: &str, reader: &Reader<'_>) -> Option<WithSpan<bool>> {
         let value = self.value(key)?;
         Some(WithSpan {

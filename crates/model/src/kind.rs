@@ -2,6 +2,8 @@
 //! and a registry of them. One reconciler runs over these values; there is no
 //! code per kind below this line.
 
+use crate::reference::{Reference, Target};
+
 /// The words with which a platform guards and steers its objects.
 #[derive(Clone, Copy, Debug)]
 pub struct Platform {
@@ -201,6 +203,8 @@ pub struct Kind {
     pub printer_columns: &'static [PrinterColumn],
     /// Which rows may be removed for good; `None`: none.
     pub retention: Option<Retention>,
+    /// The fields that name objects of other kinds: the edges of the declared graph that begin here.
+    pub references: &'static [Reference],
     /// The CRD to install, as YAML; empty for a kind whose CRD others own.
     pub manifest: &'static str,
     /// Encodes an object's JSON text as its message.
@@ -411,6 +415,15 @@ impl Registry {
     pub fn version_of(&self, kind: &Kind, hash: &str) -> Option<&'static DeclaredVersion> {
         let mut declared = self.declared.iter();
         declared.find(|version| version.kind == kind.name && version.hash == hash)
+    }
+
+    /// The references by which other kinds, and `kind` itself, may name its objects, each with the kind that has it.
+    pub fn referrers(&self, kind: &Kind) -> impl Iterator<Item = (&'static Kind, &'static Reference, &'static Target)> {
+        let (group, name) = (kind.group, kind.name);
+        self.kinds.iter().flat_map(move |holder| {
+            let references = holder.references.iter();
+            references.filter_map(move |found| Some((*holder, found, found.target(group, name)?)))
+        })
     }
 
     /// Finds a kind by name, singular, plural or short name, without regard to case. A short name never hides

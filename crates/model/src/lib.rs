@@ -2,6 +2,8 @@
 //! its metadata, the projection into columns, and the message encoding. Knows no kind, no SQL and no network.
 //! Modules are in reading order: each imports only those above it.
 
+pub mod reference;
+
 pub mod kind;
 
 pub mod tables;

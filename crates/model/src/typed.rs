@@ -84,6 +84,7 @@ impl Kind {
             keys: K::KEYS,
             printer_columns: &[],
             retention: None,
+            references: &[],
             manifest,
             encode: encode::<K>,
             decode: |_| Err(vec![no_message()]),

@@ -170,6 +170,7 @@ mod tests {
         ],
         printer_columns: &[],
         retention: None,
+        references: &[],
         manifest: "",
         decode: |_| Err(Vec::new()),
         encode: |_| Encoded::default(),

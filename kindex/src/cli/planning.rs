@@ -1,4 +1,4 @@
-//! Flags of the commands that plan changes of the schema.
+//! Flags of the commands that read crds.toml and plan changes of the schema.
 
 use std::path::PathBuf;
 
@@ -101,3 +101,49 @@ Examples:
   kindex lint
   kindex lint --output github        in a workflow: findings stand beside the changed lines
   kindex lint --output json | jq -r '.findings[].code'";
+
+/// Flags of `kindex graph`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = GRAPH_EXAMPLES)]
+pub struct GraphArgs {
+    /// The crds.toml of another service, or its directory, whose kinds belong to the graph as well; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub with: Vec<PathBuf>,
+
+    /// Form of the output.
+    #[arg(short, long, value_enum, default_value_t = GraphForm::Table)]
+    pub output: GraphForm,
+
+    /// Directory of crds.toml.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
+}
+
+/// Form of the graph on stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GraphForm {
+    /// A line for each reference, by steps: what is deleted first comes first.
+    Table,
+    /// Below each kind those that are deleted before it.
+    Tree,
+    /// One JSON document.
+    Json,
+    /// The same as YAML.
+    Yaml,
+    /// For Graphviz.
+    Dot,
+    /// A picture for browsers.
+    Svg,
+}
+
+const GRAPH_EXAMPLES: &str = "\
+Needs no database and no cluster. Exits 1 where a deletion would wait for ever, with the path and the line of each
+reference on it, and 2 where there is no crds.toml.
+
+Examples:
+  kindex graph
+  kindex graph -o tree
+  kindex graph --with ../region/crds.toml --with ../identity    the graph of three services, checked as one
+  kindex graph -o svg > graph.svg
+  kindex graph -o dot | dot -Tpng > graph.png
+  kindex graph -o json | jq -r '.kinds[] | select(.step == 1) | .kind'";

@@ -21,6 +21,7 @@ const fn kind(name: &'static str, table: &'static str) -> Kind {
         keys: &[],
         printer_columns: &[],
         retention: None,
+        references: &[],
         manifest: "",
         decode: |_| Err(Vec::new()),
         encode: |_| Encoded {

@@ -11,6 +11,7 @@ mod chart;
 mod configured;
 mod corpus;
 mod exposure;
+mod graph;
 mod held;
 mod history;
 mod manners;

@@ -77,6 +77,7 @@ const fn kind(immutable: bool, history: bool) -> Kind {
         }],
         printer_columns: &[],
         retention: None,
+        references: &[],
         manifest: "",
         decode: |_| Err(Vec::new()),
         encode: |_| Encoded {

@@ -79,6 +79,7 @@ const THING_PARTS: Kind = Kind {
     keys: &[],
     printer_columns: &[],
     retention: None,
+    references: &[],
     manifest: "",
     decode: |_| Err(Vec::new()),
     encode: |_| Encoded {

@@ -56,6 +56,7 @@ pub(crate) const PARTS: Kind = Kind {
     ],
     printer_columns: &[],
     retention: None,
+    references: &[],
     manifest: "",
     encode,
     decode: |_| Err(Vec::new()),

@@ -7,8 +7,10 @@ mod migrations;
 mod names;
 mod references;
 mod retention;
+mod services;
 mod shapes;
 mod versions;
+mod waits;
 mod written;
 
 pub(crate) use columns::*;
@@ -17,8 +19,10 @@ pub(crate) use migrations::*;
 pub(crate) use names::*;
 pub(crate) use references::*;
 pub(crate) use retention::*;
+pub(crate) use services::*;
 pub(crate) use shapes::*;
 pub(crate) use versions::*;
+pub(crate) use waits::*;
 pub(crate) use written::*;
 
 use super::suggest::nearest;

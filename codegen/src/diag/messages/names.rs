@@ -11,6 +11,7 @@ pub(crate) fn bad_name(text: &Text, error: NameError) -> Diagnostic {
         NameError::NotPascalCase => format!("kind \"{name}\" is not in PascalCase"),
         NameError::NotSnakeCase => format!("SQL name \"{name}\" is not in snake_case"),
         NameError::NotKebabCase => format!("query \"{name}\" is not in kebab-case"),
+        NameError::NotServiceName => format!("service \"{name}\" is not in kebab-case"),
         NameError::TooLong { .. } => format!("SQL name \"{name}\" is too long"),
         NameError::NotDnsName => format!("API group \"{name}\" is not a DNS name"),
         NameError::NotApiVersion => format!("\"{name}\" is not an API version"),
@@ -32,6 +33,9 @@ pub(crate) fn bad_name(text: &Text, error: NameError) -> Diagnostic {
         }
         NameError::NotKebabCase => {
             "a query starts with a lower-case letter and has lower-case letters, digits and dashes only: failed-runs"
+        }
+        NameError::NotServiceName => {
+            "a service starts with a lower-case letter and has lower-case letters, digits and dashes only: region"
         }
         NameError::NotDnsName => "lower-case letters, digits and dashes between dots: michelangelo.api",
         NameError::NotApiVersion => "Kubernetes versions look like v1, v2alpha1 or v1beta2",

@@ -2,6 +2,7 @@
 //! manifest around it. A kind whose CRD others own gets none: a partial schema over theirs would prune their fields.
 
 mod conversion;
+mod description;
 mod json_schema;
 mod schema;
 
@@ -88,7 +89,7 @@ fn shaped<'a>(
     columns: &'a [PrinterColumn],
     here: impl Fn(Path) -> Option<Path>,
 ) -> CrdVersion<'a> {
-    let root = schema::root(model, messages, &kind.doc);
+    let root = schema::root(model, messages, &description::of(model, kind));
     CrdVersion {
         additional_printer_columns: columns.iter().map(printer_column).collect(),
         deprecated: false,

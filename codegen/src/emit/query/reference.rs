@@ -6,15 +6,12 @@ use syn::Ident;
 
 use super::{identifier, pair};
 use crate::emit::rust_types::ident;
-use crate::model::{Kind, Model, Reference, ReferenceTarget};
+use crate::model::{Holder, Kind, Model, Reference, ReferenceTarget, TargetKind};
 
-/// The module, where the kind refers to anything.
+/// The module, where rows of the kind refer to rows of this database.
 pub(super) fn module(kind: &Kind, model: &Model) -> Option<TokenStream> {
-    let constants: Vec<TokenStream> = kind
-        .references
-        .iter()
-        .map(|found| constant(found, kind, model))
-        .collect();
+    let references = kind.references.iter();
+    let constants: Vec<TokenStream> = references.filter_map(|found| constant(found, kind, model)).collect();
     (!constants.is_empty()).then(|| {
         quote! {
             /// What the objects refer to, for [`Query::with`].
@@ -26,34 +23,56 @@ pub(super) fn module(kind: &Kind, model: &Model) -> Option<TokenStream> {
     })
 }
 
-fn constant(reference: &Reference, kind: &Kind, model: &Model) -> TokenStream {
+/// `None` where the name is in no columns, or names an object of another service, whose rows are elsewhere.
+fn constant(reference: &Reference, kind: &Kind, model: &Model) -> Option<TokenStream> {
+    let Holder::Column(group) = &reference.holder else {
+        return None;
+    };
     let name = identifier(&reference.name.as_str().to_ascii_uppercase());
-    let (namespace, named) = pair(kind, &reference.column).expect("lower resolves the columns of references");
+    let (namespace, named) = pair(kind, group).expect("lower resolves the columns of references");
     let (namespace, named) = (namespace.as_str(), named.as_str());
     let held_by = quote!(&super::super::KIND, #namespace, #named);
+    let own: Vec<&TargetKind> = reference
+        .target
+        .kinds()
+        .iter()
+        .filter(|target| target.service.is_none())
+        .collect();
+    let first = own.first()?;
     let (doc, value) = match &reference.target {
-        ReferenceTarget::Kind(target) => {
-            let module = module_of(model, target.as_str());
+        ReferenceTarget::Kind(_) => {
+            let module = module_of(model, first.kind.as_str());
             (
-                format!(" The {target} that `{}` names.", reference.column),
+                format!(" The {first} that `{group}` names."),
                 quote!(Reference::to(&crate::kinds::#module::KIND, #held_by)),
             )
         }
-        ReferenceTarget::KindIn(column) => {
+        ReferenceTarget::KindIn { column, listed, .. } => {
             let column = column.as_str();
+            let modules = own.iter().map(|target| module_of(model, target.kind.as_str()));
+            let kinds = match listed {
+                true => quote!(&[#(&crate::kinds::#modules::KIND),*]),
+                false => quote!(crate::registry::KINDS),
+            };
             (
-                format!(
-                    " The object that `{}` names, of the kind in `{column}`.",
-                    reference.column
-                ),
-                quote!(Reference::to_kind_in(#column, crate::registry::KINDS, #held_by)),
+                format!(" The object that `{group}` names, of the kind in `{column}`."),
+                quote!(Reference::to_kind_in(#column, #kinds, #held_by)),
             )
         }
     };
-    quote! {
+    Some(quote! {
         #[doc = #doc]
         pub const #name: Reference<super::Query> = #value;
-    }
+    })
+}
+
+/// Whether the kind's file of queries has the module.
+pub(in crate::emit) fn is_emitted(kind: &Kind) -> bool {
+    kind.references.iter().any(|reference| {
+        let is_column = matches!(reference.holder, Holder::Column(_));
+        let mut targets = reference.target.kinds().iter();
+        is_column && targets.any(|target| target.service.is_none())
+    })
 }
 
 fn module_of(model: &Model, kind: &str) -> Ident {

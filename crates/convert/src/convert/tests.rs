@@ -115,6 +115,7 @@ pub(crate) static KIND: Kind = Kind {
     keys: &[],
     printer_columns: &[],
     retention: None,
+    references: &[],
     manifest: "",
     encode: |_| Encoded::default(),
     decode: |_| Ok(String::new()),

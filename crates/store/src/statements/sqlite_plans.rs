@@ -36,6 +36,7 @@ async fn no_read_of_rows_that_are_not_deleted_walks_the_key_of_delete_time() {
         keys: &[KEY],
         printer_columns: &[],
         retention: None,
+        references: &[],
         manifest: "",
         decode: |_| Err(Vec::new()),
         encode: |_| Encoded::default(),

@@ -26,6 +26,7 @@ pub(crate) static KIND: Kind = Kind {
     keys: &[],
     printer_columns: &[],
     retention: None,
+    references: &[],
     manifest: "",
     decode: |_| Err(Vec::new()),
     encode: |_| Encoded::default(),

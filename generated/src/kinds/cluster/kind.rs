@@ -3,6 +3,7 @@
 //! `Cluster` as the runtime sees it.
 
 use kindex_model::kind::{Column, Key, Kind, PrinterColumn, Scope};
+use kindex_model::reference::Reference;
 
 /// The kind `Cluster`.
 pub static KIND: Kind = Kind {
@@ -21,6 +22,7 @@ pub static KIND: Kind = Kind {
     keys: KEYS,
     printer_columns: PRINTER_COLUMNS,
     retention: None,
+    references: REFERENCES,
     manifest: include_str!("../../../../schema/crds/clusters.yaml"),
     encode: kindex_model::wire::encode_root::<
         crate::types::cluster::ClusterSpec,
@@ -62,3 +64,6 @@ pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
         json_path: ".metadata.creationTimestamp",
     },
 ];
+
+/// The fields that name objects of other kinds.
+pub const REFERENCES: &[Reference] = &[];

@@ -3,6 +3,7 @@
 //! `Deployment` as the runtime sees it.
 
 use kindex_model::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
+use kindex_model::reference::Reference;
 
 /// The kind `Deployment`.
 pub static KIND: Kind = Kind {
@@ -21,6 +22,7 @@ pub static KIND: Kind = Kind {
     keys: KEYS,
     printer_columns: PRINTER_COLUMNS,
     retention: None,
+    references: REFERENCES,
     manifest: include_str!("../../../../schema/crds/deployments.yaml"),
     encode: kindex_model::wire::encode_root::<
         crate::types::deployment::DeploymentSpec,
@@ -121,3 +123,6 @@ pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
         json_path: ".metadata.creationTimestamp",
     },
 ];
+
+/// The fields that name objects of other kinds.
+pub const REFERENCES: &[Reference] = &[];

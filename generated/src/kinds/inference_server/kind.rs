@@ -3,6 +3,7 @@
 //! `InferenceServer` as the runtime sees it.
 
 use kindex_model::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
+use kindex_model::reference::Reference;
 
 /// The kind `InferenceServer`.
 pub static KIND: Kind = Kind {
@@ -21,6 +22,7 @@ pub static KIND: Kind = Kind {
     keys: KEYS,
     printer_columns: PRINTER_COLUMNS,
     retention: None,
+    references: REFERENCES,
     manifest: include_str!("../../../../schema/crds/inferenceservers.yaml"),
     encode: kindex_model::wire::encode_root::<
         crate::types::inference_server::InferenceServerSpec,
@@ -81,3 +83,6 @@ pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
         json_path: ".metadata.creationTimestamp",
     },
 ];
+
+/// The fields that name objects of other kinds.
+pub const REFERENCES: &[Reference] = &[];

@@ -3,6 +3,7 @@
 //! `Model` as the runtime sees it.
 
 use kindex_model::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
+use kindex_model::reference::{Named, OnDelete, Reference, Target};
 
 /// The kind `Model`.
 pub static KIND: Kind = Kind {
@@ -21,6 +22,7 @@ pub static KIND: Kind = Kind {
     keys: KEYS,
     printer_columns: PRINTER_COLUMNS,
     retention: None,
+    references: REFERENCES,
     manifest: include_str!("../../../../schema/crds/models.yaml"),
     encode: kindex_model::wire::encode_root::<
         crate::types::model::ModelSpec,
@@ -237,5 +239,25 @@ pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
         description: "",
         priority: 0,
         json_path: ".metadata.creationTimestamp",
+    },
+];
+
+/// The fields that name objects of other kinds.
+pub const REFERENCES: &[Reference] = &[
+    Reference {
+        name: "model_family",
+        targets: &[
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "ModelFamily",
+            },
+        ],
+        kind_column: None,
+        path: &["spec", "modelFamily"],
+        named: Named::Identifier,
+        columns: &["model_family_namespace", "model_family_name"],
+        owned: false,
+        on_delete: OnDelete::Block,
     },
 ];

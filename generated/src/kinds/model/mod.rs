@@ -5,7 +5,7 @@
 mod kind;
 mod query;
 
-pub use self::kind::{COLUMNS, KEYS, KIND, PRINTER_COLUMNS};
+pub use self::kind::{COLUMNS, KEYS, KIND, PRINTER_COLUMNS, REFERENCES};
 pub use self::query::constants::*;
 pub use self::query::{Query, column, models_by_algorithm, query, reference};
 pub use crate::types::model::*;

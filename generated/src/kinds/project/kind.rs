@@ -3,6 +3,7 @@
 //! `Project` as the runtime sees it.
 
 use kindex_model::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
+use kindex_model::reference::Reference;
 
 /// The kind `Project`.
 pub static KIND: Kind = Kind {
@@ -21,6 +22,7 @@ pub static KIND: Kind = Kind {
     keys: KEYS,
     printer_columns: PRINTER_COLUMNS,
     retention: None,
+    references: REFERENCES,
     manifest: include_str!("../../../../schema/crds/projects.yaml"),
     encode: kindex_model::wire::encode_root::<
         crate::types::project::ProjectSpec,
@@ -77,3 +79,6 @@ pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
         json_path: ".metadata.creationTimestamp",
     },
 ];
+
+/// The fields that name objects of other kinds.
+pub const REFERENCES: &[Reference] = &[];

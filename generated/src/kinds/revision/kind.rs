@@ -3,6 +3,7 @@
 //! `Revision` as the runtime sees it.
 
 use kindex_model::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
+use kindex_model::reference::{Named, OnDelete, Reference, Target};
 
 /// The kind `Revision`.
 pub static KIND: Kind = Kind {
@@ -21,6 +22,7 @@ pub static KIND: Kind = Kind {
     keys: KEYS,
     printer_columns: PRINTER_COLUMNS,
     retention: None,
+    references: REFERENCES,
     manifest: include_str!("../../../../schema/crds/revisions.yaml"),
     encode: kindex_model::wire::encode_root::<
         crate::types::revision::RevisionSpec,
@@ -133,5 +135,80 @@ pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
         description: "",
         priority: 0,
         json_path: ".metadata.creationTimestamp",
+    },
+];
+
+/// The fields that name objects of other kinds.
+pub const REFERENCES: &[Reference] = &[
+    Reference {
+        name: "base_resource",
+        targets: &[
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "Project",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "ModelFamily",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "Model",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "Pipeline",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "PipelineRun",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "InferenceServer",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "Cluster",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "RayCluster",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "RayJob",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "TriggerRun",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "Deployment",
+            },
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "SparkJob",
+            },
+        ],
+        kind_column: Some("base_type"),
+        path: &["spec", "baseResource"],
+        named: Named::Identifier,
+        columns: &["base_resource_namespace", "base_resource_name"],
+        owned: false,
+        on_delete: OnDelete::Cascade,
     },
 ];

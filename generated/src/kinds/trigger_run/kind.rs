@@ -3,6 +3,7 @@
 //! `TriggerRun` as the runtime sees it.
 
 use kindex_model::kind::{Column, ColumnType, Key, Kind, PrinterColumn, Scope};
+use kindex_model::reference::{Named, OnDelete, Reference, Target};
 
 /// The kind `TriggerRun`.
 pub static KIND: Kind = Kind {
@@ -21,6 +22,7 @@ pub static KIND: Kind = Kind {
     keys: KEYS,
     printer_columns: PRINTER_COLUMNS,
     retention: None,
+    references: REFERENCES,
     manifest: include_str!("../../../../schema/crds/triggerruns.yaml"),
     encode: kindex_model::wire::encode_root::<
         crate::types::trigger_run::TriggerRunSpec,
@@ -129,5 +131,41 @@ pub const PRINTER_COLUMNS: &[PrinterColumn] = &[
         description: "",
         priority: 0,
         json_path: ".metadata.creationTimestamp",
+    },
+];
+
+/// The fields that name objects of other kinds.
+pub const REFERENCES: &[Reference] = &[
+    Reference {
+        name: "pipeline",
+        targets: &[
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "Pipeline",
+            },
+        ],
+        kind_column: None,
+        path: &["spec", "pipeline"],
+        named: Named::Identifier,
+        columns: &["pipeline_namespace", "pipeline_name"],
+        owned: false,
+        on_delete: OnDelete::Cascade,
+    },
+    Reference {
+        name: "revision",
+        targets: &[
+            Target {
+                service: None,
+                group: "michelangelo.api",
+                kind: "Revision",
+            },
+        ],
+        kind_column: None,
+        path: &["spec", "revision"],
+        named: Named::Identifier,
+        columns: &["revision_namespace", "revision_name"],
+        owned: false,
+        on_delete: OnDelete::Orphan,
     },
 ];

@@ -146,6 +146,7 @@ pub(super) mod tests {
         keys: &[],
         printer_columns: &[],
         retention: None,
+        references: &[],
         manifest: "",
         encode: |text| match text.contains("price") {
             false => Encoded {

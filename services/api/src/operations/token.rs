@@ -102,6 +102,7 @@ pub(super) mod tests {
         keys: &[],
         printer_columns: &[],
         retention: None,
+        references: &[],
         manifest: "",
         decode: |_| Err(Vec::new()),
         encode: |_| Encoded::default(),

@@ -38,6 +38,7 @@ static WIDGET: kindex_model::kind::Kind = kindex_model::kind::Kind {
     keys: &[],
     printer_columns: &[],
     retention: None,
+    references: &[],
     manifest: "",
     encode: |_| Encoded::default(),
     decode: |_| Ok(String::new()),

@@ -40,6 +40,7 @@ const KIND: Kind = Kind {
     keys: &[],
     printer_columns: &[],
     retention: None,
+    references: &[],
     manifest: "",
     decode: |_| Err(Vec::new()),
     encode: |_| Encoded::default(),

@@ -201,6 +201,7 @@ mod tests {
             keys: &[],
             printer_columns: &[],
             retention: None,
+            references: &[],
             manifest: "",
             decode: |_| Err(Vec::new()),
             encode: |_| Encoded {
