@@ -248,6 +248,17 @@ class Peer:
     def run(self, run_id: str) -> StoredRun:
         return self.store.runs[run_id]
 
+    def series(self, run_id: str, name: str) -> Dict[int, float]:
+        """The values of a series by step."""
+        points = dict(self.run(run_id).points)
+        return {step: struct.unpack("<d", bits)[0] for (one, step), (bits, _) in points.items() if one == name}
+
+    def status(self, run_id: str) -> str:
+        return self.run(run_id).status if run_id in self.store.runs else "unknown"
+
+    def params(self, run_id: str) -> Dict[str, str]:
+        return dict(self.run(run_id).params)
+
     def bodies(self, path_end: str) -> List[Dict[str, Any]]:
         return [body for path, body in list(self.requests) if path.endswith(path_end)]
 
@@ -336,9 +347,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def until(condition: Callable[[], bool], timeout_s: float = 15.0) -> None:
+def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     """Wait for a condition of another thread or process."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "the condition never came true"
         threading.Event().wait(0.01)
+
