@@ -24,8 +24,8 @@ def test_an_artifact_is_uploaded_and_verified(peer: Peer, options: Options, tmp_
     assert run.finish().complete
     assert peer.run(run.run_id).artifacts == {"models/best ü.bin": content, "empty.txt": b""}
     (first, second) = sorted(peer.bodies("/artifacts"), key=lambda body: body["metadata"]["name"], reverse=True)
-    assert first["metadata"]["type"] == "model" and first["metadata"]["size_bytes"] == len(content)
-    assert second["metadata"]["type"] == "other" and second["metadata"]["mime_type"] == "text/plain"
+    assert first["metadata"]["type"] == "ARTIFACT_TYPE_MODEL" and first["metadata"]["size_bytes"] == len(content)
+    assert second["metadata"]["type"] == "ARTIFACT_TYPE_OTHER" and second["metadata"]["mime_type"] == "text/plain"
 
 
 def test_the_files_of_a_folder_are_uploaded_under_its_name(peer: Peer, options: Options, tmp_path: Path) -> None:

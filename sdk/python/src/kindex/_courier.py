@@ -120,6 +120,9 @@ class Courier:
             warnings = self._request(delivery, item)
         except Refusal as refusal:
             return self._refused(delivery, item, refusal)
+        except FileNotFoundError:
+            # A segment is deleted when all of it is answered: a power loss took the note of it.
+            warnings = ()
         self.answered(delivery, item, warnings)
         return 0.0
 

@@ -299,7 +299,7 @@ class Delivery:
                 while view.read_to < item.stop and view.read(extent, None):
                     pass
                 return view
-        raise LookupError(f"segment {item.order} of {self.folder.path} is missing")
+        raise FileNotFoundError(f"segment {item.order} of {self.folder.path} is missing")
 
     def _forget_answered(self) -> None:
         """Delete the segments of which nothing is left."""

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import uuid
+import weakref
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -21,11 +22,21 @@ META = "run.json"
 _LOCK = "lock"
 
 
+_held: "weakref.WeakSet[Lock]" = weakref.WeakSet()
+
+
+def release_in_child() -> None:
+    """In a forked child: every lock is the parent's, and must not outlive it because the child has its file open."""
+    for lock in list(_held):
+        lock.release()
+
+
 class Lock:
     """An exclusive lock on a file, kept until it is released or the process dies."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+        _held.add(self)
 
     @classmethod
     def take(cls, path: Path, wait: bool = False) -> Optional["Lock"]:
@@ -42,7 +53,7 @@ class Lock:
         return cls(fd)
 
     def release(self) -> None:
-        """Give the lock up; in a forked child, leave it to the parent alone."""
+        """Give the lock up. In a forked child the parent keeps it."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -76,7 +76,7 @@ def tags_body(tags: Dict[str, str], remove: List[str]) -> bytes:
 def artifact_body(artifact: Artifact) -> bytes:
     metadata = {
         "name": artifact.name,
-        "type": artifact.type,
+        "type": f"ARTIFACT_TYPE_{artifact.type.upper()}",
         "mime_type": artifact.mime_type,
         "size_bytes": artifact.size_bytes,
         "md5_checksum": artifact.md5_hex,

@@ -53,6 +53,9 @@ class Pipeline:
         self._root = Path(config.dir)
         self.run_id = str(meta["run_id"])
         self.runfile = RunFile(self._root, self.run_id, lambda problem: warner("run file", problem))
+        self._forked = forked
+        self._registrar: Optional[Registrar] = None
+        self._deliveries: List[Delivery] = []
         self._is_online = config.mode == "online"
         orphans = _folder.adopt_run(self._root, self.run_id) if self._is_online and not forked else []
         self.folder = _folder.create(self._root, meta, str(new_id()))
@@ -85,7 +88,8 @@ class Pipeline:
         sender = Sender(courier, self.delivery, transport, config, warner)
         self.courier, self._sender = courier, sender
         self._threads.append(sender)
-        courier.on_artifact = lambda: self._upload(deliveries, courier, registrar, forked)
+        self._registrar, self._deliveries = registrar, deliveries
+        courier.on_artifact = self.start_uploader
         if not forked:
             courier.before_finish = self._adopt_children
             ways = open_transport(config, forked)
@@ -98,14 +102,21 @@ class Pipeline:
         found = _folder.adopt_run(self._root, self.run_id)
         return [deliver_dead(orphan, self.runfile, self._config) for orphan in found]
 
-    def _upload(
-        self, deliveries: List[Delivery], courier: Courier, registrar: Registrar, forked: bool
-    ) -> None:
+    def start_uploader(self) -> None:
+        """Have a thread that uploads, and let it look. Called where a thread may still be started."""
+        if self.courier is None or self._registrar is None:
+            return
         uploader = next((thread for thread in self._threads if isinstance(thread, Uploader)), None)
         if uploader is None:
-            transport: Transport = open_transport(self._config, forked)
+            transport: Transport = open_transport(self._config, self._forked)
             uploader = Uploader(
-                courier, deliveries, transport, registrar, self._config, self._warner, self.wake_sender
+                self.courier,
+                self._deliveries,
+                transport,
+                self._registrar,
+                self._config,
+                self._warner,
+                self.wake_sender,
             )
             self._threads.append(uploader)
             uploader.start()

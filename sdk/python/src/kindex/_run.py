@@ -13,6 +13,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Set, Tupl
 
 from . import _values
 from ._config import Config
+from ._folder import release_in_child
 from ._pipeline import Pipeline, new_id
 from ._protocol import ARTIFACT_TYPES
 from ._records import ARTIFACT, FINISH, PARAMS, TAGS, encode_operation
@@ -178,6 +179,9 @@ class Run:
             if type not in ARTIFACT_TYPES:
                 self._complain("artifact", f"artifact type {type!r} is none of {', '.join(ARTIFACT_TYPES)}: other is used")
                 type = "other"
+            pipeline = self._writable()
+            if pipeline is not None:
+                pipeline.start_uploader()
             full = os.path.abspath(os.fspath(path))
             name = name or os.path.basename(full)
             if os.path.isdir(full):
@@ -344,6 +348,7 @@ def _finish_all() -> None:
 
 def _after_fork_in_child() -> None:
     new_id.after_fork_in_child()
+    release_in_child()
     for run in list(_live):
         run.after_fork_in_child()
 

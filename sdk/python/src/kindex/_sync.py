@@ -17,6 +17,10 @@ from ._transport import open_transport
 from ._warn import Warner
 
 
+_ADOPT_ATTEMPTS = 4
+_ADOPT_PAUSE_S = 60.0
+
+
 class Outcome(NamedTuple):
     """What became of the spools of one run."""
 
@@ -85,15 +89,16 @@ class Adopter(Worker):
         self._own_run = own_run
 
     def turn(self) -> Optional[float]:
-        root = Path(self._config.dir)
+        root, something_left = Path(self._config.dir), False
         for run_id in run_ids(root):
             if run_id == self._own_run or self._stopping:
                 continue
             mine = [folder for folder in _folder.adopt_run(root, run_id) if self._is_ours(folder)]
             if mine:
-                deliver_run(mine, self._config, self._warner, self._wait)
-        self._stopping = True
-        return 0.0
+                outcome = deliver_run(mine, self._config, self._warner, self._patience)
+                something_left |= bool(outcome.points_left or outcome.operations_left)
+        self._stopping |= not something_left
+        return _ADOPT_PAUSE_S if something_left else 0.0
 
     def _is_ours(self, folder: _folder.SpoolFolder) -> bool:
         if folder.meta.get("url") == self._config.url:
@@ -101,9 +106,11 @@ class Adopter(Worker):
         folder.lock.release()
         return False
 
-    def _wait(self, failures: int, pause: float) -> bool:
-        self._wake.wait(pause)
-        self._wake.clear()
+    def _patience(self, failures: int, pause: float) -> bool:
+        """A few attempts for each run, so that one that cannot be delivered does not keep the others."""
+        if failures > _ADOPT_ATTEMPTS:
+            return False
+        self.wait(pause)
         return not self._stopping
 
 

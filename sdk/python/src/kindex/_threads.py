@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from queue import Empty, SimpleQueue
 from typing import Callable, List, Optional
 
 from . import _artifact
@@ -24,17 +25,29 @@ class Worker(threading.Thread):
     def __init__(self, name: str, warner: Warner) -> None:
         super().__init__(name=name, daemon=True)
         self._warner = warner
-        self._wake = threading.Event()
+        # Its `put` may be interrupted by a signal handler that wakes the thread too; that of an event may not.
+        self._calls: "SimpleQueue[None]" = SimpleQueue()
+        self._is_called = False
         self._stopping = False
 
     def wake(self) -> None:
         """Take a turn now."""
-        self._wake.set()
+        if not self._is_called:
+            self._is_called = True
+            self._calls.put(None)
+
+    def wait(self, pause: Optional[float]) -> None:
+        """Sleep until woken, at most for the pause."""
+        try:
+            self._calls.get(timeout=pause)
+        except Empty:
+            return
+        self._is_called = False
 
     def stop(self, wait_s: float = 1.0) -> None:
         """Stop after the turn that is under way."""
         self._stopping = True
-        self._wake.set()
+        self._calls.put(None)
         if self.is_alive() and threading.current_thread() is not self:
             self.join(wait_s)
 
@@ -46,8 +59,7 @@ class Worker(threading.Thread):
                 self._warner("worker", f"{self.name}: {type(error).__name__}: {error}")
                 pause = 1.0
             if pause is None or pause > 0:
-                self._wake.wait(pause)
-                self._wake.clear()
+                self.wait(pause)
         self.clean_up()
 
     def turn(self) -> Optional[float]:
