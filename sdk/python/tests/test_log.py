@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import errno
+import itertools
 import logging
 import os
 import signal
@@ -211,10 +212,12 @@ def test_many_threads_log_at_once_and_lose_nothing(offline: Options) -> None:
 def test_a_signal_handler_may_log_in_the_middle_of_log(offline: Options) -> None:
     run = kindex.init(**offline)
     handled: List[int] = []
+    numbers = itertools.count()
 
     def handler(*_: Any) -> None:
-        handled.append(1)
-        run.log({"handler": len(handled)}, step=len(handled))
+        step = next(numbers)
+        handled.append(step)
+        run.log({"handler": step}, step=step)
 
     before = signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)

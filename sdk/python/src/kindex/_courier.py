@@ -54,12 +54,10 @@ class Courier:
         self._chance = chance
         self._clock = clock
         self._not_before = 0.0
-        self._attempts: Dict[_Key, int] = {}
         self._registrations: Dict[_Key, int] = {}
         self.failures = 0
         self.last_error = ""
         self.has_finished = False
-        self.settled_points = 0
         self.on_artifact: Callable[[], None] = lambda: None
         self.before_finish: Callable[[], List[Delivery]] = lambda: []
         self.progress = threading.Condition()
@@ -106,7 +104,6 @@ class Courier:
         """Delete what a dead process left behind once all of it is answered."""
         if delivery.is_dead and delivery.is_answered():
             self._deliveries.remove(delivery)
-            self.settled_points += delivery.delivered + delivery.set_aside
             delivery.remove()
 
     def _adopts_more(self) -> bool:
@@ -130,8 +127,6 @@ class Courier:
         if item.points:
             sequence = item.sequence if item.sequence and self._runfile.is_ordered() else None
             batch = Batch(self.run_id, str(item.batch_id), sequence, delivery.points(item))
-            key = _key(delivery, item)
-            self._attempts[key] = self._attempts.get(key, 0) + 1
             return self._transport.log_metrics(batch).warnings
         body = delivery.operation(item)
         if item.kind == PARAMS:
@@ -153,7 +148,6 @@ class Courier:
 
     def _settled(self, delivery: Delivery, item: Item) -> None:
         key = _key(delivery, item)
-        self._attempts.pop(key, None)
         self._registrations.pop(key, None)
         self.failures, self.last_error = 0, ""
         with self.progress:
@@ -169,7 +163,7 @@ class Courier:
                 self._registrar.again()
                 return 0.0 if count == 1 else self._wait(refusal, False)
             decision = Decision.SET_ASIDE
-        if decision is Decision.SET_ASIDE and self._is_stored_already(delivery, item, key, refusal):
+        if decision is Decision.SET_ASIDE and self._is_stored_already(delivery, item, refusal):
             self.answered(delivery, item, ())
             return 0.0
         if decision is Decision.SET_ASIDE:
@@ -177,9 +171,9 @@ class Courier:
             return 0.0
         return self._wait(refusal, decision is Decision.HOLD)
 
-    def _is_stored_already(self, delivery: Delivery, item: Item, key: _Key, refusal: Refusal) -> bool:
+    def _is_stored_already(self, delivery: Delivery, item: Item, refusal: Refusal) -> bool:
         """JSON has one NaN: a batch that came over gRPC with another one conflicts with itself over REST."""
-        if refusal.code != "ALREADY_EXISTS" or not item.points or self._attempts.get(key, 0) < 2:
+        if refusal.code != "ALREADY_EXISTS" or not item.points:
             return False
         return any(_is_odd_nan(value) for record in delivery.points(item) for value in record.values)
 

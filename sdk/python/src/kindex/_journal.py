@@ -139,8 +139,11 @@ class Journal:
         self.state.done(number, outcome)
 
     def close(self) -> None:
-        for fd in self._fds:
-            os.close(fd)
+        """Close the files. What comes later fails, and never meets a file that was given the same number."""
+        fds, self._fds = self._fds, [-1, -1]
+        for fd in fds:
+            if fd >= 0:
+                os.close(fd)
 
     def _open(self, path: Path) -> int:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 from pathlib import Path
@@ -54,6 +55,8 @@ class Pipeline:
         self.run_id = str(meta["run_id"])
         self.runfile = RunFile(self._root, self.run_id, lambda problem: warner("run file", problem))
         self._forked = forked
+        self._close_lock = threading.Lock()
+        self._is_closed = False
         self._registrar: Optional[Registrar] = None
         self._deliveries: List[Delivery] = []
         self._is_online = config.mode == "online"
@@ -157,20 +160,35 @@ class Pipeline:
         if self._sender is not None:
             self._sender.is_finishing = False
 
+    def left_by_others(self) -> int:
+        """Points of the run that dead processes left and this one has not delivered."""
+        return sum(one.left().points for one in list(self._deliveries) if one.is_dead)
+
     def close(self) -> None:
         """Stop the threads and leave what is not answered to the next process."""
+        if self._sender is not None:
+            # A request may be under way: the files are closed, and their lock is released, when it has ended.
+            self._sender.on_end = self._close_files
         for thread in list(self._threads):
             thread.stop()
         self.spool.close()
-        if self.courier is not None and any(thread.is_alive() for thread in self._threads):
-            # A request is under way: the lock stays with this process until it ends.
-            return
-        if self.delivery.is_answered():
-            self.delivery.remove()
-            if self.courier is not None and self.courier.has_finished:
-                self.runfile.remove()
-        else:
-            self.delivery.close()
+        if self._sender is None or not self._sender.is_alive():
+            self._close_files()
+
+    def _close_files(self) -> None:
+        with self._close_lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        ended = self.courier is not None and self.courier.has_finished
+        for delivery in [self.delivery, *(one for one in self._deliveries if one.is_dead)]:
+            if delivery.is_answered():
+                delivery.remove()
+            else:
+                delivery.close()
+                ended = False
+        if ended:
+            self.runfile.remove()
 
     def abandon(self) -> None:
         """In a forked child: leave files and lock to the parent."""

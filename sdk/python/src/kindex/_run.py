@@ -247,6 +247,8 @@ class Run:
         else:
             complete = pipeline.wait(lambda: courier.has_finished, timeout_s, progress)
         left = pipeline.left()
+        if not complete:
+            left = left._replace(left=left.left + pipeline.left_by_others())
         pipeline.close()
         report = FinishReport(complete, *left)
         if left.dropped:

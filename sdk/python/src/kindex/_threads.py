@@ -83,6 +83,7 @@ class Sender(Worker):
         self._config = config
         self._next_flush = time.monotonic() + config.batch_seconds
         self.is_finishing = False
+        self.on_end: Callable[[], None] = lambda: None
 
     def turn(self) -> Optional[float]:
         now = time.monotonic()
@@ -104,6 +105,7 @@ class Sender(Worker):
 
     def clean_up(self) -> None:
         self._transport.close()
+        self.on_end()
 
 
 class Uploader(Worker):
