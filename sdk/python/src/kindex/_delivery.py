@@ -102,7 +102,10 @@ class _View:
             self.marks.append(Mark(kind, start, stop, points, wire))
 
     def drop_marks(self, stop: int) -> None:
-        self.marks = [mark for mark in self.marks if mark.start >= stop]
+        count = 0
+        while count < len(self.marks) and self.marks[count].start < stop:
+            count += 1
+        del self.marks[:count]
 
 
 def _pread(path: Path, start: int, stop: int) -> bytes:

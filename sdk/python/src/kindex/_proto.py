@@ -6,8 +6,10 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from ._classify import Detail, Refusal
 from ._protocol import ARTIFACT_TYPES, STATUSES, Artifact, Batch, BatchAnswer, Finish, InitAnswer, InitRun, Upload
-from ._wire import Message, data, double, integer, present, text
+from ._wire import Message, data, double, integer, present, text, varint
 
+#: Tag of `MetricBatch.points`.
+_POINT = b"\x0a"
 _SEVERITIES = {1: "WARNING", 2: "ERROR"}
 
 
@@ -53,10 +55,13 @@ def log_metrics(batch: Batch) -> bytes:
     encoded: Dict[str, bytes] = {}
     for record in batch.points:
         step, time = integer(2, record.step), data(4, timestamp(record.time_us))
+        rest = len(step) + len(time)
         for name, value in zip(record.names, record.values):
-            if name not in encoded:
-                encoded[name] = text(1, name)
-            points.append(data(1, encoded[name] + step + double(3, value) + time))
+            named = encoded.get(name)
+            if named is None:
+                named = encoded[name] = text(1, name)
+            number = double(3, value)
+            points += (_POINT, varint(len(named) + len(number) + rest), named, step, number, time)
     sequence = b"" if batch.sequence is None else present(4, batch.sequence)
     return data(1, wrapped(batch.run_id)) + data(2, b"".join(points)) + text(3, batch.batch_id) + sequence
 

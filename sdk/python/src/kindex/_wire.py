@@ -12,6 +12,10 @@ _DOUBLE = struct.Struct("<d")
 
 def varint(number: int) -> bytes:
     """A number of up to 64 bits; a negative one takes ten bytes, as int64 has it."""
+    return _VARINTS[number] if 0 <= number < len(_VARINTS) else _varint(number)
+
+
+def _varint(number: int) -> bytes:
     number &= (1 << 64) - 1
     out = bytearray()
     while number > 0x7F:
@@ -19,6 +23,10 @@ def varint(number: int) -> bytes:
         number >>= 7
     out.append(number)
     return bytes(out)
+
+
+_VARINTS = [_varint(number) for number in range(1024)]
+_ZERO = bytes(8)
 
 
 def integer(field: int, number: int) -> bytes:
@@ -34,7 +42,7 @@ def present(field: int, number: int) -> bytes:
 def double(field: int, number: float) -> bytes:
     """A double to the bit. +0.0 is the default and is left out, -0.0 is not."""
     packed = _DOUBLE.pack(number)
-    return varint(field << 3 | 1) + packed if packed != bytes(8) else b""
+    return _VARINTS[field << 3 | 1] + packed if packed != _ZERO else b""
 
 
 def data(field: int, content: bytes) -> bytes:
