@@ -103,3 +103,14 @@ def test_what_is_no_file_is_warned_about(peer: Peer, options: Options, tmp_path:
     assert run.finish().complete
     assert peer.run(run.run_id).artifacts == {"file": b"x"}
     until(lambda: peer.status(run.run_id) == "finished")
+
+
+def test_a_server_without_artifacts_does_not_keep_the_run_from_ending(
+    peer: Peer, options: Options, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    peer.fault = lambda path, body: Refused(501, "UNIMPLEMENTED", "NO") if path.endswith("/artifacts") else None
+    run = kindex.init(**options)
+    run.log_artifact(tmp_path / "file")
+    assert run.finish().complete and peer.status(run.run_id) == "finished"
+    assert len(list((Path(options["dir"]) / "rejected" / run.run_id).glob("*.json"))) == 1

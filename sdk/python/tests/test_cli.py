@@ -78,6 +78,12 @@ def test_sync_says_what_it_did_and_why_something_is_left(
     assert "nothing to deliver" in capsys.readouterr().out
 
 
+def test_sync_goes_to_the_server_that_a_run_was_logged_for(peer: Peer, options: Options) -> None:
+    offline_run(options)
+    assert main(["sync", options["dir"], "--transport", "rest"]) == 0
+    assert peer.status("waits") == "finished"
+
+
 def test_doctor_finds_what_is_wrong(
     peer: Peer, options: Options, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

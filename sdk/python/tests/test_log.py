@@ -16,7 +16,7 @@ from typing import Any, Dict, List
 import pytest
 
 import kindex
-from kindex import _segment, _values
+from kindex import _segment, _spool, _values
 from kindex._inspect import records_of
 from kindex import _folder
 from peer import Peer, until
@@ -299,6 +299,16 @@ def test_a_million_calls_in_a_loop_drop_nothing(peer: Peer, options: Options) ->
     assert left.dropped == 0 and left.left == 300_000
     report = run.finish(timeout=0)
     assert report.points_left == 300_000 and report.points_dropped == 0
+
+
+def test_a_writer_that_overtakes_the_keeper_makes_room_itself(
+    offline: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_spool.Spool, "_keep", lambda spool: None)
+    run = kindex.init(**offline)
+    for step in range(50_000):
+        run.log({"a": step}, step=step)
+    assert run.finish().points_dropped == 0
 
 
 def test_a_log_handler_that_raises_never_reaches_the_training(offline: Options) -> None:

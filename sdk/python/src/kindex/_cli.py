@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from . import _doctor, _folder
-from ._config import Config, load
+from ._config import Config, environment_name, load
 from ._inspect import SpoolStatus, records_of, status_of
 from ._sync import Outcome, sync
 from ._warn import Warner
@@ -38,7 +39,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="kindex-runs", description="Runs that were logged on this machine.")
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--url", help="REST address of the server (KINDEX_RUNS_URL)")
+    common.add_argument("--url", help="REST address of the server (KINDEX_RUNS_URL; for sync, that of the run)")
     common.add_argument("--grpc", help="gRPC address of the server (KINDEX_RUNS_GRPC)")
     common.add_argument("--api-key", help="key of the server (KINDEX_RUNS_API_KEY)")
     common.add_argument("--transport", help="auto, grpc or rest (KINDEX_RUNS_TRANSPORT)")
@@ -65,7 +66,8 @@ def _sync(config: Config, options: argparse.Namespace) -> int:
         )
 
     try:
-        outcomes = sync(config, Warner(), report, options.timeout)
+        is_url_given = bool(options.url or os.environ.get(environment_name("url")))
+        outcomes = sync(config, Warner(), report, options.timeout, is_url_given)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

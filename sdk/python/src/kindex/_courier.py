@@ -55,6 +55,7 @@ class Courier:
         self._clock = clock
         self._not_before = 0.0
         self._registrations: Dict[_Key, int] = {}
+        self.pause_max_s = config.retry_seconds_max
         self.failures = 0
         self.last_error = ""
         self.has_finished = False
@@ -197,12 +198,10 @@ class Courier:
         self._warner("set aside", f"run {self.run_id}: the server refused {_what(item)}: {refusal}. It is kept in {path}")
 
     def _wait(self, refusal: Refusal, hold: bool) -> float:
-        config = self._config
-        pause = backoff_s(
-            self.failures, config.retry_seconds, config.retry_seconds_max, self._chance(), refusal.retry_after_s
-        )
+        config, most = self._config, min(self._config.retry_seconds_max, self.pause_max_s)
+        pause = backoff_s(self.failures, config.retry_seconds, most, self._chance(), refusal.retry_after_s)
         if hold:
-            pause = max(pause, min(_HOLD_S, config.retry_seconds_max))
+            pause = max(pause, min(_HOLD_S, most))
             self._warner("hold", f"run {self.run_id}: {refusal}. Its data waits in {config.dir} until this is mended")
         elif self.failures in (2, 20):
             self._warner("offline", f"run {self.run_id}: {refusal}. Logging goes on into {config.dir}; retrying")

@@ -158,7 +158,7 @@ class Pipeline:
     def resume_rhythm(self) -> None:
         """Nobody waits any more: batches and pauses as usual."""
         if self._sender is not None:
-            self._sender.is_finishing = False
+            self._sender.resume_rhythm()
 
     def left_by_others(self) -> int:
         """Points of the run that dead processes left and this one has not delivered."""

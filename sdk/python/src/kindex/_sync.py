@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Callable, List, NamedTuple, Optional
 
@@ -114,8 +115,13 @@ class Adopter(Worker):
         return not self._stopping
 
 
-def sync(config: Config, warner: Warner, report: Callable[[Outcome], None], timeout_s: float) -> List[Outcome]:
-    """Deliver every spool that no process owns. Gives up on a run when nothing answers for `timeout_s`."""
+def sync(
+    config: Config, warner: Warner, report: Callable[[Outcome], None], timeout_s: float, is_url_given: bool = True
+) -> List[Outcome]:
+    """Deliver every spool that no process owns. Gives up on a run when nothing answers for `timeout_s`.
+
+    Unless an address is given, a run goes to the server that it was logged for.
+    """
     root = Path(config.dir)
     outcomes: List[Outcome] = []
     for run_id in run_ids(root):
@@ -133,6 +139,8 @@ def sync(config: Config, warner: Warner, report: Callable[[Outcome], None], time
             time.sleep(pause)
             return True
 
-        outcomes.append(deliver_run(folders, config, warner, patience))
+        url = str(folders[0].meta.get("url") or config.url)
+        target = config if is_url_given else replace(config, url=url)
+        outcomes.append(deliver_run(folders, target, warner, patience))
         report(outcomes[-1])
     return outcomes

@@ -17,6 +17,7 @@ from ._register import Registrar
 from ._warn import Warner
 
 _FINISHING_PAUSE_S = 2.0
+_ARTIFACT_ATTEMPTS = 5
 
 
 class Worker(threading.Thread):
@@ -99,9 +100,15 @@ class Sender(Worker):
     def finish(self) -> None:
         """From now on somebody waits: send at once, and retry often."""
         self.is_finishing = True
+        self._courier.pause_max_s = _FINISHING_PAUSE_S
         self._delivery.request_flush()
         self._courier.retry_now()
         self.wake()
+
+    def resume_rhythm(self) -> None:
+        """Nobody waits any more: batches and pauses as usual."""
+        self.is_finishing = False
+        self._courier.pause_max_s = self._config.retry_seconds_max
 
     def clean_up(self) -> None:
         self._transport.close()
@@ -142,7 +149,7 @@ class Uploader(Worker):
             except _artifact.FileChanged as error:
                 self._courier.set_aside(delivery, item, Refusal("NOT_FOUND", f"artifact: {error}"))
             except Refusal as refusal:
-                if classify(refusal) is not Decision.SET_ASIDE:
+                if not self._is_hopeless(refusal):
                     return self._wait(refusal)
                 self._courier.set_aside(delivery, item, refusal)
             else:
@@ -151,6 +158,12 @@ class Uploader(Worker):
             self._on_done()
             return 0.0
         return None
+
+    def _is_hopeless(self, refusal: Refusal) -> bool:
+        """Whether another attempt is in vain: also where a server has no artifacts at all."""
+        decision = classify(refusal)
+        unknown = decision in (Decision.REGISTER, Decision.RESUME) or refusal.code == "UNIMPLEMENTED"
+        return decision is Decision.SET_ASIDE or (unknown and self.failures >= _ARTIFACT_ATTEMPTS)
 
     def _wait(self, refusal: Refusal) -> float:
         if classify(refusal) in (Decision.REGISTER, Decision.RESUME):
