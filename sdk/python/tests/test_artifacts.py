@@ -47,9 +47,12 @@ def test_an_upload_never_delays_a_point(peer: Peer, options: Options, tmp_path: 
     run.log({"loss": 1.0})
     assert run.flush(1.0) is False, "the artifact is under way"
     assert peer.series(run.run_id, "loss") == {0: 1.0}
-    hold.set()
+    # The end of the run waits for the artifact.
+    threading.Timer(0.3, hold.set).start()
     assert run.finish().complete
     assert peer.run(run.run_id).artifacts == {"file": b"x"} and peer.status(run.run_id) == "finished"
+    paths = [path.rsplit("/", 1)[1] for path, _ in peer.requests]
+    assert paths.index("finalize") < paths.index("finish") and paths.count("finish") == 1
 
 
 def test_an_upload_is_retried_after_faults(peer: Peer, options: Options, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Set, Union
+from typing import Any, Dict, Iterator, List, Set, Union
 
 import pytest
 
@@ -27,13 +27,25 @@ TRAINER = Path(__file__).with_name("trainer.py")
 KILLS = int(os.environ.get("KINDEX_KILLS", "20"))
 
 
+@pytest.fixture(autouse=True)
+def no_trainer_is_left() -> Iterator[None]:
+    """Also where a test fails."""
+    yield
+    for trainer in Trainer.started:
+        trainer.kill()
+    Trainer.started.clear()
+
+
 class Trainer:
     """A trainer process and the steps that it wrote down."""
+
+    started: List["Trainer"] = []
 
     def __init__(self, options: Options, log: Path, first: int, count: int, *more: str) -> None:
         self.log = log
         arguments = [sys.executable, str(TRAINER), json.dumps(options), str(log), str(first), str(count), *more]
         self.process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
+        Trainer.started.append(self)
 
     def lines(self) -> List[str]:
         return self.log.read_text().split("\n")[:-1] if self.log.exists() else []
@@ -79,8 +91,7 @@ def test_kill_nine_after_log_returned_loses_no_cut_batch(
         server.stop()
         server.start()
         if isinstance(server, Peer):
-            for stored in server.store.runs.values():
-                stored.status = "crashed"
+            _crash(server, Path(server_options["dir"]))
     assert sync(server_options) == 0
     for run_id in runs:
         acknowledged = {int(line) for line in logs[run_id].read_text().split() if line != "ready"}

@@ -169,9 +169,9 @@ class Pipeline:
         if self._sender is not None:
             # A request may be under way: the files are closed, and their lock is released, when it has ended.
             self._sender.on_end = self._close_files
+        self.spool.close()
         for thread in list(self._threads):
             thread.stop()
-        self.spool.close()
         if self._sender is None or not self._sender.is_alive():
             self._close_files()
 

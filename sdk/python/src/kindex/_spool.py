@@ -93,7 +93,7 @@ class Spool:
             gone = [extent for extent in self._sealed if extent.order == order]
             self._sealed = [extent for extent in self._sealed if extent.order != order]
         for extent in gone:
-            extent.path.unlink()
+            extent.path.unlink(missing_ok=True)
             with self._room_lock:
                 self._bytes -= self._segment_bytes
         self._need_room.set()
@@ -106,7 +106,7 @@ class Spool:
         self._keeper.join()
         for segment in self._reserve:
             segment.close()
-            segment.path.unlink()
+            segment.path.unlink(missing_ok=True)
         self._reserve.clear()
 
     def _write(self, put: _Write, points: int) -> bool:
