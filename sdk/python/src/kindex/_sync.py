@@ -1,0 +1,146 @@
+"""Delivers what dead processes left behind: in the background at `init`, and with `kindex-runs sync`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Callable, List, NamedTuple, Optional
+
+from . import _folder
+from ._config import Config
+from ._courier import Courier
+from ._pipeline import deliver_dead
+from ._register import Registrar
+from ._runfile import RunFile
+from ._threads import Uploader, Worker
+from ._transport import open_transport
+from ._warn import Warner
+
+
+_ADOPT_ATTEMPTS = 4
+_ADOPT_PAUSE_S = 60.0
+
+
+class Outcome(NamedTuple):
+    """What became of the spools of one run."""
+
+    run_id: str
+    delivered: int
+    set_aside: int
+    points_left: int
+    operations_left: int
+    error: str
+
+
+#: Told how many attempts failed in a row and how long to wait: returns False to give up, else waits.
+Patience = Callable[[int, float], bool]
+
+
+def deliver_run(folders: List[_folder.SpoolFolder], config: Config, warner: Warner, patience: Patience) -> Outcome:
+    """Deliver the spools of one run, which this process has locked, and unlock them."""
+    meta, run_id = folders[0].meta, folders[0].run_id
+    runfile = RunFile(Path(config.dir), run_id, lambda problem: warner("run file", problem))
+    deliveries = [deliver_dead(folder, runfile, config) for folder in folders]
+    all_deliveries = list(deliveries)
+    before = sum(one.delivered for one in deliveries), sum(one.set_aside for one in deliveries)
+    transport = open_transport(config)
+    registrar = Registrar(meta, runfile, warner)
+    courier = Courier(run_id, deliveries, transport, registrar, runfile, config, warner)
+    uploads = open_transport(config)
+    uploader = Uploader(courier, deliveries, uploads, registrar, config, warner, lambda: None)
+    try:
+        while deliveries:
+            pause = courier.step()
+            failures = courier.failures
+            if pause is None:
+                pause = uploader.turn()
+                failures = uploader.failures
+            if pause is None or (pause > 0 and not patience(failures, pause)):
+                break
+    finally:
+        transport.close()
+        uploads.close()
+    left = [one.left() for one in deliveries]
+    for one in deliveries:
+        one.close()
+    if courier.has_finished and not deliveries:
+        runfile.remove()
+    return Outcome(
+        run_id,
+        sum(one.delivered for one in all_deliveries) - before[0],
+        sum(one.set_aside for one in all_deliveries) - before[1],
+        sum(one.points for one in left),
+        sum(one.operations for one in left),
+        courier.last_error,
+    )
+
+
+def run_ids(root: Path) -> List[str]:
+    """The runs that have a spool here, the oldest first."""
+    return list(dict.fromkeys(path.name.rsplit("--", 1)[0] for path in _folder.listed(root)))
+
+
+class Adopter(Worker):
+    """Delivers what was left behind for the server of this process, run by run, while the training goes on."""
+
+    def __init__(self, config: Config, warner: Warner, own_run: str) -> None:
+        super().__init__("kindex-adopter", warner)
+        self._config = config
+        self._own_run = own_run
+
+    def turn(self) -> Optional[float]:
+        root, something_left = Path(self._config.dir), False
+        for run_id in run_ids(root):
+            if run_id == self._own_run or self._stopping:
+                continue
+            mine = [folder for folder in _folder.adopt_run(root, run_id) if self._is_ours(folder)]
+            if mine:
+                outcome = deliver_run(mine, self._config, self._warner, self._patience)
+                something_left |= bool(outcome.points_left or outcome.operations_left)
+        self._stopping |= not something_left
+        return _ADOPT_PAUSE_S if something_left else 0.0
+
+    def _is_ours(self, folder: _folder.SpoolFolder) -> bool:
+        if folder.meta.get("url") == self._config.url:
+            return True
+        folder.lock.release()
+        return False
+
+    def _patience(self, failures: int, pause: float) -> bool:
+        """A few attempts for each run, so that one that cannot be delivered does not keep the others."""
+        if failures > _ADOPT_ATTEMPTS:
+            return False
+        self.wait(pause)
+        return not self._stopping
+
+
+def sync(
+    config: Config, warner: Warner, report: Callable[[Outcome], None], timeout_s: float, is_url_given: bool = True
+) -> List[Outcome]:
+    """Deliver every spool that no process owns. Gives up on a run when nothing answers for `timeout_s`.
+
+    Unless an address is given, a run goes to the server that it was logged for.
+    """
+    root = Path(config.dir)
+    outcomes: List[Outcome] = []
+    for run_id in run_ids(root):
+        folders = _folder.adopt_run(root, run_id)
+        if not folders:
+            continue
+        since: List[float] = []
+
+        def patience(failures: int, pause: float) -> bool:
+            now = time.monotonic()
+            if failures <= 1 or not since:
+                since[:] = [now]
+            if now + pause - since[0] > timeout_s:
+                return False
+            time.sleep(pause)
+            return True
+
+        url = str(folders[0].meta.get("url") or config.url)
+        target = config if is_url_given else replace(config, url=url)
+        outcomes.append(deliver_run(folders, target, warner, patience))
+        report(outcomes[-1])
+    return outcomes
