@@ -1,0 +1,10 @@
+//! The messages and services of `mlrun.v1`, as `proto/` says them.
+
+/// Messages, servers and clients.
+#[allow(missing_docs, unreachable_pub, clippy::all)]
+pub mod v1 {
+    tonic::include_proto!("mlrun.v1");
+}
+
+/// The encoded `google.protobuf.FileDescriptorSet` of all files and what they import.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
