@@ -69,6 +69,11 @@ impl Limit {
         Self { of, max, unit, over }
     }
 
+    const fn cut(of: &'static str, max: usize, unit: Unit, code: &'static str) -> Self {
+        let over = Over::Cut(code);
+        Self { of, max, unit, over }
+    }
+
     const fn clamped(of: &'static str, max: usize) -> Self {
         let (unit, over) = (Unit::Items, Over::Clamped);
         Self { of, max, unit, over }
@@ -104,29 +109,29 @@ limits! {
     /// The id of a batch.
     BATCH_ID = Limit::refused("batch id", 64, Unit::Characters);
     /// The points of a batch.
-    BATCH_POINTS = Limit { over: Over::Cut("BATCH_TRUNCATED"), ..Limit::refused("points in a batch", 10_000, Unit::Items) };
+    BATCH_POINTS = Limit::cut("points in a batch", 10_000, Unit::Items, "BATCH_TRUNCATED");
     /// The size of a batch as protobuf, without compression.
-    BATCH_BYTES = Limit { over: Over::Cut("BATCH_TRUNCATED"), ..Limit::refused("batch", 1_048_576, Unit::Bytes) };
+    BATCH_BYTES = Limit::cut("batch", 1_048_576, Unit::Bytes, "BATCH_TRUNCATED");
     /// A request as it comes, after unpacking.
     TRANSPORT_BYTES = Limit::refused("request", 4 * 1024 * 1024, Unit::Bytes);
     /// The name of a metric.
     METRIC_NAME = Limit::dropped("metric name", 256, Unit::Characters, "INVALID_METRIC_NAME");
     /// The name of a parameter.
-    PARAM_NAME = Limit::dropped("parameter name", 256, Unit::Characters, "INVALID_PARAM_NAME");
+    PARAM_NAME = Limit::dropped("parameter name", 256, Unit::Characters, "INVALID_PARAM");
     /// The value of a parameter.
-    PARAM_VALUE = Limit::dropped("parameter value", 4096, Unit::Bytes, "PARAM_VALUE_TOO_LONG");
+    PARAM_VALUE = Limit::dropped("parameter value", 4096, Unit::Bytes, "INVALID_PARAM");
     /// The parameters of a request.
     PARAMS_IN_REQUEST = Limit::refused("parameters in a request", 1000, Unit::Items);
     /// The parameters of a run.
-    PARAMS_OF_RUN = Limit::dropped("parameters of a run", 10_000, Unit::Items, "CARDINALITY_LIMIT_EXCEEDED");
+    PARAMS_OF_RUN = Limit::dropped("parameters of a run", 10_000, Unit::Items, "PARAM_LIMIT_EXCEEDED");
     /// The key of a tag.
-    TAG_KEY = Limit::dropped("tag key", 128, Unit::Characters, "INVALID_TAG_KEY");
+    TAG_KEY = Limit::dropped("tag key", 128, Unit::Characters, "INVALID_TAG");
     /// The value of a tag.
-    TAG_VALUE = Limit::dropped("tag value", 1024, Unit::Bytes, "TAG_VALUE_TOO_LONG");
+    TAG_VALUE = Limit::dropped("tag value", 1024, Unit::Bytes, "INVALID_TAG");
     /// The tags of a request, and the keys to remove.
     TAGS_IN_REQUEST = Limit::refused("tags in a request", 1000, Unit::Items);
     /// The tags of a run.
-    TAGS_OF_RUN = Limit::dropped("tags of a run", 1000, Unit::Items, "CARDINALITY_LIMIT_EXCEEDED");
+    TAGS_OF_RUN = Limit::dropped("tags of a run", 1000, Unit::Items, "TAG_LIMIT_EXCEEDED");
     /// The metric names of a run.
     METRIC_NAMES_OF_RUN = Limit::dropped("metric names of a run", 10_000, Unit::Items, "CARDINALITY_LIMIT_EXCEEDED");
     /// The entries of the summary of a run.
@@ -134,7 +139,7 @@ limits! {
     /// The error message of a run that ends.
     ERROR_MESSAGE = Limit::refused("error message", 65_536, Unit::Bytes);
     /// The warnings of an answer; the last one counts those that are left out.
-    WARNINGS = Limit { over: Over::Cut("WARNINGS_OMITTED"), ..Limit::refused("warnings in an answer", 100, Unit::Items) };
+    WARNINGS = Limit::cut("warnings in an answer", 100, Unit::Items, "WARNINGS_TRUNCATED");
     /// The name of an artifact.
     ARTIFACT_NAME = Limit::refused("artifact name", 512, Unit::Characters);
     /// The MIME type of an artifact.
