@@ -4,3 +4,5 @@
 pub mod wire;
 
 pub mod refusal;
+
+pub mod domain;
