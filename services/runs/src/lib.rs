@@ -6,3 +6,9 @@ pub mod wire;
 pub mod refusal;
 
 pub mod limits;
+
+pub mod domain;
+
+pub mod secrets;
+
+pub mod token;
