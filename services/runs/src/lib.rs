@@ -12,3 +12,7 @@ pub mod domain;
 pub mod secrets;
 
 pub mod token;
+
+pub mod validate;
+
+pub mod keys;
