@@ -16,3 +16,9 @@ pub mod token;
 pub mod validate;
 
 pub mod keys;
+
+pub mod figures;
+
+pub mod operations;
+
+pub mod grpc;
