@@ -22,3 +22,7 @@ pub mod figures;
 pub mod operations;
 
 pub mod grpc;
+
+pub mod pack;
+
+pub mod front;
