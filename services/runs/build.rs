@@ -19,6 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     tonic_prost_build::configure()
         .build_transport(false)
+        // Read into columns, see `src/wire/columns.rs`.
+        .extern_path(".mlrun.v1.MetricBatch", "crate::wire::MetricColumns")
         .compile_fds(descriptors)?;
     Ok(())
 }

@@ -4,3 +4,15 @@
 pub mod wire;
 
 pub mod refusal;
+
+pub mod limits;
+
+pub mod domain;
+
+pub mod ledger;
+
+pub mod lifecycle;
+
+pub mod secrets;
+
+pub mod token;

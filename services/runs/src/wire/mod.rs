@@ -1,9 +1,15 @@
 //! The messages and services of `mlrun.v1`, as `proto/` says them.
 
+mod columns;
+
+pub use columns::MetricColumns;
+
 /// Messages, servers and clients.
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 pub mod v1 {
     tonic::include_proto!("mlrun.v1");
+
+    pub use super::MetricColumns as MetricBatch;
 }
 
 /// The encoded `google.protobuf.FileDescriptorSet` of all files and what they import.
