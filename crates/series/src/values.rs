@@ -88,7 +88,14 @@ mod tests {
     fn whole_numbers_are_kept_as_such() {
         assert_eq!(encoding(&[3.0, -7.0, 900.0, 12.0]), OFFSETS);
         assert_eq!(encoding(&[1000.0, 1002.0, 1003.0, 1005.0, 1006.0]), DIFFERENCES);
-        assert_eq!(encoding(&[9_007_199_254_740_992.0, -9_007_199_254_740_992.0]), OFFSETS);
+        assert_eq!(
+            encoding(&[
+                9_007_199_254_740_992.0,
+                -9_007_199_254_740_992.0,
+                9_007_199_254_740_992.0
+            ]),
+            OFFSETS
+        );
     }
 
     #[test]
