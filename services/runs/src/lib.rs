@@ -16,3 +16,7 @@ pub mod lifecycle;
 pub mod secrets;
 
 pub mod token;
+
+pub mod validate;
+
+pub mod keys;
