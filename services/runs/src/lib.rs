@@ -9,6 +9,10 @@ pub mod limits;
 
 pub mod domain;
 
+pub mod ledger;
+
+pub mod lifecycle;
+
 pub mod secrets;
 
 pub mod token;
