@@ -20,3 +20,13 @@ pub mod token;
 pub mod validate;
 
 pub mod keys;
+
+pub mod figures;
+
+pub mod operations;
+
+pub mod grpc;
+
+pub mod pack;
+
+pub mod front;

@@ -89,6 +89,15 @@ impl Caller {
         }
     }
 
+    /// Who calls what is public, and may do nothing else.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self {
+            scopes: Scopes::default(),
+            ..Self::anybody()
+        }
+    }
+
     /// Whether the key allows it at all.
     ///
     /// # Errors

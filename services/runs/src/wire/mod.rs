@@ -4,6 +4,9 @@ mod exact;
 
 mod columns;
 
+mod codec;
+
+pub use codec::Codec;
 pub use columns::{MetricColumns, Sent};
 pub use exact::{MetricPoint, MetricStats};
 
