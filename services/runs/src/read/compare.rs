@@ -96,7 +96,7 @@ impl Alignment {
 }
 
 /// The names that all runs have, as many as are compared at most.
-pub(super) fn common(names: &[Vec<MetricName>]) -> Vec<MetricName> {
+pub(super) fn common(names: &[&[MetricName]]) -> Vec<MetricName> {
     let Some((first, others)) = names.split_first() else {
         return Vec::new();
     };

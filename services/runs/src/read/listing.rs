@@ -2,7 +2,7 @@
 
 use super::filter::Filter;
 use super::include::Include;
-use super::token::{self, Cursor};
+use super::pages::{self, Cursor};
 use crate::domain::ProjectName;
 use crate::limits::{self, Limit};
 use crate::refusal::{Code, Refusal};
@@ -49,8 +49,8 @@ impl Listing {
         let page_token = std::mem::take(&mut request.page_token);
         request.page_size = 0;
         request.include_fields.clear();
-        let fingerprint = token::fingerprint(&request);
-        let after = token::read(&fingerprint, &page_token)?;
+        let fingerprint = pages::fingerprint(&request);
+        let after = pages::read(&fingerprint, &page_token)?;
         Ok(Self {
             project,
             filter: Filter::of(request.filters)?,
@@ -163,10 +163,10 @@ mod tests {
     fn a_token_goes_on_with_another_page_size_and_not_with_another_order() {
         let first = Listing::of(request()).expect("a listing");
         let cursor = Cursor {
-            key: token::SortKey::Number(5),
+            key: pages::SortKey::Number(5),
             number: 1,
         };
-        let page_token = token::write(&first.fingerprint, &cursor);
+        let page_token = pages::write(&first.fingerprint, &cursor);
         let next = ListRunsRequest {
             page_token: page_token.clone(),
             page_size: 7,

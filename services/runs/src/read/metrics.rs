@@ -39,18 +39,6 @@ pub struct Range {
     pub time_max: Option<i64>,
 }
 
-impl Range {
-    /// What of an ordered series is within.
-    pub(super) fn of(&self, series: Series) -> Series {
-        let steps = series.within_steps(self.step_min, self.step_max);
-        let series = match steps.len() == series.len() {
-            true => series,
-            false => series.slice(steps),
-        };
-        series.within_times(self.time_min, self.time_max)
-    }
-}
-
 impl MetricsQuery {
     /// Of a request.
     pub(super) fn of(request: &GetMetricsRequest) -> Result<Self, Refusal> {
@@ -246,20 +234,5 @@ mod tests {
         assert_eq!(series.points.len(), 100);
         let stats = series.stats.clone().expect("statistics");
         assert_eq!((stats.min, stats.max, stats.mean, stats.count), (0.0, 9_999.0, 4_999.5, 10_000));
-    }
-
-    #[test]
-    fn a_range_has_inclusive_bounds_of_steps_and_times() {
-        let mut series = Series::default();
-        for step in 0..10 {
-            series.push(step, 100 - step, 0);
-        }
-        let range = Range {
-            step_min: Some(2),
-            step_max: Some(7),
-            time_min: Some(95),
-            time_max: Some(98),
-        };
-        assert_eq!(range.of(series).steps, [2, 3, 4, 5]);
     }
 }

@@ -5,7 +5,7 @@ mod include;
 
 mod filter;
 
-mod token;
+pub(crate) mod pages;
 
 mod listing;
 
@@ -27,4 +27,10 @@ mod reader;
 
 pub use chart::{Chart, ChartRequest};
 pub use metrics::Range;
-pub use reader::{Points, Reader};
+pub use reader::Reader;
+
+pub(crate) use filter::{check_pattern, glob};
+pub(crate) use listing::page_size;
+pub(crate) use pages::{Cursor, SortKey, fingerprint};
+pub(crate) use rows::{failed, fetch, number_of};
+pub(crate) use select::{Statement, Value};

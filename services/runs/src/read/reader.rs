@@ -1,13 +1,10 @@
 //! Asks the store, and answers.
 
-use std::sync::Arc;
+use std::ops::RangeInclusive;
 
-use async_trait::async_trait;
 use sqlx::pool::PoolConnection;
-use sqlx::{Row as _, Sqlite, SqlitePool};
+use sqlx::{Row as _, Sqlite};
 use tokio::sync::Semaphore;
-
-use kindex_series::Series;
 
 use super::chart::{Chart, ChartRequest};
 use super::compare::{Compared, Comparison, common, compare};
@@ -17,11 +14,12 @@ use super::listing::Listing;
 use super::metrics::{Answer, MetricsQuery, Range, shared_points_max};
 use super::rows::{self, failed, fetch, sort_key};
 use super::search::{Search, Texts, behind, matches};
-use super::token::{self, Cursor, SortKey};
+use super::pages::{self, Cursor, SortKey};
 use super::{project, select};
-use crate::domain::{Clock, MetricName, RunId};
+use crate::domain::{MetricName, Run as StoredRun, RunId};
 use crate::lifecycle::refusals::unknown_run;
 use crate::refusal::Refusal;
+use crate::store::{NamedSeries, SeriesRequest, Store};
 use crate::validate;
 use crate::wire::v1::{
     CompareRunsRequest, CompareRunsResponse, GetMetricsRequest, GetMetricsResponse, GetProjectStatsRequest,
@@ -29,38 +27,31 @@ use crate::wire::v1::{
     SearchRunsRequest, SearchRunsResponse,
 };
 
-/// Series that are in memory together.
-const SERIES_AT_ONCE: usize = 8;
+/// Points that are in memory together, for one request.
+const POINTS_AT_ONCE: u64 = 2_000_000;
 /// Requests that read points at the same time.
 const POINT_READS_MAX: usize = 4;
 
-/// The points of runs: those in chunks, and those that are not compacted yet, as one.
-#[async_trait]
-pub trait Points: Send + Sync + 'static {
-    /// The names of the metrics of a run, in order; none if there is no such run.
-    async fn names(&self, run: &RunId) -> Result<Option<Vec<MetricName>>, Refusal>;
-
-    /// The ordered series of these metrics within the steps of the range, in the order of the names. One that the run
-    /// does not have is empty.
-    async fn series(&self, run: &RunId, names: &[MetricName], range: &Range) -> Result<Vec<Series>, Refusal>;
-}
-
 /// Reads runs.
 pub struct Reader {
-    pool: SqlitePool,
-    points: Arc<dyn Points>,
-    clock: Clock,
+    store: Store,
     point_reads: Semaphore,
 }
 
+/// A run whose points are read.
+struct Wanted {
+    run: StoredRun,
+    names: Vec<MetricName>,
+    /// Series that are read together.
+    at_once: usize,
+}
+
 impl Reader {
-    /// Of connections that only read, and of the points.
+    /// Of a store.
     #[must_use]
-    pub fn new(pool: SqlitePool, points: Arc<dyn Points>, clock: Clock) -> Self {
+    pub fn new(store: Store) -> Self {
         Self {
-            pool,
-            points,
-            clock,
+            store,
             point_reads: Semaphore::new(POINT_READS_MAX),
         }
     }
@@ -79,7 +70,7 @@ impl Reader {
         let next_page_token = match (rows.last(), numbers.last()) {
             (Some(row), Some(&number)) if !is_last => {
                 let key = sort_key(row)?;
-                token::write(&listing.fingerprint, &Cursor { key, number })
+                pages::write(&listing.fingerprint, &Cursor { key, number })
             }
             _ => String::new(),
         };
@@ -112,17 +103,16 @@ impl Reader {
         let query = MetricsQuery::of(&request)?;
         let mut wanted = Vec::with_capacity(query.runs.len());
         for run in &query.runs {
-            let names = self.names(run, &query.names).await?;
-            wanted.push((run, names));
+            wanted.push(self.wanted(run, &query.names).await?);
         }
-        let count = wanted.iter().map(|(_, names)| names.len()).sum();
+        let count = wanted.iter().map(|wanted| wanted.names.len()).sum();
         let points_max = shared_points_max(query.points_max, count);
         let mut answer = Answer::default();
-        for (run, names) in &wanted {
-            answer.begin(run);
-            for names in names.chunks(SERIES_AT_ONCE) {
-                for (name, series) in names.iter().zip(self.series(run, names, &query.range).await?) {
-                    answer.add(name, &series, query.method, points_max);
+        for wanted in &wanted {
+            answer.begin(&wanted.run.run);
+            for names in wanted.names.chunks(wanted.at_once) {
+                for found in self.series(&wanted.run.run, names, &query.range).await? {
+                    answer.add(&found.name, &found.series, query.method, points_max);
                 }
             }
         }
@@ -134,17 +124,17 @@ impl Reader {
     /// # Errors
     /// No such run.
     pub async fn charts(&self, request: &ChartRequest) -> Result<(Vec<Chart>, Vec<MetricName>), Refusal> {
-        let all = self.names(&request.run, &[]).await?;
-        let names = match request.names.is_empty() {
-            true => all.clone(),
-            false => request.names.clone(),
-        };
-        let buckets_max = shared_points_max(request.buckets_max, names.len());
-        let mut charts = Vec::with_capacity(names.len());
-        for names in names.chunks(SERIES_AT_ONCE) {
-            for (name, series) in names.iter().zip(self.series(&request.run, names, &request.range).await?) {
-                if !series.is_empty() {
-                    charts.push(Chart::of(name.clone(), &series, buckets_max));
+        let mut wanted = self.wanted(&request.run, &[]).await?;
+        let all = wanted.names.clone();
+        if !request.names.is_empty() {
+            wanted.names.retain(|name| request.names.contains(name));
+        }
+        let buckets_max = shared_points_max(request.buckets_max, wanted.names.len());
+        let mut charts = Vec::with_capacity(wanted.names.len());
+        for names in wanted.names.chunks(wanted.at_once) {
+            for found in self.series(&request.run, names, &request.range).await? {
+                if !found.series.is_empty() {
+                    charts.push(Chart::of(found.name, &found.series, buckets_max));
                 }
             }
         }
@@ -157,23 +147,27 @@ impl Reader {
     /// What the request has wrong, and no such run.
     pub async fn compare_runs(&self, request: CompareRunsRequest) -> Result<CompareRunsResponse, Refusal> {
         let comparison = Comparison::of(&request)?;
-        let mut names = comparison.names.clone();
-        if names.is_empty() {
-            let mut all = Vec::with_capacity(comparison.runs.len());
-            for run in &comparison.runs {
-                all.push(self.names(run, &[]).await?);
-            }
-            names = common(&all);
-        }
-        let mut runs = Vec::with_capacity(comparison.runs.len());
+        let mut wanted = Vec::with_capacity(comparison.runs.len());
         for run in &comparison.runs {
-            let own = self.names(run, &names).await?;
-            let series = self.series(run, &own, &Range::default()).await?;
-            let series = own.into_iter().zip(series).filter(|(_, series)| !series.is_empty());
+            wanted.push(self.wanted(run, &comparison.names).await?);
+        }
+        if comparison.names.is_empty() {
+            let all: Vec<&[MetricName]> = wanted.iter().map(|wanted| wanted.names.as_slice()).collect();
+            let common = common(&all);
+            wanted.iter_mut().for_each(|wanted| wanted.names.clone_from(&common));
+        }
+        let mut runs = Vec::with_capacity(wanted.len());
+        for wanted in wanted {
+            let mut series = Vec::with_capacity(wanted.names.len());
+            for names in wanted.names.chunks(wanted.at_once) {
+                let found = self.series(&wanted.run.run, names, &Range::default()).await?;
+                let found = found.into_iter().filter(|found| !found.series.is_empty());
+                series.extend(found.map(|found| (found.name, found.series)));
+            }
             runs.push(Compared {
-                run: run.clone(),
-                started_at: self.started_at(run).await?,
-                series: series.collect(),
+                run: wanted.run.run,
+                started_at: wanted.run.created_at,
+                series,
             });
         }
         Ok(compare(&runs, comparison.alignment, comparison.points_max))
@@ -192,7 +186,7 @@ impl Reader {
         let next_page_token = match page.last() {
             Some(last) if page.len() < rest.len() => {
                 let key = SortKey::Number(last.score);
-                token::write(&search.fingerprint, &Cursor { key, number: last.number })
+                pages::write(&search.fingerprint, &Cursor { key, number: last.number })
             }
             _ => String::new(),
         };
@@ -220,12 +214,12 @@ impl Reader {
     pub async fn get_project_stats(&self, request: GetProjectStatsRequest) -> Result<GetProjectStatsResponse, Refusal> {
         let project = validate::project(request.project_id.as_ref())?;
         let since = bound("since", request.since.as_ref())?;
-        let now = crate::domain::nanos((self.clock)()).unwrap_or_default();
-        project::stats(&project, since, now, &mut *self.connection().await?).await
+        let mut on = self.connection().await?;
+        project::stats(&project, since, self.store.now(), &mut on).await
     }
 
     async fn connection(&self) -> Result<PoolConnection<Sqlite>, Refusal> {
-        self.pool.acquire().await.map_err(failed)
+        self.store.readers().acquire().await.map_err(failed)
     }
 
     async fn run(&self, run: &RunId, include: Include) -> Result<Run, Refusal> {
@@ -235,26 +229,35 @@ impl Reader {
         runs.pop().ok_or_else(|| unknown_run(run))
     }
 
-    async fn started_at(&self, run: &RunId) -> Result<i64, Refusal> {
-        let query = sqlx::query_scalar("SELECT created_at FROM run WHERE run_id = ?").bind(run.as_str());
-        let found = query.fetch_optional(&mut *self.connection().await?).await.map_err(failed)?;
-        found.ok_or_else(|| unknown_run(run))
+    /// A run with those of these names that it has; with all of its names if none is given.
+    async fn wanted(&self, run: &RunId, names: &[MetricName]) -> Result<Wanted, Refusal> {
+        let found = self.store.run(run).await?.ok_or_else(|| unknown_run(run))?;
+        let all = self.store.metric_names(run).await?.ok_or_else(|| unknown_run(run))?;
+        let each = found.points / all.len().max(1) as u64;
+        let at_once = POINTS_AT_ONCE / each.max(1);
+        Ok(Wanted {
+            run: found,
+            names: match names.is_empty() {
+                true => all,
+                false => all.into_iter().filter(|name| names.contains(name)).collect(),
+            },
+            at_once: usize::try_from(at_once).unwrap_or(usize::MAX).max(1),
+        })
     }
 
-    /// Of these names those that the run has; all of them if none is named.
-    async fn names(&self, run: &RunId, wanted: &[MetricName]) -> Result<Vec<MetricName>, Refusal> {
-        let mut names = self.points.names(run).await?.ok_or_else(|| unknown_run(run))?;
-        if !wanted.is_empty() {
-            names.retain(|name| wanted.contains(name));
-        }
-        Ok(names)
-    }
-
-    async fn series(&self, run: &RunId, names: &[MetricName], range: &Range) -> Result<Vec<Series>, Refusal> {
+    async fn series(&self, run: &RunId, names: &[MetricName], range: &Range) -> Result<Vec<NamedSeries>, Refusal> {
         let _permit = self.point_reads.acquire().await.expect("it is never closed");
-        let series = self.points.series(run, names, range).await?;
-        Ok(series.into_iter().map(|series| range.of(series)).collect())
+        let request = SeriesRequest {
+            names: names.to_vec(),
+            steps: bounds(range.step_min, range.step_max),
+            times: bounds(range.time_min, range.time_max),
+        };
+        self.store.series(run, request).await?.ok_or_else(|| unknown_run(run))
     }
+}
+
+fn bounds(min: Option<i64>, max: Option<i64>) -> RangeInclusive<i64> {
+    min.unwrap_or(i64::MIN)..=max.unwrap_or(i64::MAX)
 }
 
 /// All runs that the filter finds, with what words are searched in, the newest first.

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
 use super::include::Include;
 use super::select::{Statement, Value};
-use super::token::SortKey;
+use super::pages::SortKey;
 use crate::domain::{Status, to_wire};
 use crate::refusal::{Code, Refusal};
 use crate::wire::v1;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::filter::Filter;
 use super::listing::page_size;
-use super::token::{self, Cursor};
+use super::pages::{self, Cursor};
 use crate::domain::ProjectName;
 use crate::limits;
 use crate::refusal::{Code, Refusal};
@@ -39,10 +39,10 @@ impl Search {
         let size = page_size(request.page_size, limits::SEARCH_PAGE)?;
         let page_token = std::mem::take(&mut request.page_token);
         request.page_size = 0;
-        let fingerprint = token::fingerprint(&request);
+        let fingerprint = pages::fingerprint(&request);
         Ok(Self {
             project,
-            after: token::read(&fingerprint, &page_token)?,
+            after: pages::read(&fingerprint, &page_token)?,
             words: words(&request.query).collect(),
             filter: Filter::of(request.filters)?,
             limit: size,
@@ -81,7 +81,7 @@ pub(super) fn matches(words: &[String], runs: impl IntoIterator<Item = Texts>) -
 /// The matches behind a cursor.
 pub(super) fn behind<'m>(found: &'m [Match], after: Option<&Cursor>) -> &'m [Match] {
     let Some(after) = after else { return found };
-    let token::SortKey::Number(score) = after.key else { return &[] };
+    let pages::SortKey::Number(score) = after.key else { return &[] };
     let start = found.partition_point(|found| (Reverse(found.score), Reverse(found.number)) <= (Reverse(score), Reverse(after.number)));
     &found[start..]
 }
@@ -188,7 +188,7 @@ mod tests {
     fn pages_go_on_behind_the_last_match() {
         let found = matches(&["run".to_owned()], (1..=9).rev().map(|number| run(number, "run", "")));
         let after = Cursor {
-            key: token::SortKey::Number(found[3].score),
+            key: pages::SortKey::Number(found[3].score),
             number: found[3].number,
         };
         let next: Vec<i64> = behind(&found, Some(&after)).iter().map(|found| found.number).collect();

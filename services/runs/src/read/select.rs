@@ -2,7 +2,7 @@
 
 use super::filter::{Comparison, Filter, ParamFilter, glob};
 use super::listing::{Listing, Sort, SortBy};
-use super::token::SortKey;
+use super::pages::SortKey;
 use crate::domain::ProjectName;
 
 /// A list counts no further: above it, a total is one more.

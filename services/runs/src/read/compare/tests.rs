@@ -93,7 +93,7 @@ fn statistics_are_of_all_points_however_thin_the_axis_is() {
 #[test]
 fn names_are_common_where_all_runs_have_them() {
     let names = |names: &[&str]| names.iter().map(|name| MetricName::new(*name)).collect::<Vec<_>>();
-    assert_eq!(common(&[names(&["loss", "acc"]), names(&["lr", "loss"])]), names(&["loss"]));
+    assert_eq!(common(&[&names(&["loss", "acc"]), &names(&["lr", "loss"])]), names(&["loss"]));
     assert_eq!(common(&[]), names(&[]));
 }
 
