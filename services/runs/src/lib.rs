@@ -16,3 +16,5 @@ pub mod lifecycle;
 pub mod secrets;
 
 pub mod token;
+
+pub mod store;
