@@ -21,7 +21,15 @@ pub mod validate;
 
 pub mod keys;
 
+pub mod store;
+
 pub mod figures;
+
+pub mod roles;
+
+pub mod read;
+
+pub mod artifacts;
 
 pub mod operations;
 
@@ -30,3 +38,5 @@ pub mod grpc;
 pub mod pack;
 
 pub mod front;
+
+pub mod rest;

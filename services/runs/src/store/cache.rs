@@ -8,7 +8,7 @@ use crate::ledger::Queue;
 
 /// What decisions on a run depend on.
 #[derive(Clone, Debug)]
-pub struct RunState {
+pub(super) struct RunState {
     /// Its number.
     pub number: i64,
     /// Its id.
@@ -35,7 +35,7 @@ pub struct RunState {
 
 impl RunState {
     /// Takes note of a call.
-    pub fn seen(&mut self, now: i64) {
+    pub(super) fn seen(&mut self, now: i64) {
         self.last_seen_at = self.last_seen_at.max(now);
     }
 }

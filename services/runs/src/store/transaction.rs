@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use sqlx::SqliteConnection;
+use sqlx::{Connection as _, SqliteConnection};
 
 use crate::domain::RunId;
 use crate::refusal::Refusal;
@@ -245,14 +245,14 @@ impl Tx {
         Ok(())
     }
 
-    /// Writes what is only in memory.
+    /// Writes what is only in memory: of commands that were done, so that it does not count as a write of the next.
     async fn flush(&mut self) -> Result<(), Failure> {
         for state in self.runs.take_dirty() {
-            runs::update(self.change()?, &state).await?;
+            runs::update(self.step()?, &state).await?;
         }
         if self.numbers.ordinal != self.numbers.stored_ordinal {
             let ordinal = self.numbers.ordinal;
-            counters::set_ordinal(self.change()?, ordinal).await?;
+            counters::set_ordinal(self.step()?, ordinal).await?;
             self.numbers.stored_ordinal = ordinal;
         }
         Ok(())
@@ -297,6 +297,13 @@ impl Tx {
     /// Goes on with another connection.
     pub(super) fn reconnect(&mut self, connection: SqliteConnection) {
         self.connection = connection;
+    }
+
+    /// Writes the log back and closes the connection.
+    pub(super) async fn close(mut self) -> Result<(), StoreError> {
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut self.connection).await?;
+        self.connection.close().await?;
+        Ok(())
     }
 
     /// Outside of transactions.

@@ -1,6 +1,7 @@
 //! The one writer: takes commands from a queue, does as many as wait in one transaction, and answers after the commit.
 //! Knows no command.
 
+use std::fs::File;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sqlx::sqlite::SqliteConnectOptions;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use crate::domain::{Clock, nanos};
 use crate::refusal::Refusal;
@@ -43,9 +45,10 @@ impl<C: Command> Waiting for Job<C> {
     }
 
     fn reply(self: Box<Self>, outcome: Result<(), Refusal>) {
-        let answer = outcome.map(|()| self.answer.expect("a command that was done has an answer"));
+        let Job { answer, reply, .. } = *self;
+        let answer = outcome.map(|()| answer.expect("a command that was done has an answer"));
         // The caller may have gone: what it sent is durable all the same.
-        let _gone = self.reply.send(answer);
+        let _gone = reply.send(answer);
     }
 }
 
@@ -53,6 +56,7 @@ impl<C: Command> Waiting for Job<C> {
 enum Message {
     Command { job: Box<dyn Waiting>, bytes: usize },
     Checkpoint(oneshot::Sender<Result<(), StoreError>>),
+    Close,
 }
 
 /// Where commands are handed in.
@@ -90,6 +94,17 @@ impl Handle {
         answer.await.unwrap_or_else(|_| Err(StoreError::Closed.refusal()))
     }
 
+    /// Bytes that wait.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Acquire)
+    }
+
+    /// Ends the writer after what waits.
+    pub(super) async fn close(&self) {
+        // It may have ended already.
+        let _ended = self.queue.send(Message::Close).await;
+    }
+
     /// Has the writer finish a checkpoint between two transactions.
     pub(super) async fn checkpoint(&self) -> Result<(), StoreError> {
         let (reply, done) = oneshot::channel();
@@ -99,7 +114,7 @@ impl Handle {
     }
 }
 
-/// What is told of commits.
+/// What hears of commits.
 pub(super) trait Observer: Send + Sync + 'static {
     /// A transaction was committed; called before its commands are answered.
     fn committed(&self, effects: Vec<Effect>);
@@ -114,39 +129,46 @@ pub(super) struct Writer<O> {
     bytes: Arc<AtomicUsize>,
     observer: Arc<O>,
     is_broken: bool,
+    /// The folder is this process's for as long as something may be written.
+    _lock: File,
 }
 
 impl<O: Observer> Writer<O> {
-    /// Starts the task. It ends when every handle is gone.
-    pub(super) fn start(
+    pub(super) fn new(
         tx: Tx,
         options: SqliteConnectOptions,
         settings: Arc<Settings>,
         clock: Clock,
         observer: Arc<O>,
-    ) -> (Handle, tokio::task::JoinHandle<()>) {
-        let (queue, messages) = mpsc::channel(settings.queue_max);
-        let bytes = Arc::new(AtomicUsize::new(0));
-        let handle = Handle {
-            queue,
-            bytes: Arc::clone(&bytes),
-            bytes_max: settings.queue_bytes_max,
-        };
-        let writer = Self {
+        lock: File,
+    ) -> Self {
+        Self {
             tx,
             options,
             settings,
             clock,
-            bytes,
+            bytes: Arc::new(AtomicUsize::new(0)),
             observer,
             is_broken: false,
+            _lock: lock,
+        }
+    }
+
+    /// Starts the task. It ends when it is closed, or every handle is gone.
+    pub(super) fn start(self) -> (Handle, JoinHandle<()>) {
+        let (queue, messages) = mpsc::channel(self.settings.queue_max);
+        let handle = Handle {
+            queue,
+            bytes: Arc::clone(&self.bytes),
+            bytes_max: self.settings.queue_bytes_max,
         };
-        (handle, tokio::spawn(writer.write(messages)))
+        (handle, tokio::spawn(self.write(messages)))
     }
 
     async fn write(mut self, mut messages: mpsc::Receiver<Message>) {
         let mut waiting = Vec::new();
-        while messages.recv_many(&mut waiting, self.settings.group_max).await > 0 {
+        let mut is_open = true;
+        while is_open && messages.recv_many(&mut waiting, self.settings.group_max).await > 0 {
             let mut group = Vec::new();
             let mut checkpoints = Vec::new();
             for message in waiting.drain(..) {
@@ -156,6 +178,7 @@ impl<O: Observer> Writer<O> {
                         group.push(job);
                     }
                     Message::Checkpoint(reply) => checkpoints.push(reply),
+                    Message::Close => is_open = false,
                 }
             }
             if !group.is_empty() {
@@ -164,6 +187,11 @@ impl<O: Observer> Writer<O> {
             for reply in checkpoints {
                 let _gone = reply.send(self.tx.checkpoint().await);
             }
+        }
+        // Whoever waits still is told that the store is closed.
+        drop(messages);
+        if let Err(error) = self.tx.close().await {
+            tracing::warn!("The log of runs is not written back: {error}");
         }
     }
 
@@ -175,14 +203,10 @@ impl<O: Observer> Writer<O> {
                     job.reply(outcome);
                 }
             }
-            Err(Trouble::Alone) if group.len() > 1 => {
-                for job in group {
-                    Box::pin(self.write_group(vec![job])).await;
-                }
-            }
+            // A command that is alone is never asked to be.
             Err(Trouble::Alone) => {
                 for job in group {
-                    job.reply(Err(StoreError::Database(sqlx::Error::RowNotFound).refusal()));
+                    Box::pin(self.write_group(vec![job])).await;
                 }
             }
             Err(Trouble::Refused(refusal)) => {

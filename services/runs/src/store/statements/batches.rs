@@ -1,12 +1,12 @@
 //! Rows of the ledger.
 
 use sqlx::SqliteConnection;
-use sqlx::prelude::FromRow;
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments};
 use uuid::Uuid;
 
 use crate::domain::BatchId;
+use crate::store::row::row;
 
 /// Where a batch stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,12 +32,14 @@ pub(in crate::store) struct NewBatch<'b> {
     pub(in crate::store) body: Option<&'b [u8]>,
 }
 
-/// A held batch.
-#[derive(Debug, FromRow)]
-pub(in crate::store) struct Held {
-    pub(in crate::store) sequence: i64,
-    pub(in crate::store) arrival_no: i64,
-    pub(in crate::store) received_at: i64,
+row! {
+    /// A held batch.
+    #[derive(Debug)]
+    pub(in crate::store) struct Held {
+        pub(in crate::store) sequence: i64,
+        pub(in crate::store) arrival_no: i64,
+        pub(in crate::store) received_at: i64,
+    }
 }
 
 /// A UUID as it is mostly written takes 16 bytes; any other id is text, which no bytes equal.
@@ -134,4 +136,56 @@ pub(in crate::store) async fn release(
             .await?;
     }
     Ok((accepted as u64, bytes as u64))
+}
+
+/// How many bytes of a run are held.
+pub(in crate::store) async fn held_bytes_of(connection: &mut SqliteConnection, run: i64) -> sqlx::Result<u64> {
+    let bytes: i64 =
+        sqlx::query_scalar("SELECT coalesce(sum(length(body)), 0) FROM batch WHERE run_no = ?1 AND state = 1")
+            .bind(run)
+            .fetch_one(connection)
+            .await?;
+    Ok(bytes as u64)
+}
+
+row! {
+    /// A batch whose id may be forgotten.
+    #[derive(Debug)]
+    pub(in crate::store) struct Old {
+        arrival_no: i64,
+        run_no: i64,
+        accepted: i64,
+    }
+}
+
+/// Compacted batches that were received before a time, of runs that have ended or were last heard of before another.
+pub(in crate::store) async fn old(
+    connection: &mut SqliteConnection,
+    received: i64,
+    seen: i64,
+    limit: i64,
+) -> sqlx::Result<Vec<Old>> {
+    sqlx::query_as(
+        "SELECT arrival_no, run_no, accepted FROM batch JOIN run USING (run_no) \
+         WHERE batch.state = 3 AND received_at < ?1 AND (status IN (2, 3, 5) OR last_seen_at < ?2) LIMIT ?3",
+    )
+    .bind(received)
+    .bind(seen)
+    .bind(limit)
+    .fetch_all(connection)
+    .await
+}
+
+/// Forgets a batch; its points stay.
+pub(in crate::store) async fn forget(connection: &mut SqliteConnection, old: &Old) -> sqlx::Result<()> {
+    sqlx::query("DELETE FROM batch WHERE arrival_no = ?1")
+        .bind(old.arrival_no)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query("UPDATE run SET points_forgotten = points_forgotten + ?2 WHERE run_no = ?1")
+        .bind(old.run_no)
+        .bind(old.accepted)
+        .execute(connection)
+        .await?;
+    Ok(())
 }

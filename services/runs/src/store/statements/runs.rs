@@ -2,25 +2,26 @@
 
 use prost::Message as _;
 use sqlx::SqliteConnection;
-use sqlx::prelude::FromRow;
 
 use crate::domain::{NewRun, ProjectName, RunId, Status};
 use crate::ledger::Queue;
 use crate::store::cache::RunState;
+use crate::store::row::row;
 
 use super::{batches, names};
 
-#[derive(FromRow)]
-struct Row {
-    run_no: i64,
-    project: String,
-    status: i64,
-    created_at: i64,
-    last_seen_at: i64,
-    finished_at: Option<i64>,
-    token_generation: i64,
-    sequence_next: i64,
-    points_accepted: i64,
+row! {
+    struct Row {
+        run_no: i64,
+        project: String,
+        status: i64,
+        created_at: i64,
+        last_seen_at: i64,
+        finished_at: Option<i64>,
+        token_generation: i64,
+        sequence_next: i64,
+        points_accepted: i64,
+    }
 }
 
 /// What decisions on a run depend on, with its held batches and its metrics.
@@ -174,5 +175,41 @@ pub(in crate::store) async fn delete(connection: &mut SqliteConnection, run: i64
         .bind(run)
         .execute(connection)
         .await?;
+    Ok(())
+}
+
+/// A deleted run that has rows in other tables.
+pub(in crate::store) async fn deleted(connection: &mut SqliteConnection) -> sqlx::Result<Option<i64>> {
+    sqlx::query_scalar("SELECT run_no FROM deleted_run LIMIT 1")
+        .fetch_optional(connection)
+        .await
+}
+
+/// Deletes rows of a run, at most so many of each large table; how many.
+pub(in crate::store) async fn purge(connection: &mut SqliteConnection, run: i64, limit: i64) -> sqlx::Result<u64> {
+    const LARGE: [&str; 2] = [
+        "DELETE FROM batch WHERE arrival_no IN (SELECT arrival_no FROM batch WHERE run_no = ?1 LIMIT ?2)",
+        "DELETE FROM chunk WHERE chunk_no IN (SELECT chunk_no FROM chunk WHERE run_no = ?1 LIMIT ?2)",
+    ];
+    let mut deleted = 0;
+    for statement in LARGE {
+        let done = sqlx::query(statement).bind(run).bind(limit).execute(&mut *connection).await?;
+        deleted += done.rows_affected();
+    }
+    Ok(deleted)
+}
+
+/// Deletes the last rows of a run.
+pub(in crate::store) async fn purged(connection: &mut SqliteConnection, run: i64) -> sqlx::Result<()> {
+    const SMALL: [&str; 5] = [
+        "DELETE FROM metric_name WHERE run_no = ?1",
+        "DELETE FROM param WHERE run_no = ?1",
+        "DELETE FROM tag WHERE run_no = ?1",
+        "DELETE FROM summary WHERE run_no = ?1",
+        "DELETE FROM deleted_run WHERE run_no = ?1",
+    ];
+    for statement in SMALL {
+        sqlx::query(statement).bind(run).execute(&mut *connection).await?;
+    }
     Ok(())
 }
