@@ -232,7 +232,7 @@ pub(super) async fn metrics(
         ..Range::default()
     };
     let request = ChartRequest::of(&run, &names, range, asked.max_points)?;
-    let (charts, all) = on.charts(&caller, request).await?;
+    let (charts, all) = on.charts(&caller, &request).await?;
     Ok(Json(Curves {
         run_id: run,
         series: charts.into_iter().map(Curve::from).collect(),
