@@ -19,8 +19,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     tonic_prost_build::configure()
         .build_transport(false)
-        // Read into columns, see `src/wire/columns.rs`.
+        .codec_path("crate::wire::Codec")
+        // Written by hand, see `src/wire/`.
         .extern_path(".mlrun.v1.MetricBatch", "crate::wire::MetricColumns")
+        .extern_path(".mlrun.v1.MetricPoint", "crate::wire::MetricPoint")
+        .extern_path(".mlrun.v1.MetricStats", "crate::wire::MetricStats")
         .compile_fds(descriptors)?;
     Ok(())
 }

@@ -4,6 +4,7 @@ use crate::error::DecodeError;
 pub use crate::planes::Effort;
 use crate::planes::{Packer, Unpacker};
 use crate::points::Series;
+use crate::values;
 use crate::varint::{self, Reader};
 
 const FORMAT: u8 = 1;
@@ -35,7 +36,7 @@ impl Encoder {
         varint::write(series.len() as u64, &mut out);
         self.packer.write_numbers(&series.steps, &mut out);
         self.packer.write_numbers(&series.times, &mut out);
-        self.packer.write_words(&series.bits, &mut out);
+        values::write(&series.bits, &mut self.packer, &mut out);
         out
     }
 }
@@ -72,7 +73,7 @@ impl Decoder {
         let series = Series {
             steps: self.unpacker.numbers(points, &mut reader)?,
             times: self.unpacker.numbers(points, &mut reader)?,
-            bits: self.unpacker.words(points, &mut reader)?,
+            bits: values::read(points, &mut self.unpacker, &mut reader)?,
         };
         reader.end()?;
         match series.is_ordered() {
@@ -161,8 +162,8 @@ mod tests {
 
     #[test]
     fn steps_that_do_not_ascend_are_refused() {
-        // Format, two points, first step 5, difference 0, unit 1, no planes; then the same for times; no planes.
-        let bytes = [1, 2, 10, 0, 1, 0, 10, 0, 1, 0, 0];
+        // Format, two points, first step 5, difference 0, unit 1, no planes; then the same for times; bits without planes.
+        let bytes = [1, 2, 10, 0, 1, 0, 10, 0, 1, 0, 0, 0];
         assert_eq!(Decoder::default().decode(&bytes), Err(DecodeError::Unordered));
     }
 

@@ -11,6 +11,8 @@ mod varint;
 
 mod planes;
 
+mod values;
+
 pub mod batch;
 
 pub mod chunk;

@@ -27,23 +27,27 @@ pub enum Effort {
 /// Encodes columns, and keeps what it allocates.
 pub(crate) struct Packer {
     effort: Effort,
-    compressor: Box<CompressorOxide>,
+    compressors: Vec<CompressorOxide>,
     plane: Vec<u8>,
     deflated: Vec<u8>,
+    attempt: Vec<u8>,
 }
 
 impl Packer {
     pub(crate) fn new(effort: Effort) -> Self {
-        let level = match effort {
-            Effort::Live => CompressionLevel::BestSpeed,
-            Effort::Sealed => CompressionLevel::DefaultLevel,
+        // Short matches in noise cost more than they save: the fast level is also the smaller one there, and the other
+        // one wins where whole stretches come again.
+        let levels: &[CompressionLevel] = match effort {
+            Effort::Live => &[CompressionLevel::BestSpeed],
+            Effort::Sealed => &[CompressionLevel::BestSpeed, CompressionLevel::DefaultLevel],
         };
-        let compressor = CompressorOxide::with_format_and_level(DataFormat::Raw, level);
+        let of = |&level: &_| CompressorOxide::with_format_and_level(DataFormat::Raw, level);
         Self {
             effort,
-            compressor: Box::new(compressor),
+            compressors: levels.iter().map(of).collect(),
             plane: Vec::new(),
             deflated: Vec::new(),
+            attempt: Vec::new(),
         }
     }
 
@@ -95,17 +99,22 @@ impl Packer {
 
     /// Whether the plane, deflated, fits into so many bytes.
     fn deflate(&mut self, room: usize) -> bool {
-        self.compressor.reset();
         self.deflated.clear();
-        self.deflated.resize(room, 0);
-        let (status, _, written) = compress(
-            &mut self.compressor,
-            &self.plane,
-            &mut self.deflated,
-            TDEFLFlush::Finish,
-        );
-        self.deflated.truncate(written);
-        status == TDEFLStatus::Done
+        let mut room = room;
+        let mut fits = false;
+        for compressor in &mut self.compressors {
+            compressor.reset();
+            self.attempt.clear();
+            self.attempt.resize(room, 0);
+            let (status, _, written) = compress(compressor, &self.plane, &mut self.attempt, TDEFLFlush::Finish);
+            if status == TDEFLStatus::Done && written < room {
+                self.attempt.truncate(written);
+                std::mem::swap(&mut self.attempt, &mut self.deflated);
+                room = written;
+                fits = true;
+            }
+        }
+        fits
     }
 }
 

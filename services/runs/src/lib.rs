@@ -17,4 +17,22 @@ pub mod secrets;
 
 pub mod token;
 
+pub mod validate;
+
+pub mod keys;
+
 pub mod store;
+
+pub mod artifacts;
+
+pub mod read;
+
+pub mod figures;
+
+pub mod operations;
+
+pub mod grpc;
+
+pub mod pack;
+
+pub mod front;

@@ -22,7 +22,7 @@ fn irregular(points: usize) -> Series {
     let mut series = sample::series(Shape::Noise, points, 11);
     let mut step = 0;
     for index in 0..points {
-        step += 1 + (random.next() % 9) as i64;
+        step += 1 + (random.number() % 9) as i64;
         series.steps[index] = step;
     }
     series
@@ -229,7 +229,7 @@ fn hostile_steps_and_values_never_panic() {
         let far = i64::MIN
             .wrapping_add(step * (i64::MAX / 512))
             .wrapping_add(step * (i64::MAX / 512));
-        series.push(far, random.next() as i64, random.next());
+        series.push(far, random.number() as i64, random.number());
     }
     for method in METHODS {
         for threshold in MAXIMA {

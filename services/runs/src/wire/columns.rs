@@ -12,7 +12,7 @@ use prost::encoding::{
 };
 use prost_types::Timestamp;
 
-use super::v1::MetricPoint;
+use super::exact::MetricPoint;
 
 /// The field of the batch.
 const POINTS: u32 = 1;
