@@ -5,7 +5,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use super::error::StoreError;
 
 /// Every version, from 1.
-const VERSIONS: &[&str] = &[include_str!("0001_runs.sql")];
+const VERSIONS: &[&str] = &[include_str!("0001_runs.sql"), include_str!("0002_artifacts.sql")];
 
 /// Brings a file to the newest version, each in a transaction of its own.
 pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {
