@@ -11,6 +11,8 @@ mod api;
 
 mod migrator;
 
+mod runs;
+
 mod flags;
 
 pub use flags::{ServiceCommand, UpFlags};
@@ -20,9 +22,15 @@ use api::Api;
 use ingester::Ingester;
 use migrator::Migrator;
 use row::Row;
+use runs::{Runs, RunsCommand};
 
 /// Every service, in the order of the help.
-static ALL: &[Row] = &[Row::of::<Ingester>(), Row::of::<Api>(), Row::of::<Migrator>()];
+static ALL: &[Row] = &[
+    Row::of::<Ingester>(),
+    Row::of::<Api>(),
+    Row::of::<Migrator>(),
+    Row::of_group::<Runs, RunsCommand>(),
+];
 
 #[cfg(test)]
 mod tests {
@@ -36,6 +44,7 @@ mod tests {
         let program = Cli::command();
         for row in ALL {
             let command = program.find_subcommand(row.name).expect("a command");
+            let command = row.serve.map_or(command, |serve| command.find_subcommand(serve).expect("a command"));
             assert!(
                 command.get_about().is_some() && command.get_after_help().is_some(),
                 "{}",

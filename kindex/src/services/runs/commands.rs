@@ -1,0 +1,25 @@
+//! The commands beside `serve`.
+
+use clap::Subcommand;
+
+use super::super::row::Group;
+use super::key::KeyCommand;
+use crate::error::CommandResult;
+
+/// The commands about runs.
+#[derive(Clone, Debug, Subcommand)]
+pub(in crate::services) enum RunsCommand {
+    /// Make, list and revoke API keys, where the service keeps its files.
+    #[command(subcommand)]
+    Key(KeyCommand),
+}
+
+impl Group for RunsCommand {
+    const ABOUT: &'static str = "Serve runs of training jobs, and manage what is kept of them";
+
+    async fn run(self) -> CommandResult {
+        match self {
+            Self::Key(key) => key.run().await,
+        }
+    }
+}
