@@ -23,11 +23,13 @@ pub mod keys;
 
 pub mod store;
 
-pub mod artifacts;
+pub mod figures;
+
+pub mod roles;
 
 pub mod read;
 
-pub mod figures;
+pub mod artifacts;
 
 pub mod operations;
 
@@ -36,3 +38,5 @@ pub mod grpc;
 pub mod pack;
 
 pub mod front;
+
+pub mod rest;

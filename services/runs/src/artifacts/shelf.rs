@@ -13,7 +13,7 @@ use super::upload::{NewUpload, checksum, id};
 use super::verdict::{Content, swept_before, unknown};
 use crate::domain::{RunId, to_wire};
 use crate::limits;
-use crate::operations::Uploads;
+use crate::roles::Uploads;
 use crate::read::{Cursor, SortKey, Statement, Value, check_pattern, failed, fetch, fingerprint, glob, page_size, pages};
 use crate::refusal::{Code, Refusal};
 use crate::store::Store;

@@ -4,6 +4,7 @@ use super::Operations;
 use crate::domain::RunId;
 use crate::keys::{Caller, Scope};
 use crate::refusal::Refusal;
+use crate::roles::Uploads;
 use crate::validate;
 use crate::wire::v1;
 
@@ -43,7 +44,7 @@ impl Operations {
         if caller.project.is_none() {
             return Ok(());
         }
-        let Some(run) = self.uploads.run_of(upload_id).await? else {
+        let Some(run) = self.artifacts.run_of(upload_id).await? else {
             return Ok(());
         };
         match self.store.project_of(&run).await? {

@@ -5,6 +5,7 @@ use crate::domain::warning::capped;
 use crate::domain::{Logged, ParamsLogged, TagsLogged, to_wire};
 use crate::keys::{Caller, Scope};
 use crate::refusal::Refusal;
+use crate::roles::Uploads;
 use crate::validate::{self, Sent};
 use crate::wire::v1::{
     CreateArtifactUploadRequest, CreateArtifactUploadResponse, FinalizeArtifactUploadRequest,
@@ -115,7 +116,7 @@ impl Operations {
         request: CreateArtifactUploadRequest,
     ) -> Result<CreateArtifactUploadResponse, Refusal> {
         self.check_run(caller, Scope::Ingest, request.run_id.as_ref()).await?;
-        self.uploads.create(request).await
+        self.artifacts.create(request).await
     }
 
     /// `FinalizeArtifactUpload`.
@@ -128,7 +129,7 @@ impl Operations {
         request: FinalizeArtifactUploadRequest,
     ) -> Result<FinalizeArtifactUploadResponse, Refusal> {
         self.check_upload(caller, &request.upload_id).await?;
-        self.uploads.finalize(request).await
+        self.artifacts.finalize(request).await
     }
 
     /// `Heartbeat`.
@@ -158,5 +159,14 @@ impl Operations {
             finished_at: Some(to_wire(finished.finished_at)),
             warnings: capped(finished.warnings, limits::WARNINGS.max),
         })
+    }
+
+    /// Deletes a run with all that belongs to it. `mlrun.v1` has no such call.
+    ///
+    /// # Errors
+    /// No such run.
+    pub async fn delete_run(&self, caller: &Caller, run: &RunId) -> Result<(), Refusal> {
+        let run = self.check_run(caller, Scope::Admin, Some(run)).await?;
+        self.store.delete(run).await
     }
 }

@@ -1,7 +1,5 @@
 //! The calls, whichever transport they came by: who may make one, what is kept of its request, and the answer.
 
-mod store;
-
 mod fence;
 
 mod ingest;
@@ -10,21 +8,23 @@ mod query;
 
 use std::sync::Arc;
 
+use crate::artifacts::Artifacts;
 use crate::domain::{Clock, nanos};
 use crate::figures::Figures;
+use crate::read::Reader;
+use crate::roles::Ingest;
 use crate::secrets::Secrets;
 use crate::validate::Oversized;
 
-pub use store::{Ingest, Query, Uploads};
 
 /// The calls.
 pub struct Operations {
     /// Takes in runs.
     pub store: Arc<dyn Ingest>,
     /// Keeps the files of runs.
-    pub uploads: Arc<dyn Uploads>,
+    pub artifacts: Arc<Artifacts>,
     /// Reads runs.
-    pub reader: Arc<dyn Query>,
+    pub reader: Arc<Reader>,
     /// By which resume tokens are signed.
     pub secrets: Secrets,
     /// The time.

@@ -1,8 +1,10 @@
 //! The calls of people and dashboards: whoever may read a run or a project gets what the reader answers.
 
 use super::Operations;
+use crate::domain::MetricName;
 use crate::keys::{Caller, Scope};
 use crate::limits::{self, Limit};
+use crate::read::{Chart, ChartRequest};
 use crate::refusal::Refusal;
 use crate::validate;
 use crate::wire::v1::{
@@ -46,6 +48,22 @@ impl Operations {
         self.reader.get_metrics(request).await
     }
 
+    /// Series of a run as bands, and the names of all of its metrics.
+    ///
+    /// # Errors
+    /// No such run.
+    pub async fn charts(
+        &self,
+        caller: &Caller,
+        request: &ChartRequest,
+    ) -> Result<(Vec<Chart>, Vec<MetricName>), Refusal> {
+        let run = v1::RunId {
+            value: request.run.as_str().to_owned(),
+        };
+        self.check_run(caller, SCOPE, Some(&run)).await?;
+        self.reader.charts(request).await
+    }
+
     /// `CompareRuns`.
     ///
     /// # Errors
@@ -69,7 +87,7 @@ impl Operations {
         request: ListArtifactsRequest,
     ) -> Result<ListArtifactsResponse, Refusal> {
         self.check_run(caller, SCOPE, request.run_id.as_ref()).await?;
-        self.reader.list_artifacts(request).await
+        self.artifacts.list(request).await
     }
 
     /// `GetArtifactDownloadUrl`.
@@ -82,7 +100,7 @@ impl Operations {
         request: GetArtifactDownloadUrlRequest,
     ) -> Result<GetArtifactDownloadUrlResponse, Refusal> {
         self.check_run(caller, SCOPE, request.run_id.as_ref()).await?;
-        self.reader.get_artifact_download_url(request).await
+        self.artifacts.download_url(request).await
     }
 
     /// `GetProjectStats`.

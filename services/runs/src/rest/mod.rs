@@ -10,6 +10,8 @@ mod batch;
 
 mod message;
 
+mod runs;
+
 mod exchange;
 
 mod write;

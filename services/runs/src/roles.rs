@@ -1,4 +1,4 @@
-//! What the calls need of the store, of artifacts and of reading.
+//! What the calls need of the store and of the files of runs.
 
 use async_trait::async_trait;
 
@@ -7,12 +7,10 @@ use crate::domain::{
     TagsChange, TagsLogged,
 };
 use crate::refusal::Refusal;
+use crate::store::Store;
 use crate::wire::v1::{
-    CompareRunsRequest, CompareRunsResponse, CreateArtifactUploadRequest, CreateArtifactUploadResponse,
-    FinalizeArtifactUploadRequest, FinalizeArtifactUploadResponse, GetArtifactDownloadUrlRequest,
-    GetArtifactDownloadUrlResponse, GetMetricsRequest, GetMetricsResponse, GetProjectStatsRequest,
-    GetProjectStatsResponse, GetRunRequest, GetRunResponse, ListArtifactsRequest, ListArtifactsResponse,
-    ListRunsRequest, ListRunsResponse, SearchRunsRequest, SearchRunsResponse,
+    CreateArtifactUploadRequest, CreateArtifactUploadResponse, FinalizeArtifactUploadRequest,
+    FinalizeArtifactUploadResponse,
 };
 
 /// Takes in runs. An answer means that it is durable; a refusal, that nothing was changed.
@@ -36,6 +34,9 @@ pub trait Ingest: Send + Sync + 'static {
     /// Ends a run.
     async fn finish(&self, run: FinishRun) -> Result<Finished, Refusal>;
 
+    /// Deletes a run with all that belongs to it.
+    async fn delete(&self, run: RunId) -> Result<(), Refusal>;
+
     /// Of which project a run is; none where there is no such run.
     async fn project_of(&self, run: &RunId) -> Result<Option<ProjectName>, Refusal>;
 }
@@ -54,33 +55,37 @@ pub trait Uploads: Send + Sync + 'static {
     async fn run_of(&self, upload_id: &str) -> Result<Option<RunId>, Refusal>;
 }
 
-/// Reads runs.
 #[async_trait]
-pub trait Query: Send + Sync + 'static {
-    /// Runs of a project.
-    async fn list_runs(&self, request: ListRunsRequest) -> Result<ListRunsResponse, Refusal>;
+impl Ingest for Store {
+    async fn open(&self, run: NewRun) -> Result<Opened, Refusal> {
+        self.init(run).await
+    }
 
-    /// One run.
-    async fn get_run(&self, request: GetRunRequest) -> Result<GetRunResponse, Refusal>;
+    async fn log(&self, batch: Batch) -> Result<Logged, Refusal> {
+        Self::log(self, batch).await
+    }
 
-    /// Series of runs.
-    async fn get_metrics(&self, request: GetMetricsRequest) -> Result<GetMetricsResponse, Refusal>;
+    async fn log_params(&self, change: ParamsChange) -> Result<ParamsLogged, Refusal> {
+        self.params(change).await
+    }
 
-    /// Series of runs on one axis.
-    async fn compare_runs(&self, request: CompareRunsRequest) -> Result<CompareRunsResponse, Refusal>;
+    async fn log_tags(&self, change: TagsChange) -> Result<TagsLogged, Refusal> {
+        self.tags(change).await
+    }
 
-    /// Artifacts of a run.
-    async fn list_artifacts(&self, request: ListArtifactsRequest) -> Result<ListArtifactsResponse, Refusal>;
+    async fn heartbeat(&self, run: RunId) -> Result<Beat, Refusal> {
+        Self::heartbeat(self, run).await
+    }
 
-    /// Where an artifact can be read.
-    async fn get_artifact_download_url(
-        &self,
-        request: GetArtifactDownloadUrlRequest,
-    ) -> Result<GetArtifactDownloadUrlResponse, Refusal>;
+    async fn finish(&self, run: FinishRun) -> Result<Finished, Refusal> {
+        Self::finish(self, run).await
+    }
 
-    /// What a project holds.
-    async fn get_project_stats(&self, request: GetProjectStatsRequest) -> Result<GetProjectStatsResponse, Refusal>;
+    async fn delete(&self, run: RunId) -> Result<(), Refusal> {
+        Self::delete(self, run).await
+    }
 
-    /// Runs that match words.
-    async fn search_runs(&self, request: SearchRunsRequest) -> Result<SearchRunsResponse, Refusal>;
+    async fn project_of(&self, run: &RunId) -> Result<Option<ProjectName>, Refusal> {
+        Self::project_of(self, run).await
+    }
 }
