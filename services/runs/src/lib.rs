@@ -40,3 +40,5 @@ pub mod pack;
 pub mod front;
 
 pub mod rest;
+
+pub mod service;

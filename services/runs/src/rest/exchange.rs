@@ -1,7 +1,7 @@
 //! What all handlers share: bodies in, answers and refusals out.
 
 use axum::Json;
-use axum::extract::{Path, Query};
+use axum::extract::Query;
 use axum::response::{IntoResponse, Response};
 use http::Uri;
 use serde::Serialize;
@@ -45,9 +45,6 @@ pub(super) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refused> {
         Refused(Refusal::new(Code::InvalidArgument, "INVALID_FIELD", message))
     })
 }
-
-/// The names in a path.
-pub(super) type Names<T> = Path<T>;
 
 /// Warnings as REST spells them.
 pub(super) fn warnings(warnings: &[ErrorDetail]) -> Vec<Value> {

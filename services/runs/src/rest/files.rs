@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
 use axum::{Extension, Json};
 use http::Uri;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::exchange::{Answered, body, query};
+use super::exchange::{Answered, Refused, body, query};
 use super::message::{from_json, to_json};
 use crate::keys::Caller;
 use crate::operations::Operations;
@@ -20,6 +21,11 @@ use crate::wire::v1::{
 };
 
 type On = State<Arc<Operations>>;
+
+/// Takes in or hands out a file, by a signed address.
+pub(super) async fn content(State(on): On, request: Request) -> Result<Response, Refused> {
+    Ok(on.artifacts.serve(request).await?)
+}
 
 /// Opens an upload.
 pub(super) async fn create(

@@ -23,7 +23,7 @@ mod files;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, any, delete, get, post};
 
 use crate::keys::Scope;
 use crate::operations::Operations;
@@ -84,6 +84,7 @@ pub const ROUTES: &[Route] = &[
 pub fn router(operations: Arc<Operations>) -> Router {
     let router = ROUTES.iter().fold(Router::new(), |router, route| router.route(route.path, (route.handlers)()));
     router
+        .route("/artifacts/{upload_id}", any(files::content))
         .fallback(exchange::unknown)
         .method_not_allowed_fallback(exchange::other_method)
         .with_state(operations)
