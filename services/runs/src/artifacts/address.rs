@@ -13,7 +13,7 @@ use crate::secrets::Secrets;
 pub const ADDRESS_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// Where contents are sent to and fetched from, before the id of the upload.
-pub const PATH: &str = "/artifacts/";
+pub(super) const PATH: &str = "/artifacts/";
 
 /// Makes and checks addresses.
 #[derive(Clone, Debug)]
