@@ -1,5 +1,5 @@
-//! Which sort a request is of, by its head alone: each sort has places of its own, so that readers never keep a training
-//! job waiting, and who may ask what is known before anything is read.
+//! Which sort a request is of, by its head alone: each sort has places of its own, so that readers never keep a
+//! training job waiting, and who may ask what is known before anything is read.
 
 use http::Method;
 use http::request::Parts;
@@ -85,7 +85,10 @@ mod tests {
             ("GET", "/api/v1/runs", "", Sort::Query),
             ("POST", "/api/v1/runs/compare", "application/json", Sort::Query),
         ] {
-            let request = Request::builder().method(method).uri(path).header("content-type", content_type);
+            let request = Request::builder()
+                .method(method)
+                .uri(path)
+                .header("content-type", content_type);
             let (head, ()) = request.body(()).expect("a request").into_parts();
             assert_eq!(Sort::of(&head), sort, "{method} {path}");
         }
