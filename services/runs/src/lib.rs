@@ -23,6 +23,9 @@ pub mod keys;
 
 pub mod store;
 
+#[cfg(test)]
+mod fixture;
+
 pub mod figures;
 
 pub mod roles;

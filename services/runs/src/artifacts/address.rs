@@ -55,7 +55,10 @@ impl Announced {
             ("Content-Length", self.bytes.to_string()),
         ];
         let headers = always.into_iter().chain(checksum);
-        headers.map(|(name, value)| (name.to_owned(), value)).collect::<Vec<_>>().into_iter()
+        headers
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect::<Vec<_>>()
+            .into_iter()
     }
 }
 
@@ -81,7 +84,9 @@ impl Addresses {
 
     /// Whether an address allows to send a file of which this is said.
     pub(super) fn check_put(&self, shown: Shown<'_>, announced: &Announced, now_s: i64) -> Result<(), Refusal> {
-        self.check(shown, now_s, |expires_s| put_message(shown.upload_id, announced, expires_s))
+        self.check(shown, now_s, |expires_s| {
+            put_message(shown.upload_id, announced, expires_s)
+        })
     }
 
     /// Whether an address allows to fetch a file.
@@ -91,7 +96,10 @@ impl Addresses {
 
     fn address(&self, upload_id: &str, message: &str, expires_s: i64) -> String {
         let signature = URL_SAFE_NO_PAD.encode(self.secrets.sign(message.as_bytes()));
-        format!("{}{PATH}{upload_id}?expires={expires_s}&signature={signature}", self.base)
+        format!(
+            "{}{PATH}{upload_id}?expires={expires_s}&signature={signature}",
+            self.base
+        )
     }
 
     fn check(&self, shown: Shown<'_>, now_s: i64, message: impl FnOnce(i64) -> String) -> Result<(), Refusal> {
@@ -110,14 +118,19 @@ impl Addresses {
             );
         }
         if now_s >= expires_s {
-            return denied("ADDRESS_EXPIRED", "The address has expired: it counts for an hour. Ask for another one.");
+            return denied(
+                "ADDRESS_EXPIRED",
+                "The address has expired: it counts for an hour. Ask for another one.",
+            );
         }
         Ok(())
     }
 }
 
 fn of_query<'q>(query: &'q str, name: &str) -> Option<&'q str> {
-    query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+    query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 
 /// No part but the last can hold a line feed.
@@ -157,7 +170,9 @@ mod tests {
             upload_id,
             query: query(address),
         };
-        addresses().check_put(shown, announced, now_s).map_err(|refusal| refusal.reason)
+        addresses()
+            .check_put(shown, announced, now_s)
+            .map_err(|refusal| refusal.reason)
     }
 
     #[test]
@@ -168,10 +183,22 @@ mod tests {
         let denied = Err("ADDRESS_INVALID");
         assert_eq!(put("b", &address, &announced(), NOW_S), denied);
         let other = [
-            Announced { bytes: 6, ..announced() },
-            Announced { bytes: 4, ..announced() },
-            Announced { content_type: "text/html".to_owned(), ..announced() },
-            Announced { checksum: None, ..announced() },
+            Announced {
+                bytes: 6,
+                ..announced()
+            },
+            Announced {
+                bytes: 4,
+                ..announced()
+            },
+            Announced {
+                content_type: "text/html".to_owned(),
+                ..announced()
+            },
+            Announced {
+                checksum: None,
+                ..announced()
+            },
             Announced::new("text/plain", 5, Some(&[8; 16])),
         ];
         for other in other {
@@ -202,7 +229,13 @@ mod tests {
         assert_eq!(get(&to_get), Ok(()));
         assert_eq!(get(&to_put), Err("ADDRESS_INVALID"));
         assert_eq!(put("a", &to_get, &announced(), NOW_S), Err("ADDRESS_INVALID"));
-        for broken in ["x?", "x?expires=1", "x?expires=z&signature=AA", "x?signature=&expires=", "x?expires=9&signature=\u{e9}"] {
+        for broken in [
+            "x?",
+            "x?expires=1",
+            "x?expires=z&signature=AA",
+            "x?signature=&expires=",
+            "x?expires=9&signature=\u{e9}",
+        ] {
             assert_eq!(get(broken), Err("ADDRESS_INVALID"), "{broken}");
         }
     }

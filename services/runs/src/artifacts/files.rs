@@ -25,10 +25,7 @@ const PART: &str = "part";
 pub(super) enum ReceiveError {
     /// There is more or less than was announced.
     #[error("the file has {received} bytes, {announced} were announced")]
-    Size {
-        received: u64,
-        announced: u64,
-    },
+    Size { received: u64, announced: u64 },
     /// It is another file than was announced.
     #[error("the file has the MD5 {0}, another one was announced")]
     Checksum(String),
@@ -208,7 +205,10 @@ mod tests {
     const MD5: &str = "5d41402abc4b2a76b9719d911017c592";
 
     fn body(parts: &[&'static str]) -> impl Stream<Item = Result<Bytes, ()>> + use<> {
-        let parts: Vec<_> = parts.iter().map(|part| Ok(Bytes::from_static(part.as_bytes()))).collect();
+        let parts: Vec<_> = parts
+            .iter()
+            .map(|part| Ok(Bytes::from_static(part.as_bytes())))
+            .collect();
         stream::iter(parts)
     }
 
@@ -227,11 +227,30 @@ mod tests {
     async fn what_was_received_is_read_back() {
         let (folder, files) = folder();
         let known = checksum("", MD5).expect("a checksum");
-        let received = files.receive(ID, 1, (5, Some(known)), body(&["he", "llo"])).await.expect("a content");
+        let received = files
+            .receive(ID, 1, (5, Some(known)), body(&["he", "llo"]))
+            .await
+            .expect("a content");
         assert_eq!((received.bytes, hex(&received.checksum)), (5, MD5.to_owned()));
         assert_eq!(files.received(ID).await.expect("a list"), [received]);
-        assert_eq!(files.read(ID, &known).await.expect("a file").metadata().await.expect("a length").len(), 5);
-        assert_eq!(files.received("0190b3a0-1111-7222-8333-444455550066").await.expect("a list"), []);
+        assert_eq!(
+            files
+                .read(ID, &known)
+                .await
+                .expect("a file")
+                .metadata()
+                .await
+                .expect("a length")
+                .len(),
+            5
+        );
+        assert_eq!(
+            files
+                .received("0190b3a0-1111-7222-8333-444455550066")
+                .await
+                .expect("a list"),
+            []
+        );
         files.remove(ID, Some(&known)).await.expect("kept");
         assert_eq!(count(&folder), 1);
         files.remove(ID, None).await.expect("removed");
@@ -242,8 +261,15 @@ mod tests {
     async fn nothing_stays_of_a_file_that_is_not_what_was_announced() {
         let (folder, files) = folder();
         let other = Some([1; 16]);
-        for (announced, parts) in [((4, None), ["he", "llo"]), ((6, None), ["he", "llo"]), ((5, other), ["he", "llo"])] {
-            assert!(files.receive(ID, 1, announced, body(&parts)).await.is_err(), "{announced:?}");
+        for (announced, parts) in [
+            ((4, None), ["he", "llo"]),
+            ((6, None), ["he", "llo"]),
+            ((5, other), ["he", "llo"]),
+        ] {
+            assert!(
+                files.receive(ID, 1, announced, body(&parts)).await.is_err(),
+                "{announced:?}"
+            );
             assert_eq!(count(&folder), 0, "{announced:?}");
         }
         let broken = stream::iter([Ok(Bytes::from_static(b"he")), Err(())]);

@@ -16,9 +16,15 @@ mod commands;
 
 mod shelf;
 
-mod http;
+mod check;
+
+mod content;
 
 pub use address::{ADDRESS_LIFETIME, Addresses};
+pub use check::check;
 pub use files::Files;
 pub use shelf::Artifacts;
 pub use upload::UPLOAD_LIFETIME;
+
+#[cfg(test)]
+mod tests;

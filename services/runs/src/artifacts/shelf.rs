@@ -13,9 +13,11 @@ use super::upload::{NewUpload, checksum, id};
 use super::verdict::{Content, swept_before, unknown};
 use crate::domain::{RunId, to_wire};
 use crate::limits;
-use crate::roles::Uploads;
-use crate::read::{Cursor, SortKey, Statement, Value, check_pattern, failed, fetch, fingerprint, glob, page_size, pages};
+use crate::read::{
+    Cursor, SortKey, Statement, Value, check_pattern, failed, fetch, fingerprint, glob, page_size, pages,
+};
 use crate::refusal::{Code, Refusal};
+use crate::roles::Uploads;
 use crate::store::Store;
 use crate::validate;
 use crate::wire::v1::{
@@ -84,16 +86,29 @@ impl Artifacts {
         let mut rows = fetch(page(number, &request, after.as_ref(), limit), &mut on).await?;
         let is_last = rows.len() <= limit;
         rows.truncate(limit);
-        let uploads: Vec<Upload> = rows.iter().map(Upload::from_row).collect::<Result<_, _>>().map_err(failed)?;
+        let uploads: Vec<Upload> = rows
+            .iter()
+            .map(Upload::from_row)
+            .collect::<Result<_, _>>()
+            .map_err(failed)?;
         let next_page_token = match uploads.last() {
             Some(last) if !is_last => {
                 let key = SortKey::Text(last.name.clone());
-                pages::write(&fingerprint, &Cursor { key, number: last.number })
+                pages::write(
+                    &fingerprint,
+                    &Cursor {
+                        key,
+                        number: last.number,
+                    },
+                )
             }
             _ => String::new(),
         };
         let counted = fetch(count(number, &request), &mut on).await?;
-        let total_count = counted.first().map_or(Ok(0), |row| sqlx::Row::try_get(row, 0)).map_err(failed)?;
+        let total_count = counted
+            .first()
+            .map_or(Ok(0), |row| sqlx::Row::try_get(row, 0))
+            .map_err(failed)?;
         Ok(ListArtifactsResponse {
             artifacts: uploads.iter().map(Upload::metadata).collect(),
             next_page_token,
@@ -187,7 +202,10 @@ impl Uploads for Artifacts {
     ) -> Result<FinalizeArtifactUploadResponse, Refusal> {
         let id = self.upload(&request.upload_id).await?.id;
         let bytes = u64::try_from(request.actual_size_bytes).map_err(|_| {
-            let message = format!("actual_size_bytes is {}; a file has 0 bytes or more", request.actual_size_bytes);
+            let message = format!(
+                "actual_size_bytes is {}; a file has 0 bytes or more",
+                request.actual_size_bytes
+            );
             Refusal::new(Code::InvalidArgument, "OUT_OF_RANGE", message).at("actual_size_bytes")
         })?;
         let claimed = Content {
@@ -246,7 +264,11 @@ fn page(number: i64, request: &ListArtifactsRequest, after: Option<&Cursor>, lim
     let mut statement = Statement::default();
     statement.add(COLUMNS, []);
     conditions(number, request, &mut statement);
-    if let Some(Cursor { key: SortKey::Text(name), number }) = after {
+    if let Some(Cursor {
+        key: SortKey::Text(name),
+        number,
+    }) = after
+    {
         let values = [Value::Text(name.clone()), Value::Number(*number)];
         statement.add(" AND (name, upload_no) > (?, ?)", values);
     }

@@ -84,7 +84,11 @@ fn announced(field: &str, hex: &str) -> Result<Option<Checksum>, Refusal> {
     if hex.is_empty() {
         return Ok(None);
     }
-    let digits: Vec<u8> = hex.chars().filter_map(|digit| digit.to_digit(16)).map(|digit| digit as u8).collect();
+    let digits: Vec<u8> = hex
+        .chars()
+        .filter_map(|digit| digit.to_digit(16))
+        .map(|digit| digit as u8)
+        .collect();
     if hex.len() != 32 || digits.len() != 32 {
         let message = format!("{field}: an MD5 has 32 hexadecimal digits");
         return Err(invalid("INVALID_CHECKSUM", message).at(field));
@@ -104,7 +108,8 @@ fn size(expected: i64, metadata: &ArtifactMetadata) -> Result<u64, Refusal> {
         (expected, 0) => expected,
         (expected, stated) if expected == stated => expected,
         (expected, stated) => {
-            let message = format!("{field} is {expected} and metadata.size_bytes is {stated}; send the size of the file");
+            let message =
+                format!("{field} is {expected} and metadata.size_bytes is {stated}; send the size of the file");
             return Err(invalid("SIZE_MISMATCH", message).at(field));
         }
     };
@@ -147,7 +152,9 @@ mod tests {
 
     fn request() -> CreateArtifactUploadRequest {
         CreateArtifactUploadRequest {
-            run_id: Some(v1::RunId { value: "run".to_owned() }),
+            run_id: Some(v1::RunId {
+                value: "run".to_owned(),
+            }),
             metadata: Some(ArtifactMetadata {
                 name: "models/best.pt".to_owned(),
                 ..ArtifactMetadata::default()
@@ -164,9 +171,23 @@ mod tests {
 
     #[test]
     fn a_name_that_would_mislead_as_a_path_is_refused() {
-        for name in ["../secret", "/etc/passwd", "a//b", "a/../b", "a\0b", "", ".", "a\\b", "a/"] {
+        for name in [
+            "../secret",
+            "/etc/passwd",
+            "a//b",
+            "a/../b",
+            "a\0b",
+            "",
+            ".",
+            "a\\b",
+            "a/",
+        ] {
             let refused = with(|metadata| metadata.name = name.to_owned());
-            assert_eq!(refused.map_err(|refusal| refusal.field), Err("metadata.name".to_owned()), "{name:?}");
+            assert_eq!(
+                refused.map_err(|refusal| refusal.field),
+                Err("metadata.name".to_owned()),
+                "{name:?}"
+            );
         }
         assert!(with(|metadata| metadata.name = "modèle \u{1f600}/é".to_owned()).is_ok());
     }
@@ -175,15 +196,24 @@ mod tests {
     fn an_artifact_has_at_most_five_gibibytes() {
         let max = 5_i64 << 30;
         let of = |expected_size_bytes| {
-            NewUpload::of(CreateArtifactUploadRequest { expected_size_bytes, ..request() })
+            NewUpload::of(CreateArtifactUploadRequest {
+                expected_size_bytes,
+                ..request()
+            })
         };
         assert_eq!(of(max - 1).map(|upload| upload.bytes), Ok(max as u64 - 1));
         assert_eq!(of(max).map(|upload| upload.bytes), Ok(max as u64));
         for wrong in [max + 1, -1, i64::MIN] {
-            assert_eq!(of(wrong).map_err(|refusal| refusal.field), Err("expected_size_bytes".to_owned()));
+            assert_eq!(
+                of(wrong).map_err(|refusal| refusal.field),
+                Err("expected_size_bytes".to_owned())
+            );
         }
         assert!(with(|metadata| metadata.size_bytes = 6).is_err());
-        assert_eq!(with(|metadata| metadata.size_bytes = 5).map(|upload| upload.bytes), Ok(5));
+        assert_eq!(
+            with(|metadata| metadata.size_bytes = 5).map(|upload| upload.bytes),
+            Ok(5)
+        );
     }
 
     #[test]
@@ -191,17 +221,33 @@ mod tests {
         let known = "0cc175b9c0f1b6a831c399e269772661";
         let upper = with(|metadata| metadata.md5_checksum = known.to_uppercase()).expect("an upload");
         assert_eq!(upper.checksum.map(|checksum| hex(&checksum)), Some(known.to_owned()));
-        for wrong in ["0cc1", "zcc175b9c0f1b6a831c399e269772661", "\u{20ac}0cc175b9c0f1b6a831c399e269772"] {
-            assert!(with(|metadata| metadata.md5_checksum = wrong.to_owned()).is_err(), "{wrong:?}");
+        for wrong in [
+            "0cc1",
+            "zcc175b9c0f1b6a831c399e269772661",
+            "\u{20ac}0cc175b9c0f1b6a831c399e269772",
+        ] {
+            assert!(
+                with(|metadata| metadata.md5_checksum = wrong.to_owned()).is_err(),
+                "{wrong:?}"
+            );
         }
-        assert_eq!(checksum("md5_checksum", "").map_err(|refusal| refusal.reason), Err("REQUIRED"));
+        assert_eq!(
+            checksum("md5_checksum", "").map_err(|refusal| refusal.reason),
+            Err("REQUIRED")
+        );
     }
 
     #[test]
     fn a_type_that_is_no_header_is_refused() {
-        assert_eq!(with(|_| ()).map(|upload| upload.mime_type), Ok(MIME_TYPE_DEFAULT.to_owned()));
+        assert_eq!(
+            with(|_| ()).map(|upload| upload.mime_type),
+            Ok(MIME_TYPE_DEFAULT.to_owned())
+        );
         for wrong in ["text", "text/plain\r\nX: y", "t\u{e9}xt/plain", " text/plain"] {
-            assert!(with(|metadata| metadata.mime_type = wrong.to_owned()).is_err(), "{wrong:?}");
+            assert!(
+                with(|metadata| metadata.mime_type = wrong.to_owned()).is_err(),
+                "{wrong:?}"
+            );
         }
     }
 
@@ -209,7 +255,12 @@ mod tests {
     fn an_id_is_a_uuid_and_nothing_else() {
         let uuid = "0190b3a0-1111-7222-8333-444455556666";
         assert_eq!(id(uuid), Some(uuid.to_owned()));
-        for wrong in ["../x", "", "0190B3A0-1111-7222-8333-444455556666", "0190b3a0111172228333444455556666"] {
+        for wrong in [
+            "../x",
+            "",
+            "0190B3A0-1111-7222-8333-444455556666",
+            "0190b3a0111172228333444455556666",
+        ] {
             assert_eq!(id(wrong), None, "{wrong:?}");
         }
     }

@@ -68,7 +68,11 @@ pub(super) fn judge(
         }
     }
     let fault = if received.is_empty() {
-        Some(("ARTIFACT_MISSING", "upload_id", "nothing was sent to its address".to_owned()))
+        Some((
+            "ARTIFACT_MISSING",
+            "upload_id",
+            "nothing was sent to its address".to_owned(),
+        ))
     } else if announced.0 != claimed.bytes {
         let why = format!("{} bytes were announced and {} are claimed", announced.0, claimed.bytes);
         Some(("ARTIFACT_SIZE_MISMATCH", "actual_size_bytes", why))
@@ -79,13 +83,17 @@ pub(super) fn judge(
         let why = format!("the file that was sent does not have {} bytes", claimed.bytes);
         Some(("ARTIFACT_SIZE_MISMATCH", "actual_size_bytes", why))
     } else if !received.contains(&claimed) {
-        let why = format!("the file that was sent does not have the MD5 {}", hex(&claimed.checksum));
+        let why = format!(
+            "the file that was sent does not have the MD5 {}",
+            hex(&claimed.checksum)
+        );
         Some(("ARTIFACT_MD5_MISMATCH", "md5_checksum", why))
     } else {
         None
     };
     fault.map_or(Verdict::Finalize, |(reason, field, why)| {
-        let message = format!("Upload {upload_id} is rejected and deleted: {why}. Open a new upload and send the file.");
+        let message =
+            format!("Upload {upload_id} is rejected and deleted: {why}. Open a new upload and send the file.");
         Verdict::Reject(Refusal::new(Code::FailedPrecondition, reason, message).at(field))
     })
 }
@@ -142,7 +150,10 @@ mod tests {
         let announced = (5, Some([1; 16]));
         assert_eq!(reason(announced, RIGHT, &[]), "ARTIFACT_MISSING");
         for bytes in [4, 6] {
-            assert_eq!(reason(announced, of(bytes, 1), &[of(bytes, 1)]), "ARTIFACT_SIZE_MISMATCH");
+            assert_eq!(
+                reason(announced, of(bytes, 1), &[of(bytes, 1)]),
+                "ARTIFACT_SIZE_MISMATCH"
+            );
             assert_eq!(reason(announced, RIGHT, &[of(bytes, 1)]), "ARTIFACT_SIZE_MISMATCH");
         }
         assert_eq!(reason(announced, of(5, 2), &[of(5, 2)]), "ARTIFACT_MD5_MISMATCH");
@@ -157,7 +168,10 @@ mod tests {
             let refused = judge("u", State::Finalized, (5, Some([1; 16])), other, &[other]);
             assert!(matches!(refused, Verdict::Refuse(_)), "{refused:?}");
         }
-        assert_eq!(judge("u", State::Dropped, (5, None), RIGHT, &[RIGHT]), Verdict::Refuse(unknown("u")));
+        assert_eq!(
+            judge("u", State::Dropped, (5, None), RIGHT, &[RIGHT]),
+            Verdict::Refuse(unknown("u"))
+        );
     }
 
     #[test]

@@ -59,7 +59,11 @@ impl Comparison {
             runs: metrics::runs(&request.run_ids, limits::COMPARED_RUNS)?,
             names: metrics::names(&request.metric_names, limits::COMPARED_NAMES)?,
             alignment,
-            points_max: points_max(request.max_points, limits::COMPARED_POINTS_DEFAULT, limits::COMPARED_POINTS)?,
+            points_max: points_max(
+                request.max_points,
+                limits::COMPARED_POINTS_DEFAULT,
+                limits::COMPARED_POINTS,
+            )?,
         })
     }
 }
@@ -145,7 +149,11 @@ fn curves(run: &Compared, alignment: Alignment) -> Vec<Curve> {
     let curve = |(_, series): &(MetricName, Series)| {
         Curve::new((0..series.len()).map(|index| {
             let (step, time) = (series.steps[index], series.times[index]);
-            (alignment.x(step, time, run.started_at, last_step), series.value(index), time)
+            (
+                alignment.x(step, time, run.started_at, last_step),
+                series.value(index),
+                time,
+            )
         }))
     };
     run.series.iter().map(curve).collect()

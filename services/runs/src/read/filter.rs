@@ -53,7 +53,11 @@ impl Filter {
             return Ok(Self::default());
         };
         within("filters.tags", filters.tags.len(), limits::TAG_FILTERS)?;
-        within("filters.param_filters", filters.param_filters.len(), limits::PARAM_FILTERS)?;
+        within(
+            "filters.param_filters",
+            filters.param_filters.len(),
+            limits::PARAM_FILTERS,
+        )?;
         let name = filters.name_pattern.filter(|pattern| !pattern.is_empty());
         if let Some(pattern) = &name {
             check_pattern("filters.name_pattern", pattern)?;
@@ -61,14 +65,18 @@ impl Filter {
         let statuses = filters.statuses.iter().enumerate();
         let params = filters.param_filters.into_iter().enumerate();
         Ok(Self {
-            statuses: statuses.map(|(place, &number)| status(place, number)).collect::<Result<_, _>>()?,
+            statuses: statuses
+                .map(|(place, &number)| status(place, number))
+                .collect::<Result<_, _>>()?,
             tags: filters.tags.into_iter().map(|tag| (tag.key, tag.value)).collect(),
             name,
             created_after: bound("filters.created_after", filters.created_after.as_ref())?,
             created_before: bound("filters.created_before", filters.created_before.as_ref())?,
             user: filters.user_id.filter(|user| !user.is_empty()),
             parent: filters.parent_run_id.filter(|parent| !parent.is_empty()),
-            params: params.map(|(place, filter)| param(place, filter)).collect::<Result<_, _>>()?,
+            params: params
+                .map(|(place, filter)| param(place, filter))
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -79,7 +87,10 @@ pub(crate) fn check_pattern(field: &str, pattern: &str) -> Result<(), Refusal> {
     if limit.holds(pattern) {
         return Ok(());
     }
-    let message = format!("{field}: the {} has more than {} characters; use `*` for a part of it", limit.of, limit.max);
+    let message = format!(
+        "{field}: the {} has more than {} characters; use `*` for a part of it",
+        limit.of, limit.max
+    );
     Err(Refusal::new(Code::InvalidArgument, "TOO_LONG", message).at(field))
 }
 
@@ -152,26 +163,47 @@ mod tests {
         let field = |filters: RunFilters| Filter::of(Some(filters)).expect_err("refused").field;
         let unspecified = ParameterFilter::default();
         assert_eq!(
-            field(RunFilters { param_filters: vec![unspecified], ..RunFilters::default() }),
+            field(RunFilters {
+                param_filters: vec![unspecified],
+                ..RunFilters::default()
+            }),
             "filters.param_filters[0].op"
         );
         assert_eq!(
-            field(RunFilters { statuses: vec![1, 0], ..RunFilters::default() }),
+            field(RunFilters {
+                statuses: vec![1, 0],
+                ..RunFilters::default()
+            }),
             "filters.statuses[1]"
         );
-        let outside = Timestamp { seconds: i64::MAX, nanos: 0 };
+        let outside = Timestamp {
+            seconds: i64::MAX,
+            nanos: 0,
+        };
         assert_eq!(
-            field(RunFilters { created_after: Some(outside), ..RunFilters::default() }),
+            field(RunFilters {
+                created_after: Some(outside),
+                ..RunFilters::default()
+            }),
             "filters.created_after"
         );
-        let tags = |count| RunFilters { tags: vec![Tag::default(); count], ..RunFilters::default() };
+        let tags = |count| RunFilters {
+            tags: vec![Tag::default(); count],
+            ..RunFilters::default()
+        };
         assert!(Filter::of(Some(tags(20))).is_ok());
         assert_eq!(field(tags(21)), "filters.tags");
     }
 
     #[test]
     fn a_value_is_a_number_where_it_reads_as_a_finite_one() {
-        for (value, number) in [("1e-3", Some(0.001)), ("7", Some(7.0)), ("adam", None), ("nan", None), ("", None)] {
+        for (value, number) in [
+            ("1e-3", Some(0.001)),
+            ("7", Some(7.0)),
+            ("adam", None),
+            ("nan", None),
+            ("", None),
+        ] {
             let filter = ParameterFilter {
                 name: "lr".to_owned(),
                 op: ComparisonOp::Lt.into(),

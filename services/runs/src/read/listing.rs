@@ -151,12 +151,28 @@ mod tests {
 
     #[test]
     fn a_page_that_is_too_large_is_clamped_and_a_negative_one_refused() {
-        for (size, limit) in [(0, 50), (1, 1), (999, 999), (1_000, 1_000), (1_001, 1_000), (i32::MAX, 1_000)] {
-            let request = ListRunsRequest { page_size: size, ..request() };
+        for (size, limit) in [
+            (0, 50),
+            (1, 1),
+            (999, 999),
+            (1_000, 1_000),
+            (1_001, 1_000),
+            (i32::MAX, 1_000),
+        ] {
+            let request = ListRunsRequest {
+                page_size: size,
+                ..request()
+            };
             assert_eq!(Listing::of(request).map(|listing| listing.limit), Ok(limit), "{size}");
         }
-        let request = ListRunsRequest { page_size: -1, ..request() };
-        assert_eq!(Listing::of(request).map_err(|refusal| refusal.field), Err("page_size".to_owned()));
+        let request = ListRunsRequest {
+            page_size: -1,
+            ..request()
+        };
+        assert_eq!(
+            Listing::of(request).map_err(|refusal| refusal.field),
+            Err("page_size".to_owned())
+        );
     }
 
     #[test]

@@ -52,7 +52,11 @@ impl MetricsQuery {
                 time_min: bound("min_time", request.min_time.as_ref())?,
                 time_max: bound("max_time", request.max_time.as_ref())?,
             },
-            points_max: points_max(request.max_points, limits::METRICS_POINTS_DEFAULT, limits::METRICS_POINTS)?,
+            points_max: points_max(
+                request.max_points,
+                limits::METRICS_POINTS_DEFAULT,
+                limits::METRICS_POINTS,
+            )?,
             method,
         })
     }
@@ -175,7 +179,9 @@ mod tests {
 
     fn request() -> GetMetricsRequest {
         GetMetricsRequest {
-            run_ids: vec![v1::RunId { value: "run".to_owned() }],
+            run_ids: vec![v1::RunId {
+                value: "run".to_owned(),
+            }],
             ..GetMetricsRequest::default()
         }
     }
@@ -183,7 +189,11 @@ mod tests {
     #[test]
     fn as_many_runs_and_names_are_read_as_the_limits_allow() {
         let runs = |count: usize| {
-            let run_ids = (0..count).map(|number| v1::RunId { value: format!("run-{number}") }).collect();
+            let run_ids = (0..count)
+                .map(|number| v1::RunId {
+                    value: format!("run-{number}"),
+                })
+                .collect();
             MetricsQuery::of(&GetMetricsRequest { run_ids, ..request() })
         };
         assert!(runs(9).is_ok() && runs(10).is_ok());
@@ -191,16 +201,26 @@ mod tests {
         assert_eq!(runs(0).map_err(|refusal| refusal.field), Err("run_ids".to_owned()));
         let names = |count: usize| {
             let metric_names = (0..count).map(|number| format!("m{number}")).collect();
-            MetricsQuery::of(&GetMetricsRequest { metric_names, ..request() })
+            MetricsQuery::of(&GetMetricsRequest {
+                metric_names,
+                ..request()
+            })
         };
         assert!(names(0).is_ok() && names(50).is_ok());
-        assert_eq!(names(51).map_err(|refusal| refusal.field), Err("metric_names".to_owned()));
+        assert_eq!(
+            names(51).map_err(|refusal| refusal.field),
+            Err("metric_names".to_owned())
+        );
     }
 
     #[test]
     fn the_number_of_points_is_a_default_or_clamped() {
         let max = |max_points| {
-            MetricsQuery::of(&GetMetricsRequest { max_points, ..request() }).map(|query| query.points_max)
+            MetricsQuery::of(&GetMetricsRequest {
+                max_points,
+                ..request()
+            })
+            .map(|query| query.points_max)
         };
         assert_eq!(max(0), Ok(1_000));
         assert_eq!(max(9_999), Ok(9_999));
@@ -233,6 +253,9 @@ mod tests {
         let series = &answer.run_metrics[0].series[0];
         assert_eq!(series.points.len(), 100);
         let stats = series.stats.clone().expect("statistics");
-        assert_eq!((stats.min, stats.max, stats.mean, stats.count), (0.0, 9_999.0, 4_999.5, 10_000));
+        assert_eq!(
+            (stats.min, stats.max, stats.mean, stats.count),
+            (0.0, 9_999.0, 4_999.5, 10_000)
+        );
     }
 }

@@ -23,9 +23,12 @@ mod search;
 
 mod project;
 
+mod latest;
+
 mod reader;
 
 pub use chart::{Chart, ChartRequest};
+pub use latest::Latest;
 pub use metrics::Range;
 pub use reader::Reader;
 
@@ -34,3 +37,6 @@ pub(crate) use listing::page_size;
 pub(crate) use pages::{Cursor, SortKey, fingerprint};
 pub(crate) use rows::{failed, fetch, number_of};
 pub(crate) use select::{Statement, Value};
+
+#[cfg(test)]
+mod tests;

@@ -92,7 +92,10 @@ mod tests {
             let cursor = Cursor { key, number: 7 };
             let token = write(&vision, &cursor);
             assert_eq!(read(&vision, &token), Ok(Some(cursor)));
-            assert_eq!(read(&speech, &token).map_err(|refusal| refusal.reason), Err("INVALID_PAGE_TOKEN"));
+            assert_eq!(
+                read(&speech, &token).map_err(|refusal| refusal.reason),
+                Err("INVALID_PAGE_TOKEN")
+            );
         }
         assert_eq!(read(&vision, ""), Ok(None));
         for broken in ["x", "e30", "\u{20ac}", "bm8"] {

@@ -41,7 +41,13 @@ pub(super) async fn stats(
     let mut first = None;
     for row in fetch(of(RUNS), on).await? {
         let numbers = || -> Result<[i64; 5], sqlx::Error> {
-            Ok([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?, row.try_get(4)?])
+            Ok([
+                row.try_get(0)?,
+                row.try_get(1)?,
+                row.try_get(2)?,
+                row.try_get(3)?,
+                row.try_get(4)?,
+            ])
         };
         let [status, runs, points, artifacts, created_at] = numbers().map_err(failed)?;
         if let Some(status) = Status::of_number(status) {

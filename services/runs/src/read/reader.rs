@@ -10,11 +10,12 @@ use super::chart::{Chart, ChartRequest};
 use super::compare::{Compared, Comparison, common, compare};
 use super::filter::bound;
 use super::include::Include;
+use super::latest::{self, Latest};
 use super::listing::Listing;
 use super::metrics::{Answer, MetricsQuery, Range, shared_points_max};
+use super::pages::{self, Cursor, SortKey};
 use super::rows::{self, failed, fetch, sort_key};
 use super::search::{Search, Texts, behind, matches};
-use super::pages::{self, Cursor, SortKey};
 use super::{project, select};
 use crate::domain::{MetricName, Run as StoredRun, RunId};
 use crate::lifecycle::refusals::unknown_run;
@@ -66,7 +67,11 @@ impl Reader {
         let mut rows = fetch(select::page(&listing), &mut on).await?;
         let is_last = rows.len() <= listing.limit;
         rows.truncate(listing.limit);
-        let numbers: Vec<i64> = rows.iter().map(|row| row.try_get("run_no")).collect::<Result<_, _>>().map_err(failed)?;
+        let numbers: Vec<i64> = rows
+            .iter()
+            .map(|row| row.try_get("run_no"))
+            .collect::<Result<_, _>>()
+            .map_err(failed)?;
         let next_page_token = match (rows.last(), numbers.last()) {
             (Some(row), Some(&number)) if !is_last => {
                 let key = sort_key(row)?;
@@ -141,6 +146,26 @@ impl Reader {
         Ok((charts, all))
     }
 
+    /// The last point of each metric of a run, in the order of their names.
+    ///
+    /// # Errors
+    /// No such run.
+    pub async fn latest(&self, run: &RunId) -> Result<Vec<Latest>, Refusal> {
+        let wanted = self.wanted(run, &[]).await?;
+        let ends = rows::last_steps(wanted.run.number, &mut *self.connection().await?).await?;
+        let mut latest = Vec::with_capacity(wanted.names.len());
+        for (names, step_min) in latest::groups(wanted.names, &ends) {
+            let range = Range {
+                step_min,
+                ..Range::default()
+            };
+            let found = self.series(run, &names, &range).await?;
+            latest.extend(found.into_iter().filter_map(Latest::of));
+        }
+        latest.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(latest)
+    }
+
     /// Series of runs on one axis.
     ///
     /// # Errors
@@ -186,7 +211,13 @@ impl Reader {
         let next_page_token = match page.last() {
             Some(last) if page.len() < rest.len() => {
                 let key = SortKey::Number(last.score);
-                pages::write(&search.fingerprint, &Cursor { key, number: last.number })
+                pages::write(
+                    &search.fingerprint,
+                    &Cursor {
+                        key,
+                        number: last.number,
+                    },
+                )
             }
             _ => String::new(),
         };
@@ -224,7 +255,9 @@ impl Reader {
 
     async fn run(&self, run: &RunId, include: Include) -> Result<Run, Refusal> {
         let mut on = self.connection().await?;
-        let number = rows::number_of(run.as_str(), &mut on).await?.ok_or_else(|| unknown_run(run))?;
+        let number = rows::number_of(run.as_str(), &mut on)
+            .await?
+            .ok_or_else(|| unknown_run(run))?;
         let mut runs = rows::runs(&[number], include, &mut on).await?;
         runs.pop().ok_or_else(|| unknown_run(run))
     }

@@ -7,8 +7,8 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
 use super::include::Include;
-use super::select::{Statement, Value};
 use super::pages::SortKey;
+use super::select::{Statement, Value};
 use crate::domain::{Status, to_wire};
 use crate::refusal::{Code, Refusal};
 use crate::wire::v1;
@@ -59,6 +59,16 @@ pub(super) fn sort_key(row: &SqliteRow) -> Result<SortKey, Refusal> {
 pub(crate) async fn number_of(run: &str, on: &mut SqliteConnection) -> Result<Option<i64>, Refusal> {
     let query = sqlx::query_scalar("SELECT run_no FROM run WHERE run_id = ?").bind(run);
     query.fetch_optional(on).await.map_err(failed)
+}
+
+/// Where the chunks of each metric of a run end. A later chunk has later steps.
+pub(super) async fn last_steps(run_number: i64, on: &mut SqliteConnection) -> Result<HashMap<String, i64>, Refusal> {
+    let query = sqlx::query_as(
+        "SELECT metric_name.name, max(chunk.step_min) FROM chunk JOIN metric_name USING (run_no, metric_no) \
+         WHERE chunk.run_no = ?1 GROUP BY metric_no",
+    );
+    let rows: Vec<(String, i64)> = query.bind(run_number).fetch_all(on).await.map_err(failed)?;
+    Ok(rows.into_iter().collect())
 }
 
 /// Runs in the order of their numbers in the list. One that is gone meanwhile is left out.
@@ -131,7 +141,9 @@ fn run(row: &SqliteRow, include: Include) -> Result<(i64, v1::Run), sqlx::Error>
         Some(Status::Crashed) => Some(row.try_get("last_seen_at")?),
         _ => None,
     };
-    let duration = finished_at.or(last_seen_at).map(|end| end.saturating_sub(created_at).max(0));
+    let duration = finished_at
+        .or(last_seen_at)
+        .map(|end| end.saturating_sub(created_at).max(0));
     let run = v1::Run {
         run_id: Some(v1::RunId {
             value: row.try_get("run_id")?,

@@ -81,8 +81,12 @@ pub(super) fn matches(words: &[String], runs: impl IntoIterator<Item = Texts>) -
 /// The matches behind a cursor.
 pub(super) fn behind<'m>(found: &'m [Match], after: Option<&Cursor>) -> &'m [Match] {
     let Some(after) = after else { return found };
-    let pages::SortKey::Number(score) = after.key else { return &[] };
-    let start = found.partition_point(|found| (Reverse(found.score), Reverse(found.number)) <= (Reverse(score), Reverse(after.number)));
+    let pages::SortKey::Number(score) = after.key else {
+        return &[];
+    };
+    let start = found.partition_point(|found| {
+        (Reverse(found.score), Reverse(found.number)) <= (Reverse(score), Reverse(after.number))
+    });
     &found[start..]
 }
 
@@ -166,7 +170,10 @@ mod tests {
             run(1, "", "\u{f6}l \u{1f600}"),
         ];
         let query: Vec<String> = words(query).collect();
-        matches(&query, runs).into_iter().map(|found| (found.number, found.score)).collect()
+        matches(&query, runs)
+            .into_iter()
+            .map(|found| (found.number, found.score))
+            .collect()
     }
 
     #[test]
@@ -181,7 +188,10 @@ mod tests {
 
     #[test]
     fn a_query_without_words_finds_all_the_newest_first() {
-        assert_eq!(search(" -- ").iter().map(|found| found.0).collect::<Vec<_>>(), [4, 3, 2, 1]);
+        assert_eq!(
+            search(" -- ").iter().map(|found| found.0).collect::<Vec<_>>(),
+            [4, 3, 2, 1]
+        );
     }
 
     #[test]
@@ -199,7 +209,9 @@ mod tests {
     fn a_query_has_as_many_characters_as_its_limit() {
         let of = |length: usize| {
             Search::of(SearchRunsRequest {
-                project_id: Some(ProjectId { value: "vision".to_owned() }),
+                project_id: Some(ProjectId {
+                    value: "vision".to_owned(),
+                }),
                 query: "\u{20ac}".repeat(length),
                 ..SearchRunsRequest::default()
             })

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kindex_runs::domain::{RunId, Status};
-use kindex_runs::refusal::Code;
-use kindex_runs::store::{Faults, Settings, Store, StoreError};
+use kindex_runs::refusal::{Code, Refusal};
+use kindex_runs::store::{Command, Failure, Faults, Settings, Store, StoreError, Tx};
 
 use super::support::{Bench, SECOND, pairs, quiet};
 
@@ -109,20 +109,44 @@ async fn compaction_that_fails_at_any_statement_changes_nothing_and_is_done_late
     assert!(bench.verify().await.chunks > 0);
 }
 
+/// Writes, and then breaks its contract or a constraint.
+struct Rogue {
+    refuses: bool,
+}
+
+impl Command for Rogue {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Failure> {
+        let statement = "UPDATE run SET points_accepted = 77, artifacts = 77";
+        sqlx::query(statement).execute(tx.write().await?).await?;
+        if self.refuses {
+            return Err(Refusal::new(Code::NotFound, "TOO_LATE", "It was refused after it had written.").into());
+        }
+        let statement = "INSERT INTO counter (name, value) VALUES ('twice', 1), ('twice', 2)";
+        sqlx::query(statement).execute(tx.write().await?).await?;
+        Ok(())
+    }
+}
+
 #[tokio::test]
 async fn one_command_that_fails_takes_no_other_along() {
     let bench = Bench::new().await;
     bench.open("r").await;
-    // Strings of SQLite cannot hold 10^9 bytes; a row of that size is refused by the file and by nothing before it.
-    let good: Vec<_> = (0..10).map(|n| bench.batch("r", &format!("b{n}"), None, &[("loss", n, 1.0)])).collect();
-    let refused = bench.batch("absent", "x", None, &[("loss", 1, 1.0)]);
-    let answers = futures::future::join_all(
-        good.into_iter().chain([refused]).map(|sent| bench.store.log(sent)),
-    );
-    let answers = answers.await;
-    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 10);
-    assert_eq!(bench.points("r").await, 10);
-    bench.verify().await;
+    for (round, refuses) in [true, false].into_iter().enumerate() {
+        // All wait at once, so that they share a transaction.
+        let logged = |n| bench.log_at("r", n, &[]);
+        let first = round as i64 * 4 + 1;
+        let rogue = bench.store.write(Rogue { refuses });
+        let (a, b, rogue, c, d) =
+            futures::join!(logged(first), logged(first + 1), rogue, logged(first + 2), logged(first + 3));
+        assert!([a, b, c, d].iter().all(Result::is_ok), "{refuses}");
+        let expected = if refuses { "TOO_LATE" } else { "STORE_UNAVAILABLE" };
+        assert_eq!(rogue.expect_err("it fails").reason, expected);
+        assert_eq!(bench.points("r").await, 0);
+    }
+    let report = bench.verify().await;
+    assert_eq!(report.batches, 8);
 }
 
 #[tokio::test]
@@ -130,15 +154,14 @@ async fn a_full_disk_refuses_and_stores_nothing_and_the_store_goes_on_when_there
     let bench = Bench::new().await;
     bench.open("r").await;
     bench.log("r", "a", &[("loss", 0, 0.0)]).await.expect("stored");
-    let limit = Arc::new(AtomicU64::new(0));
-    bench.store.write(PageLimit { pages: 1, before: Arc::clone(&limit) }).await.expect("limited");
+    bench.store.write(PageLimit { pages: 1 }).await.expect("limited");
     let points: Vec<(String, i64, f64)> = (0..5000).map(|step| ("loss".to_owned(), step, 0.1)).collect();
     let points: Vec<(&str, i64, f64)> = points.iter().map(|(name, step, value)| (name.as_str(), *step, *value)).collect();
     let refused = bench.log("r", "b", &points).await.expect_err("there is no room");
     assert_eq!(refused.code, Code::Unavailable);
     assert!(refused.retry_after.is_some());
     assert_eq!(bench.points("r").await, 1);
-    bench.store.write(PageLimit { pages: i64::MAX, before: limit }).await.expect("there is room");
+    bench.store.write(PageLimit { pages: 4_000_000_000 }).await.expect("there is room");
     assert_eq!(bench.log("r", "b", &points).await.expect("stored").accepted, 5000);
     bench.verify().await;
 }
@@ -146,17 +169,15 @@ async fn a_full_disk_refuses_and_stores_nothing_and_the_store_goes_on_when_there
 /// Bounds the file, as a disk does.
 struct PageLimit {
     pages: i64,
-    before: Arc<AtomicU64>,
 }
 
-impl kindex_runs::store::Command for PageLimit {
+impl Command for PageLimit {
     type Answer = ();
 
-    async fn apply(&self, tx: &mut kindex_runs::store::Tx) -> Result<(), kindex_runs::store::Failure> {
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Failure> {
         // A limit below the size of the file means its size.
-        let statement = format!("PRAGMA max_page_count = {}", self.pages.min(4_000_000_000));
-        let pages: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).fetch_one(tx.read().await?).await?;
-        self.before.store(pages as u64, Ordering::SeqCst);
+        let statement = format!("PRAGMA max_page_count = {}", self.pages);
+        sqlx::query(sqlx::AssertSqlSafe(statement)).execute(tx.read().await?).await?;
         Ok(())
     }
 }

@@ -16,3 +16,5 @@ mod chunks;
 mod model;
 
 mod simulation;
+
+mod kill;

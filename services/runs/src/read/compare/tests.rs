@@ -93,7 +93,10 @@ fn statistics_are_of_all_points_however_thin_the_axis_is() {
 #[test]
 fn names_are_common_where_all_runs_have_them() {
     let names = |names: &[&str]| names.iter().map(|name| MetricName::new(*name)).collect::<Vec<_>>();
-    assert_eq!(common(&[&names(&["loss", "acc"]), &names(&["lr", "loss"])]), names(&["loss"]));
+    assert_eq!(
+        common(&[&names(&["loss", "acc"]), &names(&["lr", "loss"])]),
+        names(&["loss"])
+    );
     assert_eq!(common(&[]), names(&[]));
 }
 
@@ -109,7 +112,10 @@ fn as_many_runs_and_names_are_compared_as_the_limits_allow() {
     };
     assert!(of(20, 20, 0).is_ok());
     assert_eq!(of(21, 1, 0).map_err(|refusal| refusal.field), Err("run_ids".to_owned()));
-    assert_eq!(of(1, 21, 0).map_err(|refusal| refusal.field), Err("metric_names".to_owned()));
+    assert_eq!(
+        of(1, 21, 0).map_err(|refusal| refusal.field),
+        Err("metric_names".to_owned())
+    );
     for (sent, points) in [(0, 500), (4_999, 4_999), (5_001, 5_000)] {
         assert_eq!(of(1, 1, sent).map(|comparison| comparison.points_max), Ok(points));
     }

@@ -55,7 +55,10 @@ impl Artifacts {
         self.addresses.check_put(shown, &announced, self.now_s())?;
         let upload = self.open_upload(&upload_id).await?;
         let wanted = (upload.bytes, upload.checksum);
-        let received = self.files.receive(&upload.id, rand::random(), wanted, body.into_data_stream()).await;
+        let received = self
+            .files
+            .receive(&upload.id, rand::random(), wanted, body.into_data_stream())
+            .await;
         let content = received.map_err(refused)?;
         // It may have been finalized or swept meanwhile.
         if let Err(refusal) = self.open_upload(&upload_id).await {
@@ -153,7 +156,10 @@ fn value(text: &str) -> Result<http::HeaderValue, Refusal> {
 /// An artifact is what somebody sent: a browser saves it and never runs it as a page of this service.
 fn respond(artifact: &Upload, checksum: &Checksum, file: File) -> Result<Response<Body>, Refusal> {
     let name = artifact.name.rsplit('/').next().unwrap_or_default();
-    let disposition = format!("attachment; filename*=UTF-8''{}", utf8_percent_encode(name, NON_ALPHANUMERIC));
+    let disposition = format!(
+        "attachment; filename*=UTF-8''{}",
+        utf8_percent_encode(name, NON_ALPHANUMERIC)
+    );
     let mut response = Response::new(Body::from_stream(contents(file)));
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
