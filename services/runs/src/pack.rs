@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use flate2::read::GzDecoder;
+use flate2::bufread::GzDecoder;
 
 /// A header and a trailer.
 const PACKED_BYTES_MIN: usize = 18;

@@ -47,8 +47,11 @@ async fn every_rpc_refuses_a_key_that_is_too_narrow() {
         let narrow = if path.contains("Query") { &ingest } else { &query };
         let key = format!("bearer {narrow}");
         // A message that names project and run at once, whatever it is: both are messages of one text.
-        let message = [0x0a, 0x03, 0x0a, 0x01, b'r'];
-        let (status, _) = server.raw(&path, &[("authorization", &key)], frame(&message, false)).await;
+        let message: &[u8] = match path.ends_with("Stream") {
+            true => &[0x0a, 0x05, 0x0a, 0x03, 0x0a, 0x01, b'r'],
+            false => &[0x0a, 0x03, 0x0a, 0x01, b'r'],
+        };
+        let (status, _) = server.raw(&path, &[("authorization", &key)], frame(message, false)).await;
         assert_eq!(status, Code::PermissionDenied as i32, "{path}");
     }
     for route in ROUTES {
