@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn steps_that_do_not_ascend_are_refused() {
-        // Format, two points, first step 5, difference 0, unit 1, no planes; then the same for times; bits without planes.
+        // Format, two points, first step 5, difference 0, unit 1, no planes; then the same for times; bits without
+        // planes.
         let bytes = [1, 2, 10, 0, 1, 0, 10, 0, 1, 0, 0, 0];
         assert_eq!(Decoder::default().decode(&bytes), Err(DecodeError::Unordered));
     }

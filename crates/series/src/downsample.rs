@@ -39,9 +39,9 @@ pub struct Bucket {
 
 /// At most `points_max` points of an ordered series, in the order of their steps; all of them if there are no more.
 ///
-/// *Guarantees*: `Lttb` keeps the first and the last point (of one point, the last); `First` keeps the first, `Last` the
-/// last; `MinMax` keeps the lowest and the highest finite value; every point belongs to a bucket. Values that are not
-/// finite are chosen only where a bucket has no others.
+/// *Guarantees*: `Lttb` keeps the first and the last point (of one point, the last); `First` keeps the first, `Last`
+/// the last; `MinMax` keeps the lowest and the highest finite value; every point belongs to a bucket. Values that are
+/// not finite are chosen only where a bucket has no others.
 #[must_use]
 pub fn downsample(series: &Series, method: Method, points_max: usize) -> Series {
     if series.len() <= points_max {

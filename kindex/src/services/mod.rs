@@ -44,7 +44,9 @@ mod tests {
         let program = Cli::command();
         for row in ALL {
             let command = program.find_subcommand(row.name).expect("a command");
-            let command = row.serve.map_or(command, |serve| command.find_subcommand(serve).expect("a command"));
+            let command = row
+                .serve
+                .map_or(command, |serve| command.find_subcommand(serve).expect("a command"));
             assert!(
                 command.get_about().is_some() && command.get_after_help().is_some(),
                 "{}",

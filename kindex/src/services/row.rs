@@ -57,7 +57,7 @@ impl Row {
     }
 
     /// The row of a service whose command is `serve` among others about what it keeps.
-    pub(super) const fn of_group<S: Service, G: Group>() -> Self {
+    pub(super) const fn of_group<S: Service, G: Group + 'static>() -> Self {
         Self {
             command: || {
                 let group = G::augment_subcommands(clap::Command::new(S::NAME));
@@ -86,7 +86,7 @@ pub(super) trait Group: clap::Subcommand {
     async fn run(self) -> CommandResult;
 }
 
-async fn other<G: Group>(flags: &ArgMatches) -> CommandResult {
+async fn other<G: Group + 'static>(flags: &ArgMatches) -> CommandResult {
     G::from_arg_matches(flags).map_err(CommandError::usage)?.run().await
 }
 

@@ -69,7 +69,9 @@ impl Figures {
     pub(crate) fn answered(&self, transport: Transport, call: &str, code: &str, after: Duration) {
         let word = transport.word();
         self.requests.with_label_values(&[word, call, code]).inc();
-        self.seconds.with_label_values(&[word, call]).observe(after.as_secs_f64());
+        self.seconds
+            .with_label_values(&[word, call])
+            .observe(after.as_secs_f64());
     }
 
     /// Counts what became of the points of a batch.

@@ -1,5 +1,5 @@
-//! Runs: takes in the metrics, parameters, tags and artifacts of training jobs over gRPC and REST, and answers for them.
-//! An answer means that what was sent is durable. Knows no Kubernetes and no kind.
+//! Runs: takes in the metrics, parameters, tags and artifacts of training jobs over gRPC and REST, and answers for
+//! them. An answer means that what was sent is durable. Knows no Kubernetes and no kind.
 
 pub mod wire;
 

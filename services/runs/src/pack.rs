@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use flate2::read::GzDecoder;
+use flate2::bufread::GzDecoder;
 
 /// A header and a trailer.
 const PACKED_BYTES_MIN: usize = 18;
@@ -68,7 +68,10 @@ mod tests {
         let packed = packed(&text);
         assert_eq!(claimed_bytes(&packed), text.len());
         assert_eq!(unpack(&packed, text.len()).expect("it fits"), text);
-        assert!(matches!(unpack(&packed, text.len() - 1), Err(PackError::TooLarge(99_999))));
+        assert!(matches!(
+            unpack(&packed, text.len() - 1),
+            Err(PackError::TooLarge(99_999))
+        ));
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub fn issue(secrets: &Secrets, opened: &Opened, now_s: i64) -> String {
     format!("{signed}.{signature}")
 }
 
-/// What a request shows as its token, now. Whether it is the run's, and of the newest generation, is the store's to say.
+/// What a request shows as its token, now. Whether it is the run's, and of the newest generation, is the store's to
+/// say.
 #[must_use]
 pub fn presented(secrets: &Secrets, token: Option<&str>, now_s: i64) -> PresentedToken {
     let Some(token) = token.filter(|token| !token.is_empty()) else {
@@ -136,9 +137,8 @@ mod tests {
         let secrets = secrets("a");
         let token = issue(&secrets, &opened(), NOW);
         let parts: Vec<&str> = token.split('.').collect();
-        let claims = URL_SAFE_NO_PAD.encode(
-            r#"{"run_id":"run","created_at":0,"exp":9999999999,"sequence_checkpoint":0,"generation":3}"#,
-        );
+        let claims = URL_SAFE_NO_PAD
+            .encode(r#"{"run_id":"run","created_at":0,"exp":9999999999,"sequence_checkpoint":0,"generation":3}"#);
         let none = URL_SAFE_NO_PAD.encode(r#"{"alg":"none","typ":"JWT"}"#);
         for forged in [
             "resume-run".to_owned(),
@@ -152,7 +152,11 @@ mod tests {
             format!("{}.{}.{}=", parts[0], parts[1], parts[2]),
             token[..token.len() - 1].to_owned(),
         ] {
-            assert_eq!(presented(&secrets, Some(&forged), NOW), PresentedToken::Invalid, "{forged}");
+            assert_eq!(
+                presented(&secrets, Some(&forged), NOW),
+                PresentedToken::Invalid,
+                "{forged}"
+            );
         }
         // Each character of it counts.
         for at in 0..token.len() {

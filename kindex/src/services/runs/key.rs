@@ -99,7 +99,10 @@ async fn create(args: CreateArgs, now: i64) -> CommandResult {
     let secret = Secret::new(rand::random());
     let key = Key::new(of, &secret, rand::random(), now);
     let store = open(&args.place.data_dir).await?;
-    store.insert(&key).await.map_err(|error| CommandError::failure(chain(&error)))?;
+    store
+        .insert(&key)
+        .await
+        .map_err(|error| CommandError::failure(chain(&error)))?;
     say::line(secret.reveal())?;
     say::note(format_args!(
         "key {} for {}; the secret is not stored and not shown again",
@@ -124,11 +127,18 @@ async fn list(place: &Place, now: i64) -> CommandResult {
             (None, Some(end)) if end <= now => "expired",
             (None, _) => "valid",
         };
-        let expires = key.of.expires_at.map_or_else(|| "-".to_owned(), |end| timestamp(end).to_string());
+        let expires = key
+            .of
+            .expires_at
+            .map_or_else(|| "-".to_owned(), |end| timestamp(end).to_string());
         vec![
             key.id.clone(),
             key.of.user.clone(),
-            key.of.project.as_ref().map_or("*", |project| project.as_str()).to_owned(),
+            key.of
+                .project
+                .as_ref()
+                .map_or("*", |project| project.as_str())
+                .to_owned(),
             key.of.scopes.to_string(),
             state.to_owned(),
             timestamp(key.created_at).to_string(),

@@ -57,11 +57,21 @@ pub(super) struct ServeArgs {
     data_dir: PathBuf,
 
     /// Address of gRPC; port 0 takes a free one. Takes REST as well.
-    #[arg(long, env = "KINDEX_RUNS_GRPC_ADDR", value_name = "ADDR", default_value = "127.0.0.1:50051")]
+    #[arg(
+        long,
+        env = "KINDEX_RUNS_GRPC_ADDR",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:50051"
+    )]
     grpc_addr: SocketAddr,
 
     /// Addresses of REST, with commas between them; port 0 takes a free one. Take gRPC as well.
-    #[arg(long, env = "KINDEX_RUNS_REST_ADDR", value_name = "ADDR", default_value = "127.0.0.1:3002")]
+    #[arg(
+        long,
+        env = "KINDEX_RUNS_REST_ADDR",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:3002"
+    )]
     #[arg(value_delimiter = ',', required = true)]
     rest_addr: Vec<SocketAddr>,
 
@@ -107,7 +117,12 @@ pub(super) struct ServeArgs {
     min_body_rate: NonZeroU32,
 
     /// Address of /healthz, /readyz and /metrics; port 0 takes a free one.
-    #[arg(long, env = "KINDEX_HEALTH_ADDR", value_name = "ADDR", default_value = "0.0.0.0:8086")]
+    #[arg(
+        long,
+        env = "KINDEX_HEALTH_ADDR",
+        value_name = "ADDR",
+        default_value = "0.0.0.0:8086"
+    )]
     health_addr: SocketAddr,
 }
 
@@ -122,11 +137,21 @@ Examples:
 #[derive(Clone, Debug, Args)]
 pub(super) struct UpRunsArgs {
     /// Address of runs over gRPC; port 0 takes a free one.
-    #[arg(long, env = "KINDEX_RUNS_GRPC_ADDR", value_name = "ADDR", default_value = "127.0.0.1:50051")]
+    #[arg(
+        long,
+        env = "KINDEX_RUNS_GRPC_ADDR",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:50051"
+    )]
     runs_grpc_addr: SocketAddr,
 
     /// Addresses of runs over REST, with commas between them; port 0 takes a free one.
-    #[arg(long, env = "KINDEX_RUNS_REST_ADDR", value_name = "ADDR", default_value = "127.0.0.1:3002")]
+    #[arg(
+        long,
+        env = "KINDEX_RUNS_REST_ADDR",
+        value_name = "ADDR",
+        default_value = "127.0.0.1:3002"
+    )]
     #[arg(value_delimiter = ',')]
     runs_rest_addr: Vec<SocketAddr>,
 }

@@ -1,5 +1,5 @@
-//! When a request is let in: callers share the places of a sort and the memory for bodies, and a body counts for what it
-//! becomes.
+//! When a request is let in: callers share the places of a sort and the memory for bodies, and a body counts for what
+//! it becomes.
 
 use std::net::IpAddr;
 use std::time::Duration;

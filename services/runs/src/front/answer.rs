@@ -113,7 +113,13 @@ impl Front {
     }
 
     /// Nothing of the body is read before it is known who asks.
-    async fn enter(&self, exposure: Exposure, asked: Asked, mut head: Head, body: Incoming) -> Result<Response, Refusal> {
+    async fn enter(
+        &self,
+        exposure: Exposure,
+        asked: Asked,
+        mut head: Head,
+        body: Incoming,
+    ) -> Result<Response, Refusal> {
         let sort = Sort::of(&head);
         let caller = self.caller(exposure, asked, &head, sort).await?;
         head.extensions.insert(caller);
@@ -230,6 +236,9 @@ fn call(transport: Transport, head: &Head) -> String {
 
 /// Of a gRPC answer its own code, where the head has it.
 fn code(response: &Response) -> String {
-    let grpc = response.headers().get("grpc-status").and_then(|code| code.to_str().ok());
+    let grpc = response
+        .headers()
+        .get("grpc-status")
+        .and_then(|code| code.to_str().ok());
     grpc.map_or_else(|| response.status().as_u16().to_string(), |code| format!("grpc {code}"))
 }

@@ -101,12 +101,42 @@ mod tests {
         for (cors, method, origin, asks, expected) in [
             (&cors, Method::GET, None, false, Asked::NoPage),
             (&cors, Method::OPTIONS, None, true, Asked::NoPage),
-            (&cors, Method::GET, Some("https://runs.example.com"), false, Asked::Allowed),
-            (&cors, Method::OPTIONS, Some("https://runs.example.com"), true, Asked::Preflight),
-            (&cors, Method::OPTIONS, Some("https://runs.example.com"), false, Asked::Allowed),
-            (&cors, Method::GET, Some("https://runs.example.com.evil.org"), false, Asked::Foreign),
+            (
+                &cors,
+                Method::GET,
+                Some("https://runs.example.com"),
+                false,
+                Asked::Allowed,
+            ),
+            (
+                &cors,
+                Method::OPTIONS,
+                Some("https://runs.example.com"),
+                true,
+                Asked::Preflight,
+            ),
+            (
+                &cors,
+                Method::OPTIONS,
+                Some("https://runs.example.com"),
+                false,
+                Asked::Allowed,
+            ),
+            (
+                &cors,
+                Method::GET,
+                Some("https://runs.example.com.evil.org"),
+                false,
+                Asked::Foreign,
+            ),
             (&cors, Method::GET, Some("null"), false, Asked::Foreign),
-            (&Cors::default(), Method::GET, Some("https://a.org"), false, Asked::Foreign),
+            (
+                &Cors::default(),
+                Method::GET,
+                Some("https://a.org"),
+                false,
+                Asked::Foreign,
+            ),
             (&all, Method::GET, Some("https://a.org"), false, Asked::Allowed),
         ] {
             let mut headers = HeaderMap::new();

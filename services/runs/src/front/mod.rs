@@ -13,5 +13,5 @@ mod answer;
 
 pub use answer::{Exposure, Front, Parts};
 pub use cors::Cors;
-pub(crate) use refused::{detail, over_rest};
 pub use refused::refused;
+pub(crate) use refused::{detail, over_rest};

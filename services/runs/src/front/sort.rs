@@ -1,21 +1,19 @@
-//! Which sort a request is of, by its head alone: each sort has places of its own, so that readers never keep a training
-//! job waiting, and who may ask what is known before anything is read.
+//! Which sort a request is of, by its head alone: each sort has places of its own, so that readers never keep a
+//! training job waiting, and who may ask what is known before anything is read.
 
 use http::Method;
 use http::request::Parts;
 use kindex_serve::body;
 
+use crate::artifacts::Artifacts;
 use crate::grpc;
-
-/// Below which path the addresses of files are, whose signature says who may use them.
-pub(super) const FILES: &str = "/artifacts/";
 
 /// Sorts of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
     /// Whether the service is there, and what it is. Asked by nobody in particular.
     Public,
-    /// Sends or reads a file, by a signed address.
+    /// Sends or reads a file, by an address whose signature says who may.
     File,
     /// Opens a stream, which is read by whoever answers it.
     Stream,
@@ -38,7 +36,7 @@ impl Sort {
         }
         match path {
             "/" | "/health" if !body::is_expected(&head.method) => Self::Public,
-            _ if path.starts_with(FILES) => Self::File,
+            _ if Artifacts::is_address(path) => Self::File,
             "/api/v1/runs/compare" => Self::Query,
             _ if head.method == Method::GET || head.method == Method::HEAD => Self::Query,
             _ => Self::Ingest,
@@ -87,7 +85,10 @@ mod tests {
             ("GET", "/api/v1/runs", "", Sort::Query),
             ("POST", "/api/v1/runs/compare", "application/json", Sort::Query),
         ] {
-            let request = Request::builder().method(method).uri(path).header("content-type", content_type);
+            let request = Request::builder()
+                .method(method)
+                .uri(path)
+                .header("content-type", content_type);
             let (head, ()) = request.body(()).expect("a request").into_parts();
             assert_eq!(Sort::of(&head), sort, "{method} {path}");
         }

@@ -40,7 +40,9 @@ impl IngestService for Served {
         request: Request<Streaming<LogMetricsStreamRequest>>,
     ) -> Result<Response<Self::LogMetricsStreamStream>, Status> {
         let caller = caller(&request)?;
-        let answers = self.streams.answer(self.operations.clone(), caller, request.into_inner())?;
+        let answers = self
+            .streams
+            .answer(self.operations.clone(), caller, request.into_inner())?;
         Ok(Response::new(answers))
     }
 

@@ -57,10 +57,19 @@ mod tests {
             .at("metrics")
             .again_after(Duration::from_secs(5));
         let status = of(&refusal);
-        assert_eq!((status.code(), status.message()), (tonic::Code::ResourceExhausted, "the queue is full"));
+        assert_eq!(
+            (status.code(), status.message()),
+            (tonic::Code::ResourceExhausted, "the queue is full")
+        );
         let details = status.get_error_details();
-        assert_eq!(details.error_info().map(|info| info.reason.as_str()), Some("QUEUE_FULL"));
-        assert_eq!(details.retry_info().and_then(|info| info.retry_delay), Some(Duration::from_secs(5)));
+        assert_eq!(
+            details.error_info().map(|info| info.reason.as_str()),
+            Some("QUEUE_FULL")
+        );
+        assert_eq!(
+            details.retry_info().and_then(|info| info.retry_delay),
+            Some(Duration::from_secs(5))
+        );
         let field = details.bad_request().map(|bad| bad.field_violations[0].field.clone());
         assert_eq!(field.as_deref(), Some("metrics"));
     }

@@ -122,7 +122,9 @@ impl KeyStore {
     /// The file cannot be read.
     pub async fn version(&self) -> Result<i64, KeyStoreError> {
         let mut connection = self.connection.lock().await;
-        let version = sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *connection).await;
+        let version = sqlx::query_scalar("PRAGMA data_version")
+            .fetch_one(&mut *connection)
+            .await;
         version.map_err(|source| self.failed(source))
     }
 

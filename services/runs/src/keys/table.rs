@@ -122,7 +122,10 @@ impl Caller {
     pub fn may_in(&self, project: &ProjectName) -> Result<(), Refusal> {
         match &self.project {
             Some(own) if own != project => {
-                let message = format!("the API key {} is for the project {own} alone; use another key", self.key);
+                let message = format!(
+                    "the API key {} is for the project {own} alone; use another key",
+                    self.key
+                );
                 Err(Refusal::new(Code::PermissionDenied, "PROJECT_DENIED", message))
             }
             _ => Ok(()),
@@ -158,7 +161,13 @@ mod tests {
         let table = KeyTable::new([good_key, expired_key, revoked_key]);
         let caller = table.caller(Some(&good), NOW).expect("a caller");
         assert_eq!((caller.user.as_str(), caller.key.as_str()), ("ana", "01010101"));
-        for secret in [None, Some(""), Some("mlrun_x"), Some(expired.as_str()), Some(revoked.as_str())] {
+        for secret in [
+            None,
+            Some(""),
+            Some("mlrun_x"),
+            Some(expired.as_str()),
+            Some(revoked.as_str()),
+        ] {
             let refusal = table.caller(secret, NOW).expect_err("refused");
             assert_eq!(refusal.code, Code::Unauthenticated, "{secret:?}");
         }

@@ -16,7 +16,6 @@ use crate::roles::Ingest;
 use crate::secrets::Secrets;
 use crate::validate::Oversized;
 
-
 /// The calls.
 pub struct Operations {
     /// Takes in runs.

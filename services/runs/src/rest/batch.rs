@@ -150,8 +150,15 @@ mod tests {
             "stats": {"metric_count": 2}
         }"#;
         let sent = sent(text).expect("a batch");
-        assert_eq!((sent.run_id.as_str(), sent.batch_id.as_str(), sent.sequence), ("run", "b", Some(3)));
-        let points: Vec<_> = sent.points.iter().map(|point| (point.name, point.step, point.time.is_some())).collect();
+        assert_eq!(
+            (sent.run_id.as_str(), sent.batch_id.as_str(), sent.sequence),
+            ("run", "b", Some(3))
+        );
+        let points: Vec<_> = sent
+            .points
+            .iter()
+            .map(|point| (point.name, point.step, point.time.is_some()))
+            .collect();
         assert_eq!(points, [("loss", 1, true), ("l\u{f6}ss", 2, false)]);
         assert!(f64::from_bits(sent.points.values()[0]).is_nan());
         assert_eq!(sent.points.values()[1], (-0.0_f64).to_bits());
@@ -165,7 +172,10 @@ mod tests {
             (r#"{"metrics":[]}"#, "REQUIRED"),
             (r#"{"run_id":"r"}"#, "REQUIRED"),
             (r#"{"run_id":"r","metrics":[{"name":"a","step":1}]}"#, "REQUIRED"),
-            (r#"{"run_id":"r","metrics":[{"name":"a","step":1,"value":null}]}"#, "INVALID_FIELD"),
+            (
+                r#"{"run_id":"r","metrics":[{"name":"a","step":1,"value":null}]}"#,
+                "INVALID_FIELD",
+            ),
             (r#"{"run_id":"r","metrics":[],"seq":1,"sequence":2}"#, "INVALID_FIELD"),
             (r#"{"run_id":"r","metrics":[}"#, "INVALID_JSON"),
         ] {

@@ -78,7 +78,10 @@ pub(super) async fn health() -> &'static str {
 
 /// No route.
 pub(super) async fn unknown(uri: Uri) -> Refused {
-    let message = format!("there is no route {}; see the reference of the runs service", uri.path());
+    let message = format!(
+        "there is no route {}; see the reference of the runs service",
+        uri.path()
+    );
     Refused(Refusal::new(Code::NotFound, "ROUTE_NOT_FOUND", message))
 }
 

@@ -74,7 +74,11 @@ pub(super) async fn list(
     uri: Uri,
 ) -> Answered<Value> {
     let asked: List = query(&uri)?;
-    let words = asked.types.iter().flat_map(|words| words.split(',')).filter(|word| !word.is_empty());
+    let words = asked
+        .types
+        .iter()
+        .flat_map(|words| words.split(','))
+        .filter(|word| !word.is_empty());
     let types = words.map(|word| {
         let name = format!("ARTIFACT_TYPE_{}", word.to_ascii_uppercase());
         ArtifactType::from_str_name(&name).map(i32::from).ok_or_else(|| {

@@ -64,7 +64,10 @@ mod tests {
         )
         .expect("a request");
         let metadata = request.metadata.clone().expect("metadata");
-        assert_eq!((metadata.r#type, metadata.size_bytes, request.expected_size_bytes), (1, 5, 5));
+        assert_eq!(
+            (metadata.r#type, metadata.size_bytes, request.expected_size_bytes),
+            (1, 5, 5)
+        );
         let shown = to_json("CreateArtifactUploadRequest", &request);
         assert_eq!(shown["metadata"]["size_bytes"], 5);
         assert_eq!(shown["metadata"]["type"], "ARTIFACT_TYPE_MODEL");
@@ -74,7 +77,11 @@ mod tests {
 
     #[test]
     fn doubles_that_json_lacks_are_strings() {
-        let stats = MetricStats { min: f64::NAN, max: f64::INFINITY, ..MetricStats::default() };
+        let stats = MetricStats {
+            min: f64::NAN,
+            max: f64::INFINITY,
+            ..MetricStats::default()
+        };
         let shown = to_json("MetricStats", &stats);
         assert_eq!((&shown["min"], &shown["max"]), (&json!("NaN"), &json!("Infinity")));
     }

@@ -74,15 +74,21 @@ pub const ROUTES: &[Route] = &[
     route("POST", "/api/v1/runs/{id}/tags", INGEST, || post(write::tags)),
     route("GET", "/api/v1/runs/{id}/artifacts", QUERY, || get(files::list)),
     route("POST", "/api/v1/runs/{id}/artifacts", INGEST, || post(files::create)),
-    route("GET", "/api/v1/runs/{id}/artifacts/{name}/url", QUERY, || get(files::url)),
-    route("POST", "/api/v1/artifacts/{upload_id}/finalize", INGEST, || post(files::finalize)),
+    route("GET", "/api/v1/runs/{id}/artifacts/{name}/url", QUERY, || {
+        get(files::url)
+    }),
+    route("POST", "/api/v1/artifacts/{upload_id}/finalize", INGEST, || {
+        post(files::finalize)
+    }),
     route("GET", "/api/v1/projects/{project}/stats", QUERY, || get(files::stats)),
 ];
 
 /// The routes.
 #[must_use]
 pub fn router(operations: Arc<Operations>) -> Router {
-    let router = ROUTES.iter().fold(Router::new(), |router, route| router.route(route.path, (route.handlers)()));
+    let router = ROUTES.iter().fold(Router::new(), |router, route| {
+        router.route(route.path, (route.handlers)())
+    });
     router
         .route("/artifacts/{upload_id}", any(files::content))
         .fallback(exchange::unknown)

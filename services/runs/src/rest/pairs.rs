@@ -41,7 +41,11 @@ impl<'de> Visitor<'de> for PairsVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pairs, A::Error> {
         let mut pairs = Vec::new();
-        while let Some(Pair { name, value: Text(value) }) = list.next_element()? {
+        while let Some(Pair {
+            name,
+            value: Text(value),
+        }) = list.next_element()?
+        {
             pairs.push((name, value));
         }
         Ok(Pairs(pairs))
@@ -61,7 +65,11 @@ mod tests {
     #[test]
     fn pairs_are_an_object_or_a_list_and_values_are_texts() {
         let expected = [("a", "1"), ("b", "x"), ("c", "true"), ("d", r#"{"e":null}"#)];
-        let expected = Pairs(expected.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec());
+        let expected = Pairs(
+            expected
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
+        );
         for text in [
             r#"{"a":1,"b":"x","c":true,"d":{"e":null}}"#,
             r#"[{"name":"a","value":1},{"key":"b","value":"x"},{"name":"c","value":true},{"name":"d","value":{"e":null}}]"#,

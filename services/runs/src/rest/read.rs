@@ -48,7 +48,11 @@ struct List {
 
 impl List {
     fn filters(&self) -> Result<RunFilters, Refusal> {
-        let words = self.status.iter().flat_map(|words| words.split(',')).filter(|word| !word.is_empty());
+        let words = self
+            .status
+            .iter()
+            .flat_map(|words| words.split(','))
+            .filter(|word| !word.is_empty());
         let statuses = words.map(|word| {
             let status = Status::of_word(word).map(|status| i32::from(status.to_wire()));
             status.ok_or_else(|| {
@@ -56,7 +60,11 @@ impl List {
                 Refusal::new(Code::InvalidArgument, "INVALID_STATUS", message).at("status")
             })
         });
-        let pairs = self.tags.iter().flat_map(|tags| tags.split(',')).filter(|pair| !pair.is_empty());
+        let pairs = self
+            .tags
+            .iter()
+            .flat_map(|tags| tags.split(','))
+            .filter(|pair| !pair.is_empty());
         let tags = pairs.map(|pair| {
             let split = pair.split_once([':', '=']).map(|(key, value)| Tag {
                 key: key.to_owned(),
@@ -83,11 +91,15 @@ pub(super) async fn list(State(on): On, Extension(caller): Extension<Caller>, ur
     let limit = list.limit.unwrap_or(LIMIT_DEFAULT).clamp(1, PAGE);
     if list.offset > OFFSET_MAX {
         let message = format!("an offset is {OFFSET_MAX} at most; go on with next_page_token");
-        return Err(Refusal::new(Code::InvalidArgument, "OUT_OF_RANGE", message).at("offset").into());
+        return Err(Refusal::new(Code::InvalidArgument, "OUT_OF_RANGE", message)
+            .at("offset")
+            .into());
     }
     let page = |page_size: usize, page_token: String| {
         let request = ListRunsRequest {
-            project_id: Some(ProjectId { value: list.project.clone() }),
+            project_id: Some(ProjectId {
+                value: list.project.clone(),
+            }),
             filters: Some(list.filters()?),
             page_size: i32::try_from(page_size).unwrap_or(i32::MAX),
             page_token,
@@ -102,7 +114,9 @@ pub(super) async fn list(State(on): On, Extension(caller): Extension<Caller>, ur
         token = passed.next_page_token;
         if token.is_empty() {
             let total = passed.total_count;
-            return Ok(Json(json!({"runs": [], "total": total, "limit": limit, "offset": list.offset})));
+            return Ok(Json(
+                json!({"runs": [], "total": total, "limit": limit, "offset": list.offset}),
+            ));
         }
     }
     let found = on.list_runs(&caller, page(limit, token)?).await?;
@@ -224,7 +238,11 @@ pub(super) async fn metrics(
     uri: Uri,
 ) -> Answered<Curves> {
     let asked: Metrics = query(&uri)?;
-    let names = asked.names.iter().flat_map(|names| names.split(',')).filter(|name| !name.is_empty());
+    let names = asked
+        .names
+        .iter()
+        .flat_map(|names| names.split(','))
+        .filter(|name| !name.is_empty());
     let names: Vec<String> = names.map(str::to_owned).collect();
     let range = Range {
         step_min: asked.start_step,
@@ -258,7 +276,9 @@ pub(super) async fn compare(State(on): On, Extension(caller): Extension<Caller>,
     let words = ["", "step", "relative_time", "absolute_time", "progress"];
     let Some(alignment) = words.iter().position(|word| *word == asked.alignment) else {
         let message = "alignment is step, relative_time, absolute_time or progress";
-        return Err(Refusal::new(Code::InvalidArgument, "INVALID_FIELD", message).at("alignment").into());
+        return Err(Refusal::new(Code::InvalidArgument, "INVALID_FIELD", message)
+            .at("alignment")
+            .into());
     };
     let request = CompareRunsRequest {
         run_ids: asked.run_ids.into_iter().map(|value| RunId { value }).collect(),
@@ -277,7 +297,12 @@ pub(super) async fn compare(State(on): On, Extension(caller): Extension<Caller>,
         };
         let run = on.get_run(&caller, request).await?.run.unwrap_or_default();
         let has_points = |series: &&MetricSeries| series.points.iter().any(|point| point.timestamp.is_some());
-        let names: Vec<String> = metrics.series.iter().filter(has_points).map(|series| series.name.clone()).collect();
+        let names: Vec<String> = metrics
+            .series
+            .iter()
+            .filter(has_points)
+            .map(|series| series.name.clone())
+            .collect();
         common = Some(match common {
             None => names,
             Some(common) => common.into_iter().filter(|name| names.contains(name)).collect(),

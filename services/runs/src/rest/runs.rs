@@ -34,12 +34,17 @@ pub(super) fn run(run: &Run) -> Value {
 }
 
 fn tags(tags: &[Tag]) -> Map<String, Value> {
-    tags.iter().map(|tag| (tag.key.clone(), Value::from(tag.value.as_str()))).collect()
+    tags.iter()
+        .map(|tag| (tag.key.clone(), Value::from(tag.value.as_str())))
+        .collect()
 }
 
 /// By name.
 pub(super) fn params(params: &[Parameter]) -> Map<String, Value> {
-    params.iter().map(|param| (param.name.clone(), Value::from(param.value.as_str()))).collect()
+    params
+        .iter()
+        .map(|param| (param.name.clone(), Value::from(param.value.as_str())))
+        .collect()
 }
 
 /// What can be read as a number is one.
@@ -48,7 +53,10 @@ fn summary(summary: &[Parameter]) -> Map<String, Value> {
         let number: Option<Double> = serde_json::from_value(Value::from(text)).ok();
         number.map_or_else(|| Value::from(text), |number| json!(number))
     };
-    summary.iter().map(|entry| (entry.name.clone(), value(&entry.value))).collect()
+    summary
+        .iter()
+        .map(|entry| (entry.name.clone(), value(&entry.value)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -57,8 +65,19 @@ mod tests {
 
     #[test]
     fn a_summary_shows_numbers_as_numbers() {
-        let entry = |name: &str, value: &str| Parameter { name: name.to_owned(), value: value.to_owned() };
-        let shown = summary(&[entry("loss", "0.25"), entry("note", "best"), entry("bad", "NaN"), entry("empty", "")]);
-        assert_eq!(Value::from(shown), json!({"loss": 0.25, "note": "best", "bad": "NaN", "empty": ""}));
+        let entry = |name: &str, value: &str| Parameter {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        };
+        let shown = summary(&[
+            entry("loss", "0.25"),
+            entry("note", "best"),
+            entry("bad", "NaN"),
+            entry("empty", ""),
+        ]);
+        assert_eq!(
+            Value::from(shown),
+            json!({"loss": 0.25, "note": "best", "bad": "NaN", "empty": ""})
+        );
     }
 }

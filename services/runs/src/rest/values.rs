@@ -51,9 +51,13 @@ impl Visitor<'_> for DoubleVisitor {
             "Infinity" => Ok(Double(f64::INFINITY)),
             "-Infinity" => Ok(Double(f64::NEG_INFINITY)),
             _ => {
-                let is_number = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'));
+                let is_number = text
+                    .bytes()
+                    .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'));
                 let number = text.parse().ok().filter(|_| is_number);
-                number.map(Double).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+                number
+                    .map(Double)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
         }
     }
@@ -136,7 +140,10 @@ impl Visitor<'_> for TimeVisitor {
             nanos => (seconds, nanos),
         };
         // What no time can be stays none: the largest second there is.
-        Ok(Time(Timestamp { seconds: seconds as i64, nanos }))
+        Ok(Time(Timestamp {
+            seconds: seconds as i64,
+            nanos,
+        }))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Time, E> {
@@ -185,7 +192,17 @@ mod tests {
 
     #[test]
     fn every_class_of_doubles_comes_back_to_the_bit() {
-        for value in [0.0, -0.0, 0.1, 1.0 / 3.0, f64::MAX, f64::MIN_POSITIVE, 5e-324, f64::INFINITY, f64::NEG_INFINITY] {
+        for value in [
+            0.0,
+            -0.0,
+            0.1,
+            1.0 / 3.0,
+            f64::MAX,
+            f64::MIN_POSITIVE,
+            5e-324,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+        ] {
             let text = serde_json::to_string(&Double(value)).expect("JSON");
             let read: Double = read(&text).expect("a number");
             assert_eq!(read.0.to_bits(), value.to_bits(), "{text}");
@@ -202,7 +219,9 @@ mod tests {
     fn doubles_that_are_hard_to_read_are_read_to_the_bit() {
         let mut bits = 0x1234_5678_9abc_def0_u64;
         for _ in 0..20_000 {
-            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            bits = bits
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let value = f64::from_bits(bits);
             if value.is_finite() {
                 let text = serde_json::to_string(&Double(value)).expect("JSON");

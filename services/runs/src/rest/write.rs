@@ -66,8 +66,12 @@ pub(super) async fn open(State(on): On, Extension(caller): Extension<Caller>, se
         name: open.name,
         description: open.description,
         tags: tags_of(open.tags),
-        system_info: system_info.map(|(name, value)| message::from_json(name, value)).transpose()?,
-        git_info: git_info.map(|(name, value)| message::from_json(name, value)).transpose()?,
+        system_info: system_info
+            .map(|(name, value)| message::from_json(name, value))
+            .transpose()?,
+        git_info: git_info
+            .map(|(name, value)| message::from_json(name, value))
+            .transpose()?,
         parent_run_id: open.parent_run_id,
         resume_token: open.resume_token,
     };
@@ -116,8 +120,13 @@ pub(super) async fn finish(
 ) -> Answered<Value> {
     let finish: Finish = body(&sent)?;
     let Some(status) = Status::of_word(&finish.status) else {
-        let message = format!("{:?} is no status; a run ends as finished, failed or killed", finish.status);
-        return Err(Refusal::new(Code::InvalidArgument, "INVALID_STATUS", message).at("status").into());
+        let message = format!(
+            "{:?} is no status; a run ends as finished, failed or killed",
+            finish.status
+        );
+        return Err(Refusal::new(Code::InvalidArgument, "INVALID_STATUS", message)
+            .at("status")
+            .into());
     };
     let exit_code = finish.exit_code.map(|Whole(code)| i32::try_from(code)).transpose();
     let exit_code = exit_code.map_err(|_| {
@@ -232,7 +241,11 @@ pub(super) async fn delete(
 }
 
 fn params_of(pairs: Pairs) -> Vec<Parameter> {
-    pairs.0.into_iter().map(|(name, value)| Parameter { name, value }).collect()
+    pairs
+        .0
+        .into_iter()
+        .map(|(name, value)| Parameter { name, value })
+        .collect()
 }
 
 fn tags_of(pairs: Pairs) -> Vec<Tag> {

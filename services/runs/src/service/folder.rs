@@ -66,7 +66,12 @@ impl Folder {
 fn make(path: &Path) -> io::Result<String> {
     let text = format!("{}\n", STANDARD_NO_PAD.encode(rand::random::<[u8; 32]>()));
     let aside = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&aside)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&aside, path)?;

@@ -2,6 +2,8 @@
 
 mod folder;
 
+mod gauges;
+
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,8 @@ use crate::store::{Settings, Store, StoreError};
 use crate::validate::Oversized;
 
 pub use folder::Folder;
+
+use gauges::StoreGauges;
 
 /// How often the files of certificate and key are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -129,8 +133,14 @@ impl Service {
             (None, Some(Ok(address))) => format!("http://{address}"),
             (None, _) => String::new(),
         };
-        let artifacts = Arc::new(Artifacts::new(store.clone(), files, Addresses::new(&base, secrets.clone())));
+        let artifacts = Arc::new(Artifacts::new(
+            store.clone(),
+            files,
+            Addresses::new(&base, secrets.clone()),
+        ));
         let figures = Figures::new(&options.registry);
+        let gauges = options.registry.register(Box::new(StoreGauges::new(store.clone())));
+        gauges.expect("one runs service a registry");
         let operations = Arc::new(Operations {
             store: Arc::new(store.clone()),
             artifacts: artifacts.clone(),

@@ -1,5 +1,5 @@
-//! How the file is opened: one connection that writes, some that only read, and a lock on the folder, so that one process
-//! has it.
+//! How the file is opened: one connection that writes, some that only read, and a lock on the folder, so that one
+//! process has it.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};

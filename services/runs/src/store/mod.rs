@@ -1,6 +1,6 @@
 //! Runs in a SQLite file of their own: a ledger row for each batch, written by one writer that commits in groups, and
-//! chunks of series that are made of them later. An answer comes after the commit, a refused or failed call leaves nothing
-//! behind. Knows no transport.
+//! chunks of series that are made of them later. An answer comes after the commit, a refused or failed call leaves
+//! nothing behind. Knows no transport.
 
 mod error;
 

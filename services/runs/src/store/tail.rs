@@ -1,5 +1,5 @@
-//! The newest batches in memory, so that readers need not fetch them from the file. Bodies never change, so that what is
-//! here is right for as long as the row has not been compacted; what is missing is read.
+//! The newest batches in memory, so that readers need not fetch them from the file. Bodies never change, so that what
+//! is here is right for as long as the row has not been compacted; what is missing is read.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};

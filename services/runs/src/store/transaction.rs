@@ -44,8 +44,8 @@ impl From<sqlx::Error> for Failure {
 
 /// Something to write.
 ///
-/// *Contract*: reads, decides, then writes; refuses before its first write. It may be called again after its transaction
-/// failed, and has to do the same then.
+/// *Contract*: reads, decides, then writes; refuses before its first write. It may be called again after its
+/// transaction failed, and has to do the same then.
 pub trait Command: Send + Sync + 'static {
     /// What its caller gets once it is durable.
     type Answer: Send + 'static;

@@ -55,7 +55,10 @@ pub fn within(field: &str, count: usize, limit: Limit) -> Result<(), Refusal> {
     if count <= limit.max {
         return Ok(());
     }
-    let message = format!("{field}: {count} {}, at most {} are allowed; send several requests", limit.of, limit.max);
+    let message = format!(
+        "{field}: {count} {}, at most {} are allowed; send several requests",
+        limit.of, limit.max
+    );
     Err(Refusal::new(Code::InvalidArgument, "TOO_MANY", message).at(field))
 }
 

@@ -77,7 +77,11 @@ fn check_system(system: &SystemInfo) -> Result<(), Refusal> {
     field::within("system_info.gpus", system.gpus.len(), limits::GPUS)?;
     for (place, gpu) in system.gpus.iter().enumerate() {
         for (part, text) in [("name", &gpu.name), ("cuda_version", &gpu.cuda_version)] {
-            field::text(&format!("system_info.gpus[{place}].{part}"), text, limits::ENVIRONMENT_TEXT)?;
+            field::text(
+                &format!("system_info.gpus[{place}].{part}"),
+                text,
+                limits::ENVIRONMENT_TEXT,
+            )?;
         }
     }
     Ok(())

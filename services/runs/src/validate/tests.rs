@@ -8,12 +8,16 @@ use crate::domain::{PresentedToken, warning};
 use crate::limits::{self, Over};
 use crate::refusal::{Code, Refusal};
 use crate::wire::MetricColumns;
-use crate::wire::v1::{InitRunRequest, LogMetricsRequest, LogParamsRequest, LogTagsRequest, Parameter, ProjectId, RunId, Tag};
+use crate::wire::v1::{
+    InitRunRequest, LogMetricsRequest, LogParamsRequest, LogTagsRequest, Parameter, ProjectId, RunId, Tag,
+};
 
 const NOW: i64 = 1_800_000_000_000_000_000;
 
 fn run() -> Option<RunId> {
-    Some(RunId { value: "run".to_owned() })
+    Some(RunId {
+        value: "run".to_owned(),
+    })
 }
 
 fn columns(points: impl IntoIterator<Item = (&'static str, i64, f64)>) -> MetricColumns {
@@ -60,7 +64,11 @@ fn a_bad_point_is_dropped_with_a_warning_and_its_neighbours_stay() {
         ("", 1, 4.0),
         ("acc", 2, 5.0),
     ]));
-    let warned: Vec<(&str, &str)> = batch.warnings.iter().map(|w| (w.code.as_str(), w.field.as_str())).collect();
+    let warned: Vec<(&str, &str)> = batch
+        .warnings
+        .iter()
+        .map(|w| (w.code.as_str(), w.field.as_str()))
+        .collect();
     assert_eq!(
         warned,
         [
@@ -71,7 +79,10 @@ fn a_bad_point_is_dropped_with_a_warning_and_its_neighbours_stay() {
     );
     assert_eq!((batch.sent, batch.dropped, batch.points.len()), (5, 3, 2));
     let names: Vec<&str> = batch.points.names.iter().map(|name| name.as_str()).collect();
-    assert_eq!((names, batch.points.name_of.as_slice()), (vec!["loss", "acc"], &[0, 1][..]));
+    assert_eq!(
+        (names, batch.points.name_of.as_slice()),
+        (vec!["loss", "acc"], &[0, 1][..])
+    );
     assert_eq!(batch.points.steps, [1, 2]);
 }
 
@@ -81,7 +92,10 @@ fn a_batch_has_ten_thousand_points_and_the_rest_is_cut_off() {
         let points = || columns((0..sent).map(|step| ("loss", step, 0.5)));
         let batch = logged(points());
         assert_eq!((batch.sent, batch.dropped), (sent as u64, dropped), "{sent}");
-        let truncated = batch.warnings.iter().any(|warning| warning.code == warning::BATCH_TRUNCATED);
+        let truncated = batch
+            .warnings
+            .iter()
+            .any(|warning| warning.code == warning::BATCH_TRUNCATED);
         assert_eq!(truncated, dropped > 0, "{sent}");
         let strict = log_metrics(request(points()), NOW, Oversized::Refused);
         assert_eq!(strict.is_err(), dropped > 0, "{sent}");
@@ -96,7 +110,10 @@ fn a_batch_is_cut_after_the_last_point_that_fits_a_mebibyte() {
     let batch = logged(points.clone());
     let kept = columns((0..batch.points.len() as i64).map(|step| (name, 1 << 40 | step, 0.1)));
     let (of_kept, max) = (request(kept).encoded_len(), limits::BATCH_BYTES.max);
-    assert!(bytes > max && of_kept <= max && of_kept + 2 * 230 > max, "{bytes} {of_kept}");
+    assert!(
+        bytes > max && of_kept <= max && of_kept + 2 * 230 > max,
+        "{bytes} {of_kept}"
+    );
     assert_eq!(batch.sent, batch.dropped + batch.points.len() as u64);
     assert_eq!(batch.warnings.len(), 1);
     assert_eq!(batch.warnings[0].code, warning::BATCH_TRUNCATED);
@@ -112,7 +129,10 @@ fn a_missing_timestamp_is_the_receipt_time_and_one_that_lies_ahead_becomes_it() 
         at(NOW - 400 * 24 * 3600 * SECOND),
         at(NOW + 300 * SECOND),
         at(NOW + 300 * SECOND + 1),
-        Some(Timestamp { seconds: i64::MAX, nanos: 0 }),
+        Some(Timestamp {
+            seconds: i64::MAX,
+            nanos: 0,
+        }),
         Some(Timestamp { seconds: 0, nanos: -1 }),
         at(0),
     ] {
@@ -155,18 +175,49 @@ fn a_batch_without_run_id_or_batch_id_is_refused() {
     let good = || request(columns([("loss", 1, 1.0)]));
     let log = |request| refused(log_metrics(request, NOW, Oversized::Cut));
     let invalid = |reason, field: &str| (Code::InvalidArgument, reason, field.to_owned());
-    let id = |value: &str| Some(RunId { value: value.to_owned() });
+    let id = |value: &str| {
+        Some(RunId {
+            value: value.to_owned(),
+        })
+    };
     let long = "x".repeat(65);
-    assert_eq!(log(LogMetricsRequest { run_id: None, ..good() }), invalid("REQUIRED", "run_id"));
-    assert_eq!(log(LogMetricsRequest { run_id: id(""), ..good() }), invalid("REQUIRED", "run_id"));
-    assert_eq!(log(LogMetricsRequest { run_id: id(&long), ..good() }), invalid("TOO_LONG", "run_id"));
-    assert_eq!(log(LogMetricsRequest { run_id: id("a/b"), ..good() }), invalid("INVALID_NAME", "run_id"));
-    let batch_id = |batch_id: &str| LogMetricsRequest { batch_id: batch_id.to_owned(), ..good() };
+    assert_eq!(
+        log(LogMetricsRequest { run_id: None, ..good() }),
+        invalid("REQUIRED", "run_id")
+    );
+    assert_eq!(
+        log(LogMetricsRequest {
+            run_id: id(""),
+            ..good()
+        }),
+        invalid("REQUIRED", "run_id")
+    );
+    assert_eq!(
+        log(LogMetricsRequest {
+            run_id: id(&long),
+            ..good()
+        }),
+        invalid("TOO_LONG", "run_id")
+    );
+    assert_eq!(
+        log(LogMetricsRequest {
+            run_id: id("a/b"),
+            ..good()
+        }),
+        invalid("INVALID_NAME", "run_id")
+    );
+    let batch_id = |batch_id: &str| LogMetricsRequest {
+        batch_id: batch_id.to_owned(),
+        ..good()
+    };
     assert_eq!(log(batch_id("")), invalid("REQUIRED", "batch_id"));
     assert_eq!(log(batch_id(&"\u{20ac}".repeat(65))), invalid("TOO_LONG", "batch_id"));
     assert!(log_metrics(batch_id(&"\u{20ac}".repeat(64)), NOW, Oversized::Cut).is_ok());
     for sequence in [0, -1, i64::MAX] {
-        let request = LogMetricsRequest { sequence: Some(sequence), ..good() };
+        let request = LogMetricsRequest {
+            sequence: Some(sequence),
+            ..good()
+        };
         assert_eq!(log(request), invalid("OUT_OF_RANGE", "sequence"), "{sequence}");
     }
 }
@@ -175,23 +226,51 @@ fn a_batch_without_run_id_or_batch_id_is_refused() {
 fn the_hash_is_of_what_was_sent_and_not_of_what_was_kept() {
     let hash = |points| logged(points).payload_hash;
     assert_ne!(hash(columns([("9lives", 1, 1.0)])), hash(columns([("9lives", 1, 2.0)])));
-    let with = |sequence| LogMetricsRequest { sequence, ..request(columns([("loss", 1, 1.0)])) };
+    let with = |sequence| LogMetricsRequest {
+        sequence,
+        ..request(columns([("loss", 1, 1.0)]))
+    };
     let hash = |request| log_metrics(request, NOW, Oversized::Cut).expect("a batch").payload_hash;
-    assert_eq!(hash(with(None)), hash(with(Some(7))), "a retry may come without its place");
+    assert_eq!(
+        hash(with(None)),
+        hash(with(Some(7))),
+        "a retry may come without its place"
+    );
 }
 
 #[test]
 fn a_parameter_is_kept_once_with_its_first_value_and_a_tag_with_its_last() {
-    let param = |name: &str, value: &str| Parameter { name: name.to_owned(), value: value.to_owned() };
-    let params = vec![param("lr", "1"), param("lr", "2"), param("lr", "1"), param("", "x"), param("b", &"x".repeat(4097))];
+    let param = |name: &str, value: &str| Parameter {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    };
+    let params = vec![
+        param("lr", "1"),
+        param("lr", "2"),
+        param("lr", "1"),
+        param("", "x"),
+        param("b", &"x".repeat(4097)),
+    ];
     let change = log_params(LogParamsRequest { run_id: run(), params }).expect("parameters");
     assert_eq!(change.params, [("lr".to_owned(), "1".to_owned())]);
     let codes: Vec<&str> = change.warnings.iter().map(|warning| warning.code.as_str()).collect();
     assert_eq!(codes, ["PARAM_IMMUTABLE", "INVALID_PARAM", "INVALID_PARAM"]);
 
-    let tag = |key: &str, value: &str| Tag { key: key.to_owned(), value: value.to_owned() };
-    let tags = vec![tag("a", "1"), tag("a", "2"), tag("mlrun.x", "1"), tag(&"\u{20ac}".repeat(100), "x")];
-    let request = LogTagsRequest { run_id: run(), tags, remove_keys: vec!["b".to_owned()] };
+    let tag = |key: &str, value: &str| Tag {
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
+    let tags = vec![
+        tag("a", "1"),
+        tag("a", "2"),
+        tag("mlrun.x", "1"),
+        tag(&"\u{20ac}".repeat(100), "x"),
+    ];
+    let request = LogTagsRequest {
+        run_id: run(),
+        tags,
+        remove_keys: vec!["b".to_owned()],
+    };
     let change = log_tags(request).expect("tags");
     assert_eq!(change.set, [("a".to_owned(), "2".to_owned())]);
     let codes: Vec<&str> = change.warnings.iter().map(|warning| warning.code.as_str()).collect();
@@ -201,13 +280,25 @@ fn a_parameter_is_kept_once_with_its_first_value_and_a_tag_with_its_last() {
 #[test]
 fn a_run_needs_a_project_whose_name_fits() {
     let init = |project: Option<&str>| {
-        let project_id = project.map(|value| ProjectId { value: value.to_owned() });
-        init_run(InitRunRequest { project_id, ..InitRunRequest::default() }, "", PresentedToken::Absent)
+        let project_id = project.map(|value| ProjectId {
+            value: value.to_owned(),
+        });
+        init_run(
+            InitRunRequest {
+                project_id,
+                ..InitRunRequest::default()
+            },
+            "",
+            PresentedToken::Absent,
+        )
     };
     assert!(init(Some("vision")).is_ok());
     let field = || "project_id".to_owned();
     assert_eq!(refused(init(None)), (Code::InvalidArgument, "REQUIRED", field()));
-    assert_eq!(refused(init(Some("BAD NAME!"))), (Code::InvalidArgument, "INVALID_NAME", field()));
+    assert_eq!(
+        refused(init(Some("BAD NAME!"))),
+        (Code::InvalidArgument, "INVALID_NAME", field())
+    );
 }
 
 #[test]
@@ -217,8 +308,16 @@ fn multibyte_names_of_any_length_never_panic() {
             let name: &'static str = character.repeat(length).leak();
             let batch = logged(columns([(name, 1, 1.0), ("loss", 1, 1.0)]));
             assert_eq!((batch.dropped, batch.points.len()), (1, 1));
-            let tags = vec![Tag { key: name.to_owned(), value: name.to_owned() }];
-            let change = log_tags(LogTagsRequest { run_id: run(), tags, remove_keys: Vec::new() }).expect("tags");
+            let tags = vec![Tag {
+                key: name.to_owned(),
+                value: name.to_owned(),
+            }];
+            let change = log_tags(LogTagsRequest {
+                run_id: run(),
+                tags,
+                remove_keys: Vec::new(),
+            })
+            .expect("tags");
             assert_eq!(change.warnings.len(), 1);
         }
     }

@@ -47,8 +47,8 @@ impl<D: Message + Default> Decoder for Reader<D> {
 
     fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<D>, Status> {
         let message = D::decode(buffer);
-        message.map(Some).map_err(|error| {
-            Status::invalid_argument(format!("the message of the request cannot be read: {error}"))
-        })
+        message
+            .map(Some)
+            .map_err(|error| Status::invalid_argument(format!("the message of the request cannot be read: {error}")))
     }
 }

@@ -319,8 +319,21 @@ mod tests {
 
     fn points() -> Vec<MetricPoint> {
         let time = |seconds, nanos| Some(Timestamp { seconds, nanos });
-        let values = [1.5, 0.0, -0.0, f64::INFINITY, f64::from_bits(0x7ff8_dead_beef_0001), 5e-324];
-        let times = [None, time(0, 0), time(1_800_000_000, 999_999_999), time(-5, -5), time(i64::MAX, i32::MIN)];
+        let values = [
+            1.5,
+            0.0,
+            -0.0,
+            f64::INFINITY,
+            f64::from_bits(0x7ff8_dead_beef_0001),
+            5e-324,
+        ];
+        let times = [
+            None,
+            time(0, 0),
+            time(1_800_000_000, 999_999_999),
+            time(-5, -5),
+            time(i64::MAX, i32::MIN),
+        ];
         let names = ["loss", "train/accuracy", "", "l\u{f6}ss", "loss"];
         let mut points = Vec::new();
         for (place, value) in values.into_iter().cycle().take(60).enumerate() {
@@ -346,7 +359,10 @@ mod tests {
         assert_eq!(read.names(), ["loss", "train/accuracy", "", "l\u{f6}ss"]);
         for (sent, read) in points().iter().zip(read.iter()) {
             assert_eq!(sent.value.to_bits(), read.value);
-            assert_eq!((sent.name.as_str(), sent.step, sent.timestamp.as_ref()), (read.name, read.step, read.time));
+            assert_eq!(
+                (sent.name.as_str(), sent.step, sent.timestamp.as_ref()),
+                (read.name, read.step, read.time)
+            );
         }
     }
 
@@ -363,7 +379,12 @@ mod tests {
         encode_varint(point.len() as u64, &mut message);
         message.extend(point);
         let read = MetricColumns::decode(&*message).expect("a point");
-        let expected = Sent { name: "last", step: 0, value: 2.0_f64.to_bits(), time: None };
+        let expected = Sent {
+            name: "last",
+            step: 0,
+            value: 2.0_f64.to_bits(),
+            time: None,
+        };
         assert_eq!(read.iter().collect::<Vec<_>>(), [expected]);
     }
 
@@ -374,7 +395,9 @@ mod tests {
         for _ in 0..20_000 {
             let mut broken = bytes.clone();
             for _ in 0..3 {
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 let at = (random >> 33) as usize % broken.len();
                 broken[at] = random as u8;
             }

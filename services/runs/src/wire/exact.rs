@@ -159,7 +159,10 @@ mod tests {
             assert_eq!(bytes.len(), point.encoded_len());
             let read = MetricPoint::decode(&*bytes).expect("a point");
             assert_eq!(read.value.to_bits(), value.to_bits());
-            assert_eq!((read.name, read.step, read.timestamp), (point.name, point.step, point.timestamp));
+            assert_eq!(
+                (read.name, read.step, read.timestamp),
+                (point.name, point.step, point.timestamp)
+            );
 
             let stats = MetricStats {
                 min: value,

@@ -68,7 +68,9 @@ impl Bed {
         let (one, two) = (self.fresh().await, self.fresh().await);
         let many: Vec<_> = (0..points as i64).map(|step| (name, step, 0.5)).collect();
         let grpc = self.server.ingest().log_metrics(batch(&one, batch_id, &many)).await;
-        let metrics: Vec<_> = (0..points).map(|step| json!({"name": name, "step": step, "value": 0.5})).collect();
+        let metrics: Vec<_> = (0..points)
+            .map(|step| json!({"name": name, "step": step, "value": 0.5}))
+            .collect();
         let body = json!({"run_id": two, "batch_id": batch_id, "metrics": metrics});
         let rest = self.server.post("/api/v1/ingest/batch", body.to_string()).await;
         (of_grpc(grpc, |answer| &answer.warnings), of_rest(&rest))
@@ -76,9 +78,22 @@ impl Bed {
 
     async fn params(&mut self, params: Vec<(String, String)>) -> Both {
         let (one, two) = (self.fresh().await, self.fresh().await);
-        let body: Vec<_> = params.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-        let params = params.into_iter().map(|(name, value)| Parameter { name, value }).collect();
-        let grpc = self.server.ingest().log_params(LogParamsRequest { run_id: run_id(&one), params }).await;
+        let body: Vec<_> = params
+            .iter()
+            .map(|(name, value)| json!({"name": name, "value": value}))
+            .collect();
+        let params = params
+            .into_iter()
+            .map(|(name, value)| Parameter { name, value })
+            .collect();
+        let grpc = self
+            .server
+            .ingest()
+            .log_params(LogParamsRequest {
+                run_id: run_id(&one),
+                params,
+            })
+            .await;
         let path = format!("/api/v1/runs/{two}/params");
         let rest = self.server.post(&path, json!({"params": body}).to_string()).await;
         (of_grpc(grpc, |answer| &answer.warnings), of_rest(&rest))
@@ -86,9 +101,16 @@ impl Bed {
 
     async fn tags(&mut self, tags: Vec<(String, String)>) -> Both {
         let (one, two) = (self.fresh().await, self.fresh().await);
-        let body: Vec<_> = tags.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
+        let body: Vec<_> = tags
+            .iter()
+            .map(|(key, value)| json!({"key": key, "value": value}))
+            .collect();
         let tags = tags.into_iter().map(|(key, value)| Tag { key, value }).collect();
-        let request = LogTagsRequest { run_id: run_id(&one), tags, remove_keys: Vec::new() };
+        let request = LogTagsRequest {
+            run_id: run_id(&one),
+            tags,
+            remove_keys: Vec::new(),
+        };
         let grpc = self.server.ingest().log_tags(request).await;
         let path = format!("/api/v1/runs/{two}/tags");
         let rest = self.server.post(&path, json!({"tags": body}).to_string()).await;
@@ -103,22 +125,36 @@ impl Bed {
             status: RunStatus::Failed.into(),
             exit_code: None,
             error_message: Some(message.to_owned()),
-            summary: names().map(|name| Parameter { name, value: String::new() }).collect(),
+            summary: names()
+                .map(|name| Parameter {
+                    name,
+                    value: String::new(),
+                })
+                .collect(),
         };
         let grpc = self.server.ingest().finish_run(request).await;
         let summary: serde_json::Map<_, _> = names().map(|name| (name, Value::from(""))).collect();
         let body = json!({"status": "failed", "error_message": message, "summary": summary});
-        let rest = self.server.post(&format!("/api/v1/runs/{two}/finish"), body.to_string()).await;
+        let rest = self
+            .server
+            .post(&format!("/api/v1/runs/{two}/finish"), body.to_string())
+            .await;
         (of_grpc(grpc, |answer| &answer.warnings), of_rest(&rest))
     }
 
     async fn read(&mut self, runs: usize, names: usize) -> Outcome {
         let mut run_ids = Vec::new();
         for _ in 0..runs {
-            run_ids.push(RunId { value: self.fresh().await });
+            run_ids.push(RunId {
+                value: self.fresh().await,
+            });
         }
         let metric_names = (0..names).map(|place| format!("m{place}")).collect();
-        let request = GetMetricsRequest { run_ids, metric_names, ..GetMetricsRequest::default() };
+        let request = GetMetricsRequest {
+            run_ids,
+            metric_names,
+            ..GetMetricsRequest::default()
+        };
         of_grpc(self.server.query().get_metrics(request).await, |_| &[])
     }
 
@@ -130,14 +166,25 @@ impl Bed {
         let metric_names: Vec<String> = (0..names).map(|place| format!("m{place}")).collect();
         let body = json!({"run_ids": ids, "metric_names": metric_names});
         let run_ids = ids.into_iter().map(|value| RunId { value }).collect();
-        let request = CompareRunsRequest { run_ids, metric_names, ..CompareRunsRequest::default() };
+        let request = CompareRunsRequest {
+            run_ids,
+            metric_names,
+            ..CompareRunsRequest::default()
+        };
         let grpc = of_grpc(self.server.query().compare_runs(request).await, |_| &[]);
-        (grpc, of_rest(&self.server.post("/api/v1/runs/compare", body.to_string()).await))
+        (
+            grpc,
+            of_rest(&self.server.post("/api/v1/runs/compare", body.to_string()).await),
+        )
     }
 
     async fn search(&self, query: String) -> Both {
         let path = format!("/api/v1/runs/search?project=demo&query={query}");
-        let request = SearchRunsRequest { project_id: project("demo"), query, ..SearchRunsRequest::default() };
+        let request = SearchRunsRequest {
+            project_id: project("demo"),
+            query,
+            ..SearchRunsRequest::default()
+        };
         let grpc = of_grpc(self.server.query().search_runs(request).await, |_| &[]);
         (grpc, of_rest(&self.server.get(&path).await))
     }
@@ -148,7 +195,10 @@ impl Bed {
         let pairs = || (0..size).map(|place| (format!("n{place}"), String::new())).collect();
         let of = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
         let open = |change: fn(&mut InitRunRequest, String)| {
-            let mut request = InitRunRequest { project_id: project("demo"), ..InitRunRequest::default() };
+            let mut request = InitRunRequest {
+                project_id: project("demo"),
+                ..InitRunRequest::default()
+            };
             change(&mut request, text.clone());
             request
         };
@@ -159,7 +209,8 @@ impl Bed {
             }
             limits::RUN_ID => {
                 let request = open(|request, text| request.parent_run_id = Some(text));
-                self.open(request, json!({"project": "demo", "parent_run_id": text})).await
+                self.open(request, json!({"project": "demo", "parent_run_id": text}))
+                    .await
             }
             limits::RUN_NAME => {
                 let request = open(|request, text| request.name = Some(text));
@@ -167,7 +218,8 @@ impl Bed {
             }
             limits::RUN_DESCRIPTION => {
                 let request = open(|request, text| request.description = Some(text));
-                self.open(request, json!({"project": "demo", "description": text})).await
+                self.open(request, json!({"project": "demo", "description": text}))
+                    .await
             }
             limits::BATCH_ID => self.log("loss", &text, 1).await,
             limits::BATCH_POINTS => self.log("loss", "b", size).await,
@@ -199,7 +251,10 @@ impl Bed {
 
 #[tokio::test]
 async fn limits_hold_at_n_minus_1_n_and_n_plus_1() {
-    let mut bed = Bed { server: Server::start().await, runs: 0 };
+    let mut bed = Bed {
+        server: Server::start().await,
+        runs: 0,
+    };
     let mut probed = 0;
     for limit in limits::ALL {
         for size in [limit.max.saturating_sub(1), limit.max, limit.max.saturating_add(1)] {
@@ -207,7 +262,9 @@ async fn limits_hold_at_n_minus_1_n_and_n_plus_1() {
             if size > 100_000 {
                 continue;
             }
-            let Some((grpc, rest)) = bed.probe(*limit, size).await else { continue };
+            let Some((grpc, rest)) = bed.probe(*limit, size).await else {
+                continue;
+            };
             let expected = match limit.over {
                 _ if size <= limit.max => Outcome::Taken,
                 Over::Refused => Outcome::Refused,

@@ -13,7 +13,9 @@ async fn a_foreign_host_or_origin_is_refused_without_keys() {
         ("sec-fetch-site", "cross-site", 403),
         ("accept", "*/*", 200),
     ] {
-        let answer = server.ask(server.request("GET", "/health").header(name, value), "").await;
+        let answer = server
+            .ask(server.request("GET", "/health").header(name, value), "")
+            .await;
         assert_eq!(answer.status, expected, "{name}");
         assert!(!answer.headers.contains_key("access-control-allow-origin"));
     }
@@ -28,11 +30,19 @@ async fn pages_of_configured_origins_may_ask() {
     };
     let preflight = ask("OPTIONS", "https://runs.example.com").await;
     assert_eq!(preflight.status, 204);
-    assert_eq!(preflight.headers["access-control-allow-origin"], "https://runs.example.com");
+    assert_eq!(
+        preflight.headers["access-control-allow-origin"],
+        "https://runs.example.com"
+    );
     let foreign = ask("OPTIONS", "https://evil.example.com").await;
     assert_eq!(foreign.status, 403);
-    let request = server.request("GET", "/api/v1/runs?project=demo").header("origin", "https://runs.example.com");
+    let request = server
+        .request("GET", "/api/v1/runs?project=demo")
+        .header("origin", "https://runs.example.com");
     let answer = server.ask(request, "").await;
     assert_eq!(answer.status, 200);
-    assert_eq!(answer.headers["access-control-allow-origin"], "https://runs.example.com");
+    assert_eq!(
+        answer.headers["access-control-allow-origin"],
+        "https://runs.example.com"
+    );
 }

@@ -134,7 +134,9 @@ impl Server {
     }
 
     pub(crate) async fn post(&self, path: &str, body: impl Into<Bytes>) -> Answer {
-        let request = self.request("POST", path).header(header::CONTENT_TYPE, "application/json");
+        let request = self
+            .request("POST", path)
+            .header(header::CONTENT_TYPE, "application/json");
         self.ask(request, body).await
     }
 
@@ -143,7 +145,10 @@ impl Server {
         let client: Client<HttpConnector, Full<Bytes>> =
             Client::builder(TokioExecutor::new()).http2_only(true).build_http();
         let mut request = Request::builder().method("POST").uri(format!("{}{path}", self.grpc));
-        for (name, value) in [("content-type", "application/grpc"), ("te", "trailers")].iter().chain(headers) {
+        for (name, value) in [("content-type", "application/grpc"), ("te", "trailers")]
+            .iter()
+            .chain(headers)
+        {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(Bytes::from(frame))).expect("a request");
@@ -152,7 +157,9 @@ impl Server {
         let collected = body.collect().await.expect("a body");
         let trailers = collected.trailers().cloned().unwrap_or_default();
         let status = head.headers.get("grpc-status").or(trailers.get("grpc-status"));
-        let status = status.and_then(|status| status.to_str().ok()).and_then(|status| status.parse().ok());
+        let status = status
+            .and_then(|status| status.to_str().ok())
+            .and_then(|status| status.parse().ok());
         (status.expect("a status"), head.headers)
     }
 
@@ -178,7 +185,10 @@ impl Server {
             scopes: scopes.parse().expect("scopes"),
             expires_at: None,
         };
-        store.insert(&Key::new(of, &secret, rand::random(), 0)).await.expect("stored");
+        store
+            .insert(&Key::new(of, &secret, rand::random(), 0))
+            .await
+            .expect("stored");
         secret.reveal().to_owned()
     }
 }
@@ -226,4 +236,3 @@ pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.write_all(text).expect("a vector takes all");
     encoder.finish().expect("a vector takes all")
 }
-

@@ -7,7 +7,11 @@ use tonic::{Code, Request};
 use crate::server::{Server, batch};
 
 fn requests(batches: Vec<LogMetricsRequest>) -> impl futures::Stream<Item = LogMetricsStreamRequest> + Send {
-    stream::iter(batches.into_iter().map(|batch| LogMetricsStreamRequest { batch: Some(batch) }))
+    stream::iter(
+        batches
+            .into_iter()
+            .map(|batch| LogMetricsStreamRequest { batch: Some(batch) }),
+    )
 }
 
 #[tokio::test]
@@ -17,15 +21,26 @@ async fn a_stream_answers_each_batch_in_order_and_goes_on_after_a_refused_one() 
     let mut batches = Vec::new();
     for number in 0..50_usize {
         let points: Vec<_> = (0..=number as i64).map(|step| ("loss", step, number as f64)).collect();
-        let id = if number == 20 { String::new() } else { number.to_string() };
+        let id = if number == 20 {
+            String::new()
+        } else {
+            number.to_string()
+        };
         batches.push(batch(if number == 30 { "unknown" } else { &run }, &id, &points));
     }
-    let answers = server.ingest().log_metrics_stream(Request::new(requests(batches))).await.expect("a stream");
+    let answers = server
+        .ingest()
+        .log_metrics_stream(Request::new(requests(batches)))
+        .await
+        .expect("a stream");
     let answers: Vec<_> = answers.into_inner().collect().await;
     assert_eq!(answers.len(), 50);
     for (number, answer) in answers.into_iter().enumerate() {
         let response = answer.expect("an answer").response.expect("an answer");
-        let code = response.warnings.first().map(|warning| (warning.code.as_str(), warning.severity));
+        let code = response
+            .warnings
+            .first()
+            .map(|warning| (warning.code.as_str(), warning.severity));
         let expected = match number {
             20 => (0, Some(("REQUIRED", 2))),
             30 => (0, Some(("RUN_NOT_FOUND", 2))),
@@ -43,8 +58,13 @@ async fn a_stream_ends_for_who_may_not_write() {
     let server = Server::start().await;
     server.run("r").await;
     let key = server.key(Some("speech"), "ingest").await;
-    let mut request = Request::new(requests(vec![batch("r", "a", &[("loss", 1, 1.0)]), batch("r", "b", &[])]));
-    request.metadata_mut().insert("authorization", format!("Bearer {key}").parse().expect("a header"));
+    let mut request = Request::new(requests(vec![
+        batch("r", "a", &[("loss", 1, 1.0)]),
+        batch("r", "b", &[]),
+    ]));
+    request
+        .metadata_mut()
+        .insert("authorization", format!("Bearer {key}").parse().expect("a header"));
     let answers = server.ingest().log_metrics_stream(request).await.expect("a stream");
     let answers: Vec<_> = answers.into_inner().collect().await;
     assert_eq!(answers.len(), 1);

@@ -1,5 +1,5 @@
-//! The store as its callers see it, on a real file: answers are durable, failures leave nothing behind, and what is read is
-//! what a plain model says. Time is a parameter throughout.
+//! The store as its callers see it, on a real file: answers are durable, failures leave nothing behind, and what is
+//! read is what a plain model says. Time is a parameter throughout.
 
 mod support;
 

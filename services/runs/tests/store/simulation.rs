@@ -1,6 +1,6 @@
-//! Random stories of runs, played on a real file under a virtual clock and held to the model: batches in any order, sent
-//! again, with other content, statements and commits that fail, answers that are lost, restarts, compaction, silence and
-//! ends. A seed plays the same story each time.
+//! Random stories of runs, played on a real file under a virtual clock and held to the model: batches in any order,
+//! sent again, with other content, statements and commits that fail, answers that are lost, restarts, compaction,
+//! silence and ends. A seed plays the same story each time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use crate::store::statements::batches;
 use crate::store::transaction::{Effect, Failure, Tx};
 
 /// Applies held batches of a run in the order of a decision, which is settled then. `arriving` is the batch that the
-/// decision is about: sequence, arrival number and time of receipt; its own row is written by the caller with the ordinal
-/// that is returned.
+/// decision is about: sequence, arrival number and time of receipt; its own row is written by the caller with the
+/// ordinal that is returned.
 pub(super) async fn carry_out(
     tx: &mut Tx,
     run: i64,

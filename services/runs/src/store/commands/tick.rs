@@ -1,4 +1,5 @@
-//! What happens because time has passed: held batches are released, silent runs crash, old ids of batches are forgotten.
+//! What happens because time has passed: held batches are released, silent runs crash, old ids of batches are
+//! forgotten.
 
 use std::sync::{Arc, Mutex};
 

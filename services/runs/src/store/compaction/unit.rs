@@ -1,5 +1,6 @@
-//! One step of compaction: batches of a run that become chunks together, or chunks that get their last encoding. What is
-//! read and encoded here never changes meanwhile, since only compaction changes chunks; so the transaction only writes.
+//! One step of compaction: batches of a run that become chunks together, or chunks that get their last encoding. What
+//! is read and encoded here never changes meanwhile, since only compaction changes chunks; so the transaction only
+//! writes.
 
 use std::collections::BTreeMap;
 
