@@ -116,7 +116,9 @@ async fn write_back(parts: Parts) {
 async fn checkpoint(parts: &Parts) -> Result<(), StoreError> {
     let mut connection = connect::writer(&parts.options).await?;
     for _ in 0..2 {
-        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut connection).await?;
+        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
+            .execute(&mut connection)
+            .await?;
     }
     parts.writer.checkpoint().await
 }

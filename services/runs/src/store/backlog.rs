@@ -99,7 +99,11 @@ impl Backlog {
             }
             if let Some(run) = state.ended.first() {
                 let has_points = state.runs.contains_key(run);
-                return Some(if has_points { Work::Compact(*run) } else { Work::Seal(*run) });
+                return Some(if has_points {
+                    Work::Compact(*run)
+                } else {
+                    Work::Seal(*run)
+                });
             }
             let is_old = |waiting: &Waiting| now.saturating_sub(waiting.since) >= WAIT_MAX;
             let old = state.runs.iter().find(|(_, waiting)| is_old(waiting));

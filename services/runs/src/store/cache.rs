@@ -127,11 +127,16 @@ impl RunCache {
         if self.by_number.len() <= runs_max && self.names <= names_max {
             return;
         }
-        let mut uses: Vec<(u64, i64)> = self.by_number.iter().map(|(number, entry)| (entry.used, *number)).collect();
+        let mut uses: Vec<(u64, i64)> = self
+            .by_number
+            .iter()
+            .map(|(number, entry)| (entry.used, *number))
+            .collect();
         uses.sort_unstable();
         for (_, number) in uses {
             // To half of the bounds, so that this is rare; one run always stays.
-            if self.by_number.len() <= (runs_max / 2).max(1) && self.names <= names_max / 2 || self.by_number.len() == 1 {
+            if self.by_number.len() <= (runs_max / 2).max(1) && self.names <= names_max / 2 || self.by_number.len() == 1
+            {
                 break;
             }
             self.remove(number);

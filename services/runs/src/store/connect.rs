@@ -32,7 +32,11 @@ pub(super) fn claim(folder: &Path) -> Result<File, StoreError> {
         path: folder.to_owned(),
         source,
     };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(failed)?;
     let private = |path: PathBuf| OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     private(file(folder)).map_err(failed)?;
     let lock = private(folder.join("lock")).map_err(failed)?;

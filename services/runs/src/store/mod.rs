@@ -57,9 +57,7 @@ pub use settings::{Durability, Faults, Settings};
 pub use transaction::{Command, Failure, Tx};
 
 use background::Parts;
-use commands::{
-    DeleteRun, Finish, ForgetBatches, Heartbeat, LogBatch, LogParams, LogTags, Open, PurgeDeleted, Tick,
-};
+use commands::{DeleteRun, Finish, ForgetBatches, Heartbeat, LogBatch, LogParams, LogTags, Open, PurgeDeleted, Tick};
 use shared::Shared;
 use writer::{Handle, Writer};
 
@@ -116,7 +114,14 @@ impl Store {
         shared.rebuild(&readers).await?;
         let tx = Tx::new(connection, Arc::clone(&settings));
         let watch = Watch::begin(nanos(clock()).unwrap_or(0));
-        let writer = Writer::new(tx, options.clone(), Arc::clone(&settings), clock, Arc::clone(&shared), lock);
+        let writer = Writer::new(
+            tx,
+            options.clone(),
+            Arc::clone(&settings),
+            clock,
+            Arc::clone(&shared),
+            lock,
+        );
         let (writer, writing) = writer.start();
         let tick = Tick {
             watch: Arc::new(Mutex::new(watch)),
@@ -247,7 +252,9 @@ impl Store {
     ///
     /// Where the file cannot be read.
     pub async fn run(&self, run: &RunId) -> Result<Option<Run>, Refusal> {
-        read::run(&self.inner.readers, run).await.map_err(|error| error.refusal())
+        read::run(&self.inner.readers, run)
+            .await
+            .map_err(|error| error.refusal())
     }
 
     /// The project of a run, which never changes; none if there is no such run.
@@ -259,7 +266,9 @@ impl Store {
         if let Some(project) = self.inner.shared.project(run) {
             return Ok(Some(project));
         }
-        let project = read::project(&self.inner.readers, run).await.map_err(|error| error.refusal())?;
+        let project = read::project(&self.inner.readers, run)
+            .await
+            .map_err(|error| error.refusal())?;
         if let Some(project) = &project {
             self.inner.shared.remember_project(run, project.clone());
         }
@@ -272,7 +281,9 @@ impl Store {
     ///
     /// Where the file cannot be read.
     pub async fn metric_names(&self, run: &RunId) -> Result<Option<Vec<MetricName>>, Refusal> {
-        read::metric_names(&self.inner.readers, run).await.map_err(|error| error.refusal())
+        read::metric_names(&self.inner.readers, run)
+            .await
+            .map_err(|error| error.refusal())
     }
 
     /// Points of a run, all that were answered before this was called; none if there is no such run.
@@ -282,7 +293,9 @@ impl Store {
     /// Where the file cannot be read, or is damaged.
     pub async fn series(&self, run: &RunId, request: SeriesRequest) -> Result<Option<Vec<NamedSeries>>, Refusal> {
         let Inner { readers, shared, .. } = &*self.inner;
-        read::series(readers, &shared.tail, run, request).await.map_err(|error| error.refusal())
+        read::series(readers, &shared.tail, run, request)
+            .await
+            .map_err(|error| error.refusal())
     }
 
     /// Connections that only read, for queries over many runs; the columns are those of `schema/`.

@@ -90,12 +90,16 @@ async fn number(connection: &mut SqliteConnection, run: &RunId) -> sqlx::Result<
 /// In the order of the request, or of the names.
 fn wanted(known: &HashMap<String, u32>, names: &[MetricName]) -> Vec<(MetricName, u32)> {
     if names.is_empty() {
-        let mut all: Vec<(MetricName, u32)> =
-            known.iter().map(|(name, number)| (MetricName::new(name.as_str()), *number)).collect();
+        let mut all: Vec<(MetricName, u32)> = known
+            .iter()
+            .map(|(name, number)| (MetricName::new(name.as_str()), *number))
+            .collect();
         all.sort();
         return all;
     }
-    let found = names.iter().filter_map(|name| Some((name.clone(), *known.get(name.as_str())?)));
+    let found = names
+        .iter()
+        .filter_map(|name| Some((name.clone(), *known.get(name.as_str())?)));
     found.collect()
 }
 
@@ -141,12 +145,20 @@ fn decode(
     for part in parts {
         let mut older = Series::default();
         for body in &part.chunks {
-            older.extend(&decoder.decode(body).map_err(damaged(format!("a chunk of {}", part.name)))?);
+            older.extend(
+                &decoder
+                    .decode(body)
+                    .map_err(damaged(format!("a chunk of {}", part.name)))?,
+            );
         }
         let newer = in_step_order(arrived.remove(&part.number).unwrap_or_default());
         let merged = merge_all([&older, &newer]);
         let range = merged.within_steps(Some(*request.steps.start()), Some(*request.steps.end()));
-        let merged = if range.len() == merged.len() { merged } else { merged.slice(range) };
+        let merged = if range.len() == merged.len() {
+            merged
+        } else {
+            merged.slice(range)
+        };
         all.push(NamedSeries {
             name: part.name,
             series: merged.within_times(Some(*request.times.start()), Some(*request.times.end())),
@@ -205,8 +217,16 @@ pub(super) async fn run(readers: &SqlitePool, run: &RunId) -> Result<Option<Run>
         tags,
         params,
         summary,
-        system_info: row.system_info.map(|info| prost::Message::decode(&info[..])).transpose().map_err(message)?,
-        git_info: row.git_info.map(|info| prost::Message::decode(&info[..])).transpose().map_err(message)?,
+        system_info: row
+            .system_info
+            .map(|info| prost::Message::decode(&info[..]))
+            .transpose()
+            .map_err(message)?,
+        git_info: row
+            .git_info
+            .map(|info| prost::Message::decode(&info[..]))
+            .transpose()
+            .map_err(message)?,
         parent: row.parent_run_id.map(RunId::new),
         user: row.user,
         created_at: row.created_at,

@@ -1,6 +1,7 @@
 //! The transaction of the writer, as commands see it: the connection, the runs in memory, the numbers to give, and what
 //! is to happen once it is committed.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -89,14 +90,16 @@ pub struct Tx {
     writes: u64,
 }
 
-/// The last numbers that were given, and how much is held.
-#[derive(Clone, Copy, Debug, Default)]
+/// The last numbers that were given, and what is held.
+#[derive(Debug, Default)]
 struct Numbers {
     is_loaded: bool,
     arrival: i64,
     ordinal: i64,
     stored_ordinal: i64,
     held_bytes: u64,
+    /// When the oldest held batch of each run arrived.
+    held_since: BTreeMap<i64, i64>,
 }
 
 impl Tx {
@@ -148,7 +151,11 @@ impl Tx {
     /// The connection, for a statement that reads no hot column of `run`.
     pub(super) fn step(&mut self) -> Result<&mut SqliteConnection, Failure> {
         self.statements += 1;
-        let is_broken = self.settings.faults.as_ref().is_some_and(|faults| (faults.0)(self.statements));
+        let is_broken = self
+            .settings
+            .faults
+            .as_ref()
+            .is_some_and(|faults| (faults.0)(self.statements));
         if is_broken {
             return Err(sqlx::Error::Io(std::io::Error::other("a fault of a test")).into());
         }
@@ -229,17 +236,35 @@ impl Tx {
         self.numbers.held_bytes = (self.numbers.held_bytes + added).saturating_sub(released);
     }
 
+    /// Runs whose oldest held batch arrived at a time or before.
+    pub(super) async fn held_before(&mut self, time: i64) -> Result<Vec<i64>, Failure> {
+        self.load_numbers().await?;
+        let held = self.numbers.held_since.iter();
+        let old = held.filter(|(_, since)| **since <= time);
+        Ok(old.map(|(run, _)| *run).collect())
+    }
+
+    /// Takes note of what a run holds now, none if it is gone.
+    pub(super) fn holds_since(&mut self, run: i64, oldest: Option<i64>) {
+        match oldest {
+            Some(oldest) => self.numbers.held_since.insert(run, oldest),
+            None => self.numbers.held_since.remove(&run),
+        };
+    }
+
     async fn load_numbers(&mut self) -> Result<(), Failure> {
         if !self.numbers.is_loaded {
             let ordinal = counters::ordinal(self.step()?).await?;
             let arrival = batches::last_arrival(self.step()?).await?;
             let held_bytes = batches::held_bytes(self.step()?).await?;
+            let held_since = batches::oldest_held(self.step()?).await?;
             self.numbers = Numbers {
                 is_loaded: true,
                 arrival,
                 ordinal,
                 stored_ordinal: ordinal,
                 held_bytes,
+                held_since: held_since.into_iter().collect(),
             };
         }
         Ok(())
@@ -277,7 +302,8 @@ impl Tx {
         self.flush().await?;
         let connection = self.step()?;
         sqlx::query("COMMIT").execute(connection).await?;
-        self.runs.shrink(self.settings.cached_runs_max, self.settings.cached_names_max);
+        self.runs
+            .shrink(self.settings.cached_runs_max, self.settings.cached_names_max);
         Ok(std::mem::take(&mut self.effects))
     }
 
@@ -301,14 +327,18 @@ impl Tx {
 
     /// Writes the log back and closes the connection.
     pub(super) async fn close(mut self) -> Result<(), StoreError> {
-        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut self.connection).await?;
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+            .execute(&mut self.connection)
+            .await?;
         self.connection.close().await?;
         Ok(())
     }
 
     /// Outside of transactions.
     pub(super) async fn checkpoint(&mut self) -> Result<(), StoreError> {
-        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut self.connection).await?;
+        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
+            .execute(&mut self.connection)
+            .await?;
         Ok(())
     }
 }

@@ -92,8 +92,14 @@ pub async fn file(folder: &Path) -> Result<Report, StoreError> {
 pub async fn verify(readers: &SqlitePool) -> Result<Report, StoreError> {
     let mut snapshot = readers.begin().await?;
     let mut report = Report::default();
-    let said: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check").fetch_all(&mut *snapshot).await?;
-    report.findings.extend(said.into_iter().filter(|said| said != "ok").map(|said| format!("SQLite: {said}")));
+    let said: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check")
+        .fetch_all(&mut *snapshot)
+        .await?;
+    report.findings.extend(
+        said.into_iter()
+            .filter(|said| said != "ok")
+            .map(|said| format!("SQLite: {said}")),
+    );
     let runs: Vec<RunRow> = sqlx::query_as(
         "SELECT run_no, run_id, status, sequence_next, points_accepted, points_forgotten, points_compacted, \
          points_replaced, (SELECT count(*) FROM metric_name WHERE metric_name.run_no = run.run_no) AS metrics, \
@@ -121,14 +127,32 @@ async fn verify_run(connection: &mut SqliteConnection, run: &RunRow, report: &mu
     let ledger = verify_batches(connection, run, report).await?;
     let in_chunks = verify_chunks(connection, run, report).await?;
     let sums = [
-        ("points_accepted", run.points_accepted, "ledger", ledger.accepted + run.points_forgotten),
-        ("points_compacted", run.points_compacted, "ledger", ledger.compacted + run.points_forgotten),
-        ("points_compacted", run.points_compacted, "chunks", in_chunks + run.points_replaced),
+        (
+            "points_accepted",
+            run.points_accepted,
+            "ledger",
+            ledger.accepted + run.points_forgotten,
+        ),
+        (
+            "points_compacted",
+            run.points_compacted,
+            "ledger",
+            ledger.compacted + run.points_forgotten,
+        ),
+        (
+            "points_compacted",
+            run.points_compacted,
+            "chunks",
+            in_chunks + run.points_replaced,
+        ),
         ("number of metrics", run.metrics, "list of metrics", run.metric_max),
     ];
     for (counter, counted, of, sum) in sums {
         if counted != sum {
-            report.findings.push(format!("Run {}: {counter} is {counted}, the {of} has {sum}.", run.run_id));
+            report.findings.push(format!(
+                "Run {}: {counter} is {counted}, the {of} has {sum}.",
+                run.run_id
+            ));
         }
     }
     Ok(())
@@ -197,7 +221,11 @@ fn check_batch(run: &RunRow, row: &BatchRow, report: &mut Report) -> Result<(), 
     Ok(())
 }
 
-async fn verify_chunks(connection: &mut SqliteConnection, run: &RunRow, report: &mut Report) -> Result<i64, StoreError> {
+async fn verify_chunks(
+    connection: &mut SqliteConnection,
+    run: &RunRow,
+    report: &mut Report,
+) -> Result<i64, StoreError> {
     let mut points = 0;
     let mut last = (0, i64::MIN);
     // The last step of the chunk before, of the same metric.
@@ -237,7 +265,9 @@ async fn verify_chunks(connection: &mut SqliteConnection, run: &RunRow, report: 
 }
 
 fn check_chunk(row: &ChunkRow, report: &mut Report) -> Result<(), String> {
-    let series = chunk::Decoder::default().decode(&row.body).map_err(|error| error.to_string())?;
+    let series = chunk::Decoder::default()
+        .decode(&row.body)
+        .map_err(|error| error.to_string())?;
     report.points += series.len() as u64;
     let value = |bits: i64| f64::from_bits(bits as u64);
     let stored = Stats {

@@ -13,7 +13,10 @@ async fn a_restart_keeps_every_answered_batch() {
     let mut bench = Bench::new().await;
     bench.open("r").await;
     for step in 0..20 {
-        let logged = bench.log("r", &format!("b{step}"), &[("loss", step, step as f64)]).await.expect("stored");
+        let logged = bench
+            .log("r", &format!("b{step}"), &[("loss", step, step as f64)])
+            .await
+            .expect("stored");
         assert_eq!((logged.accepted, logged.deduplicated), (1, 0));
     }
     let before = bench.values("r", "loss").await;
@@ -29,7 +32,10 @@ async fn a_batch_refused_as_not_found_is_stored_on_retry() {
     let bench = Bench::new().await;
     assert_eq!(reason(bench.log("r", "b", &[("loss", 1, 0.5)]).await), "RUN_NOT_FOUND");
     bench.open("r").await;
-    assert_eq!(bench.log("r", "b", &[("loss", 1, 0.5)]).await.expect("stored").accepted, 1);
+    assert_eq!(
+        bench.log("r", "b", &[("loss", 1, 0.5)]).await.expect("stored").accepted,
+        1
+    );
     assert_eq!(bench.values("r", "loss").await, [(1, 0.5)]);
 }
 
@@ -49,13 +55,19 @@ async fn a_batch_refused_by_state_is_not_remembered() {
 async fn a_known_batch_is_a_duplicate_in_every_state() {
     let mut bench = Bench::new().await;
     bench.open("r").await;
-    bench.log("r", "b", &[("loss", 1, 0.5), ("loss", 2, 0.5)]).await.expect("stored");
+    bench
+        .log("r", "b", &[("loss", 1, 0.5), ("loss", 2, 0.5)])
+        .await
+        .expect("stored");
     for ended in [false, true] {
         if ended {
             bench.finish("r", Status::Failed).await.expect("it ends");
             bench.restart().await;
         }
-        let again = bench.log("r", "b", &[("loss", 1, 0.5), ("loss", 2, 0.5)]).await.expect("known");
+        let again = bench
+            .log("r", "b", &[("loss", 1, 0.5), ("loss", 2, 0.5)])
+            .await
+            .expect("known");
         assert_eq!((again.accepted, again.deduplicated), (0, 2));
         assert!(again.is_duplicate());
     }
@@ -67,8 +79,14 @@ async fn a_reused_batch_id_with_other_content_is_a_conflict() {
     let bench = Bench::new().await;
     bench.open("r").await;
     bench.log("r", "b", &[("loss", 1, 0.5)]).await.expect("stored");
-    let refused = bench.log("r", "b", &[("loss", 1, 0.25)]).await.expect_err("it is refused");
-    assert_eq!((refused.code, refused.reason), (Code::AlreadyExists, "BATCH_ID_CONFLICT"));
+    let refused = bench
+        .log("r", "b", &[("loss", 1, 0.25)])
+        .await
+        .expect_err("it is refused");
+    assert_eq!(
+        (refused.code, refused.reason),
+        (Code::AlreadyExists, "BATCH_ID_CONFLICT")
+    );
     assert_eq!(bench.values("r", "loss").await, [(1, 0.5)]);
     assert_eq!(bench.points("r").await, 1);
 }
@@ -89,10 +107,21 @@ async fn an_id_is_a_text_and_no_other_id_is_taken_for_it() {
         ("r", "\u{20ac}".repeat(64)),
     ];
     for (run, id) in &ids {
-        assert_eq!(bench.log(run, id, &[("loss", 1, 1.0)]).await.expect("stored").accepted, 1, "{id}");
+        assert_eq!(
+            bench.log(run, id, &[("loss", 1, 1.0)]).await.expect("stored").accepted,
+            1,
+            "{id}"
+        );
     }
     for (run, id) in &ids {
-        assert!(bench.log(run, id, &[("loss", 1, 1.0)]).await.expect("known").is_duplicate(), "{id}");
+        assert!(
+            bench
+                .log(run, id, &[("loss", 1, 1.0)])
+                .await
+                .expect("known")
+                .is_duplicate(),
+            "{id}"
+        );
     }
 }
 
@@ -102,7 +131,13 @@ async fn sixty_four_equal_batches_at_once_store_one() {
     bench.open("r").await;
     for round in 0..20 {
         let id = format!("b{round}");
-        let sent = batch("r", &id, None, &[("loss", round, 1.0), ("loss", round, 2.0)], bench.now());
+        let sent = batch(
+            "r",
+            &id,
+            None,
+            &[("loss", round, 1.0), ("loss", round, 2.0)],
+            bench.now(),
+        );
         let all = (0..64).map(|_| {
             let (store, sent) = (bench.store.clone(), sent.clone());
             tokio::spawn(async move { store.log(sent).await })
@@ -130,13 +165,29 @@ async fn parameters_and_tags_of_a_batch_are_stored_with_it_or_not_at_all() {
     sent.params = pairs(&[("lr", "0.1"), ("lr", "0.2")]);
     sent.tags = pairs(&[("team", "a")]);
     let logged = bench.store.log(sent.clone()).await.expect("stored");
-    assert_eq!((logged.accepted, logged.params_accepted, logged.params_existing, logged.tags_updated), (1, 1, 1, 1));
+    assert_eq!(
+        (
+            logged.accepted,
+            logged.params_accepted,
+            logged.params_existing,
+            logged.tags_updated
+        ),
+        (1, 1, 1, 1)
+    );
     assert_eq!(logged.warnings, [warning::param_immutable("lr")]);
     sent.batch_id = kindex_runs::domain::BatchId::new("c");
     sent.run = kindex_runs::domain::RunId::new("absent");
     assert_eq!(reason(bench.store.log(sent).await), "RUN_NOT_FOUND");
-    let run = bench.store.run(&kindex_runs::domain::RunId::new("r")).await.expect("read").expect("there");
-    assert_eq!((run.params, run.tags), (pairs(&[("lr", "0.1")]), pairs(&[("team", "a")])));
+    let run = bench
+        .store
+        .run(&kindex_runs::domain::RunId::new("r"))
+        .await
+        .expect("read")
+        .expect("there");
+    assert_eq!(
+        (run.params, run.tags),
+        (pairs(&[("lr", "0.1")]), pairs(&[("team", "a")]))
+    );
 }
 
 #[tokio::test]
@@ -147,16 +198,34 @@ async fn metrics_over_the_limit_are_dropped_with_a_warning_and_others_are_stored
     };
     let mut bench = Bench::with(settings).await;
     bench.open("r").await;
-    let logged = bench.log("r", "a", &[("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0)]).await.expect("stored");
+    let logged = bench
+        .log("r", "a", &[("a", 1, 1.0), ("b", 1, 1.0), ("c", 1, 1.0)])
+        .await
+        .expect("stored");
     assert_eq!(logged.warnings, []);
-    let logged = bench.log("r", "b", &[("a", 2, 1.0), ("d", 1, 1.0)]).await.expect("stored");
+    let logged = bench
+        .log("r", "b", &[("a", 2, 1.0), ("d", 1, 1.0)])
+        .await
+        .expect("stored");
     assert_eq!(logged.warnings, [warning::cardinality_approaching(4, 5)]);
     bench.restart().await;
-    let sent = [("f", 1, 1.0), ("a", 3, 1.0), ("g", 1, 1.0), ("g", 2, 1.0), ("f", 2, 1.0)];
+    let sent = [
+        ("f", 1, 1.0),
+        ("a", 3, 1.0),
+        ("g", 1, 1.0),
+        ("g", 2, 1.0),
+        ("f", 2, 1.0),
+    ];
     let logged = bench.log("r", "c", &sent).await.expect("stored");
     assert_eq!((logged.accepted, logged.dropped), (3, 2));
     let codes: Vec<&str> = logged.warnings.iter().map(|warning| warning.code.as_str()).collect();
-    assert_eq!(codes, [warning::CARDINALITY_LIMIT_EXCEEDED, warning::CARDINALITY_LIMIT_APPROACHING]);
+    assert_eq!(
+        codes,
+        [
+            warning::CARDINALITY_LIMIT_EXCEEDED,
+            warning::CARDINALITY_LIMIT_APPROACHING
+        ]
+    );
     assert_eq!(bench.values("r", "f").await.len(), 2);
     assert_eq!(bench.values("r", "g").await, []);
     assert_eq!(bench.log("r", "d", &[("h", 1, 1.0)]).await.expect("stored").accepted, 0);
@@ -184,8 +253,18 @@ async fn the_ledger_is_bounded_by_its_ttl() {
     assert_eq!(bench.verify().await.batches, 2, "the ids are kept for a day");
     bench.advance(1);
     bench.store.clean().await.expect("cleaned");
-    assert_eq!(bench.verify().await.batches, 1, "and for a week where the run may go on");
-    assert!(bench.log("open", "b", &[("loss", 1, 1.0)]).await.expect("known").is_duplicate());
+    assert_eq!(
+        bench.verify().await.batches,
+        1,
+        "and for a week where the run may go on"
+    );
+    assert!(
+        bench
+            .log("open", "b", &[("loss", 1, 1.0)])
+            .await
+            .expect("known")
+            .is_duplicate()
+    );
     bench.restart().await;
     bench.advance(7 * DAY + HOUR);
     bench.store.clean().await.expect("cleaned");
@@ -203,7 +282,10 @@ async fn more_than_memory_is_meant_for_is_refused_and_tried_again() {
     .await;
     bench.open("r").await;
     let points: Vec<(String, i64, f64)> = (0..500).map(|step| ("loss".to_owned(), step, 0.1)).collect();
-    let points: Vec<(&str, i64, f64)> = points.iter().map(|(name, step, value)| (name.as_str(), *step, *value)).collect();
+    let points: Vec<(&str, i64, f64)> = points
+        .iter()
+        .map(|(name, step, value)| (name.as_str(), *step, *value))
+        .collect();
     let all = (0..200).map(|n| {
         let (store, sent) = (bench.store.clone(), bench.batch("r", &format!("b{n}"), None, &points));
         tokio::spawn(async move { store.log(sent).await })

@@ -18,7 +18,10 @@ async fn a_rewritten_step_has_one_value() {
     bench.open("r").await;
     let first: Vec<Point<'_>> = (0..120).map(|step| ("loss", step, 1.0)).collect();
     bench.log("r", "a", &first).await.expect("stored");
-    bench.log("r", "b", &[("loss", 7, 2.0), ("loss", 7, 3.0)]).await.expect("stored");
+    bench
+        .log("r", "b", &[("loss", 7, 2.0), ("loss", 7, 3.0)])
+        .await
+        .expect("stored");
     let read = |at: usize| {
         let bench = &bench;
         async move {
@@ -78,7 +81,9 @@ async fn every_float_class_survives_to_the_bit() {
         f64::MAX,
         0.1,
     ];
-    let points: Vec<Point<'_>> = (0..200).map(|step| ("x", step, values[step as usize % values.len()])).collect();
+    let points: Vec<Point<'_>> = (0..200)
+        .map(|step| ("x", step, values[step as usize % values.len()]))
+        .collect();
     bench.log("r", "a", &points).await.expect("stored");
     let bits = |read: Vec<(i64, f64)>| read.into_iter().map(|(_, value)| value.to_bits()).collect::<Vec<u64>>();
     let sent: Vec<u64> = points.iter().map(|(_, _, value)| value.to_bits()).collect();
@@ -97,7 +102,9 @@ async fn a_read_has_the_steps_times_and_names_that_were_asked_for() {
     let bench = Bench::with(small()).await;
     bench.open("r").await;
     for n in 0..12 {
-        let points: Vec<Point<'_>> = (0..10).flat_map(|k| [("a", n * 10 + k, 1.0), ("b", n * 10 + k, 2.0)]).collect();
+        let points: Vec<Point<'_>> = (0..10)
+            .flat_map(|k| [("a", n * 10 + k, 1.0), ("b", n * 10 + k, 2.0)])
+            .collect();
         bench.log("r", &format!("b{n}"), &points).await.expect("stored");
         bench.advance(1000);
         if n == 8 {
@@ -110,14 +117,26 @@ async fn a_read_has_the_steps_times_and_names_that_were_asked_for() {
         bench.store.series(&run, SeriesRequest { names, steps, times })
     };
     let all = i64::MIN..=i64::MAX;
-    let some = read(&["b", "absent"], 15..=104, all.clone()).await.expect("read").expect("there");
+    let some = read(&["b", "absent"], 15..=104, all.clone())
+        .await
+        .expect("read")
+        .expect("there");
     assert_eq!(some.len(), 1);
     assert_eq!(some[0].series.steps, (15..=104).collect::<Vec<i64>>());
-    let timed = read(&[], all.clone(), START + 2000..=START + 3000).await.expect("read").expect("there");
+    let timed = read(&[], all.clone(), START + 2000..=START + 3000)
+        .await
+        .expect("read")
+        .expect("there");
     let names: Vec<&str> = timed.iter().map(|series| series.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     assert_eq!(timed[0].series.steps, (20..40).collect::<Vec<i64>>());
-    assert_eq!(bench.store.series(&RunId::new("absent"), SeriesRequest::default()).await, Ok(None));
+    assert_eq!(
+        bench
+            .store
+            .series(&RunId::new("absent"), SeriesRequest::default())
+            .await,
+        Ok(None)
+    );
 }
 
 #[tokio::test]
@@ -130,7 +149,13 @@ async fn a_run_that_has_ended_is_sealed_and_reads_the_same() {
     bench.open("r").await;
     for n in 0..30 {
         let points: Vec<Point<'_>> = (0..400)
-            .map(|k| if k % 2 == 0 { ("a", n * 200 + k / 2, 0.5) } else { ("b", n * 200 + k / 2, 7.0) })
+            .map(|k| {
+                if k % 2 == 0 {
+                    ("a", n * 200 + k / 2, 0.5)
+                } else {
+                    ("b", n * 200 + k / 2, 7.0)
+                }
+            })
             .collect();
         bench.log("r", &format!("b{n}"), &points).await.expect("stored");
         bench.compact().await;
@@ -176,7 +201,10 @@ async fn readers_without_a_tail_read_the_same() {
     })
     .await;
     bench.open("r").await;
-    bench.log("r", "a", &[("a", 1, 1.0), ("b", 1, 2.0)]).await.expect("stored");
+    bench
+        .log("r", "a", &[("a", 1, 1.0), ("b", 1, 2.0)])
+        .await
+        .expect("stored");
     bench.log("r", "b", &[("a", 2, 1.0)]).await.expect("stored");
     assert_eq!(bench.values("r", "a").await, [(1, 1.0), (2, 1.0)]);
     assert_eq!(bench.store.figures().tail_bytes, 0);
@@ -187,13 +215,22 @@ async fn a_long_query_never_delays_ingest() {
     let bench = Bench::with(small()).await;
     bench.open("r").await;
     let mut snapshot = bench.store.readers().begin().await.expect("a reader");
-    let before: i64 = sqlx::query_scalar("SELECT count(*) FROM batch").fetch_one(&mut *snapshot).await.expect("read");
+    let before: i64 = sqlx::query_scalar("SELECT count(*) FROM batch")
+        .fetch_one(&mut *snapshot)
+        .await
+        .expect("read");
     for n in 0..30 {
         let points: Vec<Point<'_>> = (0..10).map(|k| ("a", n * 10 + k, 1.0)).collect();
-        bench.log("r", &format!("b{n}"), &points).await.expect("stored while the query goes on");
+        bench
+            .log("r", &format!("b{n}"), &points)
+            .await
+            .expect("stored while the query goes on");
         bench.compact().await;
     }
-    let still: i64 = sqlx::query_scalar("SELECT count(*) FROM batch").fetch_one(&mut *snapshot).await.expect("read");
+    let still: i64 = sqlx::query_scalar("SELECT count(*) FROM batch")
+        .fetch_one(&mut *snapshot)
+        .await
+        .expect("read");
     assert_eq!(before, still, "a query sees one commit");
     drop(snapshot);
     assert_eq!(bench.values("r", "a").await.len(), 300);
@@ -210,8 +247,14 @@ async fn what_does_not_agree_is_found() {
     bench.log_at("r", 5, &[("a", 201, 1.0)]).await.expect("held");
     bench.verify().await;
     let damage = [
-        ("points_accepted", "UPDATE run SET points_accepted = points_accepted + 1"),
-        ("points_compacted", "UPDATE run SET points_replaced = points_replaced + 1"),
+        (
+            "points_accepted",
+            "UPDATE run SET points_accepted = points_accepted + 1",
+        ),
+        (
+            "points_compacted",
+            "UPDATE run SET points_replaced = points_replaced + 1",
+        ),
         ("statistics", "UPDATE chunk SET max_bits = 0"),
         ("bytes end", "UPDATE chunk SET body = x'01'"),
         ("state 2", "UPDATE batch SET body = NULL WHERE state = 2"),
@@ -225,13 +268,19 @@ async fn what_does_not_agree_is_found() {
         let copy = tempfile::tempdir().expect("a folder");
         let file = copy.path().join("copy.db");
         let text = format!("VACUUM INTO '{}'", file.display());
-        sqlx::query(sqlx::AssertSqlSafe(text)).execute(bench.store.readers()).await.expect("copied");
+        sqlx::query(sqlx::AssertSqlSafe(text))
+            .execute(bench.store.readers())
+            .await
+            .expect("copied");
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file);
         let pool = sqlx::SqlitePool::connect_with(options).await.expect("opened");
         assert_eq!(verify::verify(&pool).await.expect("read").findings, [""; 0]);
         sqlx::query(statement).execute(&pool).await.expect("damaged");
         let findings = verify::verify(&pool).await.expect("read").findings;
-        assert!(findings.iter().any(|found| found.contains(finding)), "{statement}: {findings:?}");
+        assert!(
+            findings.iter().any(|found| found.contains(finding)),
+            "{statement}: {findings:?}"
+        );
         pool.close().await;
     }
 }

@@ -14,7 +14,9 @@ fn breakable() -> (Settings, Arc<AtomicU64>) {
     let at = Arc::new(AtomicU64::new(u64::MAX));
     let asked = Arc::clone(&at);
     let settings = Settings {
-        faults: Some(Faults(Arc::new(move |statement| statement == asked.load(Ordering::SeqCst)))),
+        faults: Some(Faults(Arc::new(move |statement| {
+            statement == asked.load(Ordering::SeqCst)
+        }))),
         compact_points: 3,
         ..quiet()
     };
@@ -43,11 +45,24 @@ async fn a_store_error_leaves_no_half_batch() {
         match answer {
             Err(refusal) => {
                 statements += 1;
-                assert_eq!((refusal.code, refusal.reason), (Code::Unavailable, "STORE_UNAVAILABLE"), "{round}");
+                assert_eq!(
+                    (refusal.code, refusal.reason),
+                    (Code::Unavailable, "STORE_UNAVAILABLE"),
+                    "{round}"
+                );
                 assert_eq!(bench.points("r").await, 2, "statement {round}");
                 let run = bench.store.run(&RunId::new("r")).await.expect("read").expect("there");
                 assert_eq!((run.params, run.tags), (Vec::new(), Vec::new()), "statement {round}");
-                assert_eq!(bench.store.metric_names(&run.run).await.expect("read").expect("there").len(), 1);
+                assert_eq!(
+                    bench
+                        .store
+                        .metric_names(&run.run)
+                        .await
+                        .expect("read")
+                        .expect("there")
+                        .len(),
+                    1
+                );
                 bench.verify().await;
             }
             Ok(logged) => {
@@ -75,7 +90,10 @@ async fn a_failure_at_any_stage_leaves_the_id_free() {
         if round % 7 == 0 {
             bench.restart().await;
         }
-        let again = bench.log("r", &id, &[("loss", round as i64, 1.0)]).await.expect("stored");
+        let again = bench
+            .log("r", &id, &[("loss", round as i64, 1.0)])
+            .await
+            .expect("stored");
         assert_eq!(again.is_duplicate(), !failed, "statement {round}");
         assert_eq!(again.accepted, u64::from(failed), "statement {round}");
     }
@@ -89,7 +107,10 @@ async fn compaction_that_fails_at_any_statement_changes_nothing_and_is_done_late
     let bench = Bench::with(settings).await;
     bench.open("r").await;
     for step in 0..3 {
-        bench.log("r", &format!("b{step}"), &[("a", step, 1.0), ("b", 0, step as f64)]).await.expect("stored");
+        bench
+            .log("r", &format!("b{step}"), &[("a", step, 1.0), ("b", 0, step as f64)])
+            .await
+            .expect("stored");
     }
     let mut failures = 0;
     for statement in 1..100 {
@@ -138,8 +159,13 @@ async fn one_command_that_fails_takes_no_other_along() {
         let logged = |n| bench.log_at("r", n, &[]);
         let first = round as i64 * 4 + 1;
         let rogue = bench.store.write(Rogue { refuses });
-        let (a, b, rogue, c, d) =
-            futures::join!(logged(first), logged(first + 1), rogue, logged(first + 2), logged(first + 3));
+        let (a, b, rogue, c, d) = futures::join!(
+            logged(first),
+            logged(first + 1),
+            rogue,
+            logged(first + 2),
+            logged(first + 3)
+        );
         assert!([a, b, c, d].iter().all(Result::is_ok), "{refuses}");
         let expected = if refuses { "TOO_LATE" } else { "STORE_UNAVAILABLE" };
         assert_eq!(rogue.expect_err("it fails").reason, expected);
@@ -156,12 +182,19 @@ async fn a_full_disk_refuses_and_stores_nothing_and_the_store_goes_on_when_there
     bench.log("r", "a", &[("loss", 0, 0.0)]).await.expect("stored");
     bench.store.write(PageLimit { pages: 1 }).await.expect("limited");
     let points: Vec<(String, i64, f64)> = (0..5000).map(|step| ("loss".to_owned(), step, 0.1)).collect();
-    let points: Vec<(&str, i64, f64)> = points.iter().map(|(name, step, value)| (name.as_str(), *step, *value)).collect();
+    let points: Vec<(&str, i64, f64)> = points
+        .iter()
+        .map(|(name, step, value)| (name.as_str(), *step, *value))
+        .collect();
     let refused = bench.log("r", "b", &points).await.expect_err("there is no room");
     assert_eq!(refused.code, Code::Unavailable);
     assert!(refused.retry_after.is_some());
     assert_eq!(bench.points("r").await, 1);
-    bench.store.write(PageLimit { pages: 4_000_000_000 }).await.expect("there is room");
+    bench
+        .store
+        .write(PageLimit { pages: 4_000_000_000 })
+        .await
+        .expect("there is room");
     assert_eq!(bench.log("r", "b", &points).await.expect("stored").accepted, 5000);
     bench.verify().await;
 }
@@ -177,7 +210,9 @@ impl Command for PageLimit {
     async fn apply(&self, tx: &mut Tx) -> Result<(), Failure> {
         // A limit below the size of the file means its size.
         let statement = format!("PRAGMA max_page_count = {}", self.pages);
-        sqlx::query(sqlx::AssertSqlSafe(statement)).execute(tx.read().await?).await?;
+        sqlx::query(sqlx::AssertSqlSafe(statement))
+            .execute(tx.read().await?)
+            .await?;
         Ok(())
     }
 }
@@ -195,7 +230,10 @@ async fn a_closed_store_refuses_and_says_when_to_try_again() {
     let bench = Bench::new().await;
     bench.open("r").await;
     bench.store.close().await;
-    let refused = bench.log("r", "b", &[("loss", 1, 1.0)]).await.expect_err("it is closed");
+    let refused = bench
+        .log("r", "b", &[("loss", 1, 1.0)])
+        .await
+        .expect_err("it is closed");
     assert_eq!(refused.code, Code::Unavailable);
     assert!(refused.retry_after.is_some());
 }
@@ -211,9 +249,15 @@ async fn held_bytes_over_the_bound_are_refused_and_the_id_stays_free() {
     bench.log_at("r", 2, &[("loss", 2, 2.0)]).await.expect("held");
     let points: Vec<(&str, i64, f64)> = (0..10).map(|step| ("loss", step, 1.0)).collect();
     let refused = bench.log_at("r", 3, &points).await.expect_err("too much is held");
-    assert_eq!((refused.code, refused.reason), (Code::ResourceExhausted, "HELD_BATCHES_FULL"));
+    assert_eq!(
+        (refused.code, refused.reason),
+        (Code::ResourceExhausted, "HELD_BATCHES_FULL")
+    );
     assert_eq!(bench.points("r").await, 1);
-    bench.log_at("r", 1, &[("loss", 1, 1.0)]).await.expect("the missing one is stored");
+    bench
+        .log_at("r", 1, &[("loss", 1, 1.0)])
+        .await
+        .expect("the missing one is stored");
     assert_eq!(bench.log_at("r", 3, &points).await.expect("stored").accepted, 10);
     bench.advance(SECOND);
     bench.finish("r", Status::Finished).await.expect("it ends");

@@ -33,12 +33,19 @@ fn settings(durability: Durability) -> Settings {
 /// The batch of a number: its content follows from its id, so that both processes know it.
 fn content(number: u64) -> Vec<Point<'static>> {
     const NAMES: [&str; 4] = ["loss", "acc", "lr", "grad"];
-    (0..20).map(|k| (NAMES[k as usize % 4], (number * 5 + k / 4) as i64, (number + k) as f64)).collect()
+    (0..20)
+        .map(|k| (NAMES[k as usize % 4], (number * 5 + k / 4) as i64, (number + k) as f64))
+        .collect()
 }
 
 /// Sequences are swapped in pairs, so that every second batch is held.
 fn sequence(number: u64) -> i64 {
-    (if number.is_multiple_of(2) { number + 1 } else { number - 1 }) as i64 + 1
+    (if number.is_multiple_of(2) {
+        number + 1
+    } else {
+        number - 1
+    }) as i64
+        + 1
 }
 
 /// What the killed process does: says each batch once it is answered.
@@ -50,8 +57,14 @@ async fn the_process_that_is_killed() {
     let asked = asked.into_string().expect("text");
     let (durability, rest) = asked.split_once(':').expect("durability and the rest");
     let (round, folder) = rest.split_once(':').expect("round and folder");
-    let durability = if durability == "full" { Durability::Full } else { Durability::Normal };
-    let store = Store::open(Path::new(folder), settings(durability), system_clock()).await.expect("it opens");
+    let durability = if durability == "full" {
+        Durability::Full
+    } else {
+        Durability::Normal
+    };
+    let store = Store::open(Path::new(folder), settings(durability), system_clock())
+        .await
+        .expect("it opens");
     let writers = (0..WRITERS).map(|writer| tokio::spawn(write(store.clone(), format!("{round}-{writer}"))));
     for writer in writers.collect::<Vec<_>>() {
         writer.await.expect("no panic");
@@ -113,7 +126,9 @@ fn killed(asked: &str, answers: usize) -> Vec<(String, String)> {
 }
 
 async fn check(folder: &Path, said: &[(String, String)], durability: Durability) {
-    let store = Store::open(folder, settings(durability), system_clock()).await.expect("it opens again");
+    let store = Store::open(folder, settings(durability), system_clock())
+        .await
+        .expect("it opens again");
     let mut runs: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for (run, what) in said {
         match what.parse() {
@@ -128,9 +143,18 @@ async fn check(folder: &Path, said: &[(String, String)], durability: Durability)
         let row = store.run(&RunId::new(*run)).await.expect("read").expect("there");
         // One more may be stored whose answer was on its way.
         let stored = row.points / 20;
-        assert!((numbers.len() as u64..=numbers.len() as u64 + 1).contains(&stored), "{run}: {stored} of {numbers:?}");
+        assert!(
+            (numbers.len() as u64..=numbers.len() as u64 + 1).contains(&stored),
+            "{run}: {stored} of {numbers:?}"
+        );
         for number in numbers {
-            let sent = batch(run, &format!("{number}"), Some(sequence(*number)), &content(*number), store.now());
+            let sent = batch(
+                run,
+                &format!("{number}"),
+                Some(sequence(*number)),
+                &content(*number),
+                store.now(),
+            );
             let again = store.log(sent).await.expect("known");
             assert!(again.is_duplicate(), "{run} {number} is lost");
         }
@@ -147,14 +171,19 @@ async fn kill_often(durability: Durability, word: &str, kills: u64) {
         let path: PathBuf = folder.path().to_owned();
         let asked = format!("{word}:{round}:{}", path.display());
         let answers = chance.random_range(1..400);
-        let said = tokio::task::spawn_blocking(move || killed(&asked, answers)).await.expect("no panic");
+        let said = tokio::task::spawn_blocking(move || killed(&asked, answers))
+            .await
+            .expect("no panic");
         assert!(said.len() >= answers, "it ended by itself after {} answers", said.len());
         check(folder.path(), &said, durability).await;
     }
 }
 
 fn kills() -> u64 {
-    std::env::var("KINDEX_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+    std::env::var("KINDEX_KILLS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(4)
 }
 
 /// More often: `KINDEX_KILLS=100 cargo test -p kindex-runs --test store kill`.
@@ -174,8 +203,12 @@ async fn runs_of_a_killed_server_go_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().to_owned();
     let asked = format!("normal:0:{}", path.display());
-    let said = tokio::task::spawn_blocking(move || killed(&asked, 30)).await.expect("no panic");
-    let store = Store::open(folder.path(), settings(Durability::Normal), system_clock()).await.expect("it opens");
+    let said = tokio::task::spawn_blocking(move || killed(&asked, 30))
+        .await
+        .expect("no panic");
+    let store = Store::open(folder.path(), settings(Durability::Normal), system_clock())
+        .await
+        .expect("it opens");
     let (run, _) = said.last().expect("it said something");
     let new = NewRun {
         token: PresentedToken::Absent,

@@ -21,7 +21,10 @@ async fn a_run_without_an_id_gets_one_of_version_seven_and_ids_ascend() {
     let bench = Bench::new().await;
     let mut ids = Vec::new();
     for _ in 0..50 {
-        let new = NewRun { run: None, ..new_run("") };
+        let new = NewRun {
+            run: None,
+            ..new_run("")
+        };
         ids.push(bench.store.init(new).await.expect("it opens").run);
         bench.advance(SECOND / 1000);
     }
@@ -55,7 +58,10 @@ async fn a_run_of_another_project_is_not_disclosed() {
         project: ProjectName::new("speech"),
         ..new_run("r")
     };
-    assert_eq!(bench.store.init(other).await.expect_err("denied").code, Code::PermissionDenied);
+    assert_eq!(
+        bench.store.init(other).await.expect_err("denied").code,
+        Code::PermissionDenied
+    );
     let project = bench.store.project_of(&RunId::new("r")).await.expect("read");
     assert_eq!(project, Some(ProjectName::new("vision")));
     assert_eq!(bench.store.project_of(&RunId::new("absent")).await, Ok(None));
@@ -113,20 +119,60 @@ async fn a_crashed_run_takes_nothing_new_until_it_is_resumed() {
     bench.store.params(params("r", &[("lr", "1")])).await.expect("stored");
     bench.listen(6 * MINUTE).await;
     assert_eq!(reason(bench.log("r", "x", &[("loss", 2, 1.0)]).await), "RUN_CRASHED");
-    assert_eq!(reason(bench.store.params(params("r", &[("lr", "2")])).await), "RUN_CRASHED");
-    assert_eq!(bench.store.params(params("r", &[("lr", "1")])).await.expect("a repeat").existing, 1);
-    assert_eq!(bench.store.tags(tags("r", &[("a", "1")], &[])).await.expect("stored").updated, 1);
-    assert!(bench.store.heartbeat(RunId::new("r")).await.expect("answered").request_resync);
+    assert_eq!(
+        reason(bench.store.params(params("r", &[("lr", "2")])).await),
+        "RUN_CRASHED"
+    );
+    assert_eq!(
+        bench
+            .store
+            .params(params("r", &[("lr", "1")]))
+            .await
+            .expect("a repeat")
+            .existing,
+        1
+    );
+    assert_eq!(
+        bench
+            .store
+            .tags(tags("r", &[("a", "1")], &[]))
+            .await
+            .expect("stored")
+            .updated,
+        1
+    );
+    assert!(
+        bench
+            .store
+            .heartbeat(RunId::new("r"))
+            .await
+            .expect("answered")
+            .request_resync
+    );
     assert_eq!(bench.status("r").await, Status::Crashed, "a heartbeat revives nothing");
     assert_eq!(reason(bench.store.init(new_run("r")).await), "RESUME_TOKEN_REQUIRED");
     assert_eq!(reason(bench.store.init(with_token("r", 9)).await), "RESUME_TOKEN_USED");
     bench.restart().await;
-    let resumed = bench.store.init(with_token("r", opened.generation)).await.expect("resumed");
+    let resumed = bench
+        .store
+        .init(with_token("r", opened.generation))
+        .await
+        .expect("resumed");
     assert!(resumed.resumed);
     assert_eq!(resumed.checkpoint, 1);
     let run = bench.store.run(&RunId::new("r")).await.expect("read").expect("there");
-    assert_eq!((run.params, run.tags), (pairs(&[("lr", "1")]), pairs(&[("a", "1")])), "they are kept");
-    assert!(bench.log_at("r", 1, &[("loss", 1, 1.0)]).await.expect("known").is_duplicate());
+    assert_eq!(
+        (run.params, run.tags),
+        (pairs(&[("lr", "1")]), pairs(&[("a", "1")])),
+        "they are kept"
+    );
+    assert!(
+        bench
+            .log_at("r", 1, &[("loss", 1, 1.0)])
+            .await
+            .expect("known")
+            .is_duplicate()
+    );
     bench.log("r", "x", &[("loss", 2, 1.0)]).await.expect("stored");
 }
 
@@ -170,7 +216,10 @@ async fn a_run_ends_once_and_a_repeat_is_answered_with_what_is_stored() {
     assert_eq!(reason(bench.finish("r", Status::Running).await), "INVALID_STATUS");
     assert_eq!(reason(bench.store.heartbeat(RunId::new("r")).await), "RUN_TERMINAL");
     let run = bench.store.run(&RunId::new("r")).await.expect("read").expect("there");
-    assert_eq!((run.exit_code, run.error_message.as_deref()), (Some(137), Some("out of memory")));
+    assert_eq!(
+        (run.exit_code, run.error_message.as_deref()),
+        (Some(137), Some("out of memory"))
+    );
     assert_eq!(run.summary, pairs(&[("best", "0.1")]));
 }
 
@@ -185,7 +234,10 @@ async fn a_deleted_run_is_gone_at_once_and_leaves_no_rows() {
     bench.open("other").await;
     for step in 0..5 {
         for run in ["r", "other"] {
-            bench.log(run, &format!("b{step}"), &[("loss", step, 1.0)]).await.expect("stored");
+            bench
+                .log(run, &format!("b{step}"), &[("loss", step, 1.0)])
+                .await
+                .expect("stored");
         }
     }
     bench.compact().await;
@@ -199,8 +251,14 @@ async fn a_deleted_run_is_gone_at_once_and_leaves_no_rows() {
     bench.store.clean().await.expect("cleaned");
     let report = bench.verify().await;
     assert_eq!((report.runs, report.points), (2, 5));
-    for table in ["SELECT count(*) FROM deleted_run", "SELECT count(*) FROM batch WHERE state = 1"] {
-        let rows: i64 = sqlx::query_scalar(table).fetch_one(bench.store.readers()).await.expect("read");
+    for table in [
+        "SELECT count(*) FROM deleted_run",
+        "SELECT count(*) FROM batch WHERE state = 1",
+    ] {
+        let rows: i64 = sqlx::query_scalar(table)
+            .fetch_one(bench.store.readers())
+            .await
+            .expect("read");
         assert_eq!(rows, 0, "{table}");
     }
 }

@@ -46,15 +46,17 @@ impl ModelRun {
         let points = &batch.points;
         for at in 0..points.len() {
             let name = points.names[points.name_of[at] as usize].as_str().to_owned();
-            self.values.insert((name, points.steps[at]), (points.times[at], points.values[at]));
+            self.values
+                .insert((name, points.steps[at]), (points.times[at], points.values[at]));
         }
     }
 
     /// Applies the held batches for which `is_chosen`, in the order of their sequences.
     fn release(&mut self, is_chosen: impl Fn(i64) -> bool) {
         let sequence = |batch: &Batch| batch.sequence.expect("only these are held");
-        let (mut released, kept): (Vec<Batch>, Vec<Batch>) =
-            std::mem::take(&mut self.held).into_iter().partition(|batch| is_chosen(sequence(batch)));
+        let (mut released, kept): (Vec<Batch>, Vec<Batch>) = std::mem::take(&mut self.held)
+            .into_iter()
+            .partition(|batch| is_chosen(sequence(batch)));
         self.held = kept;
         released.sort_by_key(sequence);
         for batch in released {
@@ -80,7 +82,8 @@ impl ModelRun {
             None => {}
         }
         self.last_seen = now;
-        self.hashes.insert(batch.batch_id.as_str().to_owned(), batch.payload_hash);
+        self.hashes
+            .insert(batch.batch_id.as_str().to_owned(), batch.payload_hash);
         self.points += batch.points.len() as u64;
         match batch.sequence {
             Some(sequence) if sequence > self.expected && sequence - self.expected <= rules.gap_max => {

@@ -12,7 +12,11 @@ fn permutations(of: &[i64]) -> Vec<Vec<i64>> {
     let mut all = Vec::new();
     for (place, first) in of.iter().enumerate() {
         let rest: Vec<i64> = [&of[..place], &of[place + 1..]].concat();
-        all.extend(permutations(&rest).into_iter().map(|rest| [&[*first][..], &rest].concat()));
+        all.extend(
+            permutations(&rest)
+                .into_iter()
+                .map(|rest| [&[*first][..], &rest].concat()),
+        );
     }
     all
 }
@@ -25,7 +29,10 @@ async fn batches_apply_in_sequence_order() {
         bench.open(&run).await;
         for sequence in &order {
             // All write one step: the last that is applied is what is read.
-            let logged = bench.log_at(&run, *sequence, &[("loss", 1, *sequence as f64)]).await.expect("stored");
+            let logged = bench
+                .log_at(&run, *sequence, &[("loss", 1, *sequence as f64)])
+                .await
+                .expect("stored");
             assert_eq!((logged.accepted, logged.warnings), (1, Vec::new()));
         }
         assert_eq!(bench.values(&run, "loss").await, [(1, 4.0)], "delivered as {order:?}");
@@ -37,11 +44,20 @@ async fn batches_apply_in_sequence_order() {
 async fn a_held_batch_is_durable_and_not_yet_visible() {
     let mut bench = Bench::new().await;
     bench.open("r").await;
-    assert_eq!(bench.log_at("r", 2, &[("loss", 2, 2.0)]).await.expect("held").accepted, 1);
+    assert_eq!(
+        bench.log_at("r", 2, &[("loss", 2, 2.0)]).await.expect("held").accepted,
+        1
+    );
     assert_eq!(bench.values("r", "loss").await, []);
     assert_eq!(bench.points("r").await, 1);
     bench.restart().await;
-    assert!(bench.log_at("r", 2, &[("loss", 2, 2.0)]).await.expect("known").is_duplicate());
+    assert!(
+        bench
+            .log_at("r", 2, &[("loss", 2, 2.0)])
+            .await
+            .expect("known")
+            .is_duplicate()
+    );
     assert_eq!(bench.values("r", "loss").await, []);
     bench.log_at("r", 1, &[("loss", 1, 1.0)]).await.expect("stored");
     assert_eq!(bench.values("r", "loss").await, [(1, 1.0), (2, 2.0)]);
@@ -74,7 +90,10 @@ async fn the_hundred_and_first_batch_releases_all() {
     let bench = Bench::new().await;
     bench.open("r").await;
     for sequence in (2..102).rev() {
-        bench.log_at("r", sequence, &[("loss", 1, sequence as f64)]).await.expect("held");
+        bench
+            .log_at("r", sequence, &[("loss", 1, sequence as f64)])
+            .await
+            .expect("held");
     }
     assert_eq!(bench.values("r", "loss").await, []);
     bench.log_at("r", 150, &[("loss", 2, 150.0)]).await.expect("stored");
@@ -109,5 +128,12 @@ async fn an_end_and_a_crash_release_what_is_held_first() {
     assert_eq!(bench.status("crashes").await, Status::Crashed);
     assert_eq!(bench.values("crashes", "loss").await, [(2, 2.0)]);
     bench.verify().await;
-    assert!(bench.store.heartbeat(RunId::new("crashes")).await.expect("answered").request_resync);
+    assert!(
+        bench
+            .store
+            .heartbeat(RunId::new("crashes"))
+            .await
+            .expect("answered")
+            .request_resync
+    );
 }

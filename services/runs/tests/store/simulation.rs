@@ -43,7 +43,9 @@ impl Story {
             gap_max: 6,
         };
         let bench = Bench::with(Settings {
-            faults: Some(Faults(Arc::new(move |statement| statement == asked.load(Ordering::SeqCst)))),
+            faults: Some(Faults(Arc::new(move |statement| {
+                statement == asked.load(Ordering::SeqCst)
+            }))),
             reorder: rules,
             compact_points: 12,
             cached_runs_max: 2,
@@ -94,7 +96,13 @@ impl Story {
             _ => Some(expected + self.below(9) as i64 - 1),
         };
         let points: Vec<(&str, i64, f64)> = (0..self.below(6))
-            .map(|_| (NAMES[self.below(3) as usize], self.below(40) as i64, self.below(1000) as f64))
+            .map(|_| {
+                (
+                    NAMES[self.below(3) as usize],
+                    self.below(40) as i64,
+                    self.below(1000) as f64,
+                )
+            })
             .collect();
         let id = format!("batch-{}", self.sent.len());
         batch(run, &id, sequence, &points, self.bench.now())
@@ -121,7 +129,8 @@ impl Story {
     }
 
     async fn log_batch(&mut self, run: &'static str, sent: Batch) {
-        self.log.push(format!("log {run} {} {:?}", sent.batch_id, sent.sequence));
+        self.log
+            .push(format!("log {run} {} {:?}", sent.batch_id, sent.sequence));
         // A statement fails, or the commit; then it is sent again as it was.
         if self.below(4) == 0 {
             let statement = 1 + self.below(14);
@@ -152,7 +161,9 @@ impl Story {
 
     fn said(&mut self, run: &'static str, sent: &Batch) -> Said {
         let (now, rules) = (self.bench.now(), self.rules);
-        self.runs.get_mut(run).map_or(Said::Refused, |run| run.log(sent, now, &rules))
+        self.runs
+            .get_mut(run)
+            .map_or(Said::Refused, |run| run.log(sent, now, &rules))
     }
 
     async fn open(&mut self) {
@@ -291,7 +302,13 @@ impl Story {
     async fn check(&self) {
         for (id, run) in &self.runs {
             let id = RunId::new(*id);
-            let read = self.bench.store.series(&id, SeriesRequest::default()).await.expect("read").expect("there");
+            let read = self
+                .bench
+                .store
+                .series(&id, SeriesRequest::default())
+                .await
+                .expect("read")
+                .expect("there");
             let mut values = BTreeMap::new();
             for named in read {
                 for at in 0..named.series.len() {
@@ -301,7 +318,12 @@ impl Story {
             }
             assert_eq!(values, run.values, "run {id}: {:#?}", self.log);
             let row = self.bench.store.run(&id).await.expect("read").expect("there");
-            assert_eq!((row.status, row.points), (run.status, run.points), "run {id}: {:#?}", self.log);
+            assert_eq!(
+                (row.status, row.points),
+                (run.status, run.points),
+                "run {id}: {:#?}",
+                self.log
+            );
             let params: BTreeMap<String, String> = row.params.into_iter().collect();
             assert_eq!(params, run.params, "run {id}");
         }

@@ -47,7 +47,9 @@ impl Bench {
     pub(crate) async fn with(settings: Settings) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let now = Arc::new(AtomicI64::new(START));
-        let store = Store::open(folder.path(), settings.clone(), clock(&now)).await.expect("the store opens");
+        let store = Store::open(folder.path(), settings.clone(), clock(&now))
+            .await
+            .expect("the store opens");
         Self {
             store,
             folder,
@@ -104,7 +106,11 @@ impl Bench {
             names: vec![MetricName::new(name)],
             ..SeriesRequest::default()
         };
-        let series = self.store.series(&RunId::new(run), request).await.expect("the store reads");
+        let series = self
+            .store
+            .series(&RunId::new(run), request)
+            .await
+            .expect("the store reads");
         let mut series = series.expect("the run is there");
         let Some(one) = series.pop() else { return Vec::new() };
         one.series.steps.iter().copied().zip(one.series.values()).collect()

@@ -31,7 +31,10 @@ pub(super) fn plan_params<'p>(
     let mut first: HashMap<&str, &str> = HashMap::new();
     let mut dropped = 0;
     for (name, value) in params {
-        let known = stored.get(name).map(String::as_str).or_else(|| first.get(name.as_str()).copied());
+        let known = stored
+            .get(name)
+            .map(String::as_str)
+            .or_else(|| first.get(name.as_str()).copied());
         match known {
             Some(known) => {
                 plan.existing += 1;
@@ -98,7 +101,8 @@ pub(super) fn plan_tags<'t>(
     removed.dedup();
     plan.removed = removed;
     if !dropped.is_empty() {
-        plan.warnings.push(warning::tag_limit_exceeded(dropped.len() as u64, limit));
+        plan.warnings
+            .push(warning::tag_limit_exceeded(dropped.len() as u64, limit));
     }
     plan
 }
@@ -123,7 +127,10 @@ impl Command for LogParams {
 
     async fn apply(&self, tx: &mut Tx) -> Result<ParamsLogged, Failure> {
         let change = &self.0;
-        let run = tx.find(&change.run).await?.ok_or_else(|| refusals::unknown_run(&change.run))?;
+        let run = tx
+            .find(&change.run)
+            .await?
+            .ok_or_else(|| refusals::unknown_run(&change.run))?;
         let status = tx.run(run).status;
         let rule = permit(Call::Params, &change.run, Some(status))?;
         let stored = attributes::params(tx.step()?, run).await?;
@@ -144,7 +151,11 @@ impl Command for LogParams {
     }
 
     fn bytes(&self) -> usize {
-        self.0.params.iter().map(|(name, value)| name.len() + value.len() + 64).sum()
+        self.0
+            .params
+            .iter()
+            .map(|(name, value)| name.len() + value.len() + 64)
+            .sum()
     }
 }
 
@@ -157,7 +168,10 @@ impl Command for LogTags {
 
     async fn apply(&self, tx: &mut Tx) -> Result<TagsLogged, Failure> {
         let change = &self.0;
-        let run = tx.find(&change.run).await?.ok_or_else(|| refusals::unknown_run(&change.run))?;
+        let run = tx
+            .find(&change.run)
+            .await?
+            .ok_or_else(|| refusals::unknown_run(&change.run))?;
         let status = tx.run(run).status;
         permit(Call::Tags, &change.run, Some(status))?;
         let stored = attributes::tags(tx.step()?, run).await?;

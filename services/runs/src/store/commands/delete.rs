@@ -14,8 +14,11 @@ impl Command for DeleteRun {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Failure> {
         let number = tx.find(&self.0).await?.ok_or_else(|| refusals::unknown_run(&self.0))?;
+        // So that what is held is known before it changes.
+        tx.held_bytes().await?;
         let held = batches::held_bytes_of(tx.step()?, number).await?;
         tx.holds(0, held);
+        tx.holds_since(number, None);
         tx.forget(number);
         runs::delete(tx.change()?, number).await?;
         tx.after_commit(Effect::Deleted {

@@ -57,7 +57,12 @@ impl Command for Finish {
     }
 
     fn bytes(&self) -> usize {
-        let summary = self.0.summary.iter().map(|(name, value)| name.len() + value.len() + 64).sum::<usize>();
+        let summary = self
+            .0
+            .summary
+            .iter()
+            .map(|(name, value)| name.len() + value.len() + 64)
+            .sum::<usize>();
         512 + summary + self.0.error_message.as_ref().map_or(0, String::len)
     }
 }

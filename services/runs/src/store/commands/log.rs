@@ -85,12 +85,11 @@ impl LogBatch {
     }
 
     fn duplicate(&self, now: i64) -> Logged {
-        let mut warnings = self.batch.warnings.clone();
-        warnings.push(warning::duplicate_batch());
         Logged {
             deduplicated: self.points,
             dropped: self.batch.dropped,
-            warnings,
+            // First, since an answer has only so many.
+            warnings: [&[warning::duplicate_batch()], &self.batch.warnings[..]].concat(),
             server_time: now,
             ..Logged::default()
         }
@@ -111,7 +110,12 @@ impl LogBatch {
         let settings = tx.settings();
         let state = tx.run(run);
         let new_counts = self.new_counts(&state.names);
-        let admission = admit_names(state.names.len() as u64, &new_counts, settings.metric_names_max, WARN_PERCENT);
+        let admission = admit_names(
+            state.names.len() as u64,
+            &new_counts,
+            settings.metric_names_max,
+            WARN_PERCENT,
+        );
         let (numbers, added) = self.numbers(&state.names, &admission);
         let first = state.names.len() as u32 + 1;
         let accepted = self.points - admission.refused_points;
@@ -127,7 +131,10 @@ impl LogBatch {
 
         if !added.is_empty() {
             names::insert(tx.change()?, run, first, &added).await?;
-            let numbered = added.iter().zip(first..).map(|(name, number)| ((*name).to_owned(), number));
+            let numbered = added
+                .iter()
+                .zip(first..)
+                .map(|(name, number)| ((*name).to_owned(), number));
             tx.update(run, |state| state.names.extend(numbered));
         }
         let arriving = Some((self.batch.sequence, arrival, self.batch.received_at));
@@ -170,7 +177,13 @@ impl LogBatch {
         logged.accepted = accepted;
         logged.dropped = self.batch.sent - accepted;
         logged.server_time = now;
-        self.warn(&mut logged, &admission, placement.is_late, expected, settings.metric_names_max);
+        self.warn(
+            &mut logged,
+            &admission,
+            placement.is_late,
+            expected,
+            settings.metric_names_max,
+        );
         Ok(logged)
     }
 
@@ -199,17 +212,20 @@ impl LogBatch {
         Ok(logged)
     }
 
+    /// Warnings of the store come first, since an answer has only so many.
     fn warn(&self, logged: &mut Logged, admission: &Admission, is_late: bool, expected: i64, names_max: u64) {
+        let mut first = Vec::new();
         if admission.refused_names > 0 {
             let (names, points) = (admission.refused_names, admission.refused_points);
-            logged.warnings.push(warning::cardinality_exceeded(names, points, names_max));
+            first.push(warning::cardinality_exceeded(names, points, names_max));
         }
         if admission.is_approaching {
-            logged.warnings.push(warning::cardinality_approaching(admission.names, names_max));
+            first.push(warning::cardinality_approaching(admission.names, names_max));
         }
         if let Some(sequence) = self.batch.sequence.filter(|_| is_late) {
-            logged.warnings.push(warning::sequence_late(sequence, expected));
+            first.push(warning::sequence_late(sequence, expected));
         }
+        logged.warnings.splice(0..0, first);
     }
 }
 

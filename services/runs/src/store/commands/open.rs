@@ -100,7 +100,12 @@ impl Command for Open {
     }
 
     fn bytes(&self) -> usize {
-        let tags = self.new.tags.iter().map(|(key, value)| key.len() + value.len() + 64).sum::<usize>();
+        let tags = self
+            .new
+            .tags
+            .iter()
+            .map(|(key, value)| key.len() + value.len() + 64)
+            .sum::<usize>();
         1024 + self.new.description.len() + tags
     }
 }

@@ -32,6 +32,8 @@ pub(super) async fn carry_out(
     }
     let held = arriving.and_then(|(sequence, arrival, received_at)| Some((sequence?, arrival, received_at)));
     tx.update(run, |state| state.queue.settle(placement, held));
+    let oldest = tx.run(run).queue.oldest();
+    tx.holds_since(run, oldest);
     Ok(own_ordinal)
 }
 

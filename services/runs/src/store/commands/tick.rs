@@ -42,7 +42,7 @@ impl Tick {
         let settings = tx.settings();
         let before = tx.now().saturating_sub(settings.reorder.wait);
         let mut released = 0;
-        for number in batches::due(tx.step()?, before).await? {
+        for number in tx.held_before(before).await? {
             let Some(id) = runs::id(tx.step()?, number).await? else {
                 continue;
             };

@@ -87,7 +87,9 @@ mod tests {
 
     fn planned(chunks: &[Bounds], new: &[i64]) -> Vec<(Option<i64>, Range<usize>)> {
         let rewrites = plan(chunks, &steps(new)).into_iter();
-        rewrites.map(|rewrite| (rewrite.replaces.map(|chunk| chunk.chunk_no), rewrite.points)).collect()
+        rewrites
+            .map(|rewrite| (rewrite.replaces.map(|chunk| chunk.chunk_no), rewrite.points))
+            .collect()
     }
 
     #[test]
@@ -99,7 +101,11 @@ mod tests {
 
     #[test]
     fn only_chunks_that_get_points_are_rewritten() {
-        let chunks = [bounds(1, 0, 99, 600), bounds(2, 100, 199, 600), bounds(3, 300, 399, 600)];
+        let chunks = [
+            bounds(1, 0, 99, 600),
+            bounds(2, 100, 199, 600),
+            bounds(3, 300, 399, 600),
+        ];
         assert_eq!(planned(&chunks, &[50, 350]), [(Some(1), 0..1), (Some(3), 1..2)]);
         assert_eq!(planned(&chunks, &[250, 500]), [(None, 0..1), (None, 1..2)]);
         assert_eq!(planned(&chunks, &[150, 250]), [(Some(2), 0..2)]);
@@ -111,7 +117,10 @@ mod tests {
         for points in [1, 4095, 4096, 4097, 8192, 8193, 100_000] {
             let cuts: Vec<Range<usize>> = cut(points).collect();
             assert_eq!(cuts.iter().map(ExactSizeIterator::len).sum::<usize>(), points);
-            assert!(cuts.iter().all(|cut| (1..=CHUNK_POINTS_MAX).contains(&cut.len())), "{points}");
+            assert!(
+                cuts.iter().all(|cut| (1..=CHUNK_POINTS_MAX).contains(&cut.len())),
+                "{points}"
+            );
         }
         assert_eq!(cut(0).count(), 0);
     }

@@ -76,7 +76,11 @@ pub(super) async fn compact(readers: &SqlitePool, run: i64, points_max: u64) -> 
         }
     }
     snapshot.rollback().await?;
-    let removed = layers.iter().filter_map(|layer| layer.old).map(|old| old.chunk_no).collect();
+    let removed = layers
+        .iter()
+        .filter_map(|layer| layer.old)
+        .map(|old| old.chunk_no)
+        .collect();
     let removed_points = layers.iter().filter_map(|layer| layer.old).map(|old| old.n).sum();
     let added = blocking(move || encode(layers, ordinal_max)).await?;
     Ok(Some(Unit {
@@ -93,7 +97,9 @@ pub(super) async fn compact(readers: &SqlitePool, run: i64, points_max: u64) -> 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Closed)?
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| StoreError::Closed)?
 }
 
 /// The points of each metric, the last write of each step.
@@ -109,7 +115,9 @@ fn by_metric(batches: &[Applied]) -> Result<BTreeMap<u32, Series>, StoreError> {
             }
         }
     }
-    let ordered = arrived.into_iter().map(|(number, series)| (number, in_step_order(series)));
+    let ordered = arrived
+        .into_iter()
+        .map(|(number, series)| (number, in_step_order(series)));
     Ok(ordered.collect())
 }
 
@@ -127,7 +135,9 @@ fn encode(layers: Vec<Layer>, ordinal_max: i64) -> Result<Vec<NewChunk>, StoreEr
     for layer in layers {
         let merged = match (&layer.body, layer.old) {
             (Some(body), Some(old)) => {
-                let older = decoder.decode(body).map_err(|source| damaged("chunk", old.chunk_no, source))?;
+                let older = decoder
+                    .decode(body)
+                    .map_err(|source| damaged("chunk", old.chunk_no, source))?;
                 merge(&older, &layer.new)
             }
             _ => layer.new,
@@ -217,7 +227,11 @@ fn sealed(metric: u32, bodies: Vec<(i64, (Vec<u8>, i64))>) -> Result<Vec<NewChun
     let mut series = Series::default();
     let mut ordinal_max = 0;
     for (number, (body, ordinal)) in bodies {
-        series.extend(&decoder.decode(&body).map_err(|source| damaged("chunk", number, source))?);
+        series.extend(
+            &decoder
+                .decode(&body)
+                .map_err(|source| damaged("chunk", number, source))?,
+        );
         ordinal_max = ordinal_max.max(ordinal);
     }
     let mut encoder = chunk::Encoder::new(Effort::Sealed);

@@ -43,10 +43,7 @@ row! {
 }
 
 /// A UUID as it is mostly written takes 16 bytes; any other id is text, which no bytes equal.
-fn bind_id<'q>(
-    query: Query<'q, Sqlite, SqliteArguments>,
-    id: &'q BatchId,
-) -> Query<'q, Sqlite, SqliteArguments> {
+fn bind_id<'q>(query: Query<'q, Sqlite, SqliteArguments>, id: &'q BatchId) -> Query<'q, Sqlite, SqliteArguments> {
     let uuid = Uuid::try_parse(id.as_str()).ok();
     match uuid.filter(|uuid| uuid.hyphenated().to_string() == id.as_str()) {
         Some(uuid) => query.bind(uuid.as_bytes().to_vec()),
@@ -92,9 +89,10 @@ pub(in crate::store) async fn last_arrival(connection: &mut SqliteConnection) ->
 
 /// How many bytes are held.
 pub(in crate::store) async fn held_bytes(connection: &mut SqliteConnection) -> sqlx::Result<u64> {
-    let bytes: i64 = sqlx::query_scalar("SELECT coalesce(sum(length(body)), 0) FROM batch WHERE state = 1")
-        .fetch_one(connection)
-        .await?;
+    let bytes: i64 =
+        sqlx::query_scalar("SELECT coalesce(sum(length(body)), 0) FROM batch JOIN run USING (run_no) WHERE state = 1")
+            .fetch_one(connection)
+            .await?;
     Ok(bytes as u64)
 }
 
@@ -106,10 +104,9 @@ pub(in crate::store) async fn held(connection: &mut SqliteConnection, run: i64) 
         .await
 }
 
-/// Runs whose oldest held batch arrived at a time or before.
-pub(in crate::store) async fn due(connection: &mut SqliteConnection, before: i64) -> sqlx::Result<Vec<i64>> {
-    sqlx::query_scalar("SELECT run_no FROM batch WHERE state = 1 GROUP BY run_no HAVING min(received_at) <= ?1")
-        .bind(before)
+/// When the oldest held batch of each run arrived.
+pub(in crate::store) async fn oldest_held(connection: &mut SqliteConnection) -> sqlx::Result<Vec<(i64, i64)>> {
+    sqlx::query_as("SELECT run_no, min(received_at) FROM batch JOIN run USING (run_no) WHERE state = 1 GROUP BY run_no")
         .fetch_all(connection)
         .await
 }

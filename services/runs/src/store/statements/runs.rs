@@ -25,10 +25,7 @@ row! {
 }
 
 /// What decisions on a run depend on, with its held batches and its metrics.
-pub(in crate::store) async fn state(
-    connection: &mut SqliteConnection,
-    run: &RunId,
-) -> sqlx::Result<Option<RunState>> {
+pub(in crate::store) async fn state(connection: &mut SqliteConnection, run: &RunId) -> sqlx::Result<Option<RunState>> {
     let row: Option<Row> = sqlx::query_as(
         "SELECT run_no, project, status, created_at, last_seen_at, finished_at, token_generation, sequence_next, \
          points_accepted FROM run WHERE run_id = ?1",
@@ -170,7 +167,10 @@ pub(in crate::store) async fn id(connection: &mut SqliteConnection, run: i64) ->
 
 /// Deletes the row of a run; rows of other tables go later.
 pub(in crate::store) async fn delete(connection: &mut SqliteConnection, run: i64) -> sqlx::Result<()> {
-    sqlx::query("DELETE FROM run WHERE run_no = ?1").bind(run).execute(&mut *connection).await?;
+    sqlx::query("DELETE FROM run WHERE run_no = ?1")
+        .bind(run)
+        .execute(&mut *connection)
+        .await?;
     sqlx::query("INSERT INTO deleted_run (run_no) VALUES (?1)")
         .bind(run)
         .execute(connection)
@@ -193,7 +193,11 @@ pub(in crate::store) async fn purge(connection: &mut SqliteConnection, run: i64,
     ];
     let mut deleted = 0;
     for statement in LARGE {
-        let done = sqlx::query(statement).bind(run).bind(limit).execute(&mut *connection).await?;
+        let done = sqlx::query(statement)
+            .bind(run)
+            .bind(limit)
+            .execute(&mut *connection)
+            .await?;
         deleted += done.rows_affected();
     }
     Ok(deleted)
