@@ -37,6 +37,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::ALL;
+    use super::row::SERVE;
     use crate::cli::Cli;
 
     #[test]
@@ -44,9 +45,7 @@ mod tests {
         let program = Cli::command();
         for row in ALL {
             let command = program.find_subcommand(row.name).expect("a command");
-            let command = row
-                .serve
-                .map_or(command, |serve| command.find_subcommand(serve).expect("a command"));
+            let command = command.find_subcommand(SERVE).unwrap_or(command);
             assert!(
                 command.get_about().is_some() && command.get_after_help().is_some(),
                 "{}",

@@ -11,7 +11,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::{health, interrupt, say};
 
 /// What runs the service in a group of commands.
-const SERVE: &str = "serve";
+pub(super) const SERVE: &str = "serve";
 
 /// One service.
 #[derive(Debug)]
@@ -20,8 +20,6 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     /// Its command, or the group.
     pub(super) command: fn() -> clap::Command,
-    /// In a group, the command that runs the service.
-    pub(super) serve: Option<&'static str>,
     /// Adds its flags to those of `kindex up`.
     pub(super) up_flags: fn(clap::Command) -> clap::Command,
     /// Runs it alone until Ctrl-C.
@@ -49,7 +47,6 @@ impl Row {
         Self {
             name: S::NAME,
             command: || S::Args::augment_args(clap::Command::new(S::NAME)),
-            serve: None,
             up_flags: S::UpArgs::augment_args,
             alone: |registry, flags| alone::<S>(registry, flags).boxed_local(),
             beside: |context, flags| beside::<S>(context, flags).boxed_local(),
@@ -67,7 +64,6 @@ impl Row {
                     .arg_required_else_help(true)
                     .subcommand(S::Args::augment_args(clap::Command::new(SERVE)))
             },
-            serve: Some(SERVE),
             alone: |registry, flags| match flags.subcommand() {
                 Some((SERVE, flags)) => alone::<S>(registry, flags).boxed_local(),
                 Some(_) | None => other::<G>(flags).boxed_local(),

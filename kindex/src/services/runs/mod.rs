@@ -162,6 +162,8 @@ pub(super) struct Runs {
     grpc: SocketAddr,
     rest: SocketAddr,
     scheme: &'static str,
+    /// Not a part of `kindex up`.
+    is_alone: bool,
     figures: prometheus::Registry,
 }
 
@@ -208,7 +210,11 @@ impl Service for Runs {
             body_rate_min: args.min_body_rate,
             ..options(args.data_dir, figures)
         };
-        Self::open(options, listeners).await
+        let alone = Self::open(options, listeners).await?;
+        Ok(Self {
+            is_alone: true,
+            ..alone
+        })
     }
 
     async fn beside(context: &Context<'_>, args: UpRunsArgs) -> CommandResult<Option<Self>> {
@@ -226,10 +232,12 @@ impl Service for Runs {
 
     fn announcement(&self) -> CommandResult<Option<Announcement>> {
         let (scheme, rest) = (self.scheme, self.rest);
-        Ok(Some(Announcement {
-            url: format!("{scheme}://{rest} (REST) and {} (gRPC)", self.grpc),
-            step: format!("curl -d '{{\"project\":\"demo\"}}' {scheme}://{rest}/api/v1/runs    # opens a run"),
-        }))
+        let url = format!("{scheme}://{rest} (REST) and {} (gRPC)", self.grpc);
+        let step = match self.is_alone {
+            true => format!("runs are served at {url}"),
+            false => format!("curl -d '{{\"project\":\"demo\"}}' {scheme}://{rest}/api/v1/runs    # opens a run"),
+        };
+        Ok(Some(Announcement { url, step }))
     }
 
     fn start(self, stop: CancellationToken) -> CommandResult<Running> {
@@ -259,6 +267,7 @@ impl Runs {
             grpc,
             rest,
             scheme,
+            is_alone: false,
             figures,
         })
     }

@@ -1,6 +1,8 @@
 //! Keys in a SQLite file of their own: who makes or revokes one while the service runs never holds the lock under which
 //! points are written.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -54,6 +56,9 @@ impl KeyStore {
             path: path.to_owned(),
             source,
         };
+        // Made before the engine makes it, which leaves it open to others.
+        let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+        made.map_err(|error| failed(sqlx::Error::Io(error)))?;
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
@@ -86,7 +91,8 @@ impl KeyStore {
     pub async fn insert(&self, key: &Key) -> Result<(), KeyStoreError> {
         let mut connection = self.connection.lock().await;
         let inserted = sqlx::query(
-            "INSERT INTO api_key (id, hash, user, project, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO api_key (id, hash, user, project, scopes, created_at, expires_at) \
+             VALUES (?, ?, ?, ?, ?, ?, ?)",
         )
         .bind(&key.id)
         .bind(&key.hash[..])
