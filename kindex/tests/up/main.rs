@@ -27,6 +27,7 @@ mod readiness;
 mod reference;
 mod releases;
 mod restore;
+mod runs;
 mod site;
 mod status;
 mod storage_versions;

@@ -7,11 +7,11 @@ mod time;
 
 mod points;
 
+pub mod warning;
+
 mod batch;
 
 mod run;
-
-pub mod warning;
 
 pub use batch::{Batch, Logged, ParamsChange, ParamsLogged, TagsChange, TagsLogged};
 pub use ids::{BatchId, MetricName, ProjectName, RunId, RunIds};

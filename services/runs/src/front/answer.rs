@@ -104,7 +104,7 @@ impl Front {
                 }
             }
         };
-        Cors::tell(asked, origin, response.headers_mut());
+        Cors::annotate(asked, origin, response.headers_mut());
         let code = code(&response);
         // Names that no service has are as many as anybody likes.
         let call = if code == "grpc 12" { "other" } else { &call };

@@ -56,7 +56,7 @@ impl Cors {
     }
 
     /// What browsers are told in an answer to an allowed page.
-    pub(super) fn tell(asked: Asked, origin: Option<HeaderValue>, headers: &mut HeaderMap) {
+    pub(super) fn annotate(asked: Asked, origin: Option<HeaderValue>, headers: &mut HeaderMap) {
         let (Asked::Allowed | Asked::Preflight, Some(origin)) = (asked, origin) else {
             return;
         };

@@ -70,7 +70,6 @@ async fn a_run_is_opened_logged_and_ended_over_grpc() {
         "the other one was dropped before, and is again"
     );
     assert_eq!(again.warnings[0].code, "DUPLICATE_BATCH");
-
 }
 
 #[tokio::test]
@@ -78,46 +77,31 @@ async fn what_belongs_to_a_run_is_stored_over_grpc_until_it_ends() {
     let server = Server::start().await;
     let run = server.run("r").await;
     let mut ingest = server.ingest();
-    ingest.log_metrics(batch(&run, "b", &[("loss", 1, 0.5)])).await.expect("stored");
-    let params = vec![Parameter {
-        name: "lr".to_owned(),
-        value: "0.1".to_owned(),
-    }];
-    let params = LogParamsRequest {
+    ingest
+        .log_metrics(batch(&run, "b", &[("loss", 1, 0.5)]))
+        .await
+        .expect("stored");
+    let param = |value: &str| LogParamsRequest {
         run_id: run_id(&run),
-        params,
+        params: vec![Parameter {
+            name: "lr".to_owned(),
+            value: value.to_owned(),
+        }],
     };
-    assert_eq!(
-        ingest
-            .log_params(params.clone())
-            .await
-            .expect("stored")
-            .into_inner()
-            .accepted_count,
-        1
-    );
-    assert_eq!(
-        ingest
-            .log_params(params)
-            .await
-            .expect("stored")
-            .into_inner()
-            .existing_count,
-        1
-    );
-    let tags = vec![Tag {
-        key: "team".to_owned(),
-        value: "vision".to_owned(),
-    }];
+    let stored = ingest.log_params(param("0.1")).await.expect("stored").into_inner();
+    assert_eq!((stored.accepted_count, stored.existing_count), (1, 0));
+    let again = ingest.log_params(param("0.1")).await.expect("stored").into_inner();
+    assert_eq!((again.accepted_count, again.existing_count), (0, 1));
     let tags = LogTagsRequest {
         run_id: run_id(&run),
-        tags,
+        tags: vec![Tag {
+            key: "team".to_owned(),
+            value: "vision".to_owned(),
+        }],
         remove_keys: Vec::new(),
     };
-    assert_eq!(
-        ingest.log_tags(tags).await.expect("stored").into_inner().updated_count,
-        1
-    );
+    let set = ingest.log_tags(tags).await.expect("stored").into_inner();
+    assert_eq!(set.updated_count, 1);
     let beat = HeartbeatRequest {
         run_id: run_id(&run),
         client_time: None,

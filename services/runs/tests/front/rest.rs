@@ -40,7 +40,6 @@ async fn the_requests_of_existing_clients_run_unchanged() {
         serde_json::json!([{"name": "loss", "last_value": 0.25, "last_step": 2}])
     );
     assert!(shown["created_at"].as_str().is_some_and(|time| time.ends_with('Z')));
-
 }
 
 #[tokio::test]

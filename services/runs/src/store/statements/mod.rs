@@ -4,9 +4,9 @@ pub(super) mod counters;
 
 pub(super) mod names;
 
-pub(super) mod runs;
-
 pub(super) mod batches;
+
+pub(super) mod runs;
 
 pub(super) mod attributes;
 
