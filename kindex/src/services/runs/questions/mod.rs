@@ -10,7 +10,9 @@ use std::io::{self, IsTerminal as _};
 
 use axum::http::Method;
 use jiff::Timestamp;
-use kindex_runs::store::verify;
+use kindex_runs::artifacts::{self, Files};
+use kindex_runs::service::Folder;
+use kindex_runs::store;
 use serde_json::{Value, json};
 
 use ask::{Address, ask};
@@ -132,9 +134,15 @@ fn confirm(is_confirmed: bool, question: &str) -> CommandResult {
 }
 
 async fn check(args: &VerifyArgs) -> CommandResult {
-    let report = verify::file(&args.data_dir).await.map_err(|error| {
-        CommandError::failure(chain(&error)).hint("--data-dir names the directory of the runs service")
-    })?;
+    let failed = |error: &dyn std::error::Error| {
+        CommandError::failure(chain(error)).hint("--data-dir names the directory of the runs service")
+    };
+    let readers = store::readers(&args.data_dir).await.map_err(|error| failed(&error))?;
+    let mut report = store::verify::verify(&readers).await.map_err(|error| failed(&error))?;
+    let folder = Folder::at(&args.data_dir);
+    let files = Files::at(&folder.artifacts());
+    report.findings.extend(artifacts::check(&readers, &files).await.map_err(|error| failed(&error))?);
+    readers.close().await;
     let counted = [
         ("runs", report.runs),
         ("batches", report.batches),
