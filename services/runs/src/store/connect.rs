@@ -76,8 +76,13 @@ pub(super) async fn writer(options: &SqliteConnectOptions) -> Result<SqliteConne
     Ok(options.connect().await?)
 }
 
-/// Connections that only read; each transaction sees the file as of its first statement.
-pub(super) async fn readers(folder: &Path) -> Result<SqlitePool, StoreError> {
+/// Connections that only read the file of a folder, also while a service works on it; each transaction sees the file as
+/// of its first statement.
+///
+/// # Errors
+///
+/// Where there is no file, or it cannot be read.
+pub async fn readers(folder: &Path) -> Result<SqlitePool, StoreError> {
     let options = SqliteConnectOptions::new()
         .filename(file(folder))
         .read_only(true)

@@ -51,6 +51,7 @@ use crate::lifecycle::Watch;
 use crate::refusal::Refusal;
 
 pub use commands::Ticked;
+pub use connect::readers;
 pub use error::StoreError;
 pub use read::{NamedSeries, SeriesRequest};
 pub use settings::{Durability, Faults, Settings};
