@@ -74,7 +74,7 @@ impl Row {
 }
 
 /// The commands beside `serve` in the group of a service.
-pub(super) trait Group: clap::Subcommand {
+pub(super) trait Group: clap::Subcommand + 'static {
     /// What the group is about.
     const ABOUT: &'static str;
 

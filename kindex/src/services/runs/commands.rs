@@ -4,14 +4,18 @@ use clap::Subcommand;
 
 use super::super::row::Group;
 use super::key::KeyCommand;
+use super::questions::{self, Question};
 use crate::error::CommandResult;
 
 /// The commands about runs.
 #[derive(Clone, Debug, Subcommand)]
-pub(in crate::services) enum RunsCommand {
+pub(crate) enum RunsCommand {
     /// Make, list and revoke API keys, where the service keeps its files.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Ask a running service.
+    #[command(flatten)]
+    Question(Question),
 }
 
 impl Group for RunsCommand {
@@ -20,6 +24,7 @@ impl Group for RunsCommand {
     async fn run(self) -> CommandResult {
         match self {
             Self::Key(key) => key.run().await,
+            Self::Question(question) => questions::run(&question).await,
         }
     }
 }

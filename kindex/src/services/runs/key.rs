@@ -19,7 +19,7 @@ const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 
 /// The commands about keys.
 #[derive(Clone, Debug, Subcommand)]
-pub(in crate::services) enum KeyCommand {
+pub(crate) enum KeyCommand {
     /// Make a key and print its secret, which is shown this once.
     #[command(after_help = "\
 Examples:
@@ -36,7 +36,7 @@ Examples:
 
 /// Where the keys are.
 #[derive(Clone, Debug, Args)]
-pub(in crate::services) struct Place {
+pub(crate) struct Place {
     /// Directory of the runs service.
     #[arg(long, env = "KINDEX_RUNS_DATA_DIR", value_name = "DIR", default_value = DATA_DIR)]
     data_dir: PathBuf,
@@ -44,7 +44,7 @@ pub(in crate::services) struct Place {
 
 /// Flags of `kindex runs key create`.
 #[derive(Clone, Debug, Args)]
-pub(in crate::services) struct CreateArgs {
+pub(crate) struct CreateArgs {
     /// Where the keys are.
     #[command(flatten)]
     place: Place,
@@ -68,7 +68,7 @@ pub(in crate::services) struct CreateArgs {
 
 /// Flags of `kindex runs key revoke`.
 #[derive(Clone, Debug, Args)]
-pub(in crate::services) struct RevokeArgs {
+pub(crate) struct RevokeArgs {
     /// Where the keys are.
     #[command(flatten)]
     place: Place,

@@ -2,6 +2,8 @@
 
 mod key;
 
+mod questions;
+
 mod commands;
 
 use std::net::SocketAddr;

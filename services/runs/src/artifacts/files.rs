@@ -50,9 +50,15 @@ impl Files {
     /// The folder cannot be made.
     pub fn open(folder: &Path) -> io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        Ok(Self {
+        Ok(Self::at(folder))
+    }
+
+    /// A folder that is there or not, to read from.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self {
             folder: folder.to_owned(),
-        })
+        }
     }
 
     /// Receives a content for an upload, and returns once it is durable. `part` tells senders of one upload apart.

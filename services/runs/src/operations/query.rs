@@ -4,7 +4,7 @@ use super::Operations;
 use crate::domain::MetricName;
 use crate::keys::{Caller, Scope};
 use crate::limits::{self, Limit};
-use crate::read::{Chart, ChartRequest};
+use crate::read::{Chart, ChartRequest, Latest};
 use crate::refusal::Refusal;
 use crate::validate;
 use crate::wire::v1::{
@@ -62,6 +62,15 @@ impl Operations {
         };
         self.check_run(caller, SCOPE, Some(&run)).await?;
         self.reader.charts(request).await
+    }
+
+    /// The last point of each metric of a run.
+    ///
+    /// # Errors
+    /// No such run.
+    pub async fn latest(&self, caller: &Caller, run: Option<&v1::RunId>) -> Result<Vec<Latest>, Refusal> {
+        let run = self.check_run(caller, SCOPE, run).await?;
+        self.reader.latest(&run).await
     }
 
     /// `CompareRuns`.

@@ -18,7 +18,7 @@ use crate::operations::Operations;
 use crate::read::{Chart, ChartRequest, Range};
 use crate::refusal::{Code, Refusal};
 use crate::wire::v1::{
-    CompareRunsRequest, GetMetricsRequest, GetRunRequest, ListRunsRequest, MetricSeries, ProjectId, RunFilters, RunId,
+    CompareRunsRequest, GetRunRequest, ListRunsRequest, MetricSeries, ProjectId, RunFilters, RunId,
     Tag,
 };
 
@@ -141,19 +141,12 @@ pub(super) async fn run(
         include_fields: Vec::new(),
     };
     let found = on.get_run(&caller, request).await?.run.unwrap_or_default();
-    let request = GetMetricsRequest {
-        run_ids: run_id.into_iter().collect(),
-        max_points: 1,
-        ..GetMetricsRequest::default()
-    };
-    let series = on.get_metrics(&caller, request).await?;
-    let series = series.run_metrics.into_iter().flat_map(|metrics| metrics.series);
-    let summary = series.map(|series| {
-        let last = series.points.last();
+    let latest = on.latest(&caller, run_id.as_ref()).await?;
+    let summary = latest.into_iter().map(|latest| {
         json!({
-            "name": series.name,
-            "last_value": last.map(|point| Double(point.value)),
-            "last_step": last.map(|point| point.step),
+            "name": latest.name.as_str(),
+            "last_value": Double(latest.value),
+            "last_step": latest.step,
         })
     });
     let mut shown = runs::run(&found);

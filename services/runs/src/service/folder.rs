@@ -29,6 +29,12 @@ impl Folder {
         Ok(Self(path.to_owned()))
     }
 
+    /// The folder at a path, which is there or not.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -65,7 +65,8 @@ pub(super) fn writer_options(folder: &Path, durability: Durability) -> SqliteCon
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(300)
         .pragma("wal_autocheckpoint", "0")
-        .pragma("journal_size_limit", "67108864")
+        // So that the size of the log says how much of it is to be written back.
+        .pragma("journal_size_limit", "1048576")
         .pragma("cache_size", "-16384")
         .disable_statement_logging()
 }
@@ -75,8 +76,13 @@ pub(super) async fn writer(options: &SqliteConnectOptions) -> Result<SqliteConne
     Ok(options.connect().await?)
 }
 
-/// Connections that only read; each transaction sees the file as of its first statement.
-pub(super) async fn readers(folder: &Path) -> Result<SqlitePool, StoreError> {
+/// Connections that only read the file of a folder, also while a service works on it; each transaction sees the file as
+/// of its first statement.
+///
+/// # Errors
+///
+/// Where there is no file, or it cannot be read.
+pub async fn readers(folder: &Path) -> Result<SqlitePool, StoreError> {
     let options = SqliteConnectOptions::new()
         .filename(file(folder))
         .read_only(true)

@@ -1,11 +1,8 @@
 //! Proves that ledger, chunks and counters agree: reads all of the file and reports what does not.
 
-use std::path::Path;
-
 use kindex_series::{Stats, batch, chunk};
 use sqlx::{SqliteConnection, SqlitePool};
 
-use super::connect;
 use super::error::StoreError;
 use super::row::row;
 
@@ -71,18 +68,6 @@ row! {
 
 /// Rows that are read at once.
 const ROWS: i64 = 256;
-
-/// Reads all of the file in a folder, also while a service is at work on it.
-///
-/// # Errors
-///
-/// Where there is no file, or it cannot be read.
-pub async fn file(folder: &Path) -> Result<Report, StoreError> {
-    let readers = connect::readers(folder).await?;
-    let report = verify(&readers).await;
-    readers.close().await;
-    report
-}
 
 /// Reads all, as of one commit.
 ///
@@ -294,11 +279,13 @@ async fn orphans(connection: &mut SqliteConnection, report: &mut Report) -> Resu
     const TABLES: [(&str, &str); 3] = [
         (
             "batch",
-            "SELECT count(*) FROM batch WHERE run_no NOT IN (SELECT run_no FROM run UNION SELECT run_no FROM deleted_run)",
+            "SELECT count(*) FROM batch WHERE run_no NOT IN \
+             (SELECT run_no FROM run UNION SELECT run_no FROM deleted_run)",
         ),
         (
             "chunk",
-            "SELECT count(*) FROM chunk WHERE run_no NOT IN (SELECT run_no FROM run UNION SELECT run_no FROM deleted_run)",
+            "SELECT count(*) FROM chunk WHERE run_no NOT IN \
+             (SELECT run_no FROM run UNION SELECT run_no FROM deleted_run)",
         ),
         (
             "metric_name",
