@@ -127,7 +127,7 @@ mod tests {
         };
         let key = Key::new(of, &secret, [1; 4], 0);
         others.insert(&key).await.expect("stored");
-        assert_eq!(others.all().await.expect("keys"), [key.clone()]);
+        assert_eq!(others.all().await.expect("keys"), std::slice::from_ref(&key));
         let caller = ring.caller(Some(secret.reveal()), 0).await.expect("a caller");
         assert_eq!(caller.user, "ana");
         assert!(ring.caller(None, 0).await.is_err(), "a key is needed from now on");

@@ -84,7 +84,6 @@ pub const ROUTES: &[Route] = &[
 ];
 
 /// The routes.
-#[must_use]
 pub fn router(operations: Arc<Operations>) -> Router {
     let router = ROUTES.iter().fold(Router::new(), |router, route| {
         router.route(route.path, (route.handlers)())

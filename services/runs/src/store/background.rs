@@ -69,7 +69,8 @@ async fn look(parts: Parts, tick: Tick) {
                     tracing::info!(%run, "Run has crashed: nothing was heard of it");
                 }
             }
-            Err(refusal) => tracing::warn!("Cannot look for silent runs: {refusal}"),
+            // The writer has said so already.
+            Err(refusal) => tracing::debug!("Cannot look for silent runs: {refusal}"),
         }
     }
 }
@@ -83,7 +84,7 @@ async fn compact(parts: Parts) {
             settings,
             ..
         } = &parts;
-        match compaction::step(writer, readers, &shared.backlog, settings, shared.now()).await {
+        match compaction::step(writer, readers, shared, settings).await {
             Ok(true) => {}
             // What has waited for long gives no signal.
             Ok(false) => {

@@ -65,7 +65,8 @@ pub(super) fn writer_options(folder: &Path, durability: Durability) -> SqliteCon
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(300)
         .pragma("wal_autocheckpoint", "0")
-        .pragma("journal_size_limit", "67108864")
+        // So that the size of the log says how much of it is to be written back.
+        .pragma("journal_size_limit", "1048576")
         .pragma("cache_size", "-16384")
         .disable_statement_logging()
 }

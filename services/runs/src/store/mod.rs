@@ -264,14 +264,15 @@ impl Store {
     ///
     /// Where the file cannot be read.
     pub async fn project_of(&self, run: &RunId) -> Result<Option<ProjectName>, Refusal> {
-        if let Some(project) = self.inner.shared.project(run) {
-            return Ok(Some(project));
-        }
+        let deletions = match self.inner.shared.project(run) {
+            Ok(project) => return Ok(Some(project)),
+            Err(deletions) => deletions,
+        };
         let project = read::project(&self.inner.readers, run)
             .await
             .map_err(|error| error.refusal())?;
         if let Some(project) = &project {
-            self.inner.shared.remember_project(run, project.clone());
+            self.inner.shared.remember_project(run, project.clone(), deletions);
         }
         Ok(project)
     }
@@ -345,7 +346,7 @@ impl Store {
             ..
         } = &*self.inner;
         let _alone = compaction.lock().await;
-        let done = compaction::step(writer, readers, &shared.backlog, settings, shared.now()).await;
+        let done = compaction::step(writer, readers, shared, settings).await;
         done.map_err(|error| match error {
             compaction::CompactionError::Store(error) => error.refusal(),
             compaction::CompactionError::Refused(refusal) => refusal,

@@ -19,11 +19,19 @@ use super::writer::Observer;
 /// Projects that are remembered; beyond, all are forgotten.
 const PROJECTS_MAX: usize = 100_000;
 
+/// Projects of runs. A deleted run's id may come back in another project, so that what was read before a deletion does
+/// not count after it.
+#[derive(Debug, Default)]
+struct Projects {
+    by_run: HashMap<RunId, ProjectName>,
+    deletions: u64,
+}
+
 /// What is shared.
 pub(super) struct Shared {
     pub(super) tail: Tail,
     pub(super) backlog: Backlog,
-    projects: Mutex<HashMap<RunId, ProjectName>>,
+    projects: Mutex<Projects>,
     /// Compaction may have something to do.
     pub(super) wake: Notify,
     clock: Clock,
@@ -47,20 +55,25 @@ impl Shared {
         nanos((self.clock)()).unwrap_or(0)
     }
 
-    pub(super) fn project(&self, run: &RunId) -> Option<ProjectName> {
-        self.with_projects(|projects| projects.get(run).cloned())
+    /// The project of a run, if it is remembered; else how many runs have been deleted so far.
+    pub(super) fn project(&self, run: &RunId) -> Result<ProjectName, u64> {
+        self.with_projects(|projects| projects.by_run.get(run).cloned().ok_or(projects.deletions))
     }
 
-    pub(super) fn remember_project(&self, run: &RunId, project: ProjectName) {
+    /// Remembers a project that was read after so many deletions.
+    pub(super) fn remember_project(&self, run: &RunId, project: ProjectName, deletions: u64) {
         self.with_projects(|projects| {
-            if projects.len() >= PROJECTS_MAX {
-                projects.clear();
+            if projects.deletions != deletions {
+                return;
             }
-            projects.insert(run.clone(), project);
+            if projects.by_run.len() >= PROJECTS_MAX {
+                projects.by_run.clear();
+            }
+            projects.by_run.insert(run.clone(), project);
         });
     }
 
-    fn with_projects<T>(&self, work: impl FnOnce(&mut HashMap<RunId, ProjectName>) -> T) -> T {
+    fn with_projects<T>(&self, work: impl FnOnce(&mut Projects) -> T) -> T {
         work(&mut self.projects.lock().expect("nothing panics while it has the projects"))
     }
 
@@ -115,7 +128,10 @@ impl Observer for Shared {
                 Effect::Deleted { run, number } => {
                     self.backlog.empty(number);
                     self.backlog.sealed(number);
-                    self.with_projects(|projects| projects.remove(&run));
+                    self.with_projects(|projects| {
+                        projects.deletions += 1;
+                        projects.by_run.remove(&run);
+                    });
                 }
                 Effect::Compacted { run, points, arrivals } => {
                     self.backlog.remove(run, points, now);
@@ -126,5 +142,26 @@ impl Observer for Shared {
         if self.backlog.next(self.enough, now).is_some() {
             self.wake.notify_one();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::system_clock;
+
+    #[test]
+    fn a_project_that_was_read_before_a_deletion_is_not_remembered_after_it() {
+        let shared = Shared::new(&Settings::default(), system_clock());
+        let run = RunId::new("r");
+        let before = shared.project(&run).expect_err("it is not known yet");
+        shared.committed(vec![Effect::Deleted {
+            run: run.clone(),
+            number: 1,
+        }]);
+        shared.remember_project(&run, ProjectName::new("old"), before);
+        let after = shared.project(&run).expect_err("it was deleted");
+        shared.remember_project(&run, ProjectName::new("new"), after);
+        assert_eq!(shared.project(&run), Ok(ProjectName::new("new")));
     }
 }

@@ -279,11 +279,13 @@ async fn orphans(connection: &mut SqliteConnection, report: &mut Report) -> Resu
     const TABLES: [(&str, &str); 3] = [
         (
             "batch",
-            "SELECT count(*) FROM batch WHERE run_no NOT IN (SELECT run_no FROM run UNION SELECT run_no FROM deleted_run)",
+            "SELECT count(*) FROM batch WHERE run_no NOT IN \
+             (SELECT run_no FROM run UNION SELECT run_no FROM deleted_run)",
         ),
         (
             "chunk",
-            "SELECT count(*) FROM chunk WHERE run_no NOT IN (SELECT run_no FROM run UNION SELECT run_no FROM deleted_run)",
+            "SELECT count(*) FROM chunk WHERE run_no NOT IN \
+             (SELECT run_no FROM run UNION SELECT run_no FROM deleted_run)",
         ),
         (
             "metric_name",

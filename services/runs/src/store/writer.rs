@@ -128,7 +128,10 @@ pub(super) struct Writer<O> {
     clock: Clock,
     bytes: Arc<AtomicUsize>,
     observer: Arc<O>,
+    /// The connection is of no use.
     is_broken: bool,
+    /// The last transaction failed.
+    is_failing: bool,
     /// The folder is this process's for as long as something may be written.
     _lock: File,
 }
@@ -150,6 +153,7 @@ impl<O: Observer> Writer<O> {
             bytes: Arc::new(AtomicUsize::new(0)),
             observer,
             is_broken: false,
+            is_failing: false,
             _lock: lock,
         }
     }
@@ -220,12 +224,20 @@ impl<O: Observer> Writer<O> {
     /// Begins, does and commits; the outcome of each command, none of which was answered yet.
     async fn transact(&mut self, group: &mut [Box<dyn Waiting>]) -> Result<Vec<Result<(), Refusal>>, Trouble> {
         let outcome = self.attempt(group).await;
-        if let Err(trouble) = &outcome {
-            if let Trouble::Refused(refusal) = trouble {
-                tracing::warn!(reason = refusal.reason, "A transaction of runs failed: {refusal}");
+        match &outcome {
+            Ok(_) if self.is_failing => tracing::info!("The store of runs writes again"),
+            Ok(_) => {}
+            Err(trouble) => {
+                // Once, and not for each of what may be thousands of calls.
+                if let Trouble::Refused(refusal) = trouble
+                    && !self.is_failing
+                {
+                    tracing::warn!(reason = refusal.reason, "The store of runs does not write: {refusal}");
+                }
+                self.is_broken = self.tx.roll_back().await.is_err();
             }
-            self.is_broken = self.tx.roll_back().await.is_err();
         }
+        self.is_failing = outcome.is_err();
         outcome
     }
 

@@ -1,5 +1,5 @@
-//! A process that writes is killed at any moment, with compaction, releases, ends and checkpoints under way: what it had
-//! answered is there, once.
+//! A process that writes is killed at any moment, with compaction, releases, ends and checkpoints under way: what it
+//! had answered is there, once.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};

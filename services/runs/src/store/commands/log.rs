@@ -97,8 +97,8 @@ impl LogBatch {
 
     fn conflict(&self) -> Refusal {
         let message = format!(
-            "Batch id {:?} of run {} is known with other content. Nothing was stored: give each batch an id of its own, \
-             and send a batch again as it was.",
+            "Batch id {:?} of run {} is known with other content. Nothing was stored: give each batch an id of its \
+             own, and send a batch again as it was.",
             self.batch.batch_id.as_str(),
             self.batch.run,
         );

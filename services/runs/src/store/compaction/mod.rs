@@ -7,9 +7,10 @@ mod unit;
 
 use sqlx::SqlitePool;
 
-use super::backlog::{Backlog, Work};
+use super::backlog::Work;
 use super::error::StoreError;
 use super::settings::Settings;
+use super::shared::Shared;
 use super::statements::{chunks, names};
 use super::writer::Handle;
 use crate::refusal::Refusal;
@@ -30,19 +31,18 @@ pub(super) enum CompactionError {
 pub(super) async fn step(
     writer: &Handle,
     readers: &SqlitePool,
-    backlog: &Backlog,
+    shared: &Shared,
     settings: &Settings,
-    now: i64,
 ) -> Result<bool, CompactionError> {
-    match backlog.next(settings.compact_points, now) {
+    match shared.backlog.next(settings.compact_points, shared.now()) {
         None => Ok(false),
         Some(Work::Compact(run)) => {
-            compact_run(writer, readers, backlog, settings, run).await?;
+            compact_run(writer, readers, shared, settings, run).await?;
             Ok(true)
         }
         Some(Work::Seal(run)) => {
             seal_run(writer, readers, run).await?;
-            backlog.sealed(run);
+            shared.backlog.sealed(run);
             Ok(true)
         }
     }
@@ -51,14 +51,14 @@ pub(super) async fn step(
 async fn compact_run(
     writer: &Handle,
     readers: &SqlitePool,
-    backlog: &Backlog,
+    shared: &Shared,
     settings: &Settings,
     run: i64,
 ) -> Result<(), CompactionError> {
-    match unit::compact(readers, run, settings.compact_points).await? {
+    match unit::compact(readers, &shared.tail, run, settings.compact_points).await? {
         Some(unit) => writer.send(unit).await?,
         // What was counted is gone, as with a deleted run.
-        None => backlog.empty(run),
+        None => shared.backlog.empty(run),
     }
     Ok(())
 }

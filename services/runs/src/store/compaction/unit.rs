@@ -3,18 +3,17 @@
 //! writes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kindex_series::{Effort, Series, Stats, batch, chunk, in_step_order, merge};
 use sqlx::SqlitePool;
 
 use crate::store::error::StoreError;
-use crate::store::statements::chunks::{self, Applied, Bounds, NewChunk};
+use crate::store::statements::chunks::{self, Bounds, NewChunk};
+use crate::store::tail::Tail;
 use crate::store::transaction::{Command, Effect, Failure, Tx};
 
 use super::plan::{cut, plan};
-
-/// Bytes of encoded batches that are read at once.
-const BATCHES_MAX: i64 = 512;
 
 /// What a step writes.
 #[derive(Debug, Default, PartialEq)]
@@ -39,22 +38,32 @@ struct Layer {
 }
 
 /// Reads the first batches of a run, to a number of points, and makes chunks of them; none if there is no batch.
-pub(super) async fn compact(readers: &SqlitePool, run: i64, points_max: u64) -> Result<Option<Unit>, StoreError> {
+pub(super) async fn compact(
+    readers: &SqlitePool,
+    tail: &Tail,
+    run: i64,
+    points_max: u64,
+) -> Result<Option<Unit>, StoreError> {
     let mut snapshot = readers.begin().await?;
     let mut batches = Vec::new();
     let mut points = 0;
-    for applied in chunks::applied(&mut snapshot, run, BATCHES_MAX).await? {
-        if points > 0 && points + applied.accepted > points_max as i64 {
+    let mut ordinal_max = 0;
+    for (arrival, ordinal, accepted) in chunks::backlog(&mut snapshot, run).await? {
+        if points > 0 && points + accepted > points_max as i64 {
             break;
         }
-        points += applied.accepted;
-        batches.push(applied);
+        points += accepted;
+        ordinal_max = ordinal_max.max(ordinal);
+        let body = match tail.get(arrival) {
+            Some(body) => body,
+            None => chunks::body(&mut snapshot, arrival).await?.unwrap_or_default().into(),
+        };
+        batches.push((arrival, body));
     }
     if batches.is_empty() {
         return Ok(None);
     }
-    let ordinal_max = batches.iter().map(|applied| applied.apply_ordinal).max().unwrap_or(0);
-    let arrivals: Vec<i64> = batches.iter().map(|applied| applied.arrival_no).collect();
+    let arrivals: Vec<i64> = batches.iter().map(|(arrival, _)| *arrival).collect();
     let by_metric = blocking(move || by_metric(&batches)).await?;
     let mut layers = Vec::new();
     for (metric, series) in by_metric {
@@ -103,10 +112,10 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The points of each metric, the last write of each step.
-fn by_metric(batches: &[Applied]) -> Result<BTreeMap<u32, Series>, StoreError> {
+fn by_metric(batches: &[(i64, Arc<[u8]>)]) -> Result<BTreeMap<u32, Series>, StoreError> {
     let mut arrived: BTreeMap<u32, Series> = BTreeMap::new();
-    for applied in batches {
-        let body = batch::decode(&applied.body).map_err(|source| damaged("batch", applied.arrival_no, source))?;
+    for (arrival, body) in batches {
+        let body = batch::decode(body).map_err(|source| damaged("batch", *arrival, source))?;
         let split = body.columns.split(body.numbers.len());
         for (number, series) in body.numbers.iter().zip(split) {
             // 0 is a metric that was not admitted.

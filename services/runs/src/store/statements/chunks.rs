@@ -25,17 +25,6 @@ row! {
     }
 }
 
-row! {
-    /// A batch that was applied and is not in chunks.
-    #[derive(Debug)]
-    pub(in crate::store) struct Applied {
-        pub(in crate::store) arrival_no: i64,
-        pub(in crate::store) apply_ordinal: i64,
-        pub(in crate::store) accepted: i64,
-        pub(in crate::store) body: Vec<u8>,
-    }
-}
-
 /// The numbers, places and points of the batches of a run that are not in chunks, in the order in which they were
 /// applied.
 pub(in crate::store) async fn backlog(
@@ -46,22 +35,6 @@ pub(in crate::store) async fn backlog(
         "SELECT arrival_no, apply_ordinal, accepted FROM batch WHERE run_no = ?1 AND state = 2 ORDER BY apply_ordinal",
     )
     .bind(run)
-    .fetch_all(connection)
-    .await
-}
-
-/// The first batches of a run that are not in chunks.
-pub(in crate::store) async fn applied(
-    connection: &mut SqliteConnection,
-    run: i64,
-    limit: i64,
-) -> sqlx::Result<Vec<Applied>> {
-    sqlx::query_as(
-        "SELECT arrival_no, apply_ordinal, accepted, body FROM batch WHERE run_no = ?1 AND state = 2 \
-         ORDER BY apply_ordinal LIMIT ?2",
-    )
-    .bind(run)
-    .bind(limit)
     .fetch_all(connection)
     .await
 }
