@@ -6,11 +6,7 @@ use std::{env, fs};
 
 use prost::Message as _;
 
-const FILES: [&str; 3] = [
-    "mlrun/v1/common.proto",
-    "mlrun/v1/ingest.proto",
-    "mlrun/v1/query.proto",
-];
+const FILES: [&str; 3] = ["mlrun/v1/common.proto", "mlrun/v1/ingest.proto", "mlrun/v1/query.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");

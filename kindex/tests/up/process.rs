@@ -123,7 +123,13 @@ impl Running {
         if let Some(path) = &self.kubeconfig {
             command.arg("--kubeconfig").arg(path);
         }
-        for address in ["--api-addr", "--health-addr", "--listen", "--runs-grpc-addr", "--runs-rest-addr"] {
+        for address in [
+            "--api-addr",
+            "--health-addr",
+            "--listen",
+            "--runs-grpc-addr",
+            "--runs-rest-addr",
+        ] {
             if !self.flags.iter().any(|flag| flag == address) {
                 command.args([address, "127.0.0.1:0"]);
             }

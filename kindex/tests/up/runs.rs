@@ -10,7 +10,9 @@ fn up_shows_both_addresses_of_runs() {
     assert!(output.status.success(), "{shown}{}", text_of(&output.stderr));
     let line = shown.lines().find(|line| line.trim_start().starts_with("runs "));
     let line = line.unwrap_or_else(|| panic!("{shown}"));
-    let addresses = line.split_once("http://").and_then(|(_, rest)| rest.split_once(" (REST) and "));
+    let addresses = line
+        .split_once("http://")
+        .and_then(|(_, rest)| rest.split_once(" (REST) and "));
     let (rest, grpc) = addresses.unwrap_or_else(|| panic!("{line}"));
     for address in [rest, grpc.trim_end_matches(" (gRPC)")] {
         let address: std::net::SocketAddr = address.parse().unwrap_or_else(|_| panic!("{line}"));

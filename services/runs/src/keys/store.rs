@@ -57,7 +57,12 @@ impl KeyStore {
             source,
         };
         // Made before the engine makes it, which leaves it open to others.
-        let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+        let made = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path);
         made.map_err(|error| failed(sqlx::Error::Io(error)))?;
         let options = SqliteConnectOptions::new()
             .filename(path)

@@ -18,8 +18,7 @@ use crate::operations::Operations;
 use crate::read::{Chart, ChartRequest, Range};
 use crate::refusal::{Code, Refusal};
 use crate::wire::v1::{
-    CompareRunsRequest, GetRunRequest, ListRunsRequest, MetricSeries, ProjectId, RunFilters, RunId,
-    Tag,
+    CompareRunsRequest, GetRunRequest, ListRunsRequest, MetricSeries, ProjectId, RunFilters, RunId, Tag,
 };
 
 /// Runs that are passed over to reach an offset.

@@ -141,7 +141,11 @@ async fn check(args: &VerifyArgs) -> CommandResult {
     let mut report = store::verify::verify(&readers).await.map_err(|error| failed(&error))?;
     let folder = Folder::at(&args.data_dir);
     let files = Files::at(&folder.artifacts());
-    report.findings.extend(artifacts::check(&readers, &files).await.map_err(|error| failed(&error))?);
+    report.findings.extend(
+        artifacts::check(&readers, &files)
+            .await
+            .map_err(|error| failed(&error))?,
+    );
     readers.close().await;
     let counted = [
         ("runs", report.runs),

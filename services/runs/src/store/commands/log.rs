@@ -128,15 +128,7 @@ impl LogBatch {
             return Err(held_full().into());
         }
         let mut logged = self.attributes(tx, run).await?;
-
-        if !added.is_empty() {
-            names::insert(tx.change()?, run, first, &added).await?;
-            let numbered = added
-                .iter()
-                .zip(first..)
-                .map(|(name, number)| ((*name).to_owned(), number));
-            tx.update(run, |state| state.names.extend(numbered));
-        }
+        learn(tx, run, first, &added).await?;
         let arriving = Some((self.batch.sequence, arrival, self.batch.received_at));
         let ordinal = carry_out(tx, run, &placement, arriving).await?;
         let (row_state, stored_body) = match (placement.is_held, accepted) {
@@ -164,16 +156,7 @@ impl LogBatch {
             state.points += accepted;
             state.seen(now);
         });
-        if placement.is_held {
-            tx.holds(body.len() as u64, 0);
-        } else if accepted > 0 {
-            tx.after_commit(Effect::Applied {
-                arrival,
-                run,
-                points: accepted,
-                body: Some(body),
-            });
-        }
+        hand_over(tx, (run, arrival), accepted, body, placement.is_held);
         logged.accepted = accepted;
         logged.dropped = self.batch.sent - accepted;
         logged.server_time = now;
@@ -257,5 +240,31 @@ impl Command for LogBatch {
         let texts = |pairs: &[(String, String)]| pairs.iter().map(|(a, b)| a.len() + b.len() + 64).sum::<usize>();
         let names = self.names().iter().map(|name| name.as_str().len() + 32).sum::<usize>();
         512 + self.columns.len() + names + texts(&self.batch.params) + texts(&self.batch.tags)
+    }
+}
+
+/// Gives numbers to names that are new, from `first` on.
+async fn learn(tx: &mut Tx, run: i64, first: u32, added: &[&str]) -> Result<(), Failure> {
+    if added.is_empty() {
+        return Ok(());
+    }
+    names::insert(tx.change()?, run, first, added).await?;
+    let numbered = added.iter().zip(first..);
+    let numbered = numbered.map(|(name, number)| ((*name).to_owned(), number));
+    tx.update(run, |state| state.names.extend(numbered));
+    Ok(())
+}
+
+/// A held batch counts as such, and one with points is compacted once it is committed.
+fn hand_over(tx: &mut Tx, (run, arrival): (i64, i64), points: u64, body: Arc<[u8]>, is_held: bool) {
+    if is_held {
+        tx.holds(body.len() as u64, 0);
+    } else if points > 0 {
+        tx.after_commit(Effect::Applied {
+            arrival,
+            run,
+            points,
+            body: Some(body),
+        });
     }
 }
