@@ -62,6 +62,7 @@ impl Bed {
         let data_dir = directory.path().join("data").display().to_string();
         let mut arguments = vec!["--log", "error", "up", "--data-dir", &data_dir, "--database", &address];
         arguments.extend(["--listen", &listen, "--api-addr", &cluster, "--health-addr", &health]);
+        arguments.extend(["--runs-grpc-addr", "127.0.0.1:0", "--runs-rest-addr", "127.0.0.1:0"]);
         let kubeconfig = plane.as_ref().map(|plane| plane.kubeconfig().display().to_string());
         if let Some(path) = &kubeconfig {
             arguments.extend(["--kubeconfig", path]);

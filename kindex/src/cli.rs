@@ -16,7 +16,7 @@ mod versions;
 
 pub use asking::{AnswerArgs, FilterArgs, GetArgs, Output, QueryArgs};
 pub use healing::{
-    BackfillArgs, DropArgs, Form, QuarantineArgs, QuarantineCommand, RecordsArgs, ReleaseArgs, SidesArgs, StatusArgs,
+    BackfillArgs, DropArgs, QuarantineArgs, QuarantineCommand, RecordsArgs, ReleaseArgs, SidesArgs, StatusArgs,
     StoreArgs, VerifyArgs,
 };
 pub use past::{AsStoredArg, AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
@@ -27,6 +27,7 @@ pub use versions::{
     StopMigrationArgs, VersionSidesArgs, VersionsArgs, VersionsCommand,
 };
 
+pub use crate::form::Form;
 pub use crate::limits::LimitArgs;
 pub use crate::orphans::{AllowedOrphans, OrphansArg};
 pub use crate::services::{ServiceCommand, UpFlags};

@@ -108,6 +108,11 @@ impl DataDir {
         self.0.join("kindex.db")
     }
 
+    /// The folder of the runs service.
+    pub(crate) fn runs(&self) -> PathBuf {
+        self.0.join("runs")
+    }
+
     /// The default database address.
     pub(crate) fn default_database(&self) -> String {
         format!("sqlite:{}", self.kindex_db().display())

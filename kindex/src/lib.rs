@@ -22,6 +22,12 @@ mod colour;
 
 mod say;
 
+mod form;
+
+mod output;
+
+mod fetch;
+
 mod data_dir;
 
 mod config_file;
@@ -53,8 +59,6 @@ mod unknown_versions;
 mod services;
 
 pub mod cli;
-
-mod output;
 
 mod target;
 

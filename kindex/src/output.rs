@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
-use crate::cli::Form;
 use crate::error::{CommandError, CommandResult, chain};
+use crate::form::Form;
 
 /// One document. A table is laid out by who knows its columns; as a document it is JSON.
 pub(crate) fn document(value: &impl Serialize, form: Form) -> CommandResult<String> {

@@ -2,20 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
-use super::{DataDirArg, DatabaseArg};
-
-/// Form of a report on stdout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// Columns for people.
-    Table,
-    /// One JSON document.
-    Json,
-    /// The same as YAML.
-    Yaml,
-}
+use super::{DataDirArg, DatabaseArg, Form};
 
 /// The database that a command works on.
 #[derive(Clone, Debug, Args)]

@@ -268,6 +268,7 @@ impl Service for Api {
             access: client::named(args.kubeconfig.as_deref()).await?,
             figures: prometheus::Registry::new(),
             limits: args.limits.clone(),
+            data_dir: None,
         };
         let store = match &context.rows {
             Rows::Stored(store) => Some(store.as_ref()),

@@ -11,6 +11,8 @@ mod api;
 
 mod migrator;
 
+mod runs;
+
 mod flags;
 
 pub use flags::{ServiceCommand, UpFlags};
@@ -20,15 +22,22 @@ use api::Api;
 use ingester::Ingester;
 use migrator::Migrator;
 use row::Row;
+use runs::{Runs, RunsCommand};
 
 /// Every service, in the order of the help.
-static ALL: &[Row] = &[Row::of::<Ingester>(), Row::of::<Api>(), Row::of::<Migrator>()];
+static ALL: &[Row] = &[
+    Row::of::<Ingester>(),
+    Row::of::<Api>(),
+    Row::of::<Migrator>(),
+    Row::of_group::<Runs, RunsCommand>(),
+];
 
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
 
     use super::ALL;
+    use super::row::SERVE;
     use crate::cli::Cli;
 
     #[test]
@@ -36,6 +45,7 @@ mod tests {
         let program = Cli::command();
         for row in ALL {
             let command = program.find_subcommand(row.name).expect("a command");
+            let command = command.find_subcommand(SERVE).unwrap_or(command);
             assert!(
                 command.get_about().is_some() && command.get_after_help().is_some(),
                 "{}",

@@ -10,12 +10,15 @@ use super::service::{Announcement, Context, Running, Service};
 use crate::error::{CommandError, CommandResult};
 use crate::{health, interrupt, say};
 
+/// What runs the service in a group of commands.
+pub(super) const SERVE: &str = "serve";
+
 /// One service.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// The name of its command.
+    /// The name of its command, or of the group in which it is.
     pub(super) name: &'static str,
-    /// Its command.
+    /// Its command, or the group.
     pub(super) command: fn() -> clap::Command,
     /// Adds its flags to those of `kindex up`.
     pub(super) up_flags: fn(clap::Command) -> clap::Command,
@@ -49,6 +52,38 @@ impl Row {
             beside: |context, flags| beside::<S>(context, flags).boxed_local(),
         }
     }
+
+    /// The row of a service whose command is `serve` among others about what it keeps.
+    pub(super) const fn of_group<S: Service, G: Group + 'static>() -> Self {
+        Self {
+            command: || {
+                let group = G::augment_subcommands(clap::Command::new(S::NAME));
+                group
+                    .about(G::ABOUT)
+                    .subcommand_required(true)
+                    .arg_required_else_help(true)
+                    .subcommand(S::Args::augment_args(clap::Command::new(SERVE)))
+            },
+            alone: |registry, flags| match flags.subcommand() {
+                Some((SERVE, flags)) => alone::<S>(registry, flags).boxed_local(),
+                Some(_) | None => other::<G>(flags).boxed_local(),
+            },
+            ..Self::of::<S>()
+        }
+    }
+}
+
+/// The commands beside `serve` in the group of a service.
+pub(super) trait Group: clap::Subcommand + 'static {
+    /// What the group is about.
+    const ABOUT: &'static str;
+
+    /// Runs one of them.
+    async fn run(self) -> CommandResult;
+}
+
+async fn other<G: Group + 'static>(flags: &ArgMatches) -> CommandResult {
+    G::from_arg_matches(flags).map_err(CommandError::usage)?.run().await
 }
 
 /// The health answers until the service has ended.

@@ -9,6 +9,7 @@ use kindex_model::kind::Registry;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Access;
+use crate::data_dir::DataDir;
 use crate::database::Rows;
 use crate::error::CommandResult;
 use crate::health::Health;
@@ -26,6 +27,8 @@ pub(crate) struct Context<'a> {
     pub(crate) figures: prometheus::Registry,
     /// What its listeners may take.
     pub(crate) limits: LimitArgs,
+    /// Where the whole run keeps its files; none for a command that keeps nothing.
+    pub(crate) data_dir: Option<DataDir>,
 }
 
 /// A service that has read what it was told and taken its addresses.

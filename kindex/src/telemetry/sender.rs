@@ -2,19 +2,17 @@
 //! own, so that sending neither needs nor disturbs the runtime that does the work.
 
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use opentelemetry_http::{HttpClient, HttpError, Request, Response};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::Runtime;
+
+use crate::fetch::{Connector, connector};
 
 /// Longest exchange with the collector; the protocol's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,35 +22,19 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Sender {
     runtime: Runtime,
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: Client<Connector, Full<Bytes>>,
 }
 
 impl Sender {
     pub(super) fn new() -> io::Result<Self> {
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls())
-            .https_or_http()
-            .enable_http1()
-            .build();
         Ok(Self {
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()?,
             // Between two requests nobody would notice that the collector has hung up.
             client: Client::builder(TokioExecutor::new())
                 .pool_max_idle_per_host(0)
-                .build(connector),
+                .build(connector()),
         })
     }
-}
-
-/// Trusts whom the machine trusts. One that trusts nobody can still send in the clear.
-fn tls() -> ClientConfig {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("ring speaks TLS 1.2 and 1.3")
-        .with_root_certificates(roots)
-        .with_no_client_auth()
 }
 
 #[async_trait]

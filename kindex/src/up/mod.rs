@@ -68,6 +68,7 @@ pub(crate) async fn run(platform: &Platform, args: &UpArgs) -> CommandResult {
         rows: ingestion.rows(),
         figures: ingestion.figures(),
         limits: args.limits.clone(),
+        data_dir: Some(data_dir.clone()),
     };
     let mut health: health::Parts = vec![ingestion.clone()];
     let mut announced = Vec::new();

@@ -28,6 +28,7 @@ mod readiness;
 mod reference;
 mod releases;
 mod restore;
+mod runs;
 mod site;
 mod status;
 mod storage_versions;
@@ -143,7 +144,7 @@ fn what_is_suggested_once_the_samples_are_stored_works_then() {
         // As a person who has a program, and no checkout.
         command.env_remove("CARGO").output().expect("a shell runs")
     };
-    let up = "up --data-dir 'of a run' --samples --once --timeout 240 --api-addr 127.0.0.1:0 --health-addr 127.0.0.1:0 --listen 127.0.0.1:0";
+    let up = "up --data-dir 'of a run' --samples --once --timeout 240 --api-addr 127.0.0.1:0 --health-addr 127.0.0.1:0 --listen 127.0.0.1:0 --runs-grpc-addr 127.0.0.1:0 --runs-rest-addr 127.0.0.1:0";
     let output = kindex(&format!("{KINDEX} {up}"));
     let text = text_of(&output.stdout);
     assert!(output.status.success(), "{text}{}", text_of(&output.stderr));

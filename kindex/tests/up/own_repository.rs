@@ -73,7 +73,8 @@ fn a_workspace_of_ones_own_builds_a_kindex_of_its_kinds() {
     let any = "127.0.0.1:0";
     let once = ["up", "--samples", "--once", "--timeout", "240", "--data-dir", ".kindex"];
     let addresses = ["--api-addr", any, "--health-addr", any, "--listen", any];
-    run(&binary, root, &[&once[..], &addresses].concat());
+    let of_runs = ["--runs-grpc-addr", any, "--runs-rest-addr", any];
+    run(&binary, root, &[&once[..], &addresses, &of_runs].concat());
     assert!(run(&binary, root, &["get", "trainingjobs", "-n", "default"]).contains("ada"));
     run(&binary, root, &["plan"]);
     assert!(root.join("schema/migrations/0001_initial.mysql.sql").is_file());

@@ -45,6 +45,7 @@ const BUILT_ON_BY_SERVICES: &[&str] = &[
     "kindex-model",
     "kindex-query",
     "kindex-serve",
+    "kindex-series",
     "kindex-store",
 ];
 
@@ -69,6 +70,7 @@ const BUILT_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/serve", &[]),
+    ("crates/series", &[]),
     (
         "runtime",
         &[

@@ -1,0 +1,30 @@
+//! The commands beside `serve`.
+
+use clap::Subcommand;
+
+use super::super::row::Group;
+use super::key::KeyCommand;
+use super::questions::{self, Question};
+use crate::error::CommandResult;
+
+/// The commands about runs.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// Make, list and revoke API keys, where the service keeps its files.
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Ask a running service.
+    #[command(flatten)]
+    Question(Question),
+}
+
+impl Group for RunsCommand {
+    const ABOUT: &'static str = "Serve runs of training jobs, and manage what is kept of them";
+
+    async fn run(self) -> CommandResult {
+        match self {
+            Self::Key(key) => key.run().await,
+            Self::Question(question) => questions::run(&question).await,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! When a request is let in: callers share the places of a sort and the memory for bodies, and a body counts for what
+//! it becomes.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use http::header;
+use http::request::Parts;
+use kindex_serve::admission::{Candidate, Denied, Lane, Terms};
+use kindex_serve::body::BodyError;
+use kindex_serve::budget::Budget;
+use kindex_serve::listen::Peer;
+
+use super::sort::Sort;
+use crate::figures::Figures;
+use crate::grpc::{self, PREFIX_BYTES};
+use crate::keys::Caller;
+use crate::refusal::{Code, Refusal};
+use crate::{limits, pack};
+
+/// How long a request waits for its place.
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(10);
+/// When to ask again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Requests of each sort at once.
+const INGEST: usize = 256;
+const QUERIES: usize = 64;
+const FILES: usize = 64;
+const STREAMS: usize = 256;
+/// A batch of a thousand points is worked on without a turn, one of ten thousand waits for those of its size.
+const WEIGHT_DIVISOR: usize = 4;
+
+/// Who shares places: a key, or those at one address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sharer {
+    Key(String),
+    Address(Option<IpAddr>),
+}
+
+/// The terms of the service.
+pub(super) struct RunsTerms {
+    public: Lane<Sharer>,
+    files: Lane<Sharer>,
+    streams: Lane<Sharer>,
+    ingest: Lane<Sharer>,
+    queries: Lane<Sharer>,
+    figures: Figures,
+}
+
+impl RunsTerms {
+    /// Bodies take so many bytes at once.
+    pub(super) fn new(body_bytes: usize, figures: Figures) -> Self {
+        let bodies = Budget::new(body_bytes);
+        Self {
+            public: Lane::unlimited(&bodies),
+            files: Lane::new(FILES, WAIT_MAX, &bodies),
+            streams: Lane::new(STREAMS, WAIT_MAX, &bodies),
+            ingest: Lane::new(INGEST, WAIT_MAX, &bodies),
+            queries: Lane::new(QUERIES, WAIT_MAX, &bodies),
+            figures,
+        }
+    }
+
+    fn lane(&self, sort: Sort) -> &Lane<Sharer> {
+        match sort {
+            Sort::Public => &self.public,
+            Sort::File => &self.files,
+            Sort::Stream => &self.streams,
+            Sort::Ingest => &self.ingest,
+            Sort::Query => &self.queries,
+        }
+    }
+}
+
+impl Terms for RunsTerms {
+    type Caller = Sharer;
+    type Refusal = Refusal;
+
+    async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, Sharer>, Refusal> {
+        let sort = Sort::of(head);
+        let caller = head.extensions.get::<Caller>().filter(|caller| !caller.key.is_empty());
+        Ok(Candidate {
+            caller: match caller {
+                Some(caller) => Sharer::Key(caller.key.clone()),
+                None => Sharer::Address(head.extensions.get::<Peer>().map(|peer| peer.address)),
+            },
+            lane: self.lane(sort),
+            body_bytes_max: sort.is_read(head).then_some(limits::TRANSPORT_BYTES.max + PREFIX_BYTES),
+        })
+    }
+
+    /// A packed body counts for what it says to become, which it is held to.
+    fn weight(&self, head: &Parts, body: &[u8]) -> usize {
+        let becomes = match packed(head, body) {
+            Some(packed) => pack::claimed_bytes(packed).min(limits::TRANSPORT_BYTES.max),
+            None => body.len(),
+        };
+        becomes / WEIGHT_DIVISOR
+    }
+
+    fn refuse(&self, _head: &Parts, why: Denied) -> Refusal {
+        let busy = |reason, message: String| {
+            let message = format!("{message}; try again");
+            Refusal::new(Code::ResourceExhausted, reason, message).again_after(AGAIN)
+        };
+        let refusal = match why {
+            Denied::Full(error) => busy("TOO_MANY_REQUESTS", error.to_string()),
+            Denied::TooOften(error) => busy("TOO_OFTEN", error.to_string()),
+            Denied::Body(BodyError::NoRoom(error)) => busy("NO_MEMORY", error.to_string()),
+            Denied::Body(BodyError::TooSlow) => Refusal::new(
+                Code::Unavailable,
+                "BODY_TOO_SLOW",
+                "the body of the request came too slowly; try again",
+            ),
+            Denied::Body(BodyError::TooLarge(_)) => too_large(),
+            Denied::Body(BodyError::Broken(error)) => {
+                let message = format!("the request broke off: {error}");
+                Refusal::new(Code::InvalidArgument, "BODY_BROKEN", message)
+            }
+        };
+        self.figures.turned_away(refusal.reason);
+        refusal
+    }
+}
+
+/// A body over the largest that is read.
+pub(super) fn too_large() -> Refusal {
+    let message = format!(
+        "the request has more than {} bytes, also once it is unpacked; send smaller batches",
+        limits::TRANSPORT_BYTES.max
+    );
+    Refusal::new(Code::InvalidArgument, "BODY_TOO_LARGE", message)
+}
+
+/// What of a body is packed, if anything: the whole of it over REST, the message over gRPC.
+pub(super) fn packed<'a>(head: &Parts, body: &'a [u8]) -> Option<&'a [u8]> {
+    let is_gzip = |name| head.headers.get(name).is_some_and(|value| value == "gzip");
+    if grpc::is_grpc(&head.headers) {
+        let (prefix, message) = body.split_at_checked(PREFIX_BYTES)?;
+        return (prefix[0] == 1 && is_gzip("grpc-encoding")).then_some(message);
+    }
+    is_gzip(header::CONTENT_ENCODING.as_str()).then_some(body)
+}

@@ -1,0 +1,244 @@
+//! One request from its head to its answer.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use bytes::{BufMut, Bytes, BytesMut};
+use http::request::Parts as Head;
+use http::{HeaderMap, Request, StatusCode, Version, header};
+use kindex_serve::BodyPace;
+use kindex_serve::admission::Admission;
+use kindex_serve::browser::{self, Hosts};
+use kindex_serve::listen::Incoming;
+use tower::ServiceExt;
+
+use super::admission::{RunsTerms, WAIT_MAX, packed, too_large};
+use super::cors::{self, Asked, Cors};
+use super::refused::refused;
+use super::sort::Sort;
+use crate::domain::{Clock, nanos};
+use crate::figures::{Figures, Transport};
+use crate::grpc::{self, PREFIX_BYTES};
+use crate::keys::{Caller, KeyRing};
+use crate::limits;
+use crate::pack::{self, PackError};
+use crate::refusal::{Code, Refusal};
+
+/// Who reaches an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposure {
+    /// This machine alone.
+    Loopback,
+    /// Other machines: nobody asks without a key.
+    Network,
+}
+
+/// What a front is made of.
+pub struct Parts {
+    /// The keys.
+    pub keys: Arc<KeyRing>,
+    /// The time.
+    pub clock: Clock,
+    /// The pages that may ask.
+    pub cors: Cors,
+    /// Bytes of the bodies of all requests in flight together.
+    pub body_bytes: usize,
+    /// How fast bodies have to come.
+    pub pace: BodyPace,
+    /// What answers gRPC.
+    pub grpc: Router,
+    /// What answers all other requests.
+    pub rest: Router,
+    /// What is counted.
+    pub figures: Figures,
+}
+
+/// Stands before both transports.
+pub struct Front {
+    keys: Arc<KeyRing>,
+    clock: Clock,
+    cors: Cors,
+    admission: Admission<RunsTerms>,
+    grpc: Router,
+    rest: Router,
+    figures: Figures,
+}
+
+impl Front {
+    /// Of its parts.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let terms = RunsTerms::new(parts.body_bytes, parts.figures.clone());
+        Self {
+            keys: parts.keys,
+            clock: parts.clock,
+            cors: parts.cors,
+            admission: Admission::new(terms, parts.pace, WAIT_MAX),
+            grpc: parts.grpc,
+            rest: parts.rest,
+            figures: parts.figures,
+        }
+    }
+
+    /// Answers a request that came to an address of this exposure.
+    pub async fn answer(&self, exposure: Exposure, request: Request<Incoming>) -> Response {
+        let began = Instant::now();
+        let (head, body) = request.into_parts();
+        let asked = self.cors.asked(&head.method, &head.headers);
+        let origin = head.headers.get(header::ORIGIN).cloned();
+        let transport = match grpc::is_grpc(&head.headers) {
+            true => Transport::Grpc,
+            false => Transport::Rest,
+        };
+        let call = call(transport, &head);
+        let mut response = match asked {
+            Asked::Preflight => cors::preflight(),
+            Asked::NoPage | Asked::Allowed | Asked::Foreign => {
+                let headers = head.headers.clone();
+                match self.enter(exposure, asked, head, body).await {
+                    Ok(response) => response,
+                    Err(refusal) => refused(&headers, &refusal),
+                }
+            }
+        };
+        Cors::annotate(asked, origin, response.headers_mut());
+        let code = code(&response);
+        // Names that no service has are as many as anybody likes.
+        let call = if code == "grpc 12" { "other" } else { &call };
+        self.figures.answered(transport, call, &code, began.elapsed());
+        response
+    }
+
+    /// Nothing of the body is read before it is known who asks.
+    async fn enter(
+        &self,
+        exposure: Exposure,
+        asked: Asked,
+        mut head: Head,
+        body: Incoming,
+    ) -> Result<Response, Refusal> {
+        let sort = Sort::of(&head);
+        let caller = self.caller(exposure, asked, &head, sort).await?;
+        head.extensions.insert(caller);
+        if grpc::is_grpc(&head.headers) && head.version != Version::HTTP_2 {
+            let mut response = Response::new(Body::from("gRPC is spoken over HTTP/2\n"));
+            *response.status_mut() = StatusCode::UPGRADE_REQUIRED;
+            return Ok(response);
+        }
+        let mut body = Body::new(body);
+        let admitted = self.admission.admit(&head, &mut body).await?;
+        if sort.is_read(&head) {
+            body = Body::from(unpacked(&mut head, admitted.body)?);
+        }
+        let router = match grpc::is_grpc(&head.headers) {
+            true => self.grpc.clone(),
+            false => self.rest.clone(),
+        };
+        let response = router.oneshot(Request::from_parts(head, body)).await;
+        drop(admitted.permits);
+        Ok(response.unwrap_or_else(|never| match never {}))
+    }
+
+    async fn caller(&self, exposure: Exposure, asked: Asked, head: &Head, sort: Sort) -> Result<Caller, Refusal> {
+        if self.keys.is_open() {
+            check_page(exposure, asked, head)?;
+        }
+        if sort.is_public() {
+            return Ok(Caller::nobody());
+        }
+        if exposure == Exposure::Network && self.keys.is_open() {
+            let message = "no API key was made yet; make one with `kindex runs key create` where the service runs";
+            return Err(Refusal::new(Code::Unauthenticated, "KEY_MISSING", message));
+        }
+        let now = nanos((self.clock)()).unwrap_or_default();
+        self.keys.caller(secret(&head.headers), now).await
+    }
+}
+
+/// Without keys a page of anybody's could ask what its reader may.
+fn check_page(exposure: Exposure, asked: Asked, head: &Head) -> Result<(), Refusal> {
+    let hosts = match exposure {
+        Exposure::Loopback => Hosts::Loopback,
+        Exposure::Network => Hosts::Any,
+    };
+    let checked = match asked {
+        Asked::Allowed => browser::check(&head.method, &head.uri, &Cors::forgiven(&head.headers), hosts),
+        Asked::NoPage | Asked::Preflight | Asked::Foreign => {
+            browser::check(&head.method, &head.uri, &head.headers, hosts)
+        }
+    };
+    checked.map_err(|sign| {
+        let message = format!(
+            "the request may be a browser's, sent for a page: {sign}. Without API keys this server takes requests of \
+             programs on this machine alone; allow the page with --cors-origin, or make a key"
+        );
+        Refusal::new(Code::PermissionDenied, "BROWSER_REFUSED", message)
+    })
+}
+
+/// What a request shows as its key.
+fn secret(headers: &HeaderMap) -> Option<&str> {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
+        let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(secret.trim())
+    });
+    bearer.or_else(|| headers.get("x-api-key")?.to_str().ok())
+}
+
+/// A body as it is once it is unpacked, and a head that says so.
+fn unpacked(head: &mut Head, body: Bytes) -> Result<Bytes, Refusal> {
+    let Some(packed) = packed(head, &body) else {
+        return Ok(body);
+    };
+    let whole = pack::unpack(packed, limits::TRANSPORT_BYTES.max).map_err(|error| match error {
+        PackError::TooLarge(_) => too_large(),
+        PackError::Broken(_) | PackError::Length => {
+            Refusal::new(Code::InvalidArgument, "BODY_BROKEN", format!("{error}; send it whole"))
+        }
+    })?;
+    head.headers.remove(header::CONTENT_LENGTH);
+    if !grpc::is_grpc(&head.headers) {
+        head.headers.remove(header::CONTENT_ENCODING);
+        return Ok(whole.into());
+    }
+    head.headers.remove("grpc-encoding");
+    let length = u32::try_from(whole.len()).map_err(|_| too_large())?;
+    let mut framed = BytesMut::with_capacity(PREFIX_BYTES + whole.len());
+    framed.put_u8(0);
+    framed.put_u32(length);
+    framed.extend_from_slice(&whole);
+    Ok(framed.freeze())
+}
+
+/// What is called, of a bounded number of words whatever is asked for.
+fn call(transport: Transport, head: &Head) -> String {
+    let path = head.uri.path();
+    match transport {
+        Transport::Grpc => match path.rsplit_once('/') {
+            Some(("/mlrun.v1.IngestService" | "/mlrun.v1.QueryService", name)) if name.len() < 32 => {
+                let is_word = name.bytes().all(|byte| byte.is_ascii_alphabetic());
+                if is_word { name.to_owned() } else { "other".to_owned() }
+            }
+            _ => "other".to_owned(),
+        },
+        Transport::Rest => match Sort::of(head) {
+            Sort::Public => "health".to_owned(),
+            Sort::File => "file".to_owned(),
+            Sort::Stream | Sort::Ingest if path == "/api/v1/ingest/batch" => "ingest/batch".to_owned(),
+            Sort::Stream | Sort::Ingest => "ingest".to_owned(),
+            Sort::Query => "query".to_owned(),
+        },
+    }
+}
+
+/// Of a gRPC answer its own code, where the head has it.
+fn code(response: &Response) -> String {
+    let grpc = response
+        .headers()
+        .get("grpc-status")
+        .and_then(|code| code.to_str().ok());
+    grpc.map_or_else(|| response.status().as_u16().to_string(), |code| format!("grpc {code}"))
+}

@@ -1,0 +1,17 @@
+//! What stands before both transports: whether a page of a browser may ask, who calls, when a request is let in, and
+//! what is counted of it.
+
+mod cors;
+
+mod sort;
+
+mod refused;
+
+mod admission;
+
+mod answer;
+
+pub use answer::{Exposure, Front, Parts};
+pub use cors::Cors;
+pub use refused::refused;
+pub(crate) use refused::{detail, over_rest};

@@ -1,0 +1,96 @@
+//! Which sort a request is of, by its head alone: each sort has places of its own, so that readers never keep a
+//! training job waiting, and who may ask what is known before anything is read.
+
+use http::Method;
+use http::request::Parts;
+use kindex_serve::body;
+
+use crate::artifacts::Artifacts;
+use crate::grpc;
+
+/// Sorts of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// Whether the service is there, and what it is. Asked by nobody in particular.
+    Public,
+    /// Sends or reads a file, by an address whose signature says who may.
+    File,
+    /// Opens a stream, which is read by whoever answers it.
+    Stream,
+    /// Sends what belongs to a run.
+    Ingest,
+    /// Reads.
+    Query,
+}
+
+impl Sort {
+    pub(super) fn of(head: &Parts) -> Self {
+        let path = head.uri.path();
+        if grpc::is_grpc(&head.headers) {
+            return match path {
+                _ if grpc::is_public(path) => Self::Public,
+                _ if grpc::is_streamed(path) => Self::Stream,
+                _ if path.starts_with("/mlrun.v1.QueryService/") => Self::Query,
+                _ => Self::Ingest,
+            };
+        }
+        match path {
+            "/" | "/health" if !body::is_expected(&head.method) => Self::Public,
+            _ if Artifacts::is_address(path) => Self::File,
+            "/api/v1/runs/compare" => Self::Query,
+            _ if head.method == Method::GET || head.method == Method::HEAD => Self::Query,
+            _ => Self::Ingest,
+        }
+    }
+
+    /// Whether everybody may ask: files show by their signature who may have them.
+    pub(super) fn is_public(self) -> bool {
+        match self {
+            Self::Public | Self::File => true,
+            Self::Stream | Self::Ingest | Self::Query => false,
+        }
+    }
+
+    /// Whether the body is there as a whole before the request takes a place.
+    pub(super) fn is_read(self, head: &Parts) -> bool {
+        match self {
+            Self::File | Self::Stream => false,
+            Self::Public => !grpc::is_streamed(head.uri.path()) && body::is_expected(&head.method),
+            Self::Ingest | Self::Query => body::is_expected(&head.method),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    #[test]
+    fn only_health_reflection_and_signed_addresses_are_public() {
+        let grpc = "application/grpc";
+        for (method, path, content_type, sort) in [
+            ("GET", "/", "", Sort::Public),
+            ("GET", "/health", "", Sort::Public),
+            ("POST", "/health", "", Sort::Ingest),
+            ("POST", "/grpc.health.v1.Health/Check", grpc, Sort::Public),
+            ("POST", "/grpc.health.v1.Health/Check", "", Sort::Ingest),
+            ("PUT", "/artifacts/x", "", Sort::File),
+            ("POST", "/mlrun.v1.IngestService/LogMetrics", grpc, Sort::Ingest),
+            ("POST", "/mlrun.v1.IngestService/LogMetricsStream", grpc, Sort::Stream),
+            ("POST", "/mlrun.v1.QueryService/GetMetrics", grpc, Sort::Query),
+            ("POST", "/anything", grpc, Sort::Ingest),
+            ("POST", "/api/v1/ingest/batch", "application/json", Sort::Ingest),
+            ("GET", "/api/v1/runs", "", Sort::Query),
+            ("POST", "/api/v1/runs/compare", "application/json", Sort::Query),
+        ] {
+            let request = Request::builder()
+                .method(method)
+                .uri(path)
+                .header("content-type", content_type);
+            let (head, ()) = request.body(()).expect("a request").into_parts();
+            assert_eq!(Sort::of(&head), sort, "{method} {path}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! gRPC: the calls of `mlrun.v1`, with reflection and health. Who calls was found out before.
+
+pub mod status;
+
+mod stream;
+
+mod ingest;
+
+mod query;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use http::header;
+use tonic::Status;
+use tonic::codec::CompressionEncoding::Gzip;
+use tonic::server::NamedService;
+use tower::Service;
+
+use crate::keys::Caller;
+use crate::limits;
+use crate::operations::Operations;
+use crate::wire::DESCRIPTORS;
+use crate::wire::v1::ingest_service_server::IngestServiceServer;
+use crate::wire::v1::query_service_server::QueryServiceServer;
+
+pub use stream::Streams;
+
+/// What stands before a message: whether it is packed, and its length.
+pub const PREFIX_BYTES: usize = 5;
+/// The largest message of reflection: a name.
+const NAME_MAX_BYTES: usize = 16 * 1024;
+
+/// Why gRPC cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[error("the descriptors of the services cannot be served: {0}; build again")]
+pub struct GrpcError(#[from] tonic_reflection::server::Error);
+
+/// Answers calls.
+#[derive(Clone)]
+struct Served {
+    operations: Arc<Operations>,
+    streams: Streams,
+}
+
+/// Whether a request is one of gRPC, by its type.
+#[must_use]
+pub fn is_grpc(headers: &http::HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let rest = content_type.and_then(|value| value.as_bytes().strip_prefix(b"application/grpc"));
+    matches!(rest, Some([] | [b';', ..] | [b'+', b'p', b'r', b'o', b't', b'o', ..]))
+}
+
+/// Whether the messages of a request come one by one, and are read by whoever answers them.
+#[must_use]
+pub fn is_streamed(path: &str) -> bool {
+    path == "/mlrun.v1.IngestService/LogMetricsStream" || path.starts_with("/grpc.reflection.")
+}
+
+/// Whether everybody may make a call: it says what the service is, and nothing of what it holds.
+#[must_use]
+pub fn is_public(path: &str) -> bool {
+    path.starts_with("/grpc.reflection.") || path.starts_with("/grpc.health.")
+}
+
+/// All services.
+///
+/// # Errors
+/// Descriptors that are none: a build that went wrong.
+pub async fn router(operations: Arc<Operations>, streams: Streams) -> Result<Router, GrpcError> {
+    let served = Served { operations, streams };
+    let ingest = IngestServiceServer::new(served.clone())
+        .max_decoding_message_size(limits::TRANSPORT_BYTES.max)
+        .accept_compressed(Gzip)
+        .send_compressed(Gzip);
+    let query = QueryServiceServer::new(served)
+        .max_decoding_message_size(limits::TRANSPORT_BYTES.max)
+        .accept_compressed(Gzip)
+        .send_compressed(Gzip);
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<IngestServiceServer<Served>>().await;
+    health.set_serving::<QueryServiceServer<Served>>().await;
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
+    };
+    let v1 = reflection().build_v1()?.max_decoding_message_size(NAME_MAX_BYTES);
+    let v1alpha = reflection().build_v1alpha()?.max_decoding_message_size(NAME_MAX_BYTES);
+    let router = with(with(Router::new(), ingest), query);
+    let router = with(with(with(router, health_service), v1), v1alpha);
+    Ok(router.fallback(async |request: Request| {
+        let message = format!("no service has the call {}", request.uri().path());
+        Status::unimplemented(message).into_http::<Body>()
+    }))
+}
+
+fn with<S>(router: Router, service: S) -> Router
+where
+    S: Service<Request, Response = http::Response<tonic::body::Body>, Error = Infallible>
+        + NamedService
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    S::Future: Send + 'static,
+{
+    router.route_service(&format!("/{}/{{*call}}", S::NAME), service)
+}
+
+/// Who sent a request, as was found out before it came here.
+fn caller<T>(request: &tonic::Request<T>) -> Result<Caller, Status> {
+    let caller = request.extensions().get::<Caller>().cloned();
+    caller.ok_or_else(|| Status::unauthenticated("nobody found out who calls"))
+}

@@ -1,0 +1,20 @@
+//! The life of a run: which call is allowed in which state, who may resume it, how it ends, and when silence means that
+//! it has crashed. Pure, with the time as a parameter.
+
+pub mod refusals;
+
+mod table;
+
+mod open;
+
+mod finish;
+
+mod silence;
+
+pub use finish::{Ending, finish, finish_status};
+pub use open::{Opening, RunFacts, open};
+pub use silence::{SilenceRules, Watch};
+pub use table::{Call, Rule, permit, rule};
+
+#[cfg(test)]
+mod tests;

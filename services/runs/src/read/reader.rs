@@ -1,0 +1,321 @@
+//! Asks the store, and answers.
+
+use std::ops::RangeInclusive;
+
+use sqlx::pool::PoolConnection;
+use sqlx::{Row as _, Sqlite};
+use tokio::sync::Semaphore;
+
+use super::chart::{Chart, ChartRequest};
+use super::compare::{Compared, Comparison, common, compare};
+use super::filter::bound;
+use super::include::Include;
+use super::latest::{self, Latest};
+use super::listing::Listing;
+use super::metrics::{Answer, MetricsQuery, Range, shared_points_max};
+use super::pages::{self, Cursor, SortKey};
+use super::rows::{self, failed, fetch, sort_key};
+use super::search::{Search, Texts, behind, matches};
+use super::{project, select};
+use crate::domain::{MetricName, Run as StoredRun, RunId};
+use crate::lifecycle::refusals::unknown_run;
+use crate::refusal::Refusal;
+use crate::store::{NamedSeries, SeriesRequest, Store};
+use crate::validate;
+use crate::wire::v1::{
+    CompareRunsRequest, CompareRunsResponse, GetMetricsRequest, GetMetricsResponse, GetProjectStatsRequest,
+    GetProjectStatsResponse, GetRunRequest, GetRunResponse, ListRunsRequest, ListRunsResponse, Run, SearchResult,
+    SearchRunsRequest, SearchRunsResponse,
+};
+
+/// Points that are in memory together, for one request.
+const POINTS_AT_ONCE: u64 = 2_000_000;
+/// Requests that read points at the same time.
+const POINT_READS_MAX: usize = 4;
+
+/// Reads runs.
+pub struct Reader {
+    store: Store,
+    point_reads: Semaphore,
+}
+
+/// A run whose points are read.
+struct Wanted {
+    run: StoredRun,
+    names: Vec<MetricName>,
+    /// Series that are read together.
+    at_once: usize,
+}
+
+impl Reader {
+    /// Of a store.
+    #[must_use]
+    pub fn new(store: Store) -> Self {
+        Self {
+            store,
+            point_reads: Semaphore::new(POINT_READS_MAX),
+        }
+    }
+
+    /// Runs of a project.
+    ///
+    /// # Errors
+    /// What the request has wrong.
+    pub async fn list_runs(&self, request: ListRunsRequest) -> Result<ListRunsResponse, Refusal> {
+        let listing = Listing::of(request)?;
+        let mut on = self.connection().await?;
+        let mut rows = fetch(select::page(&listing), &mut on).await?;
+        let is_last = rows.len() <= listing.limit;
+        rows.truncate(listing.limit);
+        let numbers: Vec<i64> = rows
+            .iter()
+            .map(|row| row.try_get("run_no"))
+            .collect::<Result<_, _>>()
+            .map_err(failed)?;
+        let next_page_token = match (rows.last(), numbers.last()) {
+            (Some(row), Some(&number)) if !is_last => {
+                let key = sort_key(row)?;
+                pages::write(&listing.fingerprint, &Cursor { key, number })
+            }
+            _ => String::new(),
+        };
+        let counted = fetch(select::count(&listing.project, &listing.filter), &mut on).await?;
+        let total_count = counted.first().map_or(Ok(0), |row| row.try_get(0)).map_err(failed)?;
+        Ok(ListRunsResponse {
+            runs: rows::runs(&numbers, listing.include, &mut on).await?,
+            next_page_token,
+            total_count,
+        })
+    }
+
+    /// One run.
+    ///
+    /// # Errors
+    /// What the request has wrong, and no such run.
+    pub async fn get_run(&self, request: GetRunRequest) -> Result<GetRunResponse, Refusal> {
+        let run = validate::run_id(request.run_id.as_ref())?;
+        let include = Include::of(&request.include_fields)?;
+        Ok(GetRunResponse {
+            run: Some(self.run(&run, include).await?),
+        })
+    }
+
+    /// Series of runs, thinned.
+    ///
+    /// # Errors
+    /// What the request has wrong, and no such run.
+    pub async fn get_metrics(&self, request: GetMetricsRequest) -> Result<GetMetricsResponse, Refusal> {
+        let query = MetricsQuery::of(&request)?;
+        let mut wanted = Vec::with_capacity(query.runs.len());
+        for run in &query.runs {
+            wanted.push(self.wanted(run, &query.names).await?);
+        }
+        let count = wanted.iter().map(|wanted| wanted.names.len()).sum();
+        let points_max = shared_points_max(query.points_max, count);
+        let mut answer = Answer::default();
+        for wanted in &wanted {
+            answer.begin(&wanted.run.run);
+            for names in wanted.names.chunks(wanted.at_once) {
+                for found in self.series(&wanted.run.run, names, &query.range).await? {
+                    answer.add(&found.name, &found.series, query.method, points_max);
+                }
+            }
+        }
+        Ok(answer.finish())
+    }
+
+    /// Curves of a run as buckets, and the names of all its metrics.
+    ///
+    /// # Errors
+    /// No such run.
+    pub async fn charts(&self, request: &ChartRequest) -> Result<(Vec<Chart>, Vec<MetricName>), Refusal> {
+        let mut wanted = self.wanted(&request.run, &[]).await?;
+        let all = wanted.names.clone();
+        if !request.names.is_empty() {
+            wanted.names.retain(|name| request.names.contains(name));
+        }
+        let buckets_max = shared_points_max(request.buckets_max, wanted.names.len());
+        let mut charts = Vec::with_capacity(wanted.names.len());
+        for names in wanted.names.chunks(wanted.at_once) {
+            for found in self.series(&request.run, names, &request.range).await? {
+                if !found.series.is_empty() {
+                    charts.push(Chart::of(found.name, &found.series, buckets_max));
+                }
+            }
+        }
+        Ok((charts, all))
+    }
+
+    /// The last point of each metric of a run, in the order of their names.
+    ///
+    /// # Errors
+    /// No such run.
+    pub async fn latest(&self, run: &RunId) -> Result<Vec<Latest>, Refusal> {
+        let wanted = self.wanted(run, &[]).await?;
+        let ends = rows::last_steps(wanted.run.number, &mut *self.connection().await?).await?;
+        let mut latest = Vec::with_capacity(wanted.names.len());
+        for (names, step_min) in latest::groups(wanted.names, &ends) {
+            let range = Range {
+                step_min,
+                ..Range::default()
+            };
+            let found = self.series(run, &names, &range).await?;
+            latest.extend(found.into_iter().filter_map(Latest::of));
+        }
+        latest.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(latest)
+    }
+
+    /// Series of runs on one axis.
+    ///
+    /// # Errors
+    /// What the request has wrong, and no such run.
+    pub async fn compare_runs(&self, request: CompareRunsRequest) -> Result<CompareRunsResponse, Refusal> {
+        let comparison = Comparison::of(&request)?;
+        let mut wanted = Vec::with_capacity(comparison.runs.len());
+        for run in &comparison.runs {
+            wanted.push(self.wanted(run, &comparison.names).await?);
+        }
+        if comparison.names.is_empty() {
+            let all: Vec<&[MetricName]> = wanted.iter().map(|wanted| wanted.names.as_slice()).collect();
+            let common = common(&all);
+            wanted.iter_mut().for_each(|wanted| wanted.names.clone_from(&common));
+        }
+        let mut runs = Vec::with_capacity(wanted.len());
+        for wanted in wanted {
+            let mut series = Vec::with_capacity(wanted.names.len());
+            for names in wanted.names.chunks(wanted.at_once) {
+                let found = self.series(&wanted.run.run, names, &Range::default()).await?;
+                let found = found.into_iter().filter(|found| !found.series.is_empty());
+                series.extend(found.map(|found| (found.name, found.series)));
+            }
+            runs.push(Compared {
+                run: wanted.run.run,
+                started_at: wanted.run.created_at,
+                series,
+            });
+        }
+        Ok(compare(&runs, comparison.alignment, comparison.points_max))
+    }
+
+    /// Runs that match words.
+    ///
+    /// # Errors
+    /// What the request has wrong.
+    pub async fn search_runs(&self, request: SearchRunsRequest) -> Result<SearchRunsResponse, Refusal> {
+        let search = Search::of(request)?;
+        let mut on = self.connection().await?;
+        let found = matches(&search.words, texts(&search, &mut on).await?);
+        let rest = behind(&found, search.after.as_ref());
+        let page = &rest[..rest.len().min(search.limit)];
+        let next_page_token = match page.last() {
+            Some(last) if page.len() < rest.len() => {
+                let key = SortKey::Number(last.score);
+                pages::write(
+                    &search.fingerprint,
+                    &Cursor {
+                        key,
+                        number: last.number,
+                    },
+                )
+            }
+            _ => String::new(),
+        };
+        let mut results = Vec::with_capacity(page.len());
+        let numbers: Vec<i64> = page.iter().map(|found| found.number).collect();
+        let runs = rows::runs(&numbers, Include::ALL, &mut on).await?;
+        for (run, found) in runs.into_iter().zip(page) {
+            results.push(SearchResult {
+                run: Some(run),
+                score: found.score as f64 / 1e6,
+                highlights: found.highlights.clone(),
+            });
+        }
+        Ok(SearchRunsResponse {
+            results,
+            next_page_token,
+            total_count: found.len() as i64,
+        })
+    }
+
+    /// What a project holds.
+    ///
+    /// # Errors
+    /// What the request has wrong.
+    pub async fn get_project_stats(&self, request: GetProjectStatsRequest) -> Result<GetProjectStatsResponse, Refusal> {
+        let project = validate::project(request.project_id.as_ref())?;
+        let since = bound("since", request.since.as_ref())?;
+        let mut on = self.connection().await?;
+        project::stats(&project, since, self.store.now(), &mut on).await
+    }
+
+    async fn connection(&self) -> Result<PoolConnection<Sqlite>, Refusal> {
+        self.store.readers().acquire().await.map_err(failed)
+    }
+
+    async fn run(&self, run: &RunId, include: Include) -> Result<Run, Refusal> {
+        let mut on = self.connection().await?;
+        let number = rows::number_of(run.as_str(), &mut on)
+            .await?
+            .ok_or_else(|| unknown_run(run))?;
+        let mut runs = rows::runs(&[number], include, &mut on).await?;
+        runs.pop().ok_or_else(|| unknown_run(run))
+    }
+
+    /// A run with those of these names that it has; with all of its names if none is given.
+    async fn wanted(&self, run: &RunId, names: &[MetricName]) -> Result<Wanted, Refusal> {
+        let found = self.store.run(run).await?.ok_or_else(|| unknown_run(run))?;
+        let all = self.store.metric_names(run).await?.ok_or_else(|| unknown_run(run))?;
+        let each = found.points / all.len().max(1) as u64;
+        let at_once = POINTS_AT_ONCE / each.max(1);
+        Ok(Wanted {
+            run: found,
+            names: match names.is_empty() {
+                true => all,
+                false => all.into_iter().filter(|name| names.contains(name)).collect(),
+            },
+            at_once: usize::try_from(at_once).unwrap_or(usize::MAX).max(1),
+        })
+    }
+
+    async fn series(&self, run: &RunId, names: &[MetricName], range: &Range) -> Result<Vec<NamedSeries>, Refusal> {
+        let _permit = self.point_reads.acquire().await.expect("it is never closed");
+        let request = SeriesRequest {
+            names: names.to_vec(),
+            steps: bounds(range.step_min, range.step_max),
+            times: bounds(range.time_min, range.time_max),
+        };
+        self.store.series(run, request).await?.ok_or_else(|| unknown_run(run))
+    }
+}
+
+fn bounds(min: Option<i64>, max: Option<i64>) -> RangeInclusive<i64> {
+    min.unwrap_or(i64::MIN)..=max.unwrap_or(i64::MAX)
+}
+
+/// All runs that the filter finds, with what words are searched in, the newest first.
+async fn texts(search: &Search, on: &mut PoolConnection<Sqlite>) -> Result<Vec<Texts>, Refusal> {
+    let rows = fetch(select::texts(&search.project, &search.filter), &mut *on).await?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let texts = || -> Result<Texts, sqlx::Error> {
+            Ok(Texts {
+                number: row.try_get(0)?,
+                run_id: row.try_get(1)?,
+                name: row.try_get(2)?,
+                description: row.try_get(3)?,
+                tags: Vec::new(),
+            })
+        };
+        found.push(texts().map_err(failed)?);
+    }
+    let numbers: Vec<i64> = found.iter().map(|texts| texts.number).collect();
+    let list = serde_json::to_string(&numbers).expect("numbers are JSON");
+    let mut places: std::collections::HashMap<i64, usize> = numbers.into_iter().zip(0..).collect();
+    for (number, key, value) in rows::pairs("tag", "key", &list, on).await? {
+        if let Some(place) = places.get_mut(&number) {
+            found[*place].tags.push((key, value));
+        }
+    }
+    Ok(found)
+}

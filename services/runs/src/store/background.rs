@@ -1,0 +1,140 @@
+//! What goes on by itself while the store is open: looks at the clock, compaction, checkpoints, and rows that are no
+//! longer needed. Each of them tries again later where it fails.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::SqlitePool;
+use sqlx::sqlite::SqliteConnectOptions;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::commands::{ForgetBatches, PurgeDeleted, Tick};
+use super::compaction;
+use super::connect;
+use super::error::StoreError;
+use super::settings::Settings;
+use super::shared::Shared;
+use super::writer::Handle;
+
+/// Between two looks at the clock.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Between two looks at the size of the log.
+const CHECKPOINT_EVERY: Duration = Duration::from_millis(500);
+/// From this size on, the log is written back to the file.
+const LOG_BYTES_MIN: u64 = 32 * 1024 * 1024;
+/// Between two looks for rows that are no longer needed.
+const CLEAN_EVERY: Duration = Duration::from_secs(5);
+/// Rows that are deleted in one transaction, so that it stays short.
+pub(super) const CLEAN_ROWS: i64 = 500;
+/// Before a step of compaction that failed is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// What the tasks work with.
+#[derive(Clone)]
+pub(super) struct Parts {
+    pub(super) writer: Handle,
+    pub(super) readers: SqlitePool,
+    pub(super) shared: Arc<Shared>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) options: SqliteConnectOptions,
+    pub(super) folder: PathBuf,
+}
+
+/// Starts all tasks. They end when the token is cancelled.
+pub(super) fn start(parts: &Parts, tick: Tick, stop: &CancellationToken) -> Vec<tokio::task::JoinHandle<()>> {
+    let until = |task: futures::future::BoxFuture<'static, ()>| {
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            stop.run_until_cancelled(task).await;
+        })
+    };
+    vec![
+        until(Box::pin(look(parts.clone(), tick))),
+        until(Box::pin(compact(parts.clone()))),
+        until(Box::pin(write_back(parts.clone()))),
+        until(Box::pin(clean(parts.clone()))),
+    ]
+}
+
+async fn look(parts: Parts, tick: Tick) {
+    let mut times = interval(LOOK_EVERY);
+    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        times.tick().await;
+        match parts.writer.send(tick.clone()).await {
+            Ok(ticked) => {
+                for run in ticked.crashed {
+                    tracing::info!(%run, "Run has crashed: nothing was heard of it");
+                }
+            }
+            // The writer has said so already.
+            Err(refusal) => tracing::debug!("Cannot look for silent runs: {refusal}"),
+        }
+    }
+}
+
+async fn compact(parts: Parts) {
+    loop {
+        let Parts {
+            writer,
+            readers,
+            shared,
+            settings,
+            ..
+        } = &parts;
+        match compaction::step(writer, readers, shared, settings).await {
+            Ok(true) => {}
+            // What has waited for long gives no signal.
+            Ok(false) => {
+                let _late = tokio::time::timeout(CLEAN_EVERY, shared.wake.notified()).await;
+            }
+            Err(error) => {
+                tracing::warn!("Compaction failed and is tried again: {error}");
+                tokio::time::sleep(RETRY_AFTER).await;
+            }
+        }
+    }
+}
+
+/// The log is written back by a connection of its own; only its last, small part between two transactions, so that the
+/// log can begin anew.
+async fn write_back(parts: Parts) {
+    let mut times = interval(CHECKPOINT_EVERY);
+    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        times.tick().await;
+        if log_bytes(&parts.folder) < LOG_BYTES_MIN {
+            continue;
+        }
+        if let Err(error) = checkpoint(&parts).await {
+            tracing::warn!("Checkpoint failed and is tried again: {error}");
+        }
+    }
+}
+
+async fn checkpoint(parts: &Parts) -> Result<(), StoreError> {
+    let mut connection = connect::writer(&parts.options).await?;
+    for _ in 0..2 {
+        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
+            .execute(&mut connection)
+            .await?;
+    }
+    parts.writer.checkpoint().await
+}
+
+fn log_bytes(folder: &std::path::Path) -> u64 {
+    let log = connect::file(folder).with_extension("db-wal");
+    std::fs::metadata(log).map_or(0, |metadata| metadata.len())
+}
+
+async fn clean(parts: Parts) {
+    let mut times = interval(CLEAN_EVERY);
+    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        times.tick().await;
+        while let Ok(true) = parts.writer.send(PurgeDeleted { limit: CLEAN_ROWS }).await {}
+        while let Ok(1..) = parts.writer.send(ForgetBatches { limit: CLEAN_ROWS }).await {}
+    }
+}

@@ -1,0 +1,26 @@
+//! What can be asked of the writer, a file for each command: reads, decides by the pure rules, then writes.
+
+mod release;
+
+mod attributes;
+
+mod log;
+
+mod open;
+
+mod finish;
+
+mod beat;
+
+mod tick;
+
+mod delete;
+
+pub(super) use attributes::{LogParams, LogTags};
+pub(super) use beat::Heartbeat;
+pub(super) use delete::{DeleteRun, PurgeDeleted};
+pub(super) use finish::Finish;
+pub(super) use log::LogBatch;
+pub(super) use open::Open;
+pub use tick::Ticked;
+pub(super) use tick::{ForgetBatches, Tick};

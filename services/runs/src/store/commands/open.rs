@@ -1,0 +1,111 @@
+//! `InitRun`.
+
+use std::collections::HashMap;
+
+use crate::domain::{NewRun, Opened, RunId, Status, warning};
+use crate::ledger::Queue;
+use crate::lifecycle::{Opening, RunFacts, open};
+use crate::store::cache::RunState;
+use crate::store::statements::runs;
+use crate::store::transaction::{Command, Failure, Tx};
+
+use super::attributes::{plan_tags, write_tags};
+
+/// `InitRun`, with the id that the run gets.
+#[derive(Debug)]
+pub(in crate::store) struct Open {
+    pub(in crate::store) new: NewRun,
+    /// The id of the request, or one that was made for it.
+    pub(in crate::store) run: RunId,
+}
+
+impl Open {
+    async fn create(&self, tx: &mut Tx) -> Result<Opened, Failure> {
+        let settings = tx.settings();
+        let now = tx.now();
+        let project = &self.new.project;
+        let running = runs::running(tx.read().await?, project, settings.active_runs_max).await?;
+        let plan = plan_tags(&HashMap::new(), &self.new.tags, &[], settings.tags_max);
+        let number = runs::insert(tx.change()?, &self.run, &self.new, now).await?;
+        tx.insert(RunState {
+            number,
+            run: self.run.clone(),
+            project: project.clone(),
+            status: Status::Running,
+            created_at: now,
+            last_seen_at: now,
+            finished_at: None,
+            generation: 1,
+            points: 0,
+            queue: Queue::new(1),
+            names: HashMap::new(),
+        });
+        write_tags(tx, number, &plan).await?;
+        let mut warnings = [&self.new.warnings[..], &plan.warnings].concat();
+        if running >= settings.active_runs_max {
+            warnings.push(warning::active_runs_exceeded(settings.active_runs_max));
+        }
+        Ok(Opened {
+            run: self.run.clone(),
+            generation: 1,
+            checkpoint: 0,
+            resumed: false,
+            warnings,
+            server_time: now,
+        })
+    }
+
+    /// Answers with a run that is there, which gets a new token.
+    fn reopen(&self, tx: &mut Tx, number: i64, active_seconds: Option<i64>) -> Opened {
+        let now = tx.now();
+        tx.update(number, |run| {
+            run.status = Status::Running;
+            run.generation += 1;
+            run.seen(now);
+        });
+        let run = tx.run(number);
+        let mut warnings = self.new.warnings.clone();
+        warnings.extend(active_seconds.map(warning::run_already_active));
+        Opened {
+            run: self.run.clone(),
+            generation: run.generation,
+            checkpoint: run.queue.expected() - 1,
+            resumed: true,
+            warnings,
+            server_time: now,
+        }
+    }
+}
+
+impl Command for Open {
+    type Answer = Opened;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Opened, Failure> {
+        let found = tx.find(&self.run).await?;
+        let facts = found.map(|number| {
+            let run = tx.run(number);
+            RunFacts {
+                project: run.project.clone(),
+                status: run.status,
+                generation: run.generation,
+                last_seen_at: run.last_seen_at,
+            }
+        });
+        let opening = open(&self.run, &self.new.project, &self.new.token, facts.as_ref(), tx.now())?;
+        match (opening, found) {
+            (Opening::Join { active_seconds }, Some(number)) => Ok(self.reopen(tx, number, active_seconds)),
+            (Opening::Resume, Some(number)) => Ok(self.reopen(tx, number, None)),
+            (Opening::Create | Opening::Join { .. } | Opening::Resume, _) => self.create(tx).await,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let tags = self
+            .new
+            .tags
+            .iter()
+            .map(|(key, value)| key.len() + value.len() + 64)
+            .sum::<usize>();
+        1024 + self.new.description.len() + tags
+    }
+}

@@ -1,0 +1,82 @@
+//! Makes chunks of batches behind the back of answers: when a run has enough points, when it has ended, and when its
+//! points have waited for long. A run that has ended gets the last, smaller encoding.
+
+mod plan;
+
+mod unit;
+
+use sqlx::SqlitePool;
+
+use super::backlog::Work;
+use super::error::StoreError;
+use super::settings::Settings;
+use super::shared::Shared;
+use super::statements::{chunks, names};
+use super::writer::Handle;
+use crate::refusal::Refusal;
+use unit::Progress;
+
+/// Why a step was not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CompactionError {
+    /// It cannot be read, or what was read is damaged.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It cannot be written.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// Does the most urgent step, if any is due; whether one was.
+pub(super) async fn step(
+    writer: &Handle,
+    readers: &SqlitePool,
+    shared: &Shared,
+    settings: &Settings,
+) -> Result<bool, CompactionError> {
+    match shared.backlog.next(settings.compact_points, shared.now()) {
+        None => Ok(false),
+        Some(Work::Compact(run)) => {
+            compact_run(writer, readers, shared, settings, run).await?;
+            Ok(true)
+        }
+        Some(Work::Seal(run)) => {
+            seal_run(writer, readers, run).await?;
+            shared.backlog.sealed(run);
+            Ok(true)
+        }
+    }
+}
+
+async fn compact_run(
+    writer: &Handle,
+    readers: &SqlitePool,
+    shared: &Shared,
+    settings: &Settings,
+    run: i64,
+) -> Result<(), CompactionError> {
+    match unit::compact(readers, &shared.tail, run, settings.compact_points).await? {
+        Some(unit) => writer.send(unit).await?,
+        // What was counted is gone, as with a deleted run.
+        None => shared.backlog.empty(run),
+    }
+    Ok(())
+}
+
+async fn seal_run(writer: &Handle, readers: &SqlitePool, run: i64) -> Result<(), CompactionError> {
+    let mut connection = readers.acquire().await.map_err(StoreError::from)?;
+    let left = chunks::backlog(&mut connection, run).await.map_err(StoreError::from)?;
+    let metrics = names::all(&mut connection, run).await.map_err(StoreError::from)?.len() as u32;
+    drop(connection);
+    if !left.is_empty() {
+        // It is done when they are in chunks.
+        return Ok(());
+    }
+    let mut progress = Some(Progress::START);
+    while let Some(at) = progress {
+        let (unit, next) = unit::seal(readers, run, metrics, at).await?;
+        writer.send(unit).await?;
+        progress = next;
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! The statements of the writer, a file for each table. Knows rows, refuses to decide.
+
+pub(super) mod counters;
+
+pub(super) mod names;
+
+pub(super) mod batches;
+
+pub(super) mod runs;
+
+pub(super) mod attributes;
+
+pub(super) mod chunks;

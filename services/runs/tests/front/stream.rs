@@ -1,0 +1,72 @@
+//! The two-way stream.
+
+use futures::{StreamExt, stream};
+use kindex_runs::wire::v1::{LogMetricsRequest, LogMetricsStreamRequest};
+use tonic::{Code, Request};
+
+use crate::server::{Server, batch};
+
+fn requests(batches: Vec<LogMetricsRequest>) -> impl futures::Stream<Item = LogMetricsStreamRequest> + Send {
+    stream::iter(
+        batches
+            .into_iter()
+            .map(|batch| LogMetricsStreamRequest { batch: Some(batch) }),
+    )
+}
+
+#[tokio::test]
+async fn a_stream_answers_each_batch_in_order_and_goes_on_after_a_refused_one() {
+    let server = Server::start().await;
+    let run = server.run("r").await;
+    let mut batches = Vec::new();
+    for number in 0..50_usize {
+        let points: Vec<_> = (0..=number as i64).map(|step| ("loss", step, number as f64)).collect();
+        let id = if number == 20 {
+            String::new()
+        } else {
+            number.to_string()
+        };
+        batches.push(batch(if number == 30 { "unknown" } else { &run }, &id, &points));
+    }
+    let answers = server
+        .ingest()
+        .log_metrics_stream(Request::new(requests(batches)))
+        .await
+        .expect("a stream");
+    let answers: Vec<_> = answers.into_inner().collect().await;
+    assert_eq!(answers.len(), 50);
+    for (number, answer) in answers.into_iter().enumerate() {
+        let response = answer.expect("an answer").response.expect("an answer");
+        let code = response
+            .warnings
+            .first()
+            .map(|warning| (warning.code.as_str(), warning.severity));
+        let expected = match number {
+            20 => (0, Some(("REQUIRED", 2))),
+            30 => (0, Some(("RUN_NOT_FOUND", 2))),
+            _ => (number as i64 + 1, None),
+        };
+        assert_eq!((response.accepted_count, code), expected, "{number}");
+    }
+    // The last batch wins.
+    let shown = server.get("/api/v1/runs/r").await.json();
+    assert_eq!(shown["metrics_summary"][0]["last_value"], 49.0);
+}
+
+#[tokio::test]
+async fn a_stream_ends_for_who_may_not_write() {
+    let server = Server::start().await;
+    server.run("r").await;
+    let key = server.key(Some("speech"), "ingest").await;
+    let mut request = Request::new(requests(vec![
+        batch("r", "a", &[("loss", 1, 1.0)]),
+        batch("r", "b", &[]),
+    ]));
+    request
+        .metadata_mut()
+        .insert("authorization", format!("Bearer {key}").parse().expect("a header"));
+    let answers = server.ingest().log_metrics_stream(request).await.expect("a stream");
+    let answers: Vec<_> = answers.into_inner().collect().await;
+    assert_eq!(answers.len(), 1);
+    assert_eq!(answers[0].as_ref().expect_err("denied").code(), Code::PermissionDenied);
+}
