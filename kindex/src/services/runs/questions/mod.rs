@@ -125,7 +125,7 @@ fn confirm(is_confirmed: bool, question: &str) -> CommandResult {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return refused(&format!("{question} stdin is not a terminal, so nobody can confirm"));
     }
-    say::ask(format_args!("{question} Go on? [y/N] "));
+    say::prompt(format_args!("{question} Go on? [y/N] "));
     let mut answer = String::new();
     match io::stdin().read_line(&mut answer) {
         Ok(_) if ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) => Ok(()),
