@@ -17,7 +17,8 @@ fn open_files(data_dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(data_dir)
         .expect("readable")
         .map(|entry| entry.expect("an entry"));
-    let open = entries.filter(|entry| entry.file_name() != "lock" && mode(&entry.path()) != 0o600);
+    let own = |path: &Path| if path.is_dir() { 0o700 } else { 0o600 };
+    let open = entries.filter(|entry| entry.file_name() != "lock" && mode(&entry.path()) != own(&entry.path()));
     open.map(|entry| format!("{:?} {:o}", entry.file_name(), mode(&entry.path())))
         .collect()
 }

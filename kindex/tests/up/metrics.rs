@@ -29,6 +29,8 @@ static EXPOSITION: LazyLock<String> = LazyLock::new(|| {
     let api = run.api().expect("it serves");
     let (code, _) = scrape::get(api, "/apis/michelangelo.api/v2/models").expect("the API server answers");
     assert_eq!(code, 200);
+    let (code, _) = scrape::get(run.runs(), "/health").expect("the runs service answers");
+    assert_eq!(code, 200);
     wait_for("all samples", || {
         let (_, text) = run.ask("/metrics");
         Scrape::parse(&text).sum("kindex_ingester_lag_seconds_count") >= 13.0

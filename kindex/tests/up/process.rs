@@ -44,6 +44,7 @@ pub(crate) struct Running {
     health: Option<SocketAddr>,
     /// The API server's, known at the same time.
     api: Option<SocketAddr>,
+    runs: Option<SocketAddr>,
     /// What all its lives wrote to stderr since they were up.
     log: Arc<Mutex<String>>,
 }
@@ -101,6 +102,7 @@ impl Running {
             child: None,
             health: None,
             api: None,
+            runs: None,
             log: Arc::default(),
         }
     }
@@ -146,6 +148,11 @@ impl Running {
     /// Where the API server is, where there is one.
     pub(crate) fn api(&self) -> Option<SocketAddr> {
         self.api
+    }
+
+    /// Where runs are over REST.
+    pub(crate) fn runs(&self) -> SocketAddr {
+        self.runs.expect("the process is up")
     }
 
     /// Where the embedded cluster is.
@@ -327,13 +334,16 @@ impl Running {
             .and_then(|child| child.stdout.take())
             .expect("piped");
         let mut lines = BufReader::new(stdout).lines();
-        let (mut health, mut api) = (None, None);
+        let (mut health, mut api, mut runs) = (None, None, None);
         let up = lines.by_ref().map_while(Result::ok).any(|line| {
             if let Some((_, address)) = line.split_once("readiness    http://") {
                 health = address.trim_end_matches("/readyz").parse().ok();
             }
             if let Some((_, address)) = line.split_once("api          http://") {
                 api = address.parse().ok();
+            }
+            if let Some((_, addresses)) = line.split_once("runs         http://") {
+                runs = addresses.split(' ').next().and_then(|address| address.parse().ok());
             }
             line.contains("kubectl")
         });
@@ -342,7 +352,7 @@ impl Running {
             let ended = child.wait().expect("its output has ended");
             panic!("kindex up ended early, {ended}: {}", self.log());
         }
-        (self.health, self.api) = (health, api);
+        (self.health, self.api, self.runs) = (health, api, runs);
         // Its later output must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
     }

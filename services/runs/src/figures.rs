@@ -6,11 +6,21 @@ use kindex_serve::listen;
 use prometheus::core::Collector;
 use prometheus::{Gauge, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
-use crate::domain::Logged;
+use crate::domain::{Logged, warning};
 
 /// From a heartbeat to a batch that waits for a slow disk.
 const SECONDS: &[f64] = &[
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+];
+
+/// Why requests are not let in.
+const TURNED_AWAY: [&str; 6] = [
+    "BODY_BROKEN",
+    "BODY_TOO_LARGE",
+    "BODY_TOO_SLOW",
+    "NO_MEMORY",
+    "TOO_MANY_REQUESTS",
+    "TOO_OFTEN",
 ];
 
 /// Over what a request came.
@@ -51,6 +61,7 @@ impl Figures {
     /// Where the registry shows such a service already.
     pub fn new(registry: &Registry) -> Self {
         let figures = Self::default();
+        figures.begin();
         let collectors: [Box<dyn Collector>; 6] = [
             Box::new(figures.requests.clone()),
             Box::new(figures.seconds.clone()),
@@ -63,6 +74,19 @@ impl Figures {
             registry.register(collector).expect("one runs service a registry");
         }
         figures
+    }
+
+    /// Shows from the start what can be counted.
+    fn begin(&self) {
+        for outcome in ["accepted", "deduplicated", "dropped"] {
+            self.points.with_label_values(&[outcome]);
+        }
+        for code in warning::CODES {
+            self.warnings.with_label_values(&[code]);
+        }
+        for reason in TURNED_AWAY {
+            self.turned_away.with_label_values(&[reason]);
+        }
     }
 
     /// Counts a request that was answered with this code after this time.

@@ -1,5 +1,7 @@
 //! Artifacts from the first call to the last, with a store and files.
 
+use std::collections::BTreeMap;
+
 use axum::body::{Body, to_bytes};
 use http::{Request, Response};
 use md5::{Digest as _, Md5};
@@ -73,7 +75,8 @@ impl On {
             .strip_prefix("http://127.0.0.1:3002")
             .expect("an address of the server");
         let mut request = Request::builder().method(method).uri(path);
-        for (name, value) in &upload.required_headers {
+        let headers: BTreeMap<_, _> = upload.required_headers.iter().collect();
+        for (name, value) in headers {
             request = request.header(name, value);
         }
         let request = request.body(Body::from(content.to_owned())).expect("a request");

@@ -22,10 +22,13 @@ mod files;
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
 use axum::routing::{MethodRouter, any, delete, get, post};
+use axum::{Extension, Router};
 
-use crate::keys::Scope;
+use crate::front::over_rest;
+use crate::keys::{Caller, Scope};
 use crate::operations::Operations;
 
 /// The handlers of a route.
@@ -86,11 +89,23 @@ pub const ROUTES: &[Route] = &[
 /// The routes.
 pub fn router(operations: Arc<Operations>) -> Router {
     let router = ROUTES.iter().fold(Router::new(), |router, route| {
-        router.route(route.path, (route.handlers)())
+        router.route(route.path, guarded(route.scope, (route.handlers)()))
     });
     router
         .route("/artifacts/{upload_id}", any(files::content))
         .fallback(exchange::unknown)
         .method_not_allowed_fallback(exchange::other_method)
         .with_state(operations)
+}
+
+/// Who may not do this is told so before anybody reads the body.
+fn guarded(scope: Option<Scope>, handlers: Handlers) -> Handlers {
+    let Some(scope) = scope else { return handlers };
+    let check = move |Extension(caller): Extension<Caller>, request: Request, next: Next| async move {
+        match caller.may(scope) {
+            Ok(()) => next.run(request).await,
+            Err(refusal) => over_rest(&refusal),
+        }
+    };
+    handlers.route_layer(middleware::from_fn(check))
 }

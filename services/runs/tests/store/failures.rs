@@ -169,7 +169,8 @@ async fn one_command_that_fails_takes_no_other_along() {
         assert!([a, b, c, d].iter().all(Result::is_ok), "{refuses}");
         let expected = if refuses { "TOO_LATE" } else { "STORE_UNAVAILABLE" };
         assert_eq!(rogue.expect_err("it fails").reason, expected);
-        assert_eq!(bench.points("r").await, 0);
+        let run = bench.store.run(&RunId::new("r")).await.expect("read").expect("there");
+        assert_eq!((run.points, run.artifacts), (0, 0), "what it had written is undone");
     }
     let report = bench.verify().await;
     assert_eq!(report.batches, 8);

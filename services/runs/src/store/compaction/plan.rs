@@ -109,6 +109,7 @@ mod tests {
         assert_eq!(planned(&chunks, &[50, 350]), [(Some(1), 0..1), (Some(3), 1..2)]);
         assert_eq!(planned(&chunks, &[250, 500]), [(None, 0..1), (None, 1..2)]);
         assert_eq!(planned(&chunks, &[150, 250]), [(Some(2), 0..2)]);
+        assert_eq!(planned(&chunks, &[100, 300]), [(Some(2), 0..1), (Some(3), 1..2)]);
         assert_eq!(planned(&chunks, &[-5, 0]), [(Some(1), 0..2)]);
     }
 
