@@ -14,6 +14,7 @@ mod network;
 mod planted;
 mod replicas;
 mod report;
+mod runs;
 mod server;
 mod stage;
 mod stalls;

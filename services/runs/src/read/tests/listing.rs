@@ -103,7 +103,7 @@ async fn every_order_gives_the_same_runs_in_pages_of_any_size() {
                 page_size,
                 ..ListRunsRequest::default()
             };
-            loop {
+            for _ in 0..5 {
                 let page = reader.list_runs(request.clone()).await.expect("a page");
                 assert_eq!(page.total_count, 4);
                 assert!(page.runs.len() <= page_size as usize);

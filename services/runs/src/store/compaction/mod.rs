@@ -11,10 +11,9 @@ use super::backlog::Work;
 use super::error::StoreError;
 use super::settings::Settings;
 use super::shared::Shared;
-use super::statements::{chunks, names};
+use super::statements::chunks;
 use super::writer::Handle;
 use crate::refusal::Refusal;
-use unit::Progress;
 
 /// Why a step was not done.
 #[derive(Debug, thiserror::Error)]
@@ -41,8 +40,7 @@ pub(super) async fn step(
             Ok(true)
         }
         Some(Work::Seal(run)) => {
-            seal_run(writer, readers, run).await?;
-            shared.backlog.sealed(run);
+            seal_run(writer, readers, shared, run).await?;
             Ok(true)
         }
     }
@@ -63,20 +61,22 @@ async fn compact_run(
     Ok(())
 }
 
-async fn seal_run(writer: &Handle, readers: &SqlitePool, run: i64) -> Result<(), CompactionError> {
+async fn seal_run(writer: &Handle, readers: &SqlitePool, shared: &Shared, run: i64) -> Result<(), CompactionError> {
     let mut connection = readers.acquire().await.map_err(StoreError::from)?;
     let left = chunks::backlog(&mut connection, run).await.map_err(StoreError::from)?;
-    let metrics = names::all(&mut connection, run).await.map_err(StoreError::from)?.len() as u32;
     drop(connection);
-    if !left.is_empty() {
-        // It is done when they are in chunks.
+    let points: i64 = left.iter().map(|(_, _, accepted)| accepted).sum();
+    if points > 0 {
+        // They were not counted, and come first.
+        shared.backlog.add(run, points as u64, shared.now());
         return Ok(());
     }
-    let mut progress = Some(Progress::START);
+    let mut progress = Some(unit::START);
     while let Some(at) = progress {
-        let (unit, next) = unit::seal(readers, run, metrics, at).await?;
+        let (unit, next) = unit::seal(readers, run, at).await?;
         writer.send(unit).await?;
         progress = next;
     }
+    shared.backlog.sealed(run);
     Ok(())
 }

@@ -9,7 +9,7 @@ use kindex_series::{Effort, Series, Stats, batch, chunk, in_step_order, merge};
 use sqlx::SqlitePool;
 
 use crate::store::error::StoreError;
-use crate::store::statements::chunks::{self, Bounds, NewChunk};
+use crate::store::statements::chunks::{self, Bounds, NewChunk, Stored};
 use crate::store::tail::Tail;
 use crate::store::transaction::{Command, Effect, Failure, Tx};
 
@@ -73,7 +73,7 @@ pub(super) async fn compact(
         let owners = chunks::owners(&mut snapshot, run, metric, (*min, *max)).await?;
         for rewrite in plan(&owners, &series) {
             let body = match rewrite.replaces {
-                Some(old) => Some(chunks::chunk(&mut snapshot, old.chunk_no).await?.0),
+                Some(old) => Some(chunks::chunk(&mut snapshot, old.chunk_no).await?),
                 None => None,
             };
             layers.push(Layer {
@@ -169,19 +169,11 @@ fn encoded(encoder: &mut chunk::Encoder, metric: u32, series: &Series, ordinal_m
     chunks.collect()
 }
 
-/// How far the last encoding of a run has come: its metric, and the step of that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Progress {
-    metric: u32,
-    step: i64,
-}
+/// How far the last encoding of a run has come: the metric and the first step of the last chunk that was read.
+pub(super) type Progress = (u32, i64);
 
-impl Progress {
-    pub(super) const START: Self = Self {
-        metric: 1,
-        step: i64::MIN,
-    };
-}
+/// Before the first chunk.
+pub(super) const START: Progress = (0, i64::MIN);
 
 /// Chunks that get their last encoding together.
 const SEALED_CHUNKS_MAX: i64 = 128;
@@ -191,35 +183,19 @@ const SEALED_CHUNKS_MAX: i64 = 128;
 pub(super) async fn seal(
     readers: &SqlitePool,
     run: i64,
-    metrics: u32,
     progress: Progress,
 ) -> Result<(Unit, Option<Progress>), StoreError> {
-    let mut snapshot = readers.begin().await?;
-    let Progress { mut metric, step } = progress;
-    let mut old = chunks::from_step(&mut snapshot, run, metric, step, SEALED_CHUNKS_MAX).await?;
-    while old.is_empty() && metric < metrics {
-        metric += 1;
-        old = chunks::from_step(&mut snapshot, run, metric, i64::MIN, SEALED_CHUNKS_MAX).await?;
-    }
-    let next = match old.last() {
-        Some(last) if last.step_max < i64::MAX => Some(Progress {
-            metric,
-            step: last.step_max + 1,
-        }),
-        _ if metric < metrics => Some(Progress {
-            metric: metric + 1,
-            step: i64::MIN,
-        }),
-        _ => None,
-    };
-    let mut bodies = Vec::new();
-    for bounds in &old {
-        bodies.push((bounds.chunk_no, chunks::chunk(&mut snapshot, bounds.chunk_no).await?));
-    }
-    snapshot.rollback().await?;
-    let removed = old.iter().map(|bounds| bounds.chunk_no).collect();
-    let removed_points = old.iter().map(|bounds| bounds.n).sum();
-    let added = blocking(move || sealed(metric, bodies)).await?;
+    let mut connection = readers.acquire().await?;
+    let old = chunks::after(&mut connection, run, progress, SEALED_CHUNKS_MAX).await?;
+    drop(connection);
+    let is_full = old.len() as i64 == SEALED_CHUNKS_MAX;
+    let next = old
+        .last()
+        .filter(|_| is_full)
+        .map(|last| (last.metric_no, last.step_min));
+    let removed = old.iter().map(|chunk| chunk.chunk_no).collect();
+    let removed_points = old.iter().map(|chunk| chunk.n).sum();
+    let added = blocking(move || sealed(&old)).await?;
     let unit = Unit {
         run,
         removed,
@@ -231,20 +207,21 @@ pub(super) async fn seal(
     Ok((unit, next))
 }
 
-fn sealed(metric: u32, bodies: Vec<(i64, (Vec<u8>, i64))>) -> Result<Vec<NewChunk>, StoreError> {
+fn sealed(old: &[Stored]) -> Result<Vec<NewChunk>, StoreError> {
     let mut decoder = chunk::Decoder::default();
-    let mut series = Series::default();
-    let mut ordinal_max = 0;
-    for (number, (body, ordinal)) in bodies {
-        series.extend(
-            &decoder
-                .decode(&body)
-                .map_err(|source| damaged("chunk", number, source))?,
-        );
-        ordinal_max = ordinal_max.max(ordinal);
-    }
     let mut encoder = chunk::Encoder::new(Effort::Sealed);
-    Ok(encoded(&mut encoder, metric, &series, ordinal_max))
+    let mut added = Vec::new();
+    for of_metric in old.chunk_by(|a, b| a.metric_no == b.metric_no) {
+        let mut series = Series::default();
+        let mut ordinal_max = 0;
+        for stored in of_metric {
+            let decoded = decoder.decode(&stored.body);
+            series.extend(&decoded.map_err(|source| damaged("chunk", stored.chunk_no, source))?);
+            ordinal_max = ordinal_max.max(stored.apply_ordinal_max);
+        }
+        added.extend(encoded(&mut encoder, of_metric[0].metric_no, &series, ordinal_max));
+    }
+    Ok(added)
 }
 
 impl Command for Unit {

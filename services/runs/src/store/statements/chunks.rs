@@ -68,17 +68,29 @@ pub(in crate::store) async fn owners(
     .await
 }
 
-/// All chunks of a metric from a step on, some at a time.
-pub(in crate::store) async fn from_step(
+row! {
+    /// A chunk with its points.
+    #[derive(Debug)]
+    pub(in crate::store) struct Stored {
+        pub(in crate::store) chunk_no: i64,
+        pub(in crate::store) metric_no: u32,
+        pub(in crate::store) step_min: i64,
+        pub(in crate::store) n: i64,
+        pub(in crate::store) apply_ordinal_max: i64,
+        pub(in crate::store) body: Vec<u8>,
+    }
+}
+
+/// The chunks of a run behind a metric and a first step, in the order of both, some at a time.
+pub(in crate::store) async fn after(
     connection: &mut SqliteConnection,
     run: i64,
-    metric: u32,
-    step: i64,
+    (metric, step): (u32, i64),
     limit: i64,
-) -> sqlx::Result<Vec<Bounds>> {
+) -> sqlx::Result<Vec<Stored>> {
     sqlx::query_as(
-        "SELECT chunk_no, step_min, step_max, n FROM chunk WHERE run_no = ?1 AND metric_no = ?2 AND step_min >= ?3 \
-         ORDER BY step_min LIMIT ?4",
+        "SELECT chunk_no, metric_no, step_min, n, apply_ordinal_max, body FROM chunk \
+         WHERE run_no = ?1 AND (metric_no, step_min) > (?2, ?3) ORDER BY metric_no, step_min LIMIT ?4",
     )
     .bind(run)
     .bind(metric)
@@ -88,9 +100,9 @@ pub(in crate::store) async fn from_step(
     .await
 }
 
-/// The points of a chunk and the last ordinal in it.
-pub(in crate::store) async fn chunk(connection: &mut SqliteConnection, chunk: i64) -> sqlx::Result<(Vec<u8>, i64)> {
-    sqlx::query_as("SELECT body, apply_ordinal_max FROM chunk WHERE chunk_no = ?1")
+/// The points of a chunk.
+pub(in crate::store) async fn chunk(connection: &mut SqliteConnection, chunk: i64) -> sqlx::Result<Vec<u8>> {
+    sqlx::query_scalar("SELECT body FROM chunk WHERE chunk_no = ?1")
         .bind(chunk)
         .fetch_one(connection)
         .await
