@@ -57,6 +57,23 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_with_a_default_can_be_left_out() {
+        fn check(command: &clap::Command) {
+            for argument in command.get_arguments() {
+                let has_default = !argument.get_default_values().is_empty();
+                assert!(
+                    !(has_default && argument.is_required_set()),
+                    "{} {}",
+                    command.get_name(),
+                    argument.get_id()
+                );
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
+    #[test]
     fn a_word_is_one_command_and_a_flag_of_up_is_one_services() {
         Cli::command().debug_assert();
     }

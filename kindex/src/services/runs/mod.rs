@@ -74,7 +74,7 @@ pub(super) struct ServeArgs {
         value_name = "ADDR",
         default_value = "127.0.0.1:3002"
     )]
-    #[arg(value_delimiter = ',', required = true)]
+    #[arg(value_delimiter = ',')]
     rest_addr: Vec<SocketAddr>,
 
     /// What an answer survives.

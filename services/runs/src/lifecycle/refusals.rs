@@ -6,7 +6,7 @@ use crate::refusal::{Code, Refusal};
 /// No such run.
 #[must_use]
 pub fn unknown_run(run: &RunId) -> Refusal {
-    let message = format!("There is no run {run}. Open it by InitRun, then send this again.");
+    let message = format!("There is no run {run}. InitRun opens one, and ListRuns shows those of a project.");
     Refusal::new(Code::NotFound, "RUN_NOT_FOUND", message).at("run_id")
 }
 
