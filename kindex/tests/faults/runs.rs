@@ -1,6 +1,6 @@
-//! The runs service is killed at any moment while training jobs write: batches out of order, batches that are sent twice,
-//! compaction, ends and checkpoints under way. Every batch that was answered is there, once, and after each kill what is
-//! stored agrees with itself.
+//! The runs service is killed at any moment while training jobs write: batches out of order, batches that are sent
+//! twice, compaction, ends and checkpoints under way. Every batch that was answered is there, once, and after each kill
+//! what is stored agrees with itself.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
