@@ -4,6 +4,8 @@
 
 pub mod reference;
 
+pub mod reference_name;
+
 pub mod kind;
 
 pub mod tables;

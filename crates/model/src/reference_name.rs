@@ -1,0 +1,150 @@
+//! The name of a reference on an object: which other object, the *holder*, uses it. In the form of a finalizer, so that
+//! Kubernetes keeps the object as long as it bears the name. Knows neither objects nor kinds.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Longest prefix of a finalizer.
+const PREFIX_MAX: usize = 253;
+/// Longest part of a finalizer after the slash, and longest label of DNS.
+const NAME_MAX: usize = 63;
+
+/// `cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce`: kind in lower case and group of the holder, and its
+/// uid. A uid and not a name, so that an object created anew under the name of another has no claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReferenceName {
+    kind: String,
+    group: String,
+    uid: String,
+}
+
+/// Why a text names no reference.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAReference {
+    /// There is no slash, or more than one.
+    #[error("\"{0}\" is no reference: it has to be KIND.GROUP/UID, like cluster.compute.example.com/7f7a15ab")]
+    Form(String),
+    /// The part before the slash is no lower-case subdomain of at least two labels.
+    #[error(
+        "\"{0}\" names no kind and group: lower-case labels separated by dots, at most 253 characters in all and 63 each, \
+         like cluster.compute.example.com"
+    )]
+    Prefix(String),
+    /// The part after the slash is no uid.
+    #[error("\"{0}\" is no uid: letters, digits, '-', '_' and '.', at most 63, a letter or digit at both ends")]
+    Uid(String),
+}
+
+impl ReferenceName {
+    /// The name by which the object with this uid, of a kind and group, holds others.
+    ///
+    /// # Errors
+    ///
+    /// Those of parsing, where kind and group are no subdomain or the uid does not fit.
+    pub fn new(kind: &str, group: &str, uid: &str) -> Result<Self, NotAReference> {
+        format!("{}.{group}/{uid}", kind.to_ascii_lowercase()).parse()
+    }
+
+    /// Kind of the holder in lower case: `cluster`.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Group of the holder: `compute.example.com`.
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// Uid of the holder.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+}
+
+impl FromStr for ReferenceName {
+    type Err = NotAReference;
+
+    fn from_str(text: &str) -> Result<Self, NotAReference> {
+        let (prefix, uid) = text
+            .split_once('/')
+            .ok_or_else(|| NotAReference::Form(text.to_owned()))?;
+        if uid.contains('/') {
+            return Err(NotAReference::Form(text.to_owned()));
+        }
+        let (kind, group) = prefix
+            .split_once('.')
+            .ok_or_else(|| NotAReference::Prefix(prefix.to_owned()))?;
+        if prefix.len() > PREFIX_MAX || !prefix.split('.').all(is_label) {
+            return Err(NotAReference::Prefix(prefix.to_owned()));
+        }
+        if !is_uid(uid) {
+            return Err(NotAReference::Uid(uid.to_owned()));
+        }
+        Ok(Self {
+            kind: kind.to_owned(),
+            group: group.to_owned(),
+            uid: uid.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for ReferenceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}/{}", self.kind, self.group, self.uid)
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let edges = !text.starts_with('-') && !text.ends_with('-');
+    !text.is_empty() && text.len() <= NAME_MAX && edges && text.chars().all(inner)
+}
+
+fn is_uid(text: &str) -> bool {
+    let edge = |c: char| c.is_ascii_alphanumeric();
+    let inner = |c: char| edge(c) || matches!(c, '-' | '_' | '.');
+    text.len() <= NAME_MAX && text.starts_with(edge) && text.ends_with(edge) && text.chars().all(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UID: &str = "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+
+    #[test]
+    fn a_name_is_read_as_it_is_written() {
+        let name = ReferenceName::new("Cluster", "compute.example.com", UID).expect("a name");
+        assert_eq!(name.to_string(), format!("cluster.compute.example.com/{UID}"));
+        assert_eq!(name.to_string().parse(), Ok(name.clone()));
+        assert_eq!(
+            (name.kind(), name.group(), name.uid()),
+            ("cluster", "compute.example.com", UID)
+        );
+    }
+
+    #[test]
+    fn what_is_no_finalizer_is_no_reference() {
+        let error = |text: &str| text.parse::<ReferenceName>().expect_err(text);
+        for form in ["", "cluster", "a.b/c/d"] {
+            assert!(matches!(error(form), NotAReference::Form(_)), "{form}");
+        }
+        let long = format!("{}.{}/u", "a".repeat(63), vec!["b".repeat(62); 4].join("."));
+        for prefix in ["cluster/u", "Cluster.example.com/u", "a..b/u", ".a/u", "-a.b/u", &long] {
+            assert!(matches!(error(prefix), NotAReference::Prefix(_)), "{prefix}");
+        }
+        for uid in [
+            "a.b/".to_owned(),
+            "a.b/-u".to_owned(),
+            format!("a.b/{}", "u".repeat(64)),
+            "a.b/ü".to_owned(),
+        ] {
+            assert!(matches!(error(&uid), NotAReference::Uid(_)), "{uid}");
+        }
+        let longest = format!("a.b/{}", "u".repeat(63));
+        assert_eq!(
+            longest.parse::<ReferenceName>().map(|name| name.to_string()),
+            Ok(longest)
+        );
+    }
+}
