@@ -4,7 +4,7 @@
 //! commit of one small row, in the same way.
 //!
 //! `KINDEX_BENCH_RATE` (500 a second), `KINDEX_BENCH_SECONDS` (10) and `KINDEX_BENCH_OBJECTS` (5000)
-//! set the load; the target of 10 ms at the median and 50 ms at the 99th percentile is for 500.
+//! set the load; the target of 15 ms at the 99th percentile is for 500.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -22,6 +22,9 @@ use tokio::sync::mpsc;
 /// One of so many updates is looked for in the table.
 const SAMPLE: usize = 10;
 const WAIT_MAX: Duration = Duration::from_secs(60);
+/// With shorter pauses, the reader and its thread of the database take much of two cores from what is measured. It sleeps
+/// on a thread of its own, since tokio's timer rounds up by another millisecond.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 fn main() -> ExitCode {
     if let Some(code) = become_kindex() {
@@ -159,7 +162,8 @@ async fn stream(
     objects: usize,
 ) -> Vec<Duration> {
     let (send, receive) = mpsc::unbounded_channel();
-    let reading = tokio::spawn(read_all(reader, receive));
+    let runtime = tokio::runtime::Handle::current();
+    let reading = tokio::task::spawn_blocking(move || runtime.block_on(read_all(reader, receive)));
     let begun = Instant::now();
     for number in 0..updates {
         let due = begun + Duration::from_secs_f64(number as f64 / rate as f64);
@@ -192,6 +196,7 @@ async fn read_all(
                 break;
             }
             assert!(sent.elapsed() < WAIT_MAX, "version {version} of {uid} did not arrive");
+            std::thread::sleep(POLL_INTERVAL);
         }
         times.push(sent.elapsed());
     }
