@@ -46,12 +46,12 @@ fn nodes_of_a_cluster_that_die_lose_nothing() {
         // A commit is on all of them, and is read on each a moment later.
         wait_until(&format!("equality on node {node}"), || {
             let found = verify_on(&stage, galera.port(node));
-            let said = [found.stdout, found.stderr].concat();
+            let output = [found.stdout, found.stderr].concat();
             found
                 .status
                 .success()
                 .then_some(())
-                .ok_or_else(|| String::from_utf8_lossy(&said).into_owned())
+                .ok_or_else(|| String::from_utf8_lossy(&output).into_owned())
         });
     }
 }

@@ -54,15 +54,16 @@ impl Held {
 
     fn is_in(&self, row: &Stored) -> bool {
         let text: Value = serde_json::from_str(row.object.text()).expect("rows hold JSON");
-        let said = &self.last.metadata;
+        let before = &self.last.metadata;
         let metadata = &row.object.metadata;
         let version = metadata.resource_version.to_string();
-        let is_later = said.resource_version.as_ref().map(|last| (last.len(), last)) <= Some((version.len(), &version));
+        let is_later =
+            before.resource_version.as_ref().map(|last| (last.len(), last)) <= Some((version.len(), &version));
         is_later
             && text["spec"] == self.last.data["spec"]
             && text["status"] == self.last.data["status"]
-            && metadata.labels.iter().eq(said.labels.iter().flatten())
-            && metadata.annotations.iter().eq(said.annotations.iter().flatten())
+            && metadata.labels.iter().eq(before.labels.iter().flatten())
+            && metadata.annotations.iter().eq(before.annotations.iter().flatten())
     }
 }
 

@@ -20,16 +20,16 @@ pub(crate) fn judge(stage: &mut Stage) -> usize {
     let load = stage.load.take().expect("a scenario is judged once");
     let ledger = load.stop(&stage.runtime);
     let deadline = Instant::now() + WAIT_MAX;
-    let mut said = verify(stage);
-    while !said.status.success() {
+    let mut verified = verify(stage);
+    while !verified.status.success() {
         assert!(
             Instant::now() < deadline,
             "kindex verify: {}{}\nthe ingester's log ends with\n{}",
-            String::from_utf8_lossy(&said.stdout),
-            String::from_utf8_lossy(&said.stderr),
+            String::from_utf8_lossy(&verified.stdout),
+            String::from_utf8_lossy(&verified.stderr),
             stage.ingester.last_words()
         );
-        said = verify(stage);
+        verified = verify(stage);
     }
     nothing_is_stale(stage, &ledger);
     stage.wait_until_ready();

@@ -30,8 +30,8 @@ fn kubectl(kubeconfig: &Path, user: &str, line: &str, input: &str) -> (bool, Str
     std::io::Write::write_all(&mut stdin, input.as_bytes()).expect("kubectl reads");
     drop(stdin);
     let output = child.wait_with_output().expect("kubectl ends");
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
 
 fn emitted(file: &str) -> String {
@@ -57,8 +57,8 @@ fn register(kubeconfig: &Path, server: SocketAddr) {
         done(kubeconfig, "admin", "apply -f -", &manifest.to_string());
     }
     wait_for("the group", || {
-        let (content, said) = kubectl(kubeconfig, "admin", "get --raw /apis/archive.michelangelo.api/v2", "");
-        content && said.contains("pipelineruns")
+        let (content, output) = kubectl(kubeconfig, "admin", "get --raw /apis/archive.michelangelo.api/v2", "");
+        content && output.contains("pipelineruns")
     });
     // Which groups there are kube-apiserver tells from a copy that is renewed later.
     wait_for("the group in the discovery", || {
@@ -108,9 +108,9 @@ fn of_the_server(kubeconfig: &Path, directory: &Path) -> PathBuf {
 
 /// What kubectl says, which is content.
 fn done(kubeconfig: &Path, user: &str, line: &str, input: &str) -> String {
-    let (content, said) = kubectl(kubeconfig, user, line, input);
-    assert!(content, "{line}: {said}");
-    said
+    let (content, output) = kubectl(kubeconfig, user, line, input);
+    assert!(content, "{line}: {output}");
+    output
 }
 
 fn grant(kubeconfig: &Path, user: &str, group: &str) {
@@ -166,13 +166,13 @@ fn archived_objects_are_found_at_the_usual_server_with_the_usual_rights() {
         format!("{archived} -A"),
         format!("{archived} -A -o name"),
     ] {
-        let said = done(kubeconfig, "admin", &line, "");
-        assert!(said.contains("ingester-test-model"), "{line}: {said}");
+        let output = done(kubeconfig, "admin", &line, "");
+        assert!(output.contains("ingester-test-model"), "{line}: {output}");
     }
-    let (_, said) = kubectl(kubeconfig, "admin", &format!("{archived} {model} -o yaml"), "");
+    let (_, output) = kubectl(kubeconfig, "admin", &format!("{archived} {model} -o yaml"), "");
     assert!(
-        said.contains("apiVersion: michelangelo.api/v2"),
-        "it can be applied: {said}"
+        output.contains("apiVersion: michelangelo.api/v2"),
+        "it can be applied: {output}"
     );
 
     refuse(kubeconfig, &archived);
@@ -182,8 +182,8 @@ fn archived_objects_are_found_at_the_usual_server_with_the_usual_rights() {
 /// Both servers have to agree: kube-apiserver on the group that is asked for, ours on the kind's own.
 fn refuse(kubeconfig: &Path, archived: &str) {
     let all = format!("{archived} -A");
-    let (content, said) = kubectl(kubeconfig, "alice", &all, "");
-    assert!(!content && said.contains("orbidden"), "nothing is granted: {said}");
+    let (content, output) = kubectl(kubeconfig, "alice", &all, "");
+    assert!(!content && output.contains("orbidden"), "nothing is granted: {output}");
     grant(kubeconfig, "alice", GROUP);
     wait_for("the word of ours", || {
         kubectl(kubeconfig, "alice", &all, "")
@@ -194,22 +194,22 @@ fn refuse(kubeconfig: &Path, archived: &str) {
     wait_for("her rights", || {
         kubectl(kubeconfig, "alice", &all, "").1.contains("ingester-test-model")
     });
-    let (content, said) = kubectl(kubeconfig, "admin", &format!("{all} --as bob"), "");
-    assert!(!content && said.contains("User \"bob\""), "{said}");
+    let (content, output) = kubectl(kubeconfig, "admin", &format!("{all} --as bob"), "");
+    assert!(!content && output.contains("User \"bob\""), "{output}");
 }
 
 fn change(kubeconfig: &Path, model: &str) {
     let label = format!("label models.{GROUP} {model} team=x");
     done(kubeconfig, "admin", &label, "");
     let found = format!("get models.{GROUP} -A -l team=x -o name");
-    let (_, said) = kubectl(kubeconfig, "admin", &found, "");
-    assert!(said.contains("ingester-test-model"), "{said}");
+    let (_, output) = kubectl(kubeconfig, "admin", &found, "");
+    assert!(output.contains("ingester-test-model"), "{output}");
     let create = json!({
         "apiVersion": format!("{GROUP}/v2"), "kind": "Model", "metadata": {"name": "a", "namespace": "default"},
     });
-    let (content, said) = kubectl(kubeconfig, "admin", "create --validate=false -f -", &create.to_string());
-    assert!(!content && said.contains("does not allow this method"), "{said}");
+    let (content, output) = kubectl(kubeconfig, "admin", "create --validate=false -f -", &create.to_string());
+    assert!(!content && output.contains("does not allow this method"), "{output}");
     let delete = format!("delete models.{GROUP} {model} --timeout=240s");
-    let said = done(kubeconfig, "admin", &delete, "");
-    assert!(said.contains("deleted"), "{said}");
+    let output = done(kubeconfig, "admin", &delete, "");
+    assert!(output.contains("deleted"), "{output}");
 }

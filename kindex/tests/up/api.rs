@@ -147,8 +147,8 @@ fn a_database_that_does_not_answer_is_a_reason_of_the_role() {
         other
     });
     wait_for("the reason", || {
-        let said = role.is_ready().err().unwrap_or_default();
-        said.contains("the database has not answered a read for 1")
+        let reason = role.is_ready().err().unwrap_or_default();
+        reason.contains("the database has not answered a read for 1")
     });
     assert!(role.figures().sum("kindex_database_oldest_call_seconds") > 9.0);
     runtime.block_on(run_sql(&mut other, "UNLOCK TABLES"));
@@ -167,7 +167,7 @@ fn connections_that_ask_nothing_keep_nobody_out() {
         .map(|_| TcpStream::connect(api).expect("a connection"))
         .collect();
     assert!(lists_the_sample(api), "beside {} connections", silent.len());
-    let open = || Scrape::parse(&run.ask("/metrics").1).sum("kindex_api_connections");
+    let open = || Scrape::parse(&run.request("/metrics").1).sum("kindex_api_connections");
     assert!(lists_the_sample(api));
     wait_for("the end of the connections that asked nothing", || open() < 10.0);
     assert!(lists_the_sample(api));
@@ -198,9 +198,9 @@ fn an_address_that_others_reach_takes_keys_and_the_callers_own_rights() {
             .current_dir(kubeconfig().path())
             .output()
             .expect("kindex runs");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-        assert!(said.contains(why), "{args:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+        assert!(stderr.contains(why), "{args:?}: {stderr}");
     };
     refused(&["--listen", "0.0.0.0:0"], "tokens would pass in the clear");
     refused(
@@ -224,9 +224,9 @@ fn a_database_file_that_is_not_there_is_refused_and_not_made() {
         .current_dir(kubeconfig().path())
         .output()
         .expect("kindex runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("there is no such file"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("there is no such file"), "{stderr}");
     assert!(!file.exists(), "{} was made", file.display());
 }
 
@@ -258,10 +258,10 @@ fn storage_that_is_switched_off_takes_no_api_server_away() {
     let role = Role::start_with(&run, &["--config", config], &run.data_dir().join("kubeconfig"), &[]);
     assert!(lists(role.api), "as a role of its own");
     wait_for("readiness", || role.is_ready().is_ok());
-    let (_, said) = scrape::get(role.health, "/readyz").expect("it answers");
+    let (_, body) = scrape::get(role.health, "/readyz").expect("it answers");
     assert!(
-        said.contains("metadata storage is off: metadataStorage.enableMetadataStorage"),
-        "{said}"
+        body.contains("metadata storage is off: metadataStorage.enableMetadataStorage"),
+        "{body}"
     );
     let log = std::fs::read_to_string(run.data_dir().join("api.log")).expect("its log");
     assert!(log.contains("Metadata storage is off"), "{log}");

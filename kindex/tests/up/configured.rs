@@ -2,13 +2,13 @@
 
 use std::process::Command;
 
-use super::query::Asked;
+use super::query::Database;
 use super::text_of;
 
 #[test]
 fn a_configuration_file_says_where_rows_are_for_every_question() {
-    let asked = Asked::filled(|path| format!("sqlite:{}", path.display()));
-    let config = asked.directory.path().join("kindex.yaml");
+    let database = Database::filled(|path| format!("sqlite:{}", path.display()));
+    let config = database.directory.path().join("kindex.yaml");
     let text = "metadataStorage: {enableMetadataStorage: true}\nsqlite: {path: runs.db}\n";
     std::fs::write(&config, text).expect("writable");
     let config = config.to_str().expect("a path of letters");
@@ -24,7 +24,7 @@ fn a_configuration_file_says_where_rows_are_for_every_question() {
     ] {
         let kindex = || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_kindex"));
-            command.args(words).current_dir(asked.directory.path());
+            command.args(words).current_dir(database.directory.path());
             command
         };
         for output in [
@@ -32,9 +32,9 @@ fn a_configuration_file_says_where_rows_are_for_every_question() {
             kindex().env("KINDEX_CONFIG", config).output(),
         ] {
             let output = output.expect("kindex runs");
-            let said = text_of(&output.stdout) + &text_of(&output.stderr);
-            assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
-            assert!(said.contains(shown), "{words:?}: {said}");
+            let text = text_of(&output.stdout) + &text_of(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{words:?}: {text}");
+            assert!(text.contains(shown), "{words:?}: {text}");
         }
     }
 }

@@ -214,15 +214,15 @@ fn questions() -> Vec<Attack> {
         .map(|at| format!("l{at}%21%3Dv"))
         .collect::<Vec<_>>()
         .join(",");
-    let ask = |what, path: &str, parameter: &str, value: &str, codes| {
+    let request = |what, path: &str, parameter: &str, value: &str, codes| {
         let line = format!("GET {path}?{parameter}={value}");
         Attack::new(what, line, JSON, String::new(), codes)
     };
     vec![
-        ask("a thousand labels", MAPS, "labelSelector", &terms, &["200", "400"]),
-        ask("a thousand labels", MODELS, "labelSelector", &terms, &["200", "400"]),
-        ask("a thousand fields", MODELS, "fieldSelector", &terms, &["400"]),
-        ask(
+        request("a thousand labels", MAPS, "labelSelector", &terms, &["200", "400"]),
+        request("a thousand labels", MODELS, "labelSelector", &terms, &["200", "400"]),
+        request("a thousand fields", MODELS, "fieldSelector", &terms, &["400"]),
+        request(
             "a token of nobody",
             MODELS,
             "continue",

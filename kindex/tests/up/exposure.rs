@@ -56,9 +56,9 @@ fn the_files_of_a_run_are_their_owners_alone_and_the_token_outlives_it() {
 #[test]
 fn other_machines_reach_the_embedded_cluster_only_where_that_is_said() {
     let output = Running::once(&["--api-addr", "0.0.0.0:0"]).finish();
-    let said = text_of(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("--allow-remote-clients"), "{said}");
+    let stderr = text_of(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("--allow-remote-clients"), "{stderr}");
     let output = Running::once(&[
         "--api-addr",
         "0.0.0.0:0",

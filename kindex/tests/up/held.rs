@@ -59,9 +59,13 @@ fn sql_has_the_last_text_of_what_others_held(site: &Site) {
         &["status", "--wait", "--timeout", "60", "--kind", "models"][..],
         &["verify", "--kind", "models"],
     ] {
-        let said = run.command(command);
-        let text = text_of(&said.stdout);
-        assert!(said.status.success(), "{command:?}: {text}{}", text_of(&said.stderr));
+        let output = run.command(command);
+        let text = text_of(&output.stdout);
+        assert!(
+            output.status.success(),
+            "{command:?}: {text}{}",
+            text_of(&output.stderr)
+        );
         for name in names {
             assert!(
                 text.contains(&format!("Model default/{name} is held by {OTHER}")),

@@ -160,8 +160,8 @@ fn what_is_suggested_once_the_samples_are_stored_works_then() {
     ];
     for words in alone.into_iter().chain(questions.iter().map(String::as_str)) {
         let output = kindex(words);
-        let (rows, said) = (text_of(&output.stdout), text_of(&output.stderr));
-        assert!(output.status.success() && !rows.is_empty(), "{words}: {rows}{said}");
+        let (rows, stderr) = (text_of(&output.stdout), text_of(&output.stderr));
+        assert!(output.status.success() && !rows.is_empty(), "{words}: {rows}{stderr}");
     }
 }
 

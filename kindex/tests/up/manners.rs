@@ -213,10 +213,10 @@ fn a_password_is_repeated_in_no_help_no_suggestion_and_no_error() {
                 .env("KINDEX_DATABASE", address)
                 .output()
                 .expect("kindex runs");
-            let said = text_of(&output.stdout) + &text_of(&output.stderr);
+            let text = text_of(&output.stdout) + &text_of(&output.stderr);
             assert!(
-                !said.is_empty() && !said.contains("s3cret"),
-                "{words:?} {address}: {said}"
+                !text.is_empty() && !text.contains("s3cret"),
+                "{words:?} {address}: {text}"
             );
         }
     }
@@ -261,8 +261,8 @@ fn colours_are_for_terminals_and_for_nobody_who_does_not_want_them() {
                 .envs(environment.iter().copied())
                 .output()
                 .expect("kindex runs");
-            let said = text_of(&output.stdout) + &text_of(&output.stderr);
-            assert_eq!(said.contains("\u{1b}["), coloured, "{words:?} {environment:?}: {said}");
+            let text = text_of(&output.stdout) + &text_of(&output.stderr);
+            assert_eq!(text.contains("\u{1b}["), coloured, "{words:?} {environment:?}: {text}");
         }
     }
 }
@@ -283,11 +283,11 @@ fn a_missing_file_is_reported_and_not_created() {
         &["purge", "--database", &database],
     ] {
         let output = kindex(words, Stdio::null(), Stdio::piped());
-        let said = text_of(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        let stderr = text_of(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {stderr}");
         assert!(
-            said.contains("no database at") && said.contains("hint:"),
-            "{words:?}: {said}"
+            stderr.contains("no database at") && stderr.contains("hint:"),
+            "{words:?}: {stderr}"
         );
         assert!(!file.exists(), "{words:?}");
     }

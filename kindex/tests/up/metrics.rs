@@ -32,10 +32,10 @@ static EXPOSITION: LazyLock<String> = LazyLock::new(|| {
     let (code, _) = scrape::get(run.runs(), "/health").expect("the runs service answers");
     assert_eq!(code, 200);
     wait_for("all samples", || {
-        let (_, text) = run.ask("/metrics");
+        let (_, text) = run.request("/metrics");
         Scrape::parse(&text).sum("kindex_ingester_lag_seconds_count") >= 13.0
     });
-    let (status, text) = run.ask("/metrics");
+    let (status, text) = run.request("/metrics");
     assert_eq!(status, 200);
     text
 });
@@ -57,15 +57,15 @@ fn promtool(args: &[&str], input: &str) -> Option<String> {
     std::io::Write::write_all(&mut stdin, input.as_bytes()).expect("promtool reads");
     drop(stdin);
     let output = child.wait_with_output().expect("promtool ends");
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "promtool {args:?}: {said}");
-    Some(said.into_owned())
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "promtool {args:?}: {text}");
+    Some(text.into_owned())
 }
 
 #[test]
 fn the_exposition_is_what_prometheus_expects() {
-    if let Some(said) = promtool(&["check", "metrics"], &EXPOSITION) {
-        assert_eq!(said, "", "promtool has nothing to add");
+    if let Some(findings) = promtool(&["check", "metrics"], &EXPOSITION) {
+        assert_eq!(findings, "", "promtool has nothing to add");
     }
 }
 
@@ -166,10 +166,10 @@ fn the_dashboard_asks_for_metrics_that_exist_in_valid_promql() {
 /// A panel for everything that can be watched over time: what no panel shows is forgotten.
 #[test]
 fn the_dashboard_shows_every_figure() {
-    let asked = dashboard_expressions().join("\n");
+    let expressions = dashboard_expressions().join("\n");
     let families = Scrape::parse(&EXPOSITION).families;
     let forgotten = families
         .keys()
-        .find(|name| name.starts_with("kindex_") && !asked.contains(name.as_str()));
+        .find(|name| name.starts_with("kindex_") && !expressions.contains(name.as_str()));
     assert_eq!(forgotten, None);
 }

@@ -26,12 +26,12 @@ spec: {algorithm: zip}
 "#;
 
 fn is_held(run: &Running) -> bool {
-    let (status, reasons) = run.ask("/readyz");
+    let (status, reasons) = run.request("/readyz");
     status == 503
         && reasons.contains("Model: 3 of 3 live rows have no object")
         && reasons.contains("--allow-orphans Model=3")
         && run
-            .ask("/metrics")
+            .request("/metrics")
             .1
             .contains("kindex_ingester_held_orphans{kind=\"Model\"} 3\n")
 }
@@ -82,7 +82,7 @@ fn rows_of_a_lost_cluster_are_held_until_they_are_allowed_to_go_and_then_come_ba
     wait_for("the reason", || is_held(&run));
     run.kill();
     run.restart_with(&[&flags[..], &["--allow-orphans", "model=3"]].concat());
-    wait_for("readiness", || run.ask("/readyz").0 == 200);
+    wait_for("readiness", || run.request("/readyz").0 == 200);
     wait_for("the closed rows", || rows(&run, "deleted") == 3);
 
     let restored = run.command(&["restore", "models", "--deleted", "-o", "json"]);
@@ -100,9 +100,9 @@ fn rows_of_a_lost_cluster_are_held_until_they_are_allowed_to_go_and_then_come_ba
 
 #[test]
 fn an_allowance_for_a_kind_that_does_not_exist_is_a_usage_error() {
-    for (allowed, said) in [("modle=3", "unknown kind"), ("model=many", "a kind and a number")] {
+    for (allowed, message) in [("modle=3", "unknown kind"), ("model=many", "a kind and a number")] {
         let output = Running::once(&["--once", "--allow-orphans", allowed]).finish();
         assert_eq!(output.status.code(), Some(2));
-        assert!(text_of(&output.stderr).contains(said), "{}", text_of(&output.stderr));
+        assert!(text_of(&output.stderr).contains(message), "{}", text_of(&output.stderr));
     }
 }

@@ -14,7 +14,7 @@ fn an_outage_is_reported_once_and_so_is_its_end() {
     let mut server = MariaDb::start(&["--innodb-flush-log-at-trx-commit=0"]);
     let address = format!("mysql://root@127.0.0.1:{}/michelangelo", server.port);
     let run = Running::start(&["--database", &address]);
-    wait_for("readiness", || run.ask("/readyz").0 == 200);
+    wait_for("readiness", || run.request("/readyz").0 == 200);
     server.kill();
     // Nothing changes, and it is told all the same.
     wait_for("the outage in the log", || run.log().contains("cannot be reached"));

@@ -85,8 +85,8 @@ fn a_workspace_of_ones_own_builds_a_kindex_of_its_kinds() {
 fn the_crd_of_others_is_followed(binary: &Path) {
     let run = Running::start_binary(binary, &[]);
     run.kubectl(&["apply", "-f", "-"], CERTIFICATE);
-    let said = run.kubectl(&["explain", "certificate.spec.secretName"], "");
-    assert!(said.contains("Where the key is kept."), "{said}");
+    let output = run.kubectl(&["explain", "certificate.spec.secretName"], "");
+    assert!(output.contains("Where the key is kept."), "{output}");
     wait_for("the row", || {
         run.get(&["certificates", "-o", "wide"]).contains("shop-tls")
     });
@@ -139,7 +139,7 @@ fn block(name: &str) -> &'static str {
 fn run(binary: &Path, directory: &Path, args: &[&str]) -> String {
     let output = Command::new(binary).args(args).current_dir(directory).output();
     let output = output.expect("kindex runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{args:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?}: {stderr}");
     String::from_utf8(output.stdout).expect("text")
 }

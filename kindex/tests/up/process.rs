@@ -146,7 +146,7 @@ impl Running {
     }
 
     /// What an endpoint of the health address answers: status code and text.
-    pub(crate) fn ask(&self, path: &str) -> (u16, String) {
+    pub(crate) fn request(&self, path: &str) -> (u16, String) {
         let health = self.health.expect("the process is up");
         scrape::get(health, path).expect("the health address answers")
     }

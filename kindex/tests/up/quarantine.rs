@@ -49,9 +49,9 @@ fn a_refused_object_is_listed_shown_retried_and_dropped(site: &Site) {
     assert!(text(&refused.stdout).contains("refused again"));
     assert!(records(&run)[0]["attempts"].as_u64() > record["attempts"].as_u64());
 
-    let asked = run.command(&["quarantine", "drop", &uid]);
-    assert_eq!(asked.status.code(), Some(1));
-    assert!(text(&asked.stderr).contains("--yes") && records(&run).len() == 1);
+    let output = run.command(&["quarantine", "drop", &uid]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("--yes") && records(&run).len() == 1);
     let unnamed = run.command(&["quarantine", "drop", "--yes"]);
     assert_eq!(unnamed.status.code(), Some(2), "nothing is meant by silence");
 

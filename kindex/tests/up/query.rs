@@ -20,13 +20,13 @@ use super::text_of;
 
 const FAILED: &str = "state=PIPELINE_RUN_STATE_FAILED";
 
-/// A database with runs, and `kindex` to ask it.
-pub(crate) struct Asked {
+/// A database with runs, and `kindex` to query it.
+pub(crate) struct Database {
     address: String,
     pub(crate) directory: TempDir,
 }
 
-impl Asked {
+impl Database {
     /// Twelve runs in two namespaces: every third failed; r11 is deleted.
     pub(crate) fn filled(address: impl FnOnce(PathBuf) -> String) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -64,7 +64,7 @@ impl Asked {
     }
 
     /// What it prints, once it succeeds.
-    fn ask(&self, args: &[&str]) -> String {
+    fn stdout(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?}: {}", text_of(&output.stderr));
         text_of(&output.stdout)
@@ -72,12 +72,12 @@ impl Asked {
 
     /// The names that it prints, in their order.
     fn names(&self, args: &[&str]) -> String {
-        let text = self.ask(&[args, &["-o", "name"]].concat());
+        let text = self.stdout(&[args, &["-o", "name"]].concat());
         let names = text.lines().map(|line| line.split_once('/').expect("kind/name").1);
         names.collect::<Vec<_>>().join(" ")
     }
 
-    /// What it says on stderr when it is asked wrongly.
+    /// What it prints on stderr when it is called wrongly.
     fn refused(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
@@ -125,15 +125,15 @@ async fn write(store: &dyn MetadataStorage, kind: &'static Kind, text: &Value, s
 /// Runs each test, `fn(&Asked)`, on all engines; a server is started once for all of them.
 #[test]
 fn a_person_asks_sqlite() {
-    everything(&Asked::filled(|path| format!("sqlite:{}", path.display())));
+    everything(&Database::filled(|path| format!("sqlite:{}", path.display())));
 }
 
 #[test]
 fn a_person_asks_mariadb() {
     if require("mariadb", MariaDb::installed()) {
         let server = MariaDb::start(&["--innodb-flush-log-at-trx-commit=0"]);
-        everything(&Asked::filled(|_| {
-            format!("mysql://root@127.0.0.1:{}/asked", server.port)
+        everything(&Database::filled(|_| {
+            format!("mysql://root@127.0.0.1:{}/queries", server.port)
         }));
     }
 }
@@ -142,28 +142,28 @@ fn a_person_asks_mariadb() {
 fn a_person_asks_mysql() {
     if require("mysql", MySql::installed()) {
         let server = MySql::start(&["--innodb-flush-log-at-trx-commit=0"]);
-        everything(&Asked::filled(|_| {
-            format!("mysql://root@127.0.0.1:{}/asked", server.port)
+        everything(&Database::filled(|_| {
+            format!("mysql://root@127.0.0.1:{}/queries", server.port)
         }));
     }
 }
 
-fn everything(asked: &Asked) {
-    selectors_and_conditions_narrow(asked);
-    pages_go_on_and_foreign_tokens_do_not(asked);
-    a_scan_is_said_and_a_plan_shown(asked);
-    errors_are_explained(asked);
-    named_queries_are_listed_and_asked(asked);
-    the_past_is_listed(asked);
-    nothing_found_is_said(asked);
+fn everything(database: &Database) {
+    selectors_and_conditions_narrow(database);
+    pages_go_on_and_foreign_tokens_do_not(database);
+    a_scan_is_reported_and_a_plan_shown(database);
+    errors_are_explained(database);
+    named_queries_are_listed_and_run(database);
+    the_past_is_listed(database);
+    nothing_found_is_reported(database);
 }
 
-fn selectors_and_conditions_narrow(asked: &Asked) {
-    let get = |more: &[&str]| asked.names(&[&["get", "pipelineruns"], more].concat());
+fn selectors_and_conditions_narrow(database: &Database) {
+    let get = |more: &[&str]| database.names(&[&["get", "pipelineruns"], more].concat());
     assert_eq!(get(&["-n", "test"]), "r03 r07");
     assert_eq!(get(&["-A", "-l", "team=fraud"]), get(&["-l", "team=fraud"]));
     for wrong in [&["pipelineruns", "-A", "-n", "test"][..], &["pipelinerun/r03", "-A"]] {
-        asked.refused(&[&["get"], wrong].concat());
+        database.refused(&[&["get"], wrong].concat());
     }
     assert_eq!(get(&["-n", "test", "--deleted"]), "r03 r07 r11");
     assert_eq!(get(&["-n", "prod", "-l", "team in (fraud,risk),!old"]), "r00 r06 r09");
@@ -196,9 +196,9 @@ fn selectors_and_conditions_narrow(asked: &Asked) {
     let nested = r#"state in (PIPELINE_RUN_STATE_FAILED) and
         (name = r00 or (actor = "actor1" and not name like 'r0%9'))"#;
     assert_eq!(get(&["--where", nested]), "r00 r03");
-    let count = asked.ask(&["get", "pipelineruns", "--where", FAILED, "--count"]);
+    let count = database.stdout(&["get", "pipelineruns", "--where", FAILED, "--count"]);
     assert_eq!(count, "4\n");
-    let wide = asked.ask(&["get", "pipelineruns", "-n", "test", "--where", FAILED, "-o", "wide"]);
+    let wide = database.stdout(&["get", "pipelineruns", "-n", "test", "--where", FAILED, "-o", "wide"]);
     let lines: Vec<&str> = wide.lines().collect();
     assert_eq!(lines.len(), 2, "{wide}");
     assert!(
@@ -207,7 +207,7 @@ fn selectors_and_conditions_narrow(asked: &Asked) {
     );
 }
 
-fn pages_go_on_and_foreign_tokens_do_not(asked: &Asked) {
+fn pages_go_on_and_foreign_tokens_do_not(database: &Database) {
     let all = [
         "get",
         "pipelineruns",
@@ -221,7 +221,7 @@ fn pages_go_on_and_foreign_tokens_do_not(asked: &Asked) {
     let (mut names, mut token) = (Vec::new(), String::new());
     for _ in 0..3 {
         let more: &[&str] = if token.is_empty() { &[] } else { &["--continue", &token] };
-        let list: Value = serde_json::from_str(&asked.ask(&[&all[..], more].concat())).expect("JSON");
+        let list: Value = serde_json::from_str(&database.stdout(&[&all[..], more].concat())).expect("JSON");
         let items = list["items"].as_array().expect("items").iter();
         names.extend(items.map(|item| item["metadata"]["name"].as_str().expect("a name").to_owned()));
         token = list["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
@@ -229,14 +229,14 @@ fn pages_go_on_and_foreign_tokens_do_not(asked: &Asked) {
     assert_eq!(names.join(" "), "r10 r09 r08 r07 r06 r05 r04 r03 r02 r01 r00");
     assert_eq!(token, "", "the last page");
 
-    let output = asked.run(&["get", "pipelineruns", "-n", "prod", "--limit", "2"]);
-    let said = text_of(&output.stderr);
-    let token = said
+    let output = database.run(&["get", "pipelineruns", "-n", "prod", "--limit", "2"]);
+    let stderr = text_of(&output.stderr);
+    let token = stderr
         .trim()
         .strip_prefix("more rows: --continue ")
         .expect("another page")
         .to_owned();
-    let next = asked.names(&[
+    let next = database.names(&[
         "get",
         "pipelineruns",
         "-n",
@@ -247,52 +247,52 @@ fn pages_go_on_and_foreign_tokens_do_not(asked: &Asked) {
         &token,
     ]);
     assert_eq!(next, "r02 r04");
-    let foreign = asked.refused(&["get", "pipelineruns", "-n", "test", "--continue", &token]);
+    let foreign = database.refused(&["get", "pipelineruns", "-n", "test", "--continue", &token]);
     assert!(
         foreign.contains("continue token: it goes on with another query"),
         "{foreign}"
     );
-    let forged = asked.refused(&["get", "pipelineruns", "-n", "prod", "--continue", "x' OR 1=1"]);
+    let forged = database.refused(&["get", "pipelineruns", "-n", "prod", "--continue", "x' OR 1=1"]);
     assert!(
         forged.contains("continue token: not one that a page came with") && forged.contains("hint:"),
         "{forged}"
     );
 }
 
-fn a_scan_is_said_and_a_plan_shown(asked: &Asked) {
-    let output = asked.run(&["get", "pipelineruns", "--where", "actor=actor0", "-o", "name"]);
+fn a_scan_is_reported_and_a_plan_shown(database: &Database) {
+    let output = database.run(&["get", "pipelineruns", "--where", "actor=actor0", "-o", "name"]);
     assert_eq!(text_of(&output.stdout).lines().count(), 6);
     assert_eq!(
         text_of(&output.stderr),
         "note: this reads all rows of PipelineRun: no key starts with actor\n  \
          hint: `key = true` on column actor of [kinds.PipelineRun] in crds.toml makes it fast\n"
     );
-    let lacking = asked.run(&["get", "pipelineruns", "-l", "!old"]);
+    let lacking = database.run(&["get", "pipelineruns", "-l", "!old"]);
     assert!(
         text_of(&lacking.stderr).contains("labels have a key for `a=b` and `a in (…)` alone"),
         "{lacking:?}"
     );
-    let narrowed = asked.run(&["get", "pipelineruns", "-n", "prod", "--where", "actor=actor0"]);
+    let narrowed = database.run(&["get", "pipelineruns", "-n", "prod", "--where", "actor=actor0"]);
     assert_eq!(text_of(&narrowed.stderr), "", "the namespace has a key");
-    let sorted = asked.run(&["get", "pipelineruns", "--sort", "update_time"]);
+    let sorted = database.run(&["get", "pipelineruns", "--sort", "update_time"]);
     assert!(
         text_of(&sorted.stderr).contains("this sorts all rows of PipelineRun"),
         "{sorted:?}"
     );
-    let plan = asked.ask(&["get", "pipelineruns", "-l", "team=fraud", "--explain"]);
+    let plan = database.stdout(&["get", "pipelineruns", "-l", "team=fraud", "--explain"]);
     assert!(
         plan.starts_with("SELECT t.`uid`") && plan.contains("= fraud\n"),
         "{plan}"
     );
     assert!(plan.contains("pipelinerun_labels"), "{plan}");
-    let meant = asked.run(&["get", "pipelineruns", "--where", "state=FAILED"]);
+    let meant = database.run(&["get", "pipelineruns", "--where", "state=FAILED"]);
     assert!(
         text_of(&meant.stderr).contains("hint: state=PIPELINE_RUN_STATE_FAILED"),
         "{meant:?}"
     );
 }
 
-fn errors_are_explained(asked: &Asked) {
+fn errors_are_explained(database: &Database) {
     for (flags, words) in [
         (["-l", "a in b"], "unable to parse requirement: found 'b' expected: '('"),
         (
@@ -312,52 +312,52 @@ fn errors_are_explained(asked: &Asked) {
         (["--sort", "state:down"], "expected asc or desc after the colon"),
         (["--limit", "0"], "0 is not in 1..=100000"),
     ] {
-        let said = asked.refused(&[&["get", "pipelineruns"], &flags[..]].concat());
-        assert!(said.contains(words), "{flags:?}: {said}");
+        let stderr = database.refused(&[&["get", "pipelineruns"], &flags[..]].concat());
+        assert!(stderr.contains(words), "{flags:?}: {stderr}");
     }
-    let said = asked.refused(&["get", "pipelineruns", "--where", "state=A or (colour = red)"]);
+    let stderr = database.refused(&["get", "pipelineruns", "--where", "state=A or (colour = red)"]);
     assert!(
-        said.ends_with("\n  state=A or (colour = red)\n              ^\n"),
-        "{said}"
+        stderr.ends_with("\n  state=A or (colour = red)\n              ^\n"),
+        "{stderr}"
     );
-    let said = asked.run(&["get", "pipelineruns", "--where", "state=A or namespace=b"]);
+    let output = database.run(&["get", "pipelineruns", "--where", "state=A or namespace=b"]);
     assert!(
-        text_of(&said.stderr).contains("no one key serves each side of the `or`"),
-        "{said:?}"
+        text_of(&output.stderr).contains("no one key serves each side of the `or`"),
+        "{output:?}"
     );
-    let said = asked.refused(&["get", "pipelinerun/r00", "-n", "prod", "-l", "team"]);
-    assert!(said.contains("one object is shown by its name alone"), "{said}");
+    let stderr = database.refused(&["get", "pipelinerun/r00", "-n", "prod", "-l", "team"]);
+    assert!(stderr.contains("one object is shown by its name alone"), "{stderr}");
     assert_eq!(
-        asked.ask(&["get", "pipelineruns", "--count"]),
+        database.stdout(&["get", "pipelineruns", "--count"]),
         "11\n",
         "nothing was dropped"
     );
 }
 
-fn named_queries_are_listed_and_asked(asked: &Asked) {
-    let list = asked.ask(&["query"]);
+fn named_queries_are_listed_and_run(database: &Database) {
+    let list = database.stdout(&["query"]);
     assert!(
         list.starts_with("NAME ") && list.contains("failed-runs ") && list.contains("namespace=TEXT"),
         "{list}"
     );
-    let list: Value = serde_json::from_str(&asked.ask(&["query", "-o", "json"])).expect("JSON");
+    let list: Value = serde_json::from_str(&database.stdout(&["query", "-o", "json"])).expect("JSON");
     assert_eq!(list[0]["parameters"], json!([{"name": "namespace", "type": "text"}]));
 
     let failed = ["query", "failed-runs", "-p", "namespace=prod"];
-    assert_eq!(asked.names(&failed), "r09 r06 r00");
-    assert_eq!(asked.names(&[&failed[..], &["--limit", "1"]].concat()), "r09");
-    assert_eq!(asked.ask(&[&failed[..], &["--count"]].concat()), "3\n");
-    let plan = asked.ask(&[&failed[..], &["--explain"]].concat());
+    assert_eq!(database.names(&failed), "r09 r06 r00");
+    assert_eq!(database.names(&[&failed[..], &["--limit", "1"]].concat()), "r09");
+    assert_eq!(database.stdout(&[&failed[..], &["--count"]].concat()), "3\n");
+    let plan = database.stdout(&[&failed[..], &["--explain"]].concat());
     assert!(
         plan.contains("= PIPELINE_RUN_STATE_FAILED\n") && plan.contains("= prod\n"),
         "{plan}"
     );
     assert_eq!(
-        asked.names(&["query", "models-by-algorithm", "-p", "algorithm=xgboost"]),
+        database.names(&["query", "models-by-algorithm", "-p", "algorithm=xgboost"]),
         "fraud"
     );
     assert_eq!(
-        asked.names(&["query", "failed-runs", "-p", "namespace=prod' OR '1'='1"]),
+        database.names(&["query", "failed-runs", "-p", "namespace=prod' OR '1'='1"]),
         ""
     );
 
@@ -384,37 +384,40 @@ fn named_queries_are_listed_and_asked(asked: &Asked) {
             "parameter namespace is given twice",
         ),
     ] {
-        let said = asked.refused(&[&["query"], flags].concat());
-        assert!(said.contains(words), "{flags:?}: {said}");
+        let stderr = database.refused(&[&["query"], flags].concat());
+        assert!(stderr.contains(words), "{flags:?}: {stderr}");
     }
 }
 
-fn the_past_is_listed(asked: &Asked) {
+fn the_past_is_listed(database: &Database) {
     let stored = at(0).to_string();
-    assert_eq!(asked.names(&["get", "models", "--at", &stored]), "fraud");
-    assert_eq!(asked.names(&["get", "models", "-n", "test", "--at", &stored]), "");
-    assert_eq!(asked.names(&["get", "models", "--at", &at(-1).to_string()]), "");
-    let table = asked.ask(&["get", "models", "-n", "prod", "--at", &stored]);
+    assert_eq!(database.names(&["get", "models", "--at", &stored]), "fraud");
+    assert_eq!(database.names(&["get", "models", "-n", "test", "--at", &stored]), "");
+    assert_eq!(database.names(&["get", "models", "--at", &at(-1).to_string()]), "");
+    let table = database.stdout(&["get", "models", "-n", "prod", "--at", &stored]);
     assert!(table.contains("xgboost") && table.contains("live"), "{table}");
-    let said = asked.refused(&["get", "pipelineruns", "--at", &stored]);
+    let stderr = database.refused(&["get", "pipelineruns", "--at", &stored]);
     assert!(
-        said.contains("PipelineRun keeps no history")
-            && said.contains("`history = true` under [kinds.PipelineRun] in crds.toml"),
-        "{said}"
+        stderr.contains("PipelineRun keeps no history")
+            && stderr.contains("`history = true` under [kinds.PipelineRun] in crds.toml"),
+        "{stderr}"
     );
     for more in [&["-l", "team"][..], &["--deleted"], &["--sort", "name"], &["--count"]] {
-        let said = asked.refused(&[&["get", "models", "--at", &stored], more].concat());
+        let stderr = database.refused(&[&["get", "models", "--at", &stored], more].concat());
         assert!(
-            said.contains("the past is listed by namespace alone"),
-            "{more:?}: {said}"
+            stderr.contains("the past is listed by namespace alone"),
+            "{more:?}: {stderr}"
         );
     }
-    let said = asked.refused(&["get", "models", "--at", &stored, "--continue", "x' OR 1=1"]);
-    assert!(said.contains("continue token: not one that a page came with"), "{said}");
+    let stderr = database.refused(&["get", "models", "--at", &stored, "--continue", "x' OR 1=1"]);
+    assert!(
+        stderr.contains("continue token: not one that a page came with"),
+        "{stderr}"
+    );
 }
 
-fn nothing_found_is_said(asked: &Asked) {
-    for (args, said) in [
+fn nothing_found_is_reported(database: &Database) {
+    for (args, stderr) in [
         (&["get", "models", "-n", "nowhere"][..], "No models found.\n"),
         (&["get", "models", "-n", "nowhere", "-o", "name"], "No models found.\n"),
         (
@@ -422,14 +425,14 @@ fn nothing_found_is_said(asked: &Asked) {
             "No pipelineruns found.\n",
         ),
     ] {
-        let output = asked.run(args);
+        let output = database.run(args);
         assert!(
             output.status.success() && output.stdout.is_empty(),
             "{args:?}: {output:?}"
         );
-        assert_eq!(text_of(&output.stderr), said, "{args:?}");
+        assert_eq!(text_of(&output.stderr), stderr, "{args:?}");
     }
     let list: Value =
-        serde_json::from_str(&asked.ask(&["get", "models", "-n", "nowhere", "-o", "json"])).expect("JSON");
+        serde_json::from_str(&database.stdout(&["get", "models", "-n", "nowhere", "-o", "json"])).expect("JSON");
     assert_eq!(list["items"], json!([]), "a program reads a list");
 }

@@ -18,9 +18,11 @@ on_clusters!(
 
 fn a_process_that_does_its_work_is_alive_and_ready(site: &Site) {
     let run = Running::start_on(site, &[]);
-    assert_eq!(run.ask("/healthz"), (200, "ok\n".to_owned()));
-    wait_for("readiness", || run.ask("/readyz") == (200, "ok\n".to_owned()));
-    wait_for("the figure", || run.ask("/metrics").1.contains("\nkindex_ready 1\n"));
+    assert_eq!(run.request("/healthz"), (200, "ok\n".to_owned()));
+    wait_for("readiness", || run.request("/readyz") == (200, "ok\n".to_owned()));
+    wait_for("the figure", || {
+        run.request("/metrics").1.contains("\nkindex_ready 1\n")
+    });
 }
 
 fn a_closed_gate_is_a_reason_and_the_process_is_alive(site: &Site) {
@@ -28,13 +30,13 @@ fn a_closed_gate_is_a_reason_and_the_process_is_alive(site: &Site) {
     let config = directory.path().join("kindex.yaml");
     fs::write(&config, "metadataStorage:\n  enableMetadataStorage: false\n").expect("writable");
     let run = Running::start_on(site, &["--config", &config.display().to_string()]);
-    let (status, reason) = run.ask("/readyz");
+    let (status, reason) = run.request("/readyz");
     assert!(
         status == 503 && reason.contains("enableMetadataStorage"),
         "{status}: {reason}"
     );
-    assert_eq!(run.ask("/healthz").0, 200);
-    assert!(run.ask("/metrics").1.contains("\nkindex_ready 0\n"));
+    assert_eq!(run.request("/healthz").0, 200);
+    assert!(run.request("/metrics").1.contains("\nkindex_ready 0\n"));
 }
 
 #[test]
@@ -43,10 +45,10 @@ fn a_database_that_is_down_is_a_reason() {
     let address = format!("mysql://root@{}/kindex", closed.address);
     let run = Running::start(&["--database", &address]);
     wait_for("the reason", || {
-        let (status, reason) = run.ask("/readyz");
+        let (status, reason) = run.request("/readyz");
         status == 503 && reason.starts_with("database: ") && reason.contains("refused")
     });
-    assert!(run.ask("/metrics").1.contains("\nkindex_database_ready 0\n"));
+    assert!(run.request("/metrics").1.contains("\nkindex_database_ready 0\n"));
     let api = run.api().expect("it opens a port");
     let (status, _) = scrape::get(api, "/apis/michelangelo.api/v2/models").expect("it answers");
     assert_eq!(status, 503);
@@ -64,7 +66,7 @@ fn a_database_that_is_down_is_a_reason() {
 #[test]
 fn a_schema_of_another_version_is_a_reason() {
     let mut run = Running::start(&[]);
-    wait_for("readiness", || run.ask("/readyz").0 == 200);
+    wait_for("readiness", || run.request("/readyz").0 == 200);
     run.kill();
     let database = run.data_dir().join("kindex.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -80,7 +82,7 @@ fn a_schema_of_another_version_is_a_reason() {
     });
     run.restart();
     wait_for("the reason", || {
-        let (status, reason) = run.ask("/readyz");
+        let (status, reason) = run.request("/readyz");
         status == 503 && reason.contains("schema") && reason.contains("1000000")
     });
 }

@@ -137,28 +137,28 @@ fn the_second_release_stores_what_is_left_in_v1(run: &Running) {
     assert_eq!(spec(run, "v1", "m500"), old);
     let new = r#"{"owner":"ada","runtime":{"framework":"torch","precision":"fp32"},"size_mb":500}"#;
     assert_eq!(spec(run, "v2", "m500"), new);
-    let (code, said) = verdict(run);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("no, because"), "{said}");
-    let (code, said) = versions(run, &["drop", "models", "v1"]);
-    assert_eq!(code, Some(1), "{said}");
+    let (code, output) = verdict(run);
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("no, because"), "{output}");
+    let (code, output) = versions(run, &["drop", "models", "v1"]);
+    assert_eq!(code, Some(1), "{output}");
     assert_eq!(stored_versions(run), r#"["v1","v2"]"#, "nothing changed");
 }
 
 fn the_second_release_migrates(run: &Running) {
-    let (code, said) = versions(run, &["start", "models", "--wait", "--timeout", "240"]);
-    assert_eq!(code, Some(0), "{said}");
-    let (code, said) = verdict(run);
-    assert_eq!(code, Some(1), "archived objects are in v1: {said}");
-    let (code, said) = versions(run, &["convert", "--kind", "models"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = versions(run, &["start", "models", "--wait", "--timeout", "240"]);
+    assert_eq!(code, Some(0), "{output}");
+    let (code, output) = verdict(run);
+    assert_eq!(code, Some(1), "archived objects are in v1: {output}");
+    let (code, output) = versions(run, &["convert", "--kind", "models"]);
+    assert_eq!(code, Some(0), "{output}");
     wait_for("all rows follow", || verdict(run).0 == Some(0));
     assert!(verdict(run).1.contains("yes"), "{}", verdict(run).1);
 }
 
 fn the_second_release_drops_v1(run: &Running, lock: &Path) {
-    let (code, said) = versions(run, &["drop", "models", "v1", "--lock", shown(lock)]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = versions(run, &["drop", "models", "v1", "--lock", shown(lock)]);
+    assert_eq!(code, Some(0), "{output}");
     assert_eq!(stored_versions(run), r#"["v2"]"#);
     let noted = fs::read_to_string(lock).expect("the lock");
     assert!(noted.contains("dropped Model zoo.example.com/v1"), "{noted}");

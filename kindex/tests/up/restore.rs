@@ -215,10 +215,10 @@ fn an_archived_object_whose_name_was_taken_is_found_by_uid_and_comes_back_under_
     wait_for("what happened", || {
         text_of(&by_uid().stderr).contains("took its name in the cluster")
     });
-    let said = text_of(&by_uid().stderr);
+    let stderr = text_of(&by_uid().stderr);
     assert!(
-        said.contains(&format!("`kindex restore model --uid {uid} --as NEW-NAME`")),
-        "{said}"
+        stderr.contains(&format!("`kindex restore model --uid {uid} --as NEW-NAME`")),
+        "{stderr}"
     );
     let json = run.command(&["get", "models", "--uid", &uid, "-o", "json"]);
     let object: Value = serde_json::from_slice(&json.stdout).expect("the stored text");

@@ -8,7 +8,7 @@ const MODELS: &str = "models.michelangelo.api";
 
 /// Migrations that ended well.
 fn verified(run: &Running) -> f64 {
-    let (_, text) = run.ask("/metrics");
+    let (_, text) = run.request("/metrics");
     let line = "kindex_migrator_runs_total{reason=\"Verified\"} ";
     let mut counts = text.lines().filter_map(|shown| shown.strip_prefix(line));
     counts.next().map_or(0.0, |count| count.parse().expect("a number"))
@@ -28,16 +28,16 @@ fn every_kind_is_migrated_by_itself_and_its_state_lists_one_version() {
     let kinds = kindex_generated::registry().kinds.len() as f64;
     wait_for("all migrations", || verified(&run) >= kinds);
     wait_for("the state of models", || {
-        let said = persisted(&run);
-        let Some((persisted, current)) = said.split_once(' ') else {
+        let versions = persisted(&run);
+        let Some((persisted, current)) = versions.split_once(' ') else {
             return false;
         };
         !current.is_empty() && persisted == format!("[\"{current}\"]")
     });
-    let (_, text) = run.ask("/metrics");
+    let (_, text) = run.request("/metrics");
     let figures = Scrape::parse(&text);
     assert_eq!(figures.sum("kindex_migrator_running"), 0.0);
-    assert_eq!(run.ask("/readyz").0, 200);
+    assert_eq!(run.request("/readyz").0, 200);
 }
 
 #[test]

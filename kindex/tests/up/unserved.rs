@@ -44,25 +44,25 @@ fn what_is_not_compared_is_said_and_is_no_success() {
     let Some(run) = without_a_crd() else { return };
     let verify = |more: &[&str]| run.command(&[&["verify", "--settle", "0.05"], more].concat());
     let output = verify(&["--output", "json"]);
-    let (report, said) = (parsed(&output.stdout), text_of(&output.stderr));
+    let (report, stderr) = (parsed(&output.stdout), text_of(&output.stderr));
     twelve(&report["kinds"]);
     assert_eq!(report["skipped"], serde_json::json!(["TriggerRun"]));
     assert_eq!(report["findings"], Value::Array(Vec::new()));
-    assert_eq!(output.status.code(), Some(1), "not known to be equal: {said}");
+    assert_eq!(output.status.code(), Some(1), "not known to be equal: {stderr}");
     assert!(
-        said.contains(SKIPPED) && said.contains("not compared: TriggerRun"),
-        "{said}"
+        stderr.contains(SKIPPED) && stderr.contains("not compared: TriggerRun"),
+        "{stderr}"
     );
 
     run.plant("UPDATE sparkjob SET content_hash = NULL");
     let output = verify(&[]);
-    let (table, said) = (text_of(&output.stdout), text_of(&output.stderr));
+    let (table, stderr) = (text_of(&output.stdout), text_of(&output.stderr));
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        table.contains("content-hash") && said.contains(SKIPPED),
-        "{table}{said}"
+        table.contains("content-hash") && stderr.contains(SKIPPED),
+        "{table}{stderr}"
     );
-    assert!(said.contains("1 objects or rows differ"), "{said}");
+    assert!(stderr.contains("1 objects or rows differ"), "{stderr}");
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn the_other_kinds_are_stored_and_released() {
     assert_eq!(inserted, ["Project", "SparkJob"]);
 
     let released = run.command(&["release", "--settle", "0", "--output", "json"]);
-    let said = text_of(&released.stderr);
-    assert!(released.status.success(), "{said}");
-    assert_eq!(said.matches(SKIPPED).count(), 1, "{said}");
+    let stderr = text_of(&released.stderr);
+    assert!(released.status.success(), "{stderr}");
+    assert_eq!(stderr.matches(SKIPPED).count(), 1, "{stderr}");
     let report = parsed(&released.stdout);
     twelve(&report);
     assert!(
@@ -99,15 +99,15 @@ fn a_kind_that_is_asked_for_alone_and_not_served_is_an_error() {
     let Some(run) = without_a_crd() else { return };
     for command in ["verify", "backfill", "release"] {
         let output = run.command(&[command, "--kind", KIND]);
-        let said = text_of(&output.stderr);
+        let stderr = text_of(&output.stderr);
         assert_eq!(
             (output.status.code(), output.stdout.len()),
             (Some(1), 0),
-            "{command}: {said}"
+            "{command}: {stderr}"
         );
         let error = "error: TriggerRun: it waits for its CRD: the cluster serves no triggerruns.michelangelo.api";
         let hint = "`kubectl get crd triggerruns.michelangelo.api` shows whether it is there";
-        assert!(said.contains(error) && said.contains(hint), "{command}: {said}");
+        assert!(stderr.contains(error) && stderr.contains(hint), "{command}: {stderr}");
     }
 }
 
@@ -118,11 +118,11 @@ fn who_waits_until_all_is_settled_waits_for_no_kind_that_is_not_served() {
     let status = |more: &[&str]| run.command(&[&["status", "--wait", "--output", "json"], more].concat());
     // Longer than anybody waits for a test.
     let output = status(&["--timeout", "86400"]);
-    let said = text_of(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "it is not known to be settled: {said}");
+    let stderr = text_of(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "it is not known to be settled: {stderr}");
     assert!(
-        said.contains(SKIPPED) && said.contains("not settled: TriggerRun; all others are settled"),
-        "{said}"
+        stderr.contains(SKIPPED) && stderr.contains("not settled: TriggerRun; all others are settled"),
+        "{stderr}"
     );
     let kinds = parsed(&output.stdout);
     for of in kinds.as_array().expect("kinds") {
@@ -138,18 +138,18 @@ fn who_waits_until_all_is_settled_waits_for_no_kind_that_is_not_served() {
     assert!(others.status.success(), "{}", text_of(&others.stderr));
     // It may be about to come, where it is all that is waited for.
     let alone = status(&["--timeout", "0", "--kind", KIND]);
-    let said = text_of(&alone.stderr);
-    assert_eq!(alone.status.code(), Some(1), "{said}");
+    let stderr = text_of(&alone.stderr);
+    assert_eq!(alone.status.code(), Some(1), "{stderr}");
     assert!(
-        said.contains("1 of 1 kinds are not settled") && said.contains(SKIPPED),
-        "{said}"
+        stderr.contains("1 of 1 kinds are not settled") && stderr.contains(SKIPPED),
+        "{stderr}"
     );
 
     run.plant("UPDATE sparkjob SET evicted_time = update_time");
     let behind = status(&["--timeout", "0"]);
-    let said = text_of(&behind.stderr);
+    let stderr = text_of(&behind.stderr);
     assert!(
-        said.contains("2 of 13 kinds are not settled") && said.contains("SparkJob: "),
-        "{said}"
+        stderr.contains("2 of 13 kinds are not settled") && stderr.contains("SparkJob: "),
+        "{stderr}"
     );
 }

@@ -137,8 +137,8 @@ impl Release {
             ("alice", ["create", models, "--namespace", SAMPLES]),
         ] {
             wait_until(&format!("{right:?} of {who}"), || {
-                let mut asked = Command::new("kubectl");
-                asked.args([
+                let mut command = Command::new("kubectl");
+                command.args([
                     "auth",
                     "can-i",
                     "--as",
@@ -146,13 +146,13 @@ impl Release {
                     "--kubeconfig",
                     shown(self.plane.kubeconfig()),
                 ]);
-                let output = asked
+                let output = command
                     .args(right)
                     .env("HOME", "/nonexistent")
                     .output()
                     .expect("kubectl runs");
-                let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-                if output.status.success() { Ok(()) } else { Err(said) }
+                let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+                if output.status.success() { Ok(()) } else { Err(text) }
             });
         }
     }
@@ -265,8 +265,8 @@ fn run_kubectl(args: &[&str], input: &str) -> String {
     let written = child.stdin.take().expect("piped").write_all(input.as_bytes());
     written.expect("kubectl reads");
     let output = child.wait_with_output().expect("kubectl ends");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "kubectl {args:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "kubectl {args:?}: {stderr}");
     String::from_utf8(output.stdout).expect("text")
 }
 
@@ -343,8 +343,11 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
     let alice = Alice::of(&release, &api);
     let shell = release.pod("kindex-ingester", "shell", &ingester_access);
     alice.apply_samples();
-    let (settled, said) = shell.exec(&STATUS, &release);
-    assert!(settled && said.matches("settled").count() == kinds().len(), "{said}");
+    let (settled, output) = shell.exec(&STATUS, &release);
+    assert!(
+        settled && output.matches("settled").count() == kinds().len(),
+        "{output}"
+    );
     let at_work = [&first, &second, &api];
     doubt_every_row(&release, &at_work);
     alice.kubectl(&["delete", "--timeout=240s", "-f", "-"], &kindex_samples());
@@ -352,8 +355,8 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
     clear_every_kind(&release, &alice, &at_work);
     tell_of_an_object_that_does_not_fit(&release, &alice);
     wait_until("equality", || {
-        let (clean, said) = shell.exec(&["verify", "--config", "/etc/kindex/config/config.yaml"], &release);
-        if clean { Ok(()) } else { Err(said) }
+        let (clean, output) = shell.exec(&["verify", "--config", "/etc/kindex/config/config.yaml"], &release);
+        if clean { Ok(()) } else { Err(output) }
     });
     let retention = release.manifest("CronJob", "kindex-retention");
     Pod::of(retention, "retention", &release, None).run(&release);

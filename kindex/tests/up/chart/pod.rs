@@ -170,8 +170,8 @@ impl Pod {
         {
             let args = list(&container["args"]).map(|word| self.here(text(word)));
             let output = self.command(container, args, volumes).output().expect("it starts");
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{}: {said}", container["name"]);
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{}: {stderr}", container["name"]);
         }
     }
 
@@ -181,8 +181,8 @@ impl Pod {
         let args = args.iter().map(|word| self.here(word));
         let output = self.command(&self.spec["containers"][0], args, volumes).output();
         let output = output.expect("it starts");
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Starts its only container.

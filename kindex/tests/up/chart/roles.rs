@@ -9,7 +9,7 @@ use super::root;
 
 /// What emitted roles grant.
 pub(super) fn granted(roles: &[&str]) -> BTreeSet<Permission> {
-    let mut asked = BTreeSet::new();
+    let mut permissions = BTreeSet::new();
     for role in roles {
         let text = std::fs::read_to_string(root().join(format!("schema/rbac/{role}.yaml"))).expect("a file");
         let role: Value = serde_saphyr::from_str(&text).expect("YAML");
@@ -23,9 +23,9 @@ pub(super) fn granted(roles: &[&str]) -> BTreeSet<Permission> {
                     .into_iter()
                     .map(move |resource| (verb.clone(), resource))
             }) {
-                asked.insert((verb, words("apiGroups")[0].clone(), resource));
+                permissions.insert((verb, words("apiGroups")[0].clone(), resource));
             }
         }
     }
-    asked
+    permissions
 }

@@ -52,9 +52,9 @@ fn finalizer_blocks_deletion_until_mysql_is_updated(site: &Site) {
     assert!(stage.of_row("delete_time").is_some());
     stage.wait_for_log("Grace period expired");
     let log = stage.run.log();
-    let asked = log.find("Object is being deleted").expect("it was waited for");
+    let requested = log.find("Object is being deleted").expect("it was waited for");
     let expired = log.find("Grace period expired, deleting from metadata storage");
-    assert!(expired.is_some_and(|expired| asked < expired), "{log}");
+    assert!(expired.is_some_and(|expired| requested < expired), "{log}");
     let line = log.lines().find(|line| line.contains("Grace period expired"));
     assert!(
         line.is_some_and(|line| line.contains("Model") && line.contains("default/test-model")),

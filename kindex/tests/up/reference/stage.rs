@@ -86,7 +86,7 @@ impl Stage {
     }
 
     pub(super) fn wait_until_ready(&self) {
-        wait_for("readiness", || self.run.ask("/readyz").0 == 200);
+        wait_for("readiness", || self.run.request("/readyz").0 == 200);
     }
 
     /// Restarts without them: a cluster and no ingester.
@@ -130,7 +130,7 @@ impl Stage {
     fn on_server<T>(
         &self,
         text: &str,
-        ask: impl AsyncFnOnce(sqlx::MySqlConnection, sqlx::AssertSqlSafe<String>) -> sqlx::Result<T>,
+        query: impl AsyncFnOnce(sqlx::MySqlConnection, sqlx::AssertSqlSafe<String>) -> sqlx::Result<T>,
     ) -> T {
         let options = MySqlConnectOptions::new()
             .host("127.0.0.1")
@@ -140,7 +140,7 @@ impl Stage {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let answered = runtime.expect("a runtime").block_on(async {
             let connection = options.connect().await?;
-            ask(connection, sqlx::AssertSqlSafe(text.to_owned())).await
+            query(connection, sqlx::AssertSqlSafe(text.to_owned())).await
         });
         answered.unwrap_or_else(|error| panic!("{text}: {error}; the log:\n{}", self.run.log()))
     }
@@ -192,7 +192,7 @@ impl Stage {
 
     /// Rows that were written of a kind, by what became of them.
     pub(super) fn written(&self, kind: &str, result: &str) -> f64 {
-        let scrape = Scrape::parse(&self.run.ask("/metrics").1);
+        let scrape = Scrape::parse(&self.run.request("/metrics").1);
         let written = scrape
             .samples
             .iter()

@@ -101,6 +101,8 @@ pub(crate) async fn answer(api: &Api, request: &ObjectRequest) -> Result<Reply, 
         (&Method::GET, None, None) => list_or_watch(&call).await,
         (&Method::GET, Some(name), _) => get(&call, name).await,
         (&Method::POST, None, None) => write::post(&call).await,
+        // As kube-apiserver: the name of a custom resource is the object's own, whatever the path says.
+        (&Method::POST, Some(_), None) if is_custom(resource) => write::post(&call).await,
         (&Method::PUT, Some(name), _) => write::put(&call, name).await,
         (&Method::PATCH, Some(name), _) => write::patch(&call, name).await,
         (&Method::DELETE, Some(name), None) => remove::one(&call, name).await,
