@@ -77,6 +77,8 @@ pub enum ServiceError {
 pub struct Options {
     /// Where all of it is kept.
     pub folder: PathBuf,
+    /// The file of the secrets, where somebody keeps it; else it is in the folder, with a secret that is made.
+    pub secrets: Option<PathBuf>,
     /// How the store is run.
     pub store: Settings,
     /// What becomes of a batch that is over its limits.
@@ -120,7 +122,7 @@ impl Service {
         let folder = Folder::open(&options.folder)?;
         let keys = Arc::new(KeyRing::new(KeyStore::open(&folder.keys()).await?).await?);
         refuse_open_network(&keys, &listeners)?;
-        let secrets = folder.secrets()?;
+        let secrets = folder.secrets(options.secrets)?;
         let store = Store::open(folder.path(), options.store, options.clock.clone()).await?;
         let failed = |path: &Path, source| ServiceError::Folder {
             path: path.to_owned(),

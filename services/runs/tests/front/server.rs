@@ -62,6 +62,7 @@ impl Server {
     pub(crate) async fn open(folder: TempDir, change: impl FnOnce(&mut Options)) -> Self {
         let clock: Clock = system_clock();
         let mut options = Options {
+            secrets: None,
             folder: folder.path().join("runs"),
             store: Settings::default(),
             oversized: Oversized::Cut,
