@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use sqlx::sqlite::SqliteConnectOptions;
 use tokio::sync::{mpsc, oneshot};
@@ -16,6 +17,7 @@ use crate::refusal::Refusal;
 
 use super::connect;
 use super::error::{StoreError, queue_full};
+use super::meter::Meter;
 use super::settings::Settings;
 use super::transaction::{Command, Effect, Failure, Tx};
 
@@ -128,6 +130,7 @@ pub(super) struct Writer<O> {
     clock: Clock,
     bytes: Arc<AtomicUsize>,
     observer: Arc<O>,
+    meter: Meter,
     /// The connection is of no use.
     is_broken: bool,
     /// The last transaction failed.
@@ -143,6 +146,7 @@ impl<O: Observer> Writer<O> {
         settings: Arc<Settings>,
         clock: Clock,
         observer: Arc<O>,
+        meter: Meter,
         lock: File,
     ) -> Self {
         Self {
@@ -152,6 +156,7 @@ impl<O: Observer> Writer<O> {
             clock,
             bytes: Arc::new(AtomicUsize::new(0)),
             observer,
+            meter,
             is_broken: false,
             is_failing: false,
             _lock: lock,
@@ -223,10 +228,20 @@ impl<O: Observer> Writer<O> {
 
     /// Begins, does and commits; the outcome of each command, none of which was answered yet.
     async fn transact(&mut self, group: &mut [Box<dyn Waiting>]) -> Result<Vec<Result<(), Refusal>>, Trouble> {
+        let began = Instant::now();
         let outcome = self.attempt(group).await;
         match &outcome {
-            Ok(_) if self.is_failing => tracing::info!("The store of runs writes again"),
-            Ok(_) => {}
+            Ok(_) => {
+                self.meter.committed(group.len(), began.elapsed());
+                if let Some(held) = self.tx.known_held_bytes() {
+                    self.meter.holds(held);
+                }
+                // On a full disk, a transaction that writes nothing succeeds.
+                if self.is_failing && self.tx.has_written() {
+                    self.is_failing = false;
+                    tracing::info!("The store of runs writes again");
+                }
+            }
             Err(trouble) => {
                 // Once, and not for each of what may be thousands of calls.
                 if let Trouble::Refused(refusal) = trouble
@@ -237,7 +252,8 @@ impl<O: Observer> Writer<O> {
                 self.is_broken = self.tx.roll_back().await.is_err();
             }
         }
-        self.is_failing = outcome.is_err();
+        self.is_failing |= matches!(outcome, Err(Trouble::Refused(_)));
+        self.meter.fails(self.is_failing);
         outcome
     }
 
