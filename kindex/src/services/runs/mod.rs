@@ -27,6 +27,7 @@ pub(super) use commands::RunsCommand;
 use super::service::{Announcement, Context, Running, Service};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
+use crate::traces;
 
 /// Where runs are kept unless a flag says otherwise: where `kindex up` keeps them.
 const DATA_DIR: &str = ".kindex/runs";
@@ -303,6 +304,7 @@ fn options(folder: PathBuf, registry: prometheus::Registry) -> Options {
         body_rate_min: NonZeroU32::new(1024).expect("more than 0"),
         clock: system_clock(),
         registry,
+        join: traces::join(),
     }
 }
 

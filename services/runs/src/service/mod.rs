@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::artifacts::{Addresses, Artifacts, Files};
 use crate::domain::Clock;
 use crate::figures::Figures;
-use crate::front::{Cors, Exposure, Front, Parts};
+use crate::front::{Cors, Exposure, Front, Join, Parts};
 use crate::grpc::{self, GrpcError, Streams};
 use crate::keys::{KeyRing, KeyStore, KeyStoreError};
 use crate::operations::Operations;
@@ -99,6 +99,8 @@ pub struct Options {
     pub clock: Clock,
     /// Where it is counted.
     pub registry: prometheus::Registry,
+    /// Makes spans of requests parts of their callers' traces.
+    pub join: Join,
 }
 
 /// A service that has opened its files and has its addresses.
@@ -165,6 +167,7 @@ impl Service {
             grpc: grpc::router(operations.clone(), Streams::new(STREAMS_MAX)).await?,
             rest: rest::router(operations),
             figures: figures.clone(),
+            join: options.join,
         });
         Ok(Self {
             store,

@@ -74,6 +74,7 @@ impl Server {
             body_rate_min: NonZeroU32::new(1024).expect("more than 0"),
             clock,
             registry: prometheus::Registry::new(),
+            join: std::sync::Arc::new(|_, _| ()),
         };
         change(&mut options);
         let bind = async || TcpListener::bind("127.0.0.1:0").await.expect("a free port");
