@@ -56,6 +56,8 @@ mod front_proxy;
 
 mod unknown_versions;
 
+mod traces;
+
 mod services;
 
 pub mod cli;

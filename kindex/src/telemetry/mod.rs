@@ -21,12 +21,9 @@ use sender::Sender;
 use crate::cli::{Cli, LogFormat};
 use crate::colour;
 use crate::error::{CommandError, CommandResult, chain};
-use crate::say;
+use crate::{say, traces};
 
 mod sender;
-
-/// Any of these names the collector; the exporter reads them itself.
-const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
 /// What has to be ended with the process.
 pub(crate) struct Telemetry {
@@ -47,7 +44,7 @@ impl Telemetry {
             LogFormat::Text => lines.boxed(),
             LogFormat::Json => lines.json().boxed(),
         };
-        let traces = is_traced().then(provider).transpose()?;
+        let traces = traces::are_sent().then(provider).transpose()?;
         let spans = traces.as_ref().map(|provider| {
             tracing_opentelemetry::layer()
                 .with_tracer(provider.tracer("kindex"))
@@ -81,14 +78,6 @@ fn filter(directives: &str) -> String {
     } else {
         format!("{directives},sqlx=error")
     }
-}
-
-fn is_traced() -> bool {
-    let says = |name: &str, value: &str| env::var(name).is_ok_and(|found| found.eq_ignore_ascii_case(value));
-    let named = ENDPOINTS
-        .iter()
-        .any(|name| env::var(name).is_ok_and(|value| !value.is_empty()));
-    named && !says("OTEL_SDK_DISABLED", "true") && !says("OTEL_TRACES_EXPORTER", "none")
 }
 
 fn provider() -> CommandResult<SdkTracerProvider> {

@@ -62,6 +62,13 @@ impl Running {
         run
     }
 
+    /// Starts `kindex up` with more environment and waits until it says that it is up.
+    pub(crate) fn start_in(environment: &[(&str, &str)], flags: &[&str]) -> Self {
+        let mut run = Self::once_on(&Site::Embedded, environment, flags);
+        run.wait_until_up();
+        run
+    }
+
     /// Starts `kindex up` on a cluster and waits until it says that it is up.
     pub(crate) fn start_on(site: &Site, flags: &[&str]) -> Self {
         let mut run = Self::once_on(site, &[], flags);

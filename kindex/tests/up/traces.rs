@@ -2,7 +2,7 @@
 //! what an OpenTelemetry collector would.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::thread;
 
@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 
-use super::process::Running;
+use super::process::{Running, wait_for};
 use super::site::{Site, on_clusters};
 
 /// Listens for exports; the requests come out of the channel. A sender is answered when its
@@ -107,6 +107,71 @@ fn the_work_is_seen_as_spans_by_a_collector_that_the_environment_names(site: &Si
         assert_eq!(part.trace_id, batch.trace_id);
         assert!(part.start_time_unix_nano <= part.end_time_unix_nano, "{name}");
     }
+}
+
+/// A span of a name with the attributes, and its number in the trace.
+fn find<'a>(spans: &'a [Span], name: &str, attributes: &[(&str, &str)]) -> Option<&'a Span> {
+    let has = |span: &&Span| {
+        let mut wanted = attributes.iter();
+        wanted.all(|(key, value)| text(&span.attributes, key) == Some(*value))
+    };
+    spans.iter().filter(|span| span.name == name).find(has)
+}
+
+/// Sends one request of HTTP/1.1; the status of its answer.
+fn post(address: SocketAddr, path: &str, headers: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}");
+    write!(
+        stream,
+        "{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer.split(' ').nth(1).expect("a status").to_owned()
+}
+
+#[test]
+fn a_request_to_runs_is_a_span_of_its_callers_trace_and_its_commit_links_to_it() {
+    const TRACE: [u8; 16] = [0xab; 16];
+    const PARENT: [u8; 8] = [0xcd; 8];
+    const SECRET: &str = "mlrun_not-to-be-told";
+    let (endpoint, requests) = collector();
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()),
+        ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+    ];
+    let run = Running::start_in(&environment, &[]);
+    let parent = format!("traceparent: 00-{}-{}-01\r\n", "ab".repeat(16), "cd".repeat(8));
+    let headers = format!("{parent}Authorization: Bearer {SECRET}\r\n");
+    let opens = format!(r#"{{"project": "demo", "run_id": "traced", "tags": {{"a": "{SECRET}"}}}}"#);
+    assert_eq!(post(run.runs(), "/api/v1/runs", &headers, &opens), "200");
+    let batch = r#"{"run_id": "traced", "batch_id": "1", "metrics": [{"name": "loss", "step": 0, "value": 0.5}]}"#;
+    assert_eq!(post(run.runs(), "/api/v1/ingest/batch", &headers, batch), "200");
+    assert_eq!(post(run.runs(), "/api/v1/ingest/batch", "", "{}"), "422");
+
+    let mut exports = Vec::new();
+    let mut seen: Vec<Span> = Vec::new();
+    wait_for("the spans of all requests", || {
+        let new: Vec<_> = requests.try_iter().collect();
+        let spans = new.iter().flat_map(|export| &export.resource_spans);
+        seen.extend(spans.flat_map(|of| &of.scope_spans).flat_map(|of| of.spans.clone()));
+        exports.extend(new);
+        find(&seen, "request", &[("code", "422")]).is_some()
+    });
+    let stored = [("transport", "rest"), ("call", "ingest/batch"), ("code", "200")];
+    let request = find(&seen, "request", &stored).expect("a span");
+    assert_eq!((&request.trace_id[..], &request.parent_span_id[..]), (&TRACE[..], &PARENT[..]));
+    let alone = find(&seen, "request", &[("code", "422")]).expect("a span");
+    assert!(alone.parent_span_id.is_empty() && alone.trace_id != TRACE, "its caller has no trace");
+    let commits = seen.iter().filter(|span| span.name == "commit group");
+    let linked = |span: &&Span| span.links.iter().any(|link| link.span_id == request.span_id);
+    let commit = commits.clone().find(linked).expect("a span of its commit");
+    assert!(commit.parent_span_id.is_empty(), "many requests share it");
+    assert!(commits.count() <= 2, "what nobody asked for has no spans");
+    assert!(!format!("{exports:?}").contains(SECRET), "no span holds what a caller sent");
 }
 
 #[test]

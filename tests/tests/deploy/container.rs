@@ -19,7 +19,7 @@ fn the_image_is_what_the_chart_runs() {
         let ports = blocks.iter().map(|(_, block)| &block[key]);
         ports.filter(|port| port.is_u64()).map(Value::to_string).collect()
     };
-    let known = [ports("port"), ports("metricsPort")].concat();
+    let known = ["port", "metricsPort", "grpcPort", "restPort"].map(ports).concat();
     for port in after(&recipe, "EXPOSE").split(' ') {
         assert!(known.iter().any(|known| known == port), "no service has port {port}");
     }

@@ -6,6 +6,8 @@ mod chart;
 mod chart_in_a_cluster;
 mod chart_migrator;
 mod chart_retention;
+mod chart_runs;
+mod chart_values;
 mod container;
 mod manifest;
 mod schema_files;

@@ -40,6 +40,17 @@
 {{- $errors = append $errors "api.enabled without a database: there are no stored objects to serve. Set config.metadataStorage.enableMetadataStorage, database.enabled and config.mysql, or api.enabled=false" -}}
 {{- end -}}
 {{- end -}}
+{{- with .Values.runs -}}
+{{- if and .enabled (not .keys.existingSecret) -}}
+{{- $errors = append $errors "runs.keys.existingSecret: name the Secret with an API key (keys.adminKey) and the signing secrets (keys.signingSecrets)" -}}
+{{- end -}}
+{{- if and .enabled (not .tls.secretName) (not .options.allowPlaintext) -}}
+{{- $errors = append $errors "runs.tls.secretName: API keys and data would pass unencrypted. Name a Secret of type kubernetes.io/tls, or set runs.options.allowPlaintext where a proxy has the certificate" -}}
+{{- end -}}
+{{- if and .tls.secretName .options.allowPlaintext -}}
+{{- $errors = append $errors "runs.options.allowPlaintext has no effect with runs.tls.secretName. Set one of them" -}}
+{{- end -}}
+{{- end -}}
 {{- if and .Values.migrator.enabled .Values.migrator.options.webhookOnly (not .Values.migrator.tls.secretName) -}}
 {{- $errors = append $errors "migrator.tls.secretName: a webhook alone has no rights to keep a certificate. Name a Secret of type kubernetes.io/tls" -}}
 {{- end -}}

@@ -83,6 +83,15 @@ true
 {{- toYaml $config -}}
 {{- end }}
 
+{{- /* Where clients reach runs over REST. */}}
+{{- define "kindex.runsUrl" -}}
+{{- with .Values.runs -}}
+{{- $scheme := ternary "https" "http" (ne .tls.secretName "") -}}
+{{- $host := printf "%s-runs.%s.svc" (include "kindex.fullname" $) $.Release.Namespace -}}
+{{- default (printf "%s://%s:%d" $scheme $host (int .service.restPort)) .options.publicUrl -}}
+{{- end -}}
+{{- end }}
+
 {{- define "kindex.podSecurityContext" -}}
 runAsNonRoot: true
 runAsUser: 65532

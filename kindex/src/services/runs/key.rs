@@ -111,6 +111,35 @@ async fn create(args: CreateArgs, now: i64) -> CommandResult {
     Ok(())
 }
 
+/// Makes the text of a file an API key that allows everything, unless it was made one before: what was revoked since
+/// stays revoked.
+///
+/// # Errors
+/// A file that cannot be read or holds a key that could be guessed, and a folder that cannot be used.
+pub(super) async fn ensure_admin(folder: &Path, file: &Path) -> CommandResult {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| CommandError::usage(format_args!("--admin-key-file {}: {error}", file.display())))?;
+    let secret = Secret::given(&text).map_err(|error| {
+        CommandError::usage(format_args!("--admin-key-file {}: {error}", file.display()))
+            .hint("for example: openssl rand -hex 32")
+    })?;
+    let of = NewKey {
+        user: "admin".to_owned(),
+        project: None,
+        scopes: Scopes::ALL,
+        expires_at: None,
+    };
+    let now = nanos(Timestamp::now()).unwrap_or_default();
+    let key = Key::new(of, &secret, rand::random(), now);
+    let failed = |error| CommandError::failure(chain(&error));
+    let store = open(folder).await?;
+    let known = store.all().await.map_err(failed)?;
+    if known.iter().all(|known| known.hash != key.hash) {
+        store.insert(&key).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
 fn checked(project: &str) -> CommandResult<ProjectName> {
     let project = ProjectId {
         value: project.to_owned(),
@@ -165,4 +194,50 @@ async fn open(folder: &Path) -> CommandResult<KeyStore> {
     };
     let folder = Folder::open(folder).map_err(|error| failed(&error))?;
     KeyStore::open(&folder.keys()).await.map_err(|error| failed(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn keys(folder: &Path) -> Vec<Key> {
+        open(folder).await.expect("a folder").all().await.expect("keys")
+    }
+
+    #[tokio::test]
+    async fn the_key_of_a_file_is_made_once_and_stays_revoked() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let (folder, file) = (parent.path().join("runs"), parent.path().join("key"));
+        std::fs::write(&file, format!("{}\n", "k".repeat(32))).expect("written");
+        ensure_admin(&folder, &file).await.expect("made");
+        ensure_admin(&folder, &file).await.expect("known");
+        let [key] = &keys(&folder).await[..] else {
+            panic!("not one key");
+        };
+        assert_eq!((key.of.scopes, key.revoked_at), (Scopes::ALL, None));
+        assert!(
+            open(&folder)
+                .await
+                .expect("a folder")
+                .revoke(&key.id, 5)
+                .await
+                .expect("revoked")
+        );
+        ensure_admin(&folder, &file).await.expect("known");
+        assert_eq!(keys(&folder).await[0].revoked_at, Some(5));
+    }
+
+    #[tokio::test]
+    async fn a_file_whose_key_could_be_guessed_makes_none() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let (folder, file) = (parent.path().join("runs"), parent.path().join("key"));
+        for text in [None, Some("short\n")] {
+            if let Some(text) = text {
+                std::fs::write(&file, text).expect("written");
+            }
+            let error = ensure_admin(&folder, &file).await.expect_err("refused").to_string();
+            assert!(error.contains("--admin-key-file"), "{error}");
+            assert!(!folder.exists());
+        }
+    }
 }

@@ -27,6 +27,7 @@ pub(super) use commands::RunsCommand;
 use super::service::{Announcement, Context, Running, Service};
 use crate::error::{CommandError, CommandResult, chain};
 use crate::health::{self, Health};
+use crate::traces;
 
 /// Where runs are kept unless a flag says otherwise: where `kindex up` keeps them.
 const DATA_DIR: &str = ".kindex/runs";
@@ -57,6 +58,15 @@ pub(super) struct ServeArgs {
     /// Directory of the runs, the API keys, the secrets and the artifacts; made when absent.
     #[arg(long, env = "KINDEX_RUNS_DATA_DIR", value_name = "DIR", default_value = DATA_DIR)]
     data_dir: PathBuf,
+
+    /// File of an API key with the scope admin. It is made a key at the first start; later ones leave it as it is.
+    #[arg(long, env = "KINDEX_RUNS_ADMIN_KEY_FILE", value_name = "FILE")]
+    admin_key_file: Option<PathBuf>,
+
+    /// File of the secrets that sign resume tokens and addresses of artifacts, one a line, the newest first; default:
+    /// `secrets` in the directory, which is made.
+    #[arg(long, env = "KINDEX_RUNS_SECRETS_FILE", value_name = "FILE")]
+    secrets_file: Option<PathBuf>,
 
     /// Address of gRPC; port 0 takes a free one. Takes REST as well.
     #[arg(
@@ -191,8 +201,12 @@ impl Service for Runs {
         for address in &args.rest_addr {
             listeners.push(health::bind(*address, "--rest-addr").await?);
         }
+        if let Some(file) = &args.admin_key_file {
+            key::ensure_admin(&args.data_dir, file).await?;
+        }
         let figures = prometheus::Registry::new();
         let options = Options {
+            secrets: args.secrets_file,
             store: Settings {
                 durability: match args.durability {
                     DurabilityArg::Normal => Durability::Normal,
@@ -279,6 +293,7 @@ impl Runs {
 fn options(folder: PathBuf, registry: prometheus::Registry) -> Options {
     Options {
         folder,
+        secrets: None,
         store: Settings::default(),
         oversized: Oversized::Cut,
         cors: Cors::default(),
@@ -289,6 +304,7 @@ fn options(folder: PathBuf, registry: prometheus::Registry) -> Options {
         body_rate_min: NonZeroU32::new(1024).expect("more than 0"),
         clock: system_clock(),
         registry,
+        join: traces::join(),
     }
 }
 

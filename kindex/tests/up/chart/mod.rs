@@ -4,6 +4,7 @@
 
 mod pod;
 mod roles;
+mod runs;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

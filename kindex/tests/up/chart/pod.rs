@@ -39,10 +39,9 @@ pub(super) struct Pod {
 /// A container that runs.
 pub(super) struct Container {
     child: Child,
-    log: PathBuf,
     /// By the port in the manifest.
     addresses: Vec<(String, SocketAddr)>,
-    _files: Pod,
+    pod: Pod,
 }
 
 fn text(value: &Value) -> &str {
@@ -54,7 +53,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 impl Pod {
-    /// Of a Deployment, a Job or a CronJob, with the account of this kubeconfig.
+    /// Of a Deployment, a StatefulSet, a Job or a CronJob, with the account of this kubeconfig.
     pub(super) fn of(manifest: &Value, name: &str, volumes: &impl Volumes, kubeconfig: Option<PathBuf>) -> Self {
         let jobs = &manifest["spec"]["jobTemplate"];
         let pods = if jobs.is_null() { manifest } else { jobs };
@@ -187,6 +186,21 @@ impl Pod {
 
     /// Starts its only container.
     pub(super) fn start(self, volumes: &impl Volumes) -> Container {
+        let (child, addresses) = self.launch(volumes);
+        Container {
+            child,
+            addresses,
+            pod: self,
+        }
+    }
+
+    /// The log of its container.
+    fn log(&self) -> PathBuf {
+        self.files.path().join("log")
+    }
+
+    /// A process in the place of its container, and where its ports are.
+    fn launch(&self, volumes: &impl Volumes) -> (Child, Vec<(String, SocketAddr)>) {
         let container = self.spec["containers"][0].clone();
         let mut addresses = Vec::new();
         let args: Vec<String> = list(&container["args"])
@@ -202,16 +216,10 @@ impl Pod {
                 format!("{flag}={address}")
             })
             .collect();
-        let log = self.files.path().join("log");
-        let file = File::create(&log).expect("writable");
+        let file = File::create(self.log()).expect("writable");
         let mut command = self.command(&container, args.into_iter(), volumes);
         let child = command.stdout(Stdio::null()).stderr(file).spawn().expect("it starts");
-        Container {
-            child,
-            log,
-            addresses,
-            _files: self,
-        }
+        (child, addresses)
     }
 }
 
@@ -230,11 +238,29 @@ impl Container {
     }
 
     pub(super) fn log(&self) -> String {
-        fs::read_to_string(&self.log).expect("the log is text")
+        fs::read_to_string(self.pod.log()).expect("the log is text")
+    }
+
+    /// Runs a command of kindex beside it, as `kubectl exec` does; what it prints, and whether it is content.
+    pub(super) fn exec(&self, args: &[&str], volumes: &impl Volumes) -> (bool, String) {
+        self.pod.exec(args, volumes)
+    }
+
+    /// Ends it in an orderly way, and starts it again with the files of its volumes.
+    pub(super) fn restart(mut self, volumes: &impl Volumes) -> Self {
+        self.terminate();
+        let next = self.pod.launch(volumes);
+        self.child = next.0;
+        self.addresses = next.1;
+        self
     }
 
     /// SIGTERM, and its end.
     pub(super) fn stop(mut self) {
+        self.terminate();
+    }
+
+    fn terminate(&mut self) {
         let pid = self.child.id().to_string();
         let reported = Command::new("kill").args(["-TERM", &pid]).status();
         assert!(reported.expect("kill runs").success());

@@ -14,11 +14,13 @@ use kindex_serve::admission::Admission;
 use kindex_serve::browser::{self, Hosts};
 use kindex_serve::listen::Incoming;
 use tower::ServiceExt;
+use tracing::Instrument as _;
 
 use super::admission::{RunsTerms, WAIT_MAX, packed, too_large};
 use super::cors::{self, Asked, Cors};
 use super::refused::refused;
 use super::sort::Sort;
+use super::trace::{self, Join};
 use crate::domain::{Clock, nanos};
 use crate::figures::{Figures, Transport};
 use crate::grpc::{self, PREFIX_BYTES};
@@ -54,6 +56,8 @@ pub struct Parts {
     pub rest: Router,
     /// What is counted.
     pub figures: Figures,
+    /// Makes requests parts of their callers' traces.
+    pub join: Join,
 }
 
 /// Stands before both transports.
@@ -65,6 +69,7 @@ pub struct Front {
     grpc: Router,
     rest: Router,
     figures: Figures,
+    join: Join,
 }
 
 impl Front {
@@ -80,6 +85,7 @@ impl Front {
             grpc: parts.grpc,
             rest: parts.rest,
             figures: parts.figures,
+            join: parts.join,
         }
     }
 
@@ -94,11 +100,13 @@ impl Front {
             false => Transport::Rest,
         };
         let call = call(transport, &head);
+        let span = trace::request(transport, &call);
+        (self.join)(&span, &head.headers);
         let mut response = match asked {
             Asked::Preflight => cors::preflight(),
             Asked::NoPage | Asked::Allowed | Asked::Foreign => {
                 let headers = head.headers.clone();
-                match self.enter(exposure, asked, head, body).await {
+                match self.enter(exposure, asked, head, body).instrument(span.clone()).await {
                     Ok(response) => response,
                     Err(refusal) => refused(&headers, &refusal),
                 }
@@ -106,6 +114,7 @@ impl Front {
         };
         Cors::annotate(asked, origin, response.headers_mut());
         let code = code(&response);
+        trace::answered(&span, &code);
         // Names that no service has are as many as anybody likes.
         let call = if code == "grpc 12" { "other" } else { &call };
         self.figures.answered(transport, call, &code, began.elapsed());

@@ -9,9 +9,12 @@ mod refused;
 
 mod admission;
 
+mod trace;
+
 mod answer;
 
 pub use answer::{Exposure, Front, Parts};
 pub use cors::Cors;
 pub use refused::refused;
 pub(crate) use refused::{detail, over_rest};
+pub use trace::Join;

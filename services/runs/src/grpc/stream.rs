@@ -6,6 +6,7 @@ use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
+use tracing::{Instrument as _, Span, debug_span};
 
 use super::status;
 use crate::keys::Caller;
@@ -43,9 +44,11 @@ impl Streams {
             status::of(&refusal.again_after(std::time::Duration::from_secs(5)))
         })?;
         let caller = Arc::new(caller);
+        let opened = Span::current();
         let answers = requests.map(move |request| {
             let (operations, caller) = (operations.clone(), caller.clone());
-            async move { one(&operations, &caller, request?.batch.unwrap_or_default()).await }
+            let span = debug_span!(parent: &opened, "stream batch");
+            async move { one(&operations, &caller, request?.batch.unwrap_or_default()).await }.instrument(span)
         });
         Ok(until_refused(answers.buffered(UNDER_WAY), place).boxed())
     }

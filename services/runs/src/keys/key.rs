@@ -13,6 +13,13 @@ const BEGIN: &str = "mlrun_";
 const SECRET_BYTES: usize = 32;
 /// The random bytes of an id.
 const ID_BYTES: usize = 4;
+/// The shortest secret that is taken from people, in bytes.
+const GIVEN_BYTES_MIN: usize = 32;
+
+/// Why a text is no secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an API key has at least {GIVEN_BYTES_MIN} characters, all of them visible ASCII")]
+pub struct SecretError;
 
 /// What a client shows. Displayed once, when the key is made.
 #[derive(Clone)]
@@ -23,6 +30,18 @@ impl Secret {
     #[must_use]
     pub fn new(random: [u8; SECRET_BYTES]) -> Self {
         Self(format!("{BEGIN}{}", hex(&random)))
+    }
+
+    /// That somebody has made. Spaces and line ends around it do not count.
+    ///
+    /// # Errors
+    /// A secret that could be guessed, or that a header cannot carry.
+    pub fn given(text: &str) -> Result<Self, SecretError> {
+        let secret = text.trim();
+        match secret.len() >= GIVEN_BYTES_MIN && secret.bytes().all(|byte| byte.is_ascii_graphic()) {
+            true => Ok(Self(secret.to_owned())),
+            false => Err(SecretError),
+        }
     }
 
     /// What the client sends.
@@ -96,6 +115,20 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_given_secret_that_could_be_guessed_or_not_be_sent_is_refused() {
+        let secret = Secret::given(&format!(" {}\n", "k".repeat(32))).expect("a secret");
+        assert_eq!(secret.reveal(), "k".repeat(32));
+        for text in [
+            String::new(),
+            "k".repeat(31),
+            format!("{} k", "k".repeat(32)),
+            "ü".repeat(32),
+        ] {
+            assert_eq!(Secret::given(&text).err(), Some(SecretError), "{text}");
+        }
+    }
 
     #[test]
     fn a_secret_has_the_form_that_clients_know_and_is_not_stored() {

@@ -11,7 +11,7 @@ mod store;
 
 mod ring;
 
-pub use key::{Key, NewKey, Secret, hash};
+pub use key::{Key, NewKey, Secret, SecretError, hash};
 pub use ring::KeyRing;
 pub use scope::{Scope, Scopes, ScopesError};
 pub use store::{KeyStore, KeyStoreError};

@@ -54,11 +54,21 @@ impl Folder {
     }
 
     /// The secrets, one a line, the newest first. To replace one, put a new line before it; take it out a week later.
-    pub(super) fn secrets(&self) -> Result<Secrets, ServiceError> {
-        let path = self.0.join("secrets");
-        let text = match std::fs::read_to_string(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => make(&path),
-            read => read,
+    /// They are in a file that somebody keeps, or in the folder, where one is made.
+    pub(super) fn secrets(&self, kept: Option<PathBuf>) -> Result<Secrets, ServiceError> {
+        let (path, text) = match kept {
+            Some(path) => {
+                let text = std::fs::read_to_string(&path);
+                (path, text)
+            }
+            None => {
+                let path = self.0.join("secrets");
+                let text = match std::fs::read_to_string(&path) {
+                    Err(error) if error.kind() == ErrorKind::NotFound => make(&path),
+                    read => read,
+                };
+                (path, text)
+            }
         };
         let text = text.map_err(|source| ServiceError::Folder {
             path: path.clone(),
@@ -94,8 +104,8 @@ mod tests {
     fn a_secret_is_made_once_and_for_its_owner_alone() {
         let parent = tempfile::tempdir().expect("a folder");
         let folder = Folder::open(&parent.path().join("runs")).expect("a folder");
-        let first = folder.secrets().expect("secrets").sign(b"x");
-        let second = folder.secrets().expect("secrets").sign(b"x");
+        let first = folder.secrets(None).expect("secrets").sign(b"x");
+        let second = folder.secrets(None).expect("secrets").sign(b"x");
         assert_eq!(first, second);
         let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
         assert_eq!(mode(&folder.path().join("secrets")), 0o600);
@@ -107,7 +117,22 @@ mod tests {
         let parent = tempfile::tempdir().expect("a folder");
         let folder = Folder::open(parent.path()).expect("a folder");
         std::fs::write(parent.path().join("secrets"), "short\n").expect("written");
-        let error = folder.secrets().expect_err("refused").to_string();
+        let error = folder.secrets(None).expect_err("refused").to_string();
         assert!(error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_secrets_that_somebody_keeps_is_read_and_never_made() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(&parent.path().join("runs")).expect("a folder");
+        let kept = parent.path().join("kept");
+        let error = folder
+            .secrets(Some(kept.clone()))
+            .expect_err("it is absent")
+            .to_string();
+        assert!(error.contains("kept") && !kept.exists(), "{error}");
+        std::fs::write(&kept, "k".repeat(32)).expect("written");
+        let own = folder.secrets(None).expect("secrets").sign(b"x");
+        assert_ne!(folder.secrets(Some(kept)).expect("secrets").sign(b"x"), own);
     }
 }

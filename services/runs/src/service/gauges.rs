@@ -2,7 +2,7 @@
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
-use prometheus::{Gauge, Opts};
+use prometheus::{Gauge, GaugeVec, Opts};
 
 use crate::store::Store;
 
@@ -10,18 +10,29 @@ use crate::store::Store;
 pub(super) struct StoreGauges {
     store: Store,
     backlog: Gauge,
+    backlog_max: Gauge,
     tail: Gauge,
     queue: Gauge,
+    queue_max: Gauge,
+    held_max: Gauge,
+    disk: Gauge,
+    disk_free: Gauge,
+    files: GaugeVec,
 }
 
 impl StoreGauges {
     pub(super) fn new(store: Store) -> Self {
         let gauge = |name: &str, help: &str| Gauge::with_opts(Opts::new(name, help)).expect("a valid name");
+        let files = Opts::new("kindex_runs_file_bytes", "Size of the file of runs, and of its log.");
         Self {
             store,
             backlog: gauge(
                 "kindex_runs_backlog_points",
                 "Points that are stored as batches and not compacted yet.",
+            ),
+            backlog_max: gauge(
+                "kindex_runs_backlog_points_max",
+                "Points that may wait for compaction. Beyond, batches are refused.",
             ),
             tail: gauge(
                 "kindex_runs_tail_bytes",
@@ -31,24 +42,60 @@ impl StoreGauges {
                 "kindex_runs_queue_bytes",
                 "Memory of the requests that wait for the writer.",
             ),
+            queue_max: gauge(
+                "kindex_runs_queue_bytes_max",
+                "Memory that requests may wait in. Beyond, they are refused.",
+            ),
+            held_max: gauge(
+                "kindex_runs_held_bytes_max",
+                "Bytes of batches that may be held. Beyond, they are refused.",
+            ),
+            disk: gauge(
+                "kindex_runs_disk_bytes",
+                "Size of the file system on which the runs are.",
+            ),
+            disk_free: gauge("kindex_runs_disk_free_bytes", "Free bytes of that file system."),
+            files: GaugeVec::new(files, &["file"]).expect("a name and labels that are valid"),
         }
     }
 
-    fn gauges(&self) -> [&Gauge; 3] {
-        [&self.backlog, &self.tail, &self.queue]
+    fn collectors(&self) -> [&dyn Collector; 9] {
+        [
+            &self.backlog,
+            &self.backlog_max,
+            &self.tail,
+            &self.queue,
+            &self.queue_max,
+            &self.held_max,
+            &self.disk,
+            &self.disk_free,
+            &self.files,
+        ]
+    }
+
+    fn all(&self) -> impl Iterator<Item = &dyn Collector> {
+        self.collectors().into_iter().chain(self.store.meter().collectors())
     }
 }
 
 impl Collector for StoreGauges {
     fn desc(&self) -> Vec<&Desc> {
-        self.gauges().into_iter().flat_map(Collector::desc).collect()
+        self.all().flat_map(Collector::desc).collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let figures = self.store.figures();
+        let (figures, disk) = (self.store.figures(), self.store.disk());
         self.backlog.set(figures.backlog_points as f64);
+        self.backlog_max.set(figures.backlog_points_max as f64);
         self.tail.set(figures.tail_bytes as f64);
         self.queue.set(figures.queue_bytes as f64);
-        self.gauges().into_iter().flat_map(Collector::collect).collect()
+        self.queue_max.set(figures.queue_bytes_max as f64);
+        self.held_max.set(figures.held_bytes_max as f64);
+        self.disk.set(disk.size_bytes as f64);
+        self.disk_free.set(disk.free_bytes as f64);
+        for (file, bytes) in [("runs.db", disk.file_bytes), ("runs.db-wal", disk.log_bytes)] {
+            self.files.with_label_values(&[file]).set(bytes as f64);
+        }
+        self.all().flat_map(Collector::collect).collect()
     }
 }

@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::artifacts::{Addresses, Artifacts, Files};
 use crate::domain::Clock;
 use crate::figures::Figures;
-use crate::front::{Cors, Exposure, Front, Parts};
+use crate::front::{Cors, Exposure, Front, Join, Parts};
 use crate::grpc::{self, GrpcError, Streams};
 use crate::keys::{KeyRing, KeyStore, KeyStoreError};
 use crate::operations::Operations;
@@ -77,6 +77,8 @@ pub enum ServiceError {
 pub struct Options {
     /// Where all of it is kept.
     pub folder: PathBuf,
+    /// The file of the secrets, where somebody keeps it; else it is in the folder, with a secret that is made.
+    pub secrets: Option<PathBuf>,
     /// How the store is run.
     pub store: Settings,
     /// What becomes of a batch that is over its limits.
@@ -97,6 +99,8 @@ pub struct Options {
     pub clock: Clock,
     /// Where it is counted.
     pub registry: prometheus::Registry,
+    /// Makes spans of requests parts of their callers' traces.
+    pub join: Join,
 }
 
 /// A service that has opened its files and has its addresses.
@@ -120,7 +124,7 @@ impl Service {
         let folder = Folder::open(&options.folder)?;
         let keys = Arc::new(KeyRing::new(KeyStore::open(&folder.keys()).await?).await?);
         refuse_open_network(&keys, &listeners)?;
-        let secrets = folder.secrets()?;
+        let secrets = folder.secrets(options.secrets)?;
         let store = Store::open(folder.path(), options.store, options.clock.clone()).await?;
         let failed = |path: &Path, source| ServiceError::Folder {
             path: path.to_owned(),
@@ -163,6 +167,7 @@ impl Service {
             grpc: grpc::router(operations.clone(), Streams::new(STREAMS_MAX)).await?,
             rest: rest::router(operations),
             figures: figures.clone(),
+            join: options.join,
         });
         Ok(Self {
             store,

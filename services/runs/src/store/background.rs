@@ -65,6 +65,7 @@ async fn look(parts: Parts, tick: Tick) {
         times.tick().await;
         match parts.writer.send(tick.clone()).await {
             Ok(ticked) => {
+                parts.shared.meter.looked(parts.shared.now(), ticked.crashed.len());
                 for run in ticked.crashed {
                     tracing::info!(%run, "Run has crashed: nothing was heard of it");
                 }

@@ -8,6 +8,10 @@ mod row;
 
 mod settings;
 
+mod meter;
+
+mod disk;
+
 mod connect;
 
 mod schema;
@@ -36,7 +40,7 @@ mod read;
 
 pub mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use sqlx::SqlitePool;
@@ -52,7 +56,9 @@ use crate::refusal::Refusal;
 
 pub use commands::Ticked;
 pub use connect::readers;
+pub use disk::Disk;
 pub use error::StoreError;
+pub use meter::Meter;
 pub use read::{NamedSeries, SeriesRequest};
 pub use settings::{Durability, Faults, Settings};
 pub use transaction::{Command, Failure, Tx};
@@ -71,6 +77,12 @@ pub struct Figures {
     pub tail_bytes: usize,
     /// Bytes that wait for the writer.
     pub queue_bytes: usize,
+    /// Points that may be outside of chunks, over all runs.
+    pub backlog_points_max: u64,
+    /// Bytes that may wait for the writer.
+    pub queue_bytes_max: usize,
+    /// Bytes of batches that may be held, over all runs.
+    pub held_bytes_max: u64,
 }
 
 /// A handle to the store; clones share it.
@@ -84,6 +96,7 @@ struct Inner {
     readers: SqlitePool,
     shared: Arc<Shared>,
     settings: Arc<Settings>,
+    folder: PathBuf,
     tick: Tick,
     ids: Mutex<RunIds>,
     /// Only one step of compaction at a time.
@@ -121,6 +134,7 @@ impl Store {
             Arc::clone(&settings),
             clock,
             Arc::clone(&shared),
+            shared.meter.clone(),
             lock,
         );
         let (writer, writing) = writer.start();
@@ -145,6 +159,7 @@ impl Store {
             readers,
             shared,
             settings,
+            folder: folder.to_owned(),
             tick,
             ids: Mutex::default(),
             compaction: tokio::sync::Mutex::default(),
@@ -319,7 +334,22 @@ impl Store {
             backlog_points: self.inner.shared.backlog.total(),
             tail_bytes: self.inner.shared.tail.bytes(),
             queue_bytes: self.inner.writer.waiting_bytes(),
+            backlog_points_max: self.inner.settings.backlog_points_max,
+            queue_bytes_max: self.inner.settings.queue_bytes_max,
+            held_bytes_max: self.inner.settings.held_bytes_max,
         }
+    }
+
+    /// What is counted while it works.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.inner.shared.meter
+    }
+
+    /// How large its file is, and how much room there is.
+    #[must_use]
+    pub fn disk(&self) -> Disk {
+        Disk::of(&connect::file(&self.inner.folder))
     }
 
     /// Looks at the clock: releases held batches that are due, and finds crashed runs.

@@ -10,6 +10,7 @@ use crate::domain::{Clock, ProjectName, RunId, nanos};
 
 use super::backlog::Backlog;
 use super::error::StoreError;
+use super::meter::Meter;
 use super::settings::Settings;
 use super::statements::chunks;
 use super::tail::Tail;
@@ -32,6 +33,7 @@ pub(super) struct Shared {
     pub(super) tail: Tail,
     pub(super) backlog: Backlog,
     projects: Mutex<Projects>,
+    pub(super) meter: Meter,
     /// Compaction may have something to do.
     pub(super) wake: Notify,
     clock: Clock,
@@ -44,6 +46,7 @@ impl Shared {
             tail: Tail::new(settings.tail_bytes_max),
             backlog: Backlog::default(),
             projects: Mutex::default(),
+            meter: Meter::default(),
             wake: Notify::new(),
             clock,
             enough: settings.compact_points,

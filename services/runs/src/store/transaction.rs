@@ -88,6 +88,8 @@ pub struct Tx {
     /// Statements of this transaction, and how many of them there were when the command began.
     statements: u64,
     writes: u64,
+    /// Something was written, by a command or out of memory.
+    has_written: bool,
 }
 
 /// The last numbers that were given, and what is held.
@@ -113,6 +115,7 @@ impl Tx {
             effects: Vec::new(),
             statements: 0,
             writes: 0,
+            has_written: false,
         }
     }
 
@@ -165,6 +168,7 @@ impl Tx {
     /// The same for a statement that writes.
     pub(super) fn change(&mut self) -> Result<&mut SqliteConnection, Failure> {
         self.writes += 1;
+        self.has_written = true;
         self.step()
     }
 
@@ -231,6 +235,11 @@ impl Tx {
         Ok(self.numbers.held_bytes)
     }
 
+    /// How many bytes of batches are held, where that is known without asking the file.
+    pub(super) fn known_held_bytes(&self) -> Option<u64> {
+        self.numbers.is_loaded.then_some(self.numbers.held_bytes)
+    }
+
     /// Takes note of held and released bytes.
     pub(super) fn holds(&mut self, added: u64, released: u64) {
         self.numbers.held_bytes = (self.numbers.held_bytes + added).saturating_sub(released);
@@ -273,6 +282,7 @@ impl Tx {
     /// Writes what is only in memory: of commands that were done, so that it does not count as a write of the next.
     async fn flush(&mut self) -> Result<(), Failure> {
         for state in self.runs.take_dirty() {
+            self.has_written = true;
             runs::update(self.step()?, &state).await?;
         }
         if self.numbers.ordinal != self.numbers.stored_ordinal {
@@ -287,6 +297,7 @@ impl Tx {
         self.now = now;
         self.statements = 0;
         self.writes = 0;
+        self.has_written = false;
         self.effects.clear();
         sqlx::query("BEGIN IMMEDIATE").execute(&mut self.connection).await?;
         Ok(())
@@ -295,6 +306,11 @@ impl Tx {
     /// How many statements have written so far.
     pub(super) fn writes(&self) -> u64 {
         self.writes
+    }
+
+    /// Whether the transaction proves that the disk takes something.
+    pub(super) fn has_written(&self) -> bool {
+        self.has_written
     }
 
     /// Makes all durable; what is to happen then.

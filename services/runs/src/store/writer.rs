@@ -6,16 +6,20 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use sqlx::sqlite::SqliteConnectOptions;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, debug_span};
 
 use crate::domain::{Clock, nanos};
 use crate::refusal::Refusal;
 
 use super::connect;
 use super::error::{StoreError, queue_full};
+use super::meter::Meter;
 use super::settings::Settings;
 use super::transaction::{Command, Effect, Failure, Tx};
 
@@ -28,12 +32,16 @@ trait Waiting: Send {
 
     /// Sends the answer, or why there is none.
     fn reply(self: Box<Self>, outcome: Result<(), Refusal>);
+
+    /// The span of whoever waits for the answer.
+    fn span(&self) -> &Span;
 }
 
 struct Job<C: Command> {
     command: C,
     answer: Option<C::Answer>,
     reply: oneshot::Sender<Result<C::Answer, Refusal>>,
+    span: Span,
 }
 
 impl<C: Command> Waiting for Job<C> {
@@ -49,6 +57,10 @@ impl<C: Command> Waiting for Job<C> {
         let answer = outcome.map(|()| answer.expect("a command that was done has an answer"));
         // The caller may have gone: what it sent is durable all the same.
         let _gone = reply.send(answer);
+    }
+
+    fn span(&self) -> &Span {
+        &self.span
     }
 }
 
@@ -77,6 +89,7 @@ impl Handle {
             command,
             answer: None,
             reply,
+            span: Span::current(),
         });
         // A command that is larger than the bound is let in where nothing waits.
         let waiting = self.bytes.fetch_add(bytes, Ordering::AcqRel);
@@ -128,6 +141,7 @@ pub(super) struct Writer<O> {
     clock: Clock,
     bytes: Arc<AtomicUsize>,
     observer: Arc<O>,
+    meter: Meter,
     /// The connection is of no use.
     is_broken: bool,
     /// The last transaction failed.
@@ -143,6 +157,7 @@ impl<O: Observer> Writer<O> {
         settings: Arc<Settings>,
         clock: Clock,
         observer: Arc<O>,
+        meter: Meter,
         lock: File,
     ) -> Self {
         Self {
@@ -152,6 +167,7 @@ impl<O: Observer> Writer<O> {
             clock,
             bytes: Arc::new(AtomicUsize::new(0)),
             observer,
+            meter,
             is_broken: false,
             is_failing: false,
             _lock: lock,
@@ -223,11 +239,24 @@ impl<O: Observer> Writer<O> {
 
     /// Begins, does and commits; the outcome of each command, none of which was answered yet.
     async fn transact(&mut self, group: &mut [Box<dyn Waiting>]) -> Result<Vec<Result<(), Refusal>>, Trouble> {
-        let outcome = self.attempt(group).await;
+        let began = Instant::now();
+        let span = span_of(group);
+        let outcome = self.attempt(group).instrument(span.clone()).await;
         match &outcome {
-            Ok(_) if self.is_failing => tracing::info!("The store of runs writes again"),
-            Ok(_) => {}
+            Ok(_) => {
+                self.meter.committed(group.len(), began.elapsed());
+                if let Some(held) = self.tx.known_held_bytes() {
+                    self.meter.holds(held);
+                }
+                // On a full disk, a transaction that writes nothing succeeds.
+                if self.is_failing && self.tx.has_written() {
+                    self.is_failing = false;
+                    tracing::info!("The store of runs writes again");
+                }
+            }
             Err(trouble) => {
+                span.record("otel.status_code", "ERROR");
+                span.record("error", trouble.word());
                 // Once, and not for each of what may be thousands of calls.
                 if let Trouble::Refused(refusal) = trouble
                     && !self.is_failing
@@ -237,7 +266,8 @@ impl<O: Observer> Writer<O> {
                 self.is_broken = self.tx.roll_back().await.is_err();
             }
         }
-        self.is_failing = outcome.is_err();
+        self.is_failing |= matches!(outcome, Err(Trouble::Refused(_)));
+        self.meter.fails(self.is_failing);
         outcome
     }
 
@@ -275,12 +305,45 @@ impl<O: Observer> Writer<O> {
     }
 }
 
+/// The span of a transaction that traced requests wait for, each of which it names; else none.
+fn span_of(group: &[Box<dyn Waiting>]) -> Span {
+    let mut traced = group
+        .iter()
+        .map(|job| job.span())
+        .filter(|span| !span.is_disabled())
+        .peekable();
+    if traced.peek().is_none() {
+        return Span::none();
+    }
+    let span = debug_span!(
+        parent: None,
+        "commit group",
+        commands = group.len(),
+        otel.status_code = Empty,
+        error = Empty
+    );
+    for request in traced {
+        span.follows_from(request);
+    }
+    span
+}
+
 /// Why a transaction was undone.
 enum Trouble {
     /// One of its commands is to blame: each is to be done alone.
     Alone,
     /// All of them get this.
     Refused(Refusal),
+}
+
+impl Trouble {
+    /// As a trace says it.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Alone => "each command is done alone",
+            Self::Refused(refusal) => refusal.reason,
+        }
+    }
 }
 
 /// Whether an error would meet every command: of the file or the disk, and not of what is written.

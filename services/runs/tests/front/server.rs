@@ -62,6 +62,7 @@ impl Server {
     pub(crate) async fn open(folder: TempDir, change: impl FnOnce(&mut Options)) -> Self {
         let clock: Clock = system_clock();
         let mut options = Options {
+            secrets: None,
             folder: folder.path().join("runs"),
             store: Settings::default(),
             oversized: Oversized::Cut,
@@ -73,6 +74,7 @@ impl Server {
             body_rate_min: NonZeroU32::new(1024).expect("more than 0"),
             clock,
             registry: prometheus::Registry::new(),
+            join: std::sync::Arc::new(|_, _| ()),
         };
         change(&mut options);
         let bind = async || TcpListener::bind("127.0.0.1:0").await.expect("a free port");
