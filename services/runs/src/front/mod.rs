@@ -9,6 +9,10 @@ mod refused;
 
 mod admission;
 
+mod messages;
+
+mod kept;
+
 mod answer;
 
 pub use answer::{Exposure, Front, Parts};

@@ -2,6 +2,8 @@
 
 pub mod status;
 
+mod under_way;
+
 mod stream;
 
 mod ingest;
@@ -14,6 +16,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use bytes::{BufMut, Bytes, BytesMut};
 use http::header;
 use tonic::Status;
 use tonic::codec::CompressionEncoding::Gzip;
@@ -28,6 +31,7 @@ use crate::wire::v1::ingest_service_server::IngestServiceServer;
 use crate::wire::v1::query_service_server::QueryServiceServer;
 
 pub use stream::Streams;
+pub use under_way::UnderWay;
 
 /// What stands before a message: whether it is packed, and its length.
 pub const PREFIX_BYTES: usize = 5;
@@ -64,6 +68,17 @@ pub fn is_streamed(path: &str) -> bool {
 #[must_use]
 pub fn is_public(path: &str) -> bool {
     path.starts_with("/grpc.reflection.") || path.starts_with("/grpc.health.")
+}
+
+/// A message that is not packed, with its prefix; none if it is too long for one.
+#[must_use]
+pub fn framed(message: &[u8]) -> Option<Bytes> {
+    let length = u32::try_from(message.len()).ok()?;
+    let mut framed = BytesMut::with_capacity(PREFIX_BYTES + message.len());
+    framed.put_u8(0);
+    framed.put_u32(length);
+    framed.extend_from_slice(message);
+    Some(framed.freeze())
 }
 
 /// All services.

@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 
 use super::status;
+use super::under_way::UnderWay;
 use crate::keys::Caller;
 use crate::operations::Operations;
 use crate::refusal::{Code, Refusal};
@@ -35,6 +36,7 @@ impl Streams {
         &self,
         operations: Arc<Operations>,
         caller: Caller,
+        under_way: UnderWay,
         requests: impl Stream<Item = Result<LogMetricsStreamRequest, Status>> + Send + 'static,
     ) -> Result<BoxStream<'static, Result<LogMetricsStreamResponse, Status>>, Status> {
         let place = self.0.clone().try_acquire_owned().map_err(|_| {
@@ -45,7 +47,13 @@ impl Streams {
         let caller = Arc::new(caller);
         let answers = requests.map(move |request| {
             let (operations, caller) = (operations.clone(), caller.clone());
-            async move { one(&operations, &caller, request?.batch.unwrap_or_default()).await }
+            let held = under_way.next();
+            async move {
+                let answer = one(&operations, &caller, request?.batch.unwrap_or_default()).await;
+                // Not only when the client takes the answer.
+                drop(held);
+                answer
+            }
         });
         Ok(until_refused(answers.buffered(UNDER_WAY), place).boxed())
     }
