@@ -18,9 +18,13 @@ use axum::body::Body;
 use axum::extract::Request;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::codec::CompressionEncoding::Gzip;
 use tonic::server::NamedService;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 use tower::Service;
 
 use crate::keys::Caller;
@@ -81,11 +85,11 @@ pub fn framed(message: &[u8]) -> Option<Bytes> {
     Some(framed.freeze())
 }
 
-/// All services.
+/// All services, and what tells of their health.
 ///
 /// # Errors
 /// Descriptors that are none: a build that went wrong.
-pub async fn router(operations: Arc<Operations>, streams: Streams) -> Result<Router, GrpcError> {
+pub async fn router(operations: Arc<Operations>, streams: Streams) -> Result<(Router, Health), GrpcError> {
     let served = Served { operations, streams };
     let ingest = IngestServiceServer::new(served.clone())
         .max_decoding_message_size(limits::TRANSPORT_BYTES.max)
@@ -95,9 +99,9 @@ pub async fn router(operations: Arc<Operations>, streams: Streams) -> Result<Rou
         .max_decoding_message_size(limits::TRANSPORT_BYTES.max)
         .accept_compressed(Gzip)
         .send_compressed(Gzip);
-    let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<IngestServiceServer<Served>>().await;
-    health.set_serving::<QueryServiceServer<Served>>().await;
+    let (reporter, health_service) = tonic_health::server::health_reporter();
+    let health = Health(reporter);
+    health.tell(true).await;
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
@@ -108,10 +112,42 @@ pub async fn router(operations: Arc<Operations>, streams: Streams) -> Result<Rou
     let v1alpha = reflection().build_v1alpha()?.max_decoding_message_size(NAME_MAX_BYTES);
     let router = with(with(Router::new(), ingest), query);
     let router = with(with(with(router, health_service), v1), v1alpha);
-    Ok(router.fallback(async |request: Request| {
+    let router = router.fallback(async |request: Request| {
         let message = format!("no service has the call {}", request.uri().path());
         Status::unimplemented(message).into_http::<Body>()
-    }))
+    });
+    Ok((router, health))
+}
+
+/// `grpc.health.v1.Health`, as far as the store is concerned.
+pub struct Health(HealthReporter);
+
+impl Health {
+    /// Tells what the store says until told to stop: reading goes on while nothing can be written.
+    pub async fn follow(self, mut store: watch::Receiver<Option<String>>, stop: CancellationToken) {
+        let following = async {
+            loop {
+                let is_well = store.borrow_and_update().is_none();
+                self.tell(is_well).await;
+                if store.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        stop.run_until_cancelled(following).await;
+    }
+
+    /// The server as a whole has no name.
+    async fn tell(&self, writes: bool) {
+        let status = match writes {
+            true => ServingStatus::Serving,
+            false => ServingStatus::NotServing,
+        };
+        for name in ["", IngestServiceServer::<Served>::NAME] {
+            self.0.set_service_status(name, status).await;
+        }
+        self.0.set_serving::<QueryServiceServer<Served>>().await;
+    }
 }
 
 fn with<S>(router: Router, service: S) -> Router

@@ -10,6 +10,10 @@ mod settings;
 
 mod connect;
 
+mod files;
+
+mod health;
+
 mod schema;
 
 mod cache;
@@ -36,10 +40,11 @@ mod read;
 
 pub mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use sqlx::SqlitePool;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -59,6 +64,8 @@ pub use transaction::{Command, Failure, Tx};
 
 use background::Parts;
 use commands::{DeleteRun, Finish, ForgetBatches, Heartbeat, LogBatch, LogParams, LogTags, Open, PurgeDeleted, Tick};
+use files::Files;
+use health::Health;
 use shared::Shared;
 use writer::{Handle, Writer};
 
@@ -85,6 +92,8 @@ struct Inner {
     shared: Arc<Shared>,
     settings: Arc<Settings>,
     tick: Tick,
+    folder: PathBuf,
+    health: Health,
     ids: Mutex<RunIds>,
     /// Only one step of compaction at a time.
     compaction: tokio::sync::Mutex<()>,
@@ -115,14 +124,17 @@ impl Store {
         shared.rebuild(&readers).await?;
         let tx = Tx::new(connection, Arc::clone(&settings));
         let watch = Watch::begin(nanos(clock()).unwrap_or(0));
-        let writer = Writer::new(
+        let (files, health) = (Arc::new(Files::opened(folder)?), Health::new());
+        let writer = Writer::new(writer::Parts {
             tx,
-            options.clone(),
-            Arc::clone(&settings),
+            options: options.clone(),
+            settings: Arc::clone(&settings),
             clock,
-            Arc::clone(&shared),
-            lock,
-        );
+            observer: Arc::clone(&shared),
+            files: Arc::clone(&files),
+            health: health.clone(),
+            _lock: lock,
+        });
         let (writer, writing) = writer.start();
         let tick = Tick {
             watch: Arc::new(Mutex::new(watch)),
@@ -137,6 +149,8 @@ impl Store {
                 settings: Arc::clone(&settings),
                 options,
                 folder: folder.to_owned(),
+                files,
+                health: health.clone(),
             };
             tasks.extend(background::start(&parts, tick.clone(), &stop));
         }
@@ -146,6 +160,8 @@ impl Store {
             shared,
             settings,
             tick,
+            folder: folder.to_owned(),
+            health,
             ids: Mutex::default(),
             compaction: tokio::sync::Mutex::default(),
             stop,
@@ -310,6 +326,17 @@ impl Store {
     #[must_use]
     pub fn now(&self) -> i64 {
         self.inner.shared.now()
+    }
+
+    /// Why nothing can be written, and when that changes; none while all is well.
+    #[must_use]
+    pub fn health(&self) -> watch::Receiver<Option<String>> {
+        self.inner.health.follow()
+    }
+
+    /// Where nothing could be written, tries whether it can be now.
+    pub async fn probe(&self) {
+        background::probe(&self.inner.writer, &self.inner.folder, &self.inner.health).await;
     }
 
     /// What is measured.

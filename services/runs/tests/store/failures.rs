@@ -188,7 +188,7 @@ async fn a_full_disk_refuses_and_stores_nothing_and_the_store_goes_on_when_there
         .map(|(name, step, value)| (name.as_str(), *step, *value))
         .collect();
     let refused = bench.log("r", "b", &points).await.expect_err("there is no room");
-    assert_eq!(refused.code, Code::Unavailable);
+    assert_eq!((refused.code, refused.reason), (Code::Unavailable, "DISK_FULL"));
     assert!(refused.retry_after.is_some());
     assert_eq!(bench.points("r").await, 1);
     bench
