@@ -10,7 +10,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::commands::{ForgetBatches, Probe, PurgeDeleted, Tick};
+use super::commands::{ForgetBatches, GiveUpCrashed, Probe, PurgeDeleted, Tick};
 use super::compaction;
 use super::connect;
 use super::error::StoreError;
@@ -174,5 +174,7 @@ async fn clean(parts: Parts) {
         times.tick().await;
         while let Ok(true) = parts.writer.send(PurgeDeleted { limit: CLEAN_ROWS }).await {}
         while let Ok(1..) = parts.writer.send(ForgetBatches { limit: CLEAN_ROWS }).await {}
+        // Tried again the next time.
+        let _tried = parts.writer.send(GiveUpCrashed { limit: CLEAN_ROWS }).await;
     }
 }

@@ -63,7 +63,9 @@ pub use settings::{Durability, Faults, Settings};
 pub use transaction::{Command, Failure, Tx};
 
 use background::Parts;
-use commands::{DeleteRun, Finish, ForgetBatches, Heartbeat, LogBatch, LogParams, LogTags, Open, PurgeDeleted, Tick};
+use commands::{
+    DeleteRun, Finish, ForgetBatches, GiveUpCrashed, Heartbeat, LogBatch, LogParams, LogTags, Open, PurgeDeleted, Tick,
+};
 use files::Files;
 use health::Health;
 use shared::Shared;
@@ -380,7 +382,8 @@ impl Store {
         })
     }
 
-    /// Deletes what is no longer needed: rows of deleted runs, and ids of batches that are old enough.
+    /// Deletes what is no longer needed: rows of deleted runs, and ids of batches that are old enough. Crashed runs that
+    /// nobody can resume count as ended from then on.
     ///
     /// # Errors
     ///
@@ -389,6 +392,6 @@ impl Store {
         let limit = background::CLEAN_ROWS;
         while self.write(PurgeDeleted { limit }).await? {}
         while self.write(ForgetBatches { limit }).await? > 0 {}
-        Ok(())
+        self.write(GiveUpCrashed { limit }).await
     }
 }

@@ -71,6 +71,8 @@ pub(super) enum Effect {
     },
     /// A run has ended: it can be sealed.
     Ended(i64),
+    /// A run goes on: it cannot be sealed.
+    Resumed(i64),
     /// A run is gone.
     Deleted { run: RunId, number: i64 },
     /// Batches are in chunks now.

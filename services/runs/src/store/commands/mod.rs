@@ -26,4 +26,4 @@ pub(super) use log::LogBatch;
 pub(super) use open::Open;
 pub(super) use probe::Probe;
 pub use tick::Ticked;
-pub(super) use tick::{ForgetBatches, Tick};
+pub(super) use tick::{ForgetBatches, GiveUpCrashed, Tick};

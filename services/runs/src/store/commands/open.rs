@@ -6,8 +6,8 @@ use crate::domain::{NewRun, Opened, RunId, Status, warning};
 use crate::ledger::Queue;
 use crate::lifecycle::{Opening, RunFacts, Tokens, open};
 use crate::store::cache::RunState;
-use crate::store::statements::runs;
-use crate::store::transaction::{Command, Failure, Tx};
+use crate::store::statements::{chunks, runs};
+use crate::store::transaction::{Command, Effect, Failure, Tx};
 
 use super::attributes::{plan_tags, write_tags};
 use super::release::release_all;
@@ -65,6 +65,10 @@ impl Open {
         active_seconds: Option<i64>,
     ) -> Result<Opened, Failure> {
         let now = tx.now();
+        if tx.run(number).status == Status::Crashed {
+            chunks::set_unsealed(tx.change()?, number).await?;
+            tx.after_commit(Effect::Resumed(number));
+        }
         if let Some(shown) = shown {
             tx.update(number, |run| run.tokens = run.tokens.after(shown));
             // Whoever wrote before has begun anew: what it has not sent by now may never come.

@@ -9,6 +9,7 @@ const VERSIONS: &[&str] = &[
     include_str!("0001_runs.sql"),
     include_str!("0002_artifacts.sql"),
     include_str!("0003_tokens.sql"),
+    include_str!("0004_crashed.sql"),
 ];
 
 /// Brings a file to the newest version, each in a transaction of its own.
