@@ -39,6 +39,9 @@ pub trait Ingest: Send + Sync + 'static {
 
     /// Of which project a run is; none where there is no such run.
     async fn project_of(&self, run: &RunId) -> Result<Option<ProjectName>, Refusal>;
+
+    /// Why nothing can be stored now; none while it can.
+    fn not_ready(&self) -> Option<String>;
 }
 
 /// Keeps the files of runs.
@@ -87,5 +90,9 @@ impl Ingest for Store {
 
     async fn project_of(&self, run: &RunId) -> Result<Option<ProjectName>, Refusal> {
         Self::project_of(self, run).await
+    }
+
+    fn not_ready(&self) -> Option<String> {
+        self.health().borrow().clone()
     }
 }

@@ -1,5 +1,5 @@
-//! Resume tokens: signed, for one run, for seven days, and for one use, since each carries a generation of which the
-//! store knows the newest. A JSON Web Token with HMAC-SHA256, and no other algorithm. The clock is a parameter.
+//! Resume tokens: signed, for one run, for seven days, and until a newer one was used, since each carries a generation
+//! and the store knows which of them count. A JSON Web Token with HMAC-SHA256, and no other algorithm. The clock is a parameter.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ struct Claims {
     exp: i64,
     /// The highest sequence without a gap before it, when it was made: for information.
     sequence_checkpoint: i64,
-    /// Counts the tokens of a run. Only the newest resumes it.
+    /// Counts the tokens of a run.
     generation: i64,
 }
 
@@ -47,8 +47,7 @@ pub fn issue(secrets: &Secrets, opened: &Opened, now_s: i64) -> String {
     format!("{signed}.{signature}")
 }
 
-/// What a request shows as its token, now. Whether it is the run's, and of the newest generation, is the store's to
-/// say.
+/// What a request shows as its token, now. Whether it is the run's, and counts, is the store's to say.
 #[must_use]
 pub fn presented(secrets: &Secrets, token: Option<&str>, now_s: i64) -> PresentedToken {
     let Some(token) = token.filter(|token| !token.is_empty()) else {

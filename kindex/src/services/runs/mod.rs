@@ -20,6 +20,7 @@ use kindex_runs::store::{Durability, Settings};
 use kindex_runs::validate::Oversized;
 use kindex_serve::listen::Tls;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub(super) use commands::RunsCommand;
@@ -259,7 +260,7 @@ impl Service for Runs {
     fn start(self, stop: CancellationToken) -> CommandResult<Running> {
         Ok(Running {
             figures: self.figures,
-            health: Some(Arc::new(Serving)),
+            health: Some(Arc::new(Writes(self.service.store().health()))),
             until_stopped: Box::pin(self.service.serve(stop)),
         })
     }
@@ -354,11 +355,11 @@ fn refuse_network(args: &UpRunsArgs) -> CommandResult {
     }
 }
 
-/// It depends on nothing else.
-struct Serving;
+/// It does its work while it can store what it is sent.
+struct Writes(watch::Receiver<Option<String>>);
 
-impl Health for Serving {
+impl Health for Writes {
     fn not_ready(&self) -> Vec<String> {
-        Vec::new()
+        self.0.borrow().iter().map(|why| format!("runs: {why}")).collect()
     }
 }

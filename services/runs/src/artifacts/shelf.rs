@@ -247,12 +247,9 @@ impl Uploads for Artifacts {
 pub(super) fn disk(error: std::io::Error) -> Refusal {
     tracing::warn!(%error, "The files of artifacts were not reached");
     let is_full = error.kind() == std::io::ErrorKind::StorageFull;
-    let (code, reason) = match is_full {
-        true => (Code::ResourceExhausted, "DISK_FULL"),
-        false => (Code::Unavailable, "FILES_UNAVAILABLE"),
-    };
+    let reason = if is_full { "DISK_FULL" } else { "FILES_UNAVAILABLE" };
     let message = "The server cannot reach the files of artifacts, or has no room for more. Try again later.";
-    Refusal::new(code, reason, message).again_after(std::time::Duration::from_secs(5))
+    Refusal::new(Code::Unavailable, reason, message).again_after(std::time::Duration::from_secs(5))
 }
 
 async fn run_number(run: &RunId, on: &mut SqliteConnection) -> Result<i64, Refusal> {

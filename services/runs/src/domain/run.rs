@@ -122,7 +122,7 @@ pub struct NewRun {
 pub struct Opened {
     /// The run.
     pub run: RunId,
-    /// Only a token of this generation resumes the run.
+    /// Of its new token.
     pub generation: i64,
     /// The highest sequence without a gap below it; 0 for none.
     pub checkpoint: i64,

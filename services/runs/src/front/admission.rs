@@ -2,6 +2,7 @@
 //! it becomes.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header;
@@ -25,6 +26,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Requests of each sort at once.
 const INGEST: usize = 256;
 const QUERIES: usize = 64;
+/// An answer has up to a million points.
+const SERIES: usize = 8;
 const FILES: usize = 64;
 const STREAMS: usize = 256;
 /// A batch of a thousand points is worked on without a turn, one of ten thousand waits for those of its size.
@@ -43,20 +46,31 @@ pub(super) struct RunsTerms {
     files: Lane<Sharer>,
     streams: Lane<Sharer>,
     ingest: Lane<Sharer>,
+    series: Lane<Sharer>,
     queries: Lane<Sharer>,
     figures: Figures,
 }
 
+impl Sharer {
+    /// Who sent a request.
+    pub(super) fn of(head: &Parts) -> Self {
+        match head.extensions.get::<Caller>().filter(|caller| !caller.key.is_empty()) {
+            Some(caller) => Self::Key(caller.key.clone()),
+            None => Self::Address(head.extensions.get::<Peer>().map(|peer| peer.address)),
+        }
+    }
+}
+
 impl RunsTerms {
-    /// Bodies take so many bytes at once.
-    pub(super) fn new(body_bytes: usize, figures: Figures) -> Self {
-        let bodies = Budget::new(body_bytes);
+    /// Bodies share this memory.
+    pub(super) fn new(bodies: &Arc<Budget<Sharer>>, figures: Figures) -> Self {
         Self {
-            public: Lane::unlimited(&bodies),
-            files: Lane::new(FILES, WAIT_MAX, &bodies),
-            streams: Lane::new(STREAMS, WAIT_MAX, &bodies),
-            ingest: Lane::new(INGEST, WAIT_MAX, &bodies),
-            queries: Lane::new(QUERIES, WAIT_MAX, &bodies),
+            public: Lane::unlimited(bodies),
+            files: Lane::new(FILES, WAIT_MAX, bodies),
+            streams: Lane::new(STREAMS, WAIT_MAX, bodies),
+            ingest: Lane::new(INGEST, WAIT_MAX, bodies),
+            series: Lane::new(SERIES, WAIT_MAX, bodies),
+            queries: Lane::new(QUERIES, WAIT_MAX, bodies),
             figures,
         }
     }
@@ -67,6 +81,7 @@ impl RunsTerms {
             Sort::File => &self.files,
             Sort::Stream => &self.streams,
             Sort::Ingest => &self.ingest,
+            Sort::Series => &self.series,
             Sort::Query => &self.queries,
         }
     }
@@ -78,12 +93,8 @@ impl Terms for RunsTerms {
 
     async fn candidate(&self, head: &Parts) -> Result<Candidate<'_, Sharer>, Refusal> {
         let sort = Sort::of(head);
-        let caller = head.extensions.get::<Caller>().filter(|caller| !caller.key.is_empty());
         Ok(Candidate {
-            caller: match caller {
-                Some(caller) => Sharer::Key(caller.key.clone()),
-                None => Sharer::Address(head.extensions.get::<Peer>().map(|peer| peer.address)),
-            },
+            caller: Sharer::of(head),
             lane: self.lane(sort),
             body_bytes_max: sort.is_read(head).then_some(limits::TRANSPORT_BYTES.max + PREFIX_BYTES),
         })
@@ -99,28 +110,33 @@ impl Terms for RunsTerms {
     }
 
     fn refuse(&self, _head: &Parts, why: Denied) -> Refusal {
-        let busy = |reason, message: String| {
-            let message = format!("{message}; try again");
-            Refusal::new(Code::ResourceExhausted, reason, message).again_after(AGAIN)
-        };
-        let refusal = match why {
-            Denied::Full(error) => busy("TOO_MANY_REQUESTS", error.to_string()),
-            Denied::TooOften(error) => busy("TOO_OFTEN", error.to_string()),
-            Denied::Body(BodyError::NoRoom(error)) => busy("NO_MEMORY", error.to_string()),
-            Denied::Body(BodyError::TooSlow) => Refusal::new(
-                Code::Unavailable,
-                "BODY_TOO_SLOW",
-                "the body of the request came too slowly; try again",
-            ),
-            Denied::Body(BodyError::TooLarge(_)) => too_large(),
-            Denied::Body(BodyError::Broken(error)) => {
-                let message = format!("the request broke off: {error}");
-                Refusal::new(Code::InvalidArgument, "BODY_BROKEN", message)
-            }
-        };
-        self.figures.turned_away(refusal.reason);
-        refusal
+        denied(why, &self.figures)
     }
+}
+
+/// What a request gets that is not let in, which is counted.
+pub(super) fn denied(why: Denied, figures: &Figures) -> Refusal {
+    let busy = |reason, message: String| {
+        let message = format!("{message}; try again");
+        Refusal::new(Code::ResourceExhausted, reason, message).again_after(AGAIN)
+    };
+    let refusal = match why {
+        Denied::Full(error) => busy("TOO_MANY_REQUESTS", error.to_string()),
+        Denied::TooOften(error) => busy("TOO_OFTEN", error.to_string()),
+        Denied::Body(BodyError::NoRoom(error)) => busy("NO_MEMORY", error.to_string()),
+        Denied::Body(BodyError::TooSlow) => Refusal::new(
+            Code::Unavailable,
+            "BODY_TOO_SLOW",
+            "the body of the request came too slowly; try again",
+        ),
+        Denied::Body(BodyError::TooLarge(_)) => too_large(),
+        Denied::Body(BodyError::Broken(error)) => {
+            let message = format!("the request broke off: {error}");
+            Refusal::new(Code::InvalidArgument, "BODY_BROKEN", message)
+        }
+    };
+    figures.turned_away(refusal.reason);
+    refusal
 }
 
 /// A body over the largest that is read.
@@ -134,10 +150,14 @@ pub(super) fn too_large() -> Refusal {
 
 /// What of a body is packed, if anything: the whole of it over REST, the message over gRPC.
 pub(super) fn packed<'a>(head: &Parts, body: &'a [u8]) -> Option<&'a [u8]> {
-    let is_gzip = |name| head.headers.get(name).is_some_and(|value| value == "gzip");
     if grpc::is_grpc(&head.headers) {
         let (prefix, message) = body.split_at_checked(PREFIX_BYTES)?;
-        return (prefix[0] == 1 && is_gzip("grpc-encoding")).then_some(message);
+        return (prefix[0] == 1 && is_gzip(head, "grpc-encoding")).then_some(message);
     }
-    is_gzip(header::CONTENT_ENCODING.as_str()).then_some(body)
+    is_gzip(head, header::CONTENT_ENCODING.as_str()).then_some(body)
+}
+
+/// Whether a header names gzip.
+pub(super) fn is_gzip(head: &Parts, header: &str) -> bool {
+    head.headers.get(header).is_some_and(|value| value == "gzip")
 }

@@ -6,24 +6,27 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use http::request::Parts as Head;
 use http::{HeaderMap, Request, StatusCode, Version, header};
 use kindex_serve::BodyPace;
 use kindex_serve::admission::Admission;
 use kindex_serve::browser::{self, Hosts};
+use kindex_serve::budget::Budget;
 use kindex_serve::listen::Incoming;
 use tower::ServiceExt;
 use tracing::Instrument as _;
 
-use super::admission::{RunsTerms, WAIT_MAX, packed, too_large};
+use super::admission::{RunsTerms, Sharer, WAIT_MAX, is_gzip, packed, too_large};
 use super::cors::{self, Asked, Cors};
+use super::kept::keeping;
+use super::messages::Room;
 use super::refused::refused;
 use super::sort::Sort;
 use super::trace::{self, Join};
 use crate::domain::{Clock, nanos};
 use crate::figures::{Figures, Transport};
-use crate::grpc::{self, PREFIX_BYTES};
+use crate::grpc::{self, UnderWay};
 use crate::keys::{Caller, KeyRing};
 use crate::limits;
 use crate::pack::{self, PackError};
@@ -66,6 +69,7 @@ pub struct Front {
     clock: Clock,
     cors: Cors,
     admission: Admission<RunsTerms>,
+    streams: Room,
     grpc: Router,
     rest: Router,
     figures: Figures,
@@ -76,12 +80,18 @@ impl Front {
     /// Of its parts.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let terms = RunsTerms::new(parts.body_bytes, parts.figures.clone());
+        let bodies = Budget::new(parts.body_bytes);
+        let terms = RunsTerms::new(&bodies, parts.figures.clone());
         Self {
             keys: parts.keys,
             clock: parts.clock,
             cors: parts.cors,
             admission: Admission::new(terms, parts.pace, WAIT_MAX),
+            streams: Room {
+                bodies,
+                pace: parts.pace,
+                figures: parts.figures.clone(),
+            },
             grpc: parts.grpc,
             rest: parts.rest,
             figures: parts.figures,
@@ -142,13 +152,28 @@ impl Front {
         if sort.is_read(&head) {
             body = Body::from(unpacked(&mut head, admitted.body)?);
         }
+        let mut permits = Some(admitted.permits);
+        if sort == Sort::Stream {
+            // A stream has its place for as long as it is open.
+            let under_way = UnderWay::within(permits.take());
+            body = self.streams.counted(
+                body,
+                Sharer::of(&head),
+                is_gzip(&head, "grpc-encoding"),
+                under_way.clone(),
+            );
+            head.extensions.insert(under_way);
+        }
         let router = match grpc::is_grpc(&head.headers) {
             true => self.grpc.clone(),
             false => self.rest.clone(),
         };
         let response = router.oneshot(Request::from_parts(head, body)).await;
-        drop(admitted.permits);
-        Ok(response.unwrap_or_else(|never| match never {}))
+        let response = response.unwrap_or_else(|never| match never {});
+        Ok(match sort.keeps_its_place() {
+            true => keeping(response, permits),
+            false => response,
+        })
     }
 
     async fn caller(&self, exposure: Exposure, asked: Asked, head: &Head, sort: Sort) -> Result<Caller, Refusal> {
@@ -214,12 +239,7 @@ fn unpacked(head: &mut Head, body: Bytes) -> Result<Bytes, Refusal> {
         return Ok(whole.into());
     }
     head.headers.remove("grpc-encoding");
-    let length = u32::try_from(whole.len()).map_err(|_| too_large())?;
-    let mut framed = BytesMut::with_capacity(PREFIX_BYTES + whole.len());
-    framed.put_u8(0);
-    framed.put_u32(length);
-    framed.extend_from_slice(&whole);
-    Ok(framed.freeze())
+    grpc::framed(&whole).ok_or_else(too_large)
 }
 
 /// What is called, of a bounded number of words whatever is asked for.
@@ -238,7 +258,7 @@ fn call(transport: Transport, head: &Head) -> String {
             Sort::File => "file".to_owned(),
             Sort::Stream | Sort::Ingest if path == "/api/v1/ingest/batch" => "ingest/batch".to_owned(),
             Sort::Stream | Sort::Ingest => "ingest".to_owned(),
-            Sort::Query => "query".to_owned(),
+            Sort::Query | Sort::Series => "query".to_owned(),
         },
     }
 }

@@ -11,6 +11,10 @@ mod admission;
 
 mod trace;
 
+mod messages;
+
+mod kept;
+
 mod answer;
 
 pub use answer::{Exposure, Front, Parts};

@@ -19,6 +19,8 @@ pub(super) enum Sort {
     Stream,
     /// Sends what belongs to a run.
     Ingest,
+    /// Reads, and its answer may be large.
+    Series,
     /// Reads.
     Query,
 }
@@ -30,6 +32,7 @@ impl Sort {
             return match path {
                 _ if grpc::is_public(path) => Self::Public,
                 _ if grpc::is_streamed(path) => Self::Stream,
+                "/mlrun.v1.QueryService/GetMetrics" | "/mlrun.v1.QueryService/CompareRuns" => Self::Series,
                 _ if path.starts_with("/mlrun.v1.QueryService/") => Self::Query,
                 _ => Self::Ingest,
             };
@@ -37,7 +40,8 @@ impl Sort {
         match path {
             "/" | "/health" if !body::is_expected(&head.method) => Self::Public,
             _ if Artifacts::is_address(path) => Self::File,
-            "/api/v1/runs/compare" => Self::Query,
+            "/api/v1/runs/compare" => Self::Series,
+            _ if path.starts_with("/api/v1/runs/") && path.ends_with("/metrics") => Self::Series,
             _ if head.method == Method::GET || head.method == Method::HEAD => Self::Query,
             _ => Self::Ingest,
         }
@@ -47,7 +51,15 @@ impl Sort {
     pub(super) fn is_public(self) -> bool {
         match self {
             Self::Public | Self::File => true,
-            Self::Stream | Self::Ingest | Self::Query => false,
+            Self::Stream | Self::Ingest | Self::Query | Self::Series => false,
+        }
+    }
+
+    /// Whether its place is taken until its answer was taken.
+    pub(super) fn keeps_its_place(self) -> bool {
+        match self {
+            Self::Query | Self::Series => true,
+            Self::Public | Self::File | Self::Stream | Self::Ingest => false,
         }
     }
 
@@ -56,7 +68,7 @@ impl Sort {
         match self {
             Self::File | Self::Stream => false,
             Self::Public => !grpc::is_streamed(head.uri.path()) && body::is_expected(&head.method),
-            Self::Ingest | Self::Query => body::is_expected(&head.method),
+            Self::Ingest | Self::Query | Self::Series => body::is_expected(&head.method),
         }
     }
 }
@@ -79,11 +91,14 @@ mod tests {
             ("PUT", "/artifacts/x", "", Sort::File),
             ("POST", "/mlrun.v1.IngestService/LogMetrics", grpc, Sort::Ingest),
             ("POST", "/mlrun.v1.IngestService/LogMetricsStream", grpc, Sort::Stream),
-            ("POST", "/mlrun.v1.QueryService/GetMetrics", grpc, Sort::Query),
+            ("POST", "/mlrun.v1.QueryService/GetMetrics", grpc, Sort::Series),
+            ("POST", "/mlrun.v1.QueryService/GetRun", grpc, Sort::Query),
             ("POST", "/anything", grpc, Sort::Ingest),
             ("POST", "/api/v1/ingest/batch", "application/json", Sort::Ingest),
             ("GET", "/api/v1/runs", "", Sort::Query),
-            ("POST", "/api/v1/runs/compare", "application/json", Sort::Query),
+            ("GET", "/api/v1/runs/r", "", Sort::Query),
+            ("GET", "/api/v1/runs/r/metrics", "", Sort::Series),
+            ("POST", "/api/v1/runs/compare", "application/json", Sort::Series),
         ] {
             let request = Request::builder()
                 .method(method)

@@ -3,6 +3,7 @@
 use futures::stream::BoxStream;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::under_way::UnderWay;
 use super::{Served, caller, status};
 use crate::wire::v1::ingest_service_server::IngestService;
 use crate::wire::v1::{
@@ -40,9 +41,11 @@ impl IngestService for Served {
         request: Request<Streaming<LogMetricsStreamRequest>>,
     ) -> Result<Response<Self::LogMetricsStreamStream>, Status> {
         let caller = caller(&request)?;
+        let under_way = request.extensions().get::<UnderWay>().cloned().unwrap_or_default();
+        let requests = request.into_inner();
         let answers = self
             .streams
-            .answer(self.operations.clone(), caller, request.into_inner())?;
+            .answer(self.operations.clone(), caller, under_way, requests)?;
         Ok(Response::new(answers))
     }
 

@@ -2,6 +2,8 @@
 
 pub mod status;
 
+mod under_way;
+
 mod stream;
 
 mod ingest;
@@ -14,10 +16,15 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use bytes::{BufMut, Bytes, BytesMut};
 use http::header;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::codec::CompressionEncoding::Gzip;
 use tonic::server::NamedService;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 use tower::Service;
 
 use crate::keys::Caller;
@@ -28,6 +35,7 @@ use crate::wire::v1::ingest_service_server::IngestServiceServer;
 use crate::wire::v1::query_service_server::QueryServiceServer;
 
 pub use stream::Streams;
+pub use under_way::UnderWay;
 
 /// What stands before a message: whether it is packed, and its length.
 pub const PREFIX_BYTES: usize = 5;
@@ -66,11 +74,22 @@ pub fn is_public(path: &str) -> bool {
     path.starts_with("/grpc.reflection.") || path.starts_with("/grpc.health.")
 }
 
-/// All services.
+/// A message that is not packed, with its prefix; none if it is too long for one.
+#[must_use]
+pub fn framed(message: &[u8]) -> Option<Bytes> {
+    let length = u32::try_from(message.len()).ok()?;
+    let mut framed = BytesMut::with_capacity(PREFIX_BYTES + message.len());
+    framed.put_u8(0);
+    framed.put_u32(length);
+    framed.extend_from_slice(message);
+    Some(framed.freeze())
+}
+
+/// All services, and what tells of their health.
 ///
 /// # Errors
 /// Descriptors that are none: a build that went wrong.
-pub async fn router(operations: Arc<Operations>, streams: Streams) -> Result<Router, GrpcError> {
+pub async fn router(operations: Arc<Operations>, streams: Streams) -> Result<(Router, Health), GrpcError> {
     let served = Served { operations, streams };
     let ingest = IngestServiceServer::new(served.clone())
         .max_decoding_message_size(limits::TRANSPORT_BYTES.max)
@@ -80,9 +99,9 @@ pub async fn router(operations: Arc<Operations>, streams: Streams) -> Result<Rou
         .max_decoding_message_size(limits::TRANSPORT_BYTES.max)
         .accept_compressed(Gzip)
         .send_compressed(Gzip);
-    let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<IngestServiceServer<Served>>().await;
-    health.set_serving::<QueryServiceServer<Served>>().await;
+    let (reporter, health_service) = tonic_health::server::health_reporter();
+    let health = Health(reporter);
+    health.tell(true).await;
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
@@ -93,10 +112,42 @@ pub async fn router(operations: Arc<Operations>, streams: Streams) -> Result<Rou
     let v1alpha = reflection().build_v1alpha()?.max_decoding_message_size(NAME_MAX_BYTES);
     let router = with(with(Router::new(), ingest), query);
     let router = with(with(with(router, health_service), v1), v1alpha);
-    Ok(router.fallback(async |request: Request| {
+    let router = router.fallback(async |request: Request| {
         let message = format!("no service has the call {}", request.uri().path());
         Status::unimplemented(message).into_http::<Body>()
-    }))
+    });
+    Ok((router, health))
+}
+
+/// `grpc.health.v1.Health`, as far as the store is concerned.
+pub struct Health(HealthReporter);
+
+impl Health {
+    /// Tells what the store says until told to stop: reading goes on while nothing can be written.
+    pub async fn follow(self, mut store: watch::Receiver<Option<String>>, stop: CancellationToken) {
+        let following = async {
+            loop {
+                let is_well = store.borrow_and_update().is_none();
+                self.tell(is_well).await;
+                if store.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        stop.run_until_cancelled(following).await;
+    }
+
+    /// The server as a whole has no name.
+    async fn tell(&self, writes: bool) {
+        let status = match writes {
+            true => ServingStatus::Serving,
+            false => ServingStatus::NotServing,
+        };
+        for name in ["", IngestServiceServer::<Served>::NAME] {
+            self.0.set_service_status(name, status).await;
+        }
+        self.0.set_serving::<QueryServiceServer<Served>>().await;
+    }
 }
 
 fn with<S>(router: Router, service: S) -> Router

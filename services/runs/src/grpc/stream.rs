@@ -9,6 +9,7 @@ use tonic::Status;
 use tracing::{Instrument as _, Span, debug_span};
 
 use super::status;
+use super::under_way::UnderWay;
 use crate::keys::Caller;
 use crate::operations::Operations;
 use crate::refusal::{Code, Refusal};
@@ -36,6 +37,7 @@ impl Streams {
         &self,
         operations: Arc<Operations>,
         caller: Caller,
+        under_way: UnderWay,
         requests: impl Stream<Item = Result<LogMetricsStreamRequest, Status>> + Send + 'static,
     ) -> Result<BoxStream<'static, Result<LogMetricsStreamResponse, Status>>, Status> {
         let place = self.0.clone().try_acquire_owned().map_err(|_| {
@@ -48,7 +50,14 @@ impl Streams {
         let answers = requests.map(move |request| {
             let (operations, caller) = (operations.clone(), caller.clone());
             let span = debug_span!(parent: &opened, "stream batch");
-            async move { one(&operations, &caller, request?.batch.unwrap_or_default()).await }.instrument(span)
+            let held = under_way.next();
+            let answered = async move {
+                let answer = one(&operations, &caller, request?.batch.unwrap_or_default()).await;
+                // Not only when the client takes the answer.
+                drop(held);
+                answer
+            };
+            answered.instrument(span)
         });
         Ok(until_refused(answers.buffered(UNDER_WAY), place).boxed())
     }

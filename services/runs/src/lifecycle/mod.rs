@@ -5,6 +5,8 @@ pub mod refusals;
 
 mod table;
 
+mod tokens;
+
 mod open;
 
 mod finish;
@@ -15,6 +17,7 @@ pub use finish::{Ending, finish, finish_status};
 pub use open::{Opening, RunFacts, open};
 pub use silence::{SilenceRules, Watch};
 pub use table::{Call, Rule, permit, rule};
+pub use tokens::Tokens;
 
 #[cfg(test)]
 mod tests;

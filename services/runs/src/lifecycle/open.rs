@@ -5,6 +5,7 @@ use crate::refusal::Refusal;
 
 use super::refusals;
 use super::table::{Call, Rule, permit};
+use super::tokens::Tokens;
 
 /// A run that was heard of more recently may have another writer.
 const ACTIVE_WITHIN: i64 = 60_000_000_000;
@@ -16,8 +17,8 @@ pub struct RunFacts {
     pub project: ProjectName,
     /// Its state.
     pub status: Status,
-    /// Of its newest token.
-    pub generation: i64,
+    /// Which of its tokens count.
+    pub tokens: Tokens,
     /// In nanoseconds since the epoch.
     pub last_seen_at: i64,
 }
@@ -31,9 +32,14 @@ pub enum Opening {
     Join {
         /// For the warning.
         active_seconds: Option<i64>,
+        /// The generation of the token that was shown, if it counts.
+        shown: Option<i64>,
     },
     /// Set the crashed run to running, with a new token.
-    Resume,
+    Resume {
+        /// The generation of the token that was shown.
+        shown: i64,
+    },
 }
 
 /// Decides on `InitRun` for a run id, of which `stored` is known.
@@ -60,22 +66,24 @@ pub fn open(
         return Ok(Opening::Create);
     };
     if rule == Rule::ByToken {
-        check(run, token, stored.generation)?;
-        return Ok(Opening::Resume);
+        let shown = check(run, token, stored.tokens)?;
+        return Ok(Opening::Resume { shown });
     }
     let silent = now.saturating_sub(stored.last_seen_at);
     Ok(Opening::Join {
+        shown: check(run, token, stored.tokens).ok(),
         active_seconds: (silent < ACTIVE_WITHIN).then_some(silent.max(0) / 1_000_000_000),
     })
 }
 
-fn check(run: &RunId, token: &PresentedToken, generation: i64) -> Result<(), Refusal> {
+/// The generation of a token that counts.
+fn check(run: &RunId, token: &PresentedToken, tokens: Tokens) -> Result<i64, Refusal> {
     match token {
         PresentedToken::Absent => Err(refusals::token_required(run)),
         PresentedToken::Invalid => Err(refusals::token_invalid()),
         PresentedToken::Expired => Err(refusals::token_expired()),
         PresentedToken::Signed { run: issued_for, .. } if issued_for != run => Err(refusals::token_invalid()),
-        PresentedToken::Signed { generation: sent, .. } if *sent != generation => Err(refusals::token_used()),
-        PresentedToken::Signed { .. } => Ok(()),
+        PresentedToken::Signed { generation, .. } if !tokens.count(*generation) => Err(refusals::token_used()),
+        PresentedToken::Signed { generation, .. } => Ok(*generation),
     }
 }

@@ -14,7 +14,7 @@ pub fn unknown_run(run: &RunId) -> Refusal {
 #[must_use]
 pub fn run_crashed(run: &RunId) -> Refusal {
     let message = format!(
-        "Run {run} is crashed: nothing was heard of it for five minutes. Resume it by InitRun with its resume token, \
+        "Run {run} is crashed: nothing was heard of it for too long. Resume it by InitRun with its resume token, \
          then send this again."
     );
     Refusal::new(Code::FailedPrecondition, "RUN_CRASHED", message).at("run_id")
@@ -91,9 +91,9 @@ pub fn token_expired() -> Refusal {
     Refusal::new(Code::PermissionDenied, "RESUME_TOKEN_EXPIRED", message).at("resume_token")
 }
 
-/// A newer token was issued.
+/// A newer token was shown.
 #[must_use]
 pub fn token_used() -> Refusal {
-    let message = "The resume token was used, or a newer one was issued. Only the newest token resumes the run.";
+    let message = "The resume token was replaced: a newer one of the run was used. Send the token of its last InitRun.";
     Refusal::new(Code::PermissionDenied, "RESUME_TOKEN_USED", message).at("resume_token")
 }

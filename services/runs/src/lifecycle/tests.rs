@@ -12,7 +12,7 @@ fn facts(status: Status) -> RunFacts {
     RunFacts {
         project: ProjectName::new("p"),
         status,
-        generation: 4,
+        tokens: Tokens { shown: 3, newest: 5 },
         last_seen_at: 0,
     }
 }
@@ -121,7 +121,9 @@ fn a_terminal_run_cannot_be_opened() {
 fn a_forged_token_never_resumes() {
     let crashed = Some(Status::Crashed);
     let denied = |reason| Err((Code::PermissionDenied, reason));
-    assert_eq!(opened(crashed, &signed("r1", 4)), Ok(Opening::Resume));
+    for shown in 3..=5 {
+        assert_eq!(opened(crashed, &signed("r1", shown)), Ok(Opening::Resume { shown }));
+    }
     assert_eq!(
         opened(crashed, &PresentedToken::Invalid),
         denied("RESUME_TOKEN_INVALID")
@@ -131,8 +133,13 @@ fn a_forged_token_never_resumes() {
         denied("RESUME_TOKEN_EXPIRED")
     );
     assert_eq!(opened(crashed, &signed("r2", 4)), denied("RESUME_TOKEN_INVALID"));
-    assert_eq!(opened(crashed, &signed("r1", 3)), denied("RESUME_TOKEN_USED"));
-    assert_eq!(opened(crashed, &signed("r1", 5)), denied("RESUME_TOKEN_USED"));
+    for other in [i64::MIN, -1, 0, 1, 2, 6, i64::MAX] {
+        assert_eq!(
+            opened(crashed, &signed("r1", other)),
+            denied("RESUME_TOKEN_USED"),
+            "{other}"
+        );
+    }
     let absent = opened(crashed, &PresentedToken::Absent);
     assert_eq!(absent, Err((Code::FailedPrecondition, "RESUME_TOKEN_REQUIRED")));
     assert_eq!(opened(None, &signed("r1", 4)), Err((Code::NotFound, "RUN_NOT_FOUND")));
@@ -164,10 +171,53 @@ fn a_run_that_was_heard_of_within_a_minute_may_have_another_writer() {
             silent,
         )
     };
-    let active = |active_seconds| Ok(Opening::Join { active_seconds });
+    let active = |active_seconds| {
+        Ok(Opening::Join {
+            active_seconds,
+            shown: None,
+        })
+    };
     assert_eq!(joined(59_999_999_999), active(Some(59)));
     assert_eq!(joined(60_000_000_000), active(None));
     assert_eq!(joined(-5_000_000_000), active(Some(0)), "the clock went back");
+}
+
+#[test]
+fn a_token_counts_until_a_newer_one_is_shown() {
+    let first = Tokens::FIRST;
+    assert_eq!(
+        [0, 1, 2].map(|generation| first.count(generation)),
+        [false, true, false]
+    );
+    // However often the answer is lost.
+    let lost = (0..5).fold(first, |tokens, _| tokens.after(1).issued());
+    assert_eq!(
+        [0, 1, 6, 7].map(|generation| lost.count(generation)),
+        [false, true, true, false]
+    );
+    let shown = lost.after(4).issued();
+    assert_eq!([3, 4, 7].map(|generation| shown.count(generation)), [false, true, true]);
+    assert_eq!(shown.after(4), shown);
+    assert_eq!(shown.after(2), shown, "none comes back");
+}
+
+#[test]
+fn a_running_run_takes_note_of_a_token_that_counts_and_of_no_other() {
+    let shown = |token| match opened(Some(Status::Running), &token) {
+        Ok(Opening::Join { shown, .. }) => shown,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(shown(signed("r1", 4)), Some(4));
+    for other in [
+        signed("r1", 2),
+        signed("r1", 6),
+        signed("r2", 4),
+        PresentedToken::Absent,
+        PresentedToken::Expired,
+        PresentedToken::Invalid,
+    ] {
+        assert_eq!(shown(other.clone()), None, "{other:?}");
+    }
 }
 
 /// Looks every 10 seconds until a time.

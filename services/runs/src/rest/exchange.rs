@@ -1,7 +1,10 @@
 //! What all handlers share: bodies in, answers and refusals out.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::Json;
-use axum::extract::Query;
+use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use http::Uri;
 use serde::Serialize;
@@ -10,8 +13,12 @@ use serde_json::Value;
 
 use super::json;
 use crate::front::{detail, over_rest};
+use crate::operations::Operations;
 use crate::refusal::{Code, Refusal};
 use crate::wire::v1::ErrorDetail;
+
+/// When to look again whether it stores.
+const AGAIN: Duration = Duration::from_secs(5);
 
 /// What a handler refuses.
 #[derive(Debug)]
@@ -71,9 +78,14 @@ pub(super) async fn index() -> &'static str {
     concat!("Kindex runs ", env!("CARGO_PKG_VERSION"))
 }
 
-/// That it answers.
-pub(super) async fn health() -> &'static str {
-    "ok"
+/// That it stores what it is sent, or why not.
+pub(super) async fn health(State(operations): State<Arc<Operations>>) -> Result<&'static str, Refused> {
+    match operations.store.not_ready() {
+        None => Ok("ok"),
+        Some(why) => Err(Refused(
+            Refusal::new(Code::Unavailable, "NOT_READY", why).again_after(AGAIN),
+        )),
+    }
 }
 
 /// No route.

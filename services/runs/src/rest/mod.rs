@@ -20,6 +20,9 @@ mod read;
 
 mod files;
 
+#[cfg(test)]
+mod fuzz;
+
 use std::sync::Arc;
 
 use axum::extract::Request;

@@ -9,6 +9,7 @@ use crate::store::Store;
 /// Shows one store.
 pub(super) struct StoreGauges {
     store: Store,
+    failing: Gauge,
     backlog: Gauge,
     backlog_max: Gauge,
     tail: Gauge,
@@ -26,6 +27,10 @@ impl StoreGauges {
         let files = Opts::new("kindex_runs_file_bytes", "Size of the file of runs, and of its log.");
         Self {
             store,
+            failing: gauge(
+                "kindex_runs_failing",
+                "1 since a transaction has failed, until another one writes.",
+            ),
             backlog: gauge(
                 "kindex_runs_backlog_points",
                 "Points that are stored as batches and not compacted yet.",
@@ -59,8 +64,9 @@ impl StoreGauges {
         }
     }
 
-    fn collectors(&self) -> [&dyn Collector; 9] {
+    fn collectors(&self) -> [&dyn Collector; 10] {
         [
+            &self.failing,
             &self.backlog,
             &self.backlog_max,
             &self.tail,
@@ -85,6 +91,8 @@ impl Collector for StoreGauges {
 
     fn collect(&self) -> Vec<MetricFamily> {
         let (figures, disk) = (self.store.figures(), self.store.disk());
+        let is_failing = self.store.health().borrow().is_some();
+        self.failing.set(f64::from(u8::from(is_failing)));
         self.backlog.set(figures.backlog_points as f64);
         self.backlog_max.set(figures.backlog_points_max as f64);
         self.tail.set(figures.tail_bytes as f64);

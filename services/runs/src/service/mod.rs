@@ -109,6 +109,7 @@ pub struct Service {
     keys: Arc<KeyRing>,
     artifacts: Arc<Artifacts>,
     front: Arc<Front>,
+    health: grpc::Health,
     figures: Figures,
     listeners: Vec<TcpListener>,
     tls: Option<Tls>,
@@ -158,13 +159,14 @@ impl Service {
             bytes_per_second: options.body_rate_min,
             ..BodyPace::default()
         };
+        let (grpc, health) = grpc::router(operations.clone(), Streams::new(STREAMS_MAX)).await?;
         let front = Front::new(Parts {
             keys: keys.clone(),
             clock: options.clock,
             cors: options.cors,
             body_bytes: options.body_bytes,
             pace,
-            grpc: grpc::router(operations.clone(), Streams::new(STREAMS_MAX)).await?,
+            grpc,
             rest: rest::router(operations),
             figures: figures.clone(),
             join: options.join,
@@ -174,6 +176,7 @@ impl Service {
             keys,
             artifacts,
             front: Arc::new(front),
+            health,
             figures,
             listeners,
             tls: options.tls,
@@ -195,6 +198,7 @@ impl Service {
     pub async fn serve(self, stop: CancellationToken) {
         let tasks = TaskTracker::new();
         tasks.spawn(self.keys.clone().follow(stop.clone()));
+        tasks.spawn(self.health.follow(self.store.health(), stop.clone()));
         let artifacts = self.artifacts.clone();
         let swept = stop.clone();
         tasks.spawn(async move { artifacts.as_ref().clone().keep_swept(swept).await });

@@ -10,16 +10,20 @@ use sqlx::sqlite::SqliteConnectOptions;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::commands::{ForgetBatches, PurgeDeleted, Tick};
+use super::commands::{ForgetBatches, GiveUpCrashed, Probe, PurgeDeleted, Tick};
 use super::compaction;
 use super::connect;
 use super::error::StoreError;
+use super::files::{self, Files};
+use super::health::Health;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::writer::Handle;
 
 /// Between two looks at the clock.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Between two looks at the files, and two attempts to write where it failed.
+const HEAL_EVERY: Duration = Duration::from_secs(1);
 /// Between two looks at the size of the log.
 const CHECKPOINT_EVERY: Duration = Duration::from_millis(500);
 /// From this size on, the log is written back to the file.
@@ -40,6 +44,8 @@ pub(super) struct Parts {
     pub(super) settings: Arc<Settings>,
     pub(super) options: SqliteConnectOptions,
     pub(super) folder: PathBuf,
+    pub(super) files: Arc<Files>,
+    pub(super) health: Health,
 }
 
 /// Starts all tasks. They end when the token is cancelled.
@@ -55,6 +61,7 @@ pub(super) fn start(parts: &Parts, tick: Tick, stop: &CancellationToken) -> Vec<
         until(Box::pin(compact(parts.clone()))),
         until(Box::pin(write_back(parts.clone()))),
         until(Box::pin(clean(parts.clone()))),
+        until(Box::pin(heal(parts.clone()))),
     ]
 }
 
@@ -73,6 +80,38 @@ async fn look(parts: Parts, tick: Tick) {
             // The writer has said so already.
             Err(refusal) => tracing::debug!("Cannot look for silent runs: {refusal}"),
         }
+    }
+}
+
+/// Looks whether the files are there, and while nothing is written, whether something can be.
+async fn heal(parts: Parts) {
+    let mut times = interval(HEAL_EVERY);
+    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        times.tick().await;
+        if let Err(error) = parts.files.check() {
+            parts.health.fails(&error.reason());
+        }
+        if parts.health.is_failing() {
+            probe(&parts.writer, &parts.folder, &parts.health).await;
+        }
+    }
+}
+
+/// Writes something, to see whether it works again. Why it does not is told by the health.
+pub(super) async fn probe(writer: &Handle, folder: &std::path::Path, health: &Health) {
+    let folder = folder.to_owned();
+    let room = tokio::task::spawn_blocking(move || files::has_room(&folder)).await;
+    match room {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            health.fails(&error.reason());
+            return;
+        }
+        Err(_) => return,
+    }
+    if writer.send(Probe).await.is_ok() && health.works() {
+        tracing::info!("The store of runs writes again");
     }
 }
 
@@ -126,8 +165,7 @@ async fn checkpoint(parts: &Parts) -> Result<(), StoreError> {
 }
 
 fn log_bytes(folder: &std::path::Path) -> u64 {
-    let log = connect::file(folder).with_extension("db-wal");
-    std::fs::metadata(log).map_or(0, |metadata| metadata.len())
+    std::fs::metadata(connect::log(folder)).map_or(0, |metadata| metadata.len())
 }
 
 async fn clean(parts: Parts) {
@@ -137,5 +175,7 @@ async fn clean(parts: Parts) {
         times.tick().await;
         while let Ok(true) = parts.writer.send(PurgeDeleted { limit: CLEAN_ROWS }).await {}
         while let Ok(1..) = parts.writer.send(ForgetBatches { limit: CLEAN_ROWS }).await {}
+        // Tried again the next time.
+        let _tried = parts.writer.send(GiveUpCrashed { limit: CLEAN_ROWS }).await;
     }
 }

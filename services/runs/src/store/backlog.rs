@@ -83,7 +83,7 @@ impl Backlog {
         self.with(|state| state.ended.insert(run));
     }
 
-    /// A run has its last encoding, or is gone.
+    /// A run has its last encoding, goes on, or is gone.
     pub(super) fn sealed(&self, run: i64) {
         self.with(|state| state.ended.remove(&run));
     }

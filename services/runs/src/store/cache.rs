@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::domain::{ProjectName, RunId, Status};
 use crate::ledger::Queue;
+use crate::lifecycle::Tokens;
 
 /// What decisions on a run depend on.
 #[derive(Clone, Debug)]
@@ -23,8 +24,8 @@ pub(super) struct RunState {
     pub last_seen_at: i64,
     /// In nanoseconds since the epoch.
     pub finished_at: Option<i64>,
-    /// Of the newest resume token.
-    pub generation: i64,
+    /// Which resume tokens count.
+    pub tokens: Tokens,
     /// The sum of all accepted points.
     pub points: u64,
     /// The batches that are held.

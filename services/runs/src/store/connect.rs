@@ -26,6 +26,11 @@ pub(super) fn file(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
+/// What was written and is not in the file yet.
+pub(super) fn log(folder: &Path) -> PathBuf {
+    file(folder).with_extension("db-wal")
+}
+
 /// Makes the folder, for its owner alone, and takes it for this process.
 pub(super) fn claim(folder: &Path) -> Result<File, StoreError> {
     let failed = |source| StoreError::Folder {
@@ -57,7 +62,6 @@ pub(super) fn writer_options(folder: &Path, durability: Durability) -> SqliteCon
     };
     SqliteConnectOptions::new()
         .filename(file(folder))
-        .create_if_missing(true)
         .page_size(PAGE_BYTES)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(synchronous)

@@ -1,5 +1,6 @@
 //! What can go wrong between the store and its file, and what a client is told of it.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +10,9 @@ use crate::refusal::{Code, Refusal};
 const RETRY_LATER: Duration = Duration::from_secs(5);
 /// When to try again where too much waits.
 const RETRY_SOON: Duration = Duration::from_secs(1);
+/// Primary codes of SQLite.
+const SQLITE_READONLY: u32 = 8;
+const SQLITE_FULL: u32 = 13;
 
 /// Why the store cannot be opened, or does not answer.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +52,12 @@ pub enum StoreError {
         #[source]
         source: kindex_series::DecodeError,
     },
+    /// A file is not the one that was opened.
+    #[error("the file {path} was moved away or replaced while the service runs; put it back, or restart the service")]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
     /// The store is closed.
     #[error("the store of runs is closed")]
     Closed,
@@ -63,11 +73,50 @@ impl StoreError {
                 "STORE_DAMAGED",
                 format!("{self}. `kindex runs verify` lists all that is damaged."),
             ),
-            Self::Folder { .. } | Self::InUse { .. } | Self::Newer { .. } | Self::Database(_) | Self::Closed => {
-                let message = format!("{self}. Nothing was stored: send this again.");
-                Refusal::new(Code::Unavailable, "STORE_UNAVAILABLE", message).again_after(RETRY_LATER)
+            Self::Folder { .. }
+            | Self::InUse { .. }
+            | Self::Newer { .. }
+            | Self::Database(_)
+            | Self::Gone { .. }
+            | Self::Closed => {
+                let message = format!("{}. Nothing was stored: send this again.", self.reason());
+                Refusal::new(Code::Unavailable, self.word(), message).again_after(RETRY_LATER)
             }
         }
+    }
+
+    /// What is wrong, as whoever keeps the service running is told.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self.word() {
+            "DISK_FULL" => format!("{self}: make room on the disk of the runs"),
+            "STORE_READ_ONLY" => format!("{self}: make the directory of the runs writable"),
+            _ => self.to_string(),
+        }
+    }
+
+    /// Why nothing is written, as a word.
+    pub(super) fn word(&self) -> &'static str {
+        let kind = match self {
+            Self::Folder { source, .. } | Self::Database(sqlx::Error::Io(source)) => Some(source.kind()),
+            _ => None,
+        };
+        match (self.sqlite_code(), kind) {
+            (Some(SQLITE_FULL), _) | (_, Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded)) => "DISK_FULL",
+            (Some(SQLITE_READONLY), _) | (_, Some(ErrorKind::ReadOnlyFilesystem)) => "STORE_READ_ONLY",
+            _ => "STORE_UNAVAILABLE",
+        }
+    }
+
+    /// The primary code of SQLite: <https://sqlite.org/rescode.html>
+    pub(super) fn sqlite_code(&self) -> Option<u32> {
+        let Self::Database(sqlx::Error::Database(error)) = self else {
+            return None;
+        };
+        error
+            .code()
+            .and_then(|code| code.parse::<u32>().ok())
+            .map(|code| code & 0xff)
     }
 }
 
@@ -90,4 +139,47 @@ pub(super) fn held_full() -> Refusal {
 pub(super) fn backlog_full() -> Refusal {
     let message = "More points wait for compaction than is allowed. Nothing was stored: send this again later.";
     Refusal::new(Code::ResourceExhausted, "BACKLOG_FULL", message).again_after(RETRY_SOON)
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::ConnectOptions as _;
+    use sqlx::sqlite::SqliteConnectOptions;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_that_may_only_be_read_and_a_full_disk_are_told_apart() {
+        let options = SqliteConnectOptions::new().filename(":memory:");
+        let mut connection = options.connect().await.expect("memory");
+        let create = "PRAGMA max_page_count = 1; CREATE TABLE t (x)";
+        for (statement, word, says) in [
+            (create, "DISK_FULL", "make room"),
+            (
+                "PRAGMA query_only = 1; CREATE TABLE t (x)",
+                "STORE_READ_ONLY",
+                "writable",
+            ),
+            ("no SQL", "STORE_UNAVAILABLE", "syntax error"),
+        ] {
+            let failed = sqlx::raw_sql(statement).execute(&mut connection).await;
+            let error = StoreError::from(failed.expect_err("it fails"));
+            assert_eq!(error.refusal().reason, word, "{error}");
+            assert!(error.reason().contains(says), "{}", error.reason());
+        }
+        for (kind, word) in [
+            (ErrorKind::StorageFull, "DISK_FULL"),
+            (ErrorKind::QuotaExceeded, "DISK_FULL"),
+            (ErrorKind::ReadOnlyFilesystem, "STORE_READ_ONLY"),
+            (ErrorKind::PermissionDenied, "STORE_UNAVAILABLE"),
+        ] {
+            let error = StoreError::Folder {
+                path: PathBuf::from("probe"),
+                source: kind.into(),
+            };
+            let refusal = error.refusal();
+            assert_eq!((refusal.code, refusal.reason), (Code::Unavailable, word));
+            assert!(refusal.retry_after.is_some());
+        }
+    }
 }

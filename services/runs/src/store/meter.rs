@@ -17,7 +17,6 @@ const COMMANDS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 pub struct Meter {
     seconds: Histogram,
     commands: Histogram,
-    failing: IntGauge,
     held: IntGauge,
     crashed: IntCounter,
     looked_at: Gauge,
@@ -39,10 +38,6 @@ impl Default for Meter {
                 SECONDS,
             ),
             commands: histogram("kindex_runs_commit_commands", "Commands per transaction.", COMMANDS),
-            failing: gauge(
-                "kindex_runs_failing",
-                "1 since a transaction has failed, until another one writes.",
-            ),
             held: gauge(
                 "kindex_runs_held_bytes",
                 "Bytes of batches that wait for batches before them.",
@@ -60,11 +55,10 @@ impl Default for Meter {
 impl Meter {
     /// Everything that is measured.
     #[must_use]
-    pub fn collectors(&self) -> [&dyn Collector; 6] {
+    pub fn collectors(&self) -> [&dyn Collector; 5] {
         [
             &self.seconds,
             &self.commands,
-            &self.failing,
             &self.held,
             &self.crashed,
             &self.looked_at,
@@ -75,11 +69,6 @@ impl Meter {
     pub(super) fn committed(&self, commands: usize, after: Duration) {
         self.seconds.observe(after.as_secs_f64());
         self.commands.observe(commands as f64);
-    }
-
-    /// Whether a transaction has failed, and none has written since.
-    pub(super) fn fails(&self, is_failing: bool) {
-        self.failing.set(i64::from(is_failing));
     }
 
     /// So many bytes of batches are held.

@@ -14,6 +14,10 @@ mod disk;
 
 mod connect;
 
+mod files;
+
+mod health;
+
 mod schema;
 
 mod cache;
@@ -44,6 +48,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use sqlx::SqlitePool;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -64,7 +69,11 @@ pub use settings::{Durability, Faults, Settings};
 pub use transaction::{Command, Failure, Tx};
 
 use background::Parts;
-use commands::{DeleteRun, Finish, ForgetBatches, Heartbeat, LogBatch, LogParams, LogTags, Open, PurgeDeleted, Tick};
+use commands::{
+    DeleteRun, Finish, ForgetBatches, GiveUpCrashed, Heartbeat, LogBatch, LogParams, LogTags, Open, PurgeDeleted, Tick,
+};
+use files::Files;
+use health::Health;
 use shared::Shared;
 use writer::{Handle, Writer};
 
@@ -96,8 +105,9 @@ struct Inner {
     readers: SqlitePool,
     shared: Arc<Shared>,
     settings: Arc<Settings>,
-    folder: PathBuf,
     tick: Tick,
+    folder: PathBuf,
+    health: Health,
     ids: Mutex<RunIds>,
     /// Only one step of compaction at a time.
     compaction: tokio::sync::Mutex<()>,
@@ -128,15 +138,18 @@ impl Store {
         shared.rebuild(&readers).await?;
         let tx = Tx::new(connection, Arc::clone(&settings));
         let watch = Watch::begin(nanos(clock()).unwrap_or(0));
-        let writer = Writer::new(
+        let (files, health) = (Arc::new(Files::opened(folder)?), Health::new());
+        let writer = Writer::new(writer::Parts {
             tx,
-            options.clone(),
-            Arc::clone(&settings),
+            options: options.clone(),
+            settings: Arc::clone(&settings),
             clock,
-            Arc::clone(&shared),
-            shared.meter.clone(),
-            lock,
-        );
+            observer: Arc::clone(&shared),
+            files: Arc::clone(&files),
+            health: health.clone(),
+            meter: shared.meter.clone(),
+            _lock: lock,
+        });
         let (writer, writing) = writer.start();
         let tick = Tick {
             watch: Arc::new(Mutex::new(watch)),
@@ -151,6 +164,8 @@ impl Store {
                 settings: Arc::clone(&settings),
                 options,
                 folder: folder.to_owned(),
+                files,
+                health: health.clone(),
             };
             tasks.extend(background::start(&parts, tick.clone(), &stop));
         }
@@ -159,8 +174,9 @@ impl Store {
             readers,
             shared,
             settings,
-            folder: folder.to_owned(),
             tick,
+            folder: folder.to_owned(),
+            health,
             ids: Mutex::default(),
             compaction: tokio::sync::Mutex::default(),
             stop,
@@ -327,6 +343,17 @@ impl Store {
         self.inner.shared.now()
     }
 
+    /// Why nothing can be written, and when that changes; none while all is well.
+    #[must_use]
+    pub fn health(&self) -> watch::Receiver<Option<String>> {
+        self.inner.health.follow()
+    }
+
+    /// Where nothing could be written, tries whether it can be now.
+    pub async fn probe(&self) {
+        background::probe(&self.inner.writer, &self.inner.folder, &self.inner.health).await;
+    }
+
     /// What is measured.
     #[must_use]
     pub fn figures(&self) -> Figures {
@@ -383,7 +410,8 @@ impl Store {
         })
     }
 
-    /// Deletes what is no longer needed: rows of deleted runs, and ids of batches that are old enough.
+    /// Deletes what is no longer needed: rows of deleted runs, and ids of batches that are old enough. Crashed runs that
+    /// nobody can resume count as ended from then on.
     ///
     /// # Errors
     ///
@@ -392,6 +420,6 @@ impl Store {
         let limit = background::CLEAN_ROWS;
         while self.write(PurgeDeleted { limit }).await? {}
         while self.write(ForgetBatches { limit }).await? > 0 {}
-        Ok(())
+        self.write(GiveUpCrashed { limit }).await
     }
 }

@@ -128,6 +128,7 @@ impl Observer for Shared {
                     }
                 }
                 Effect::Ended(run) => self.backlog.ended(run),
+                Effect::Resumed(run) => self.backlog.sealed(run),
                 Effect::Deleted { run, number } => {
                     self.backlog.empty(number);
                     self.backlog.sealed(number);

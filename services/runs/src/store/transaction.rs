@@ -71,6 +71,8 @@ pub(super) enum Effect {
     },
     /// A run has ended: it can be sealed.
     Ended(i64),
+    /// A run goes on: it cannot be sealed.
+    Resumed(i64),
     /// A run is gone.
     Deleted { run: RunId, number: i64 },
     /// Batches are in chunks now.
@@ -88,8 +90,6 @@ pub struct Tx {
     /// Statements of this transaction, and how many of them there were when the command began.
     statements: u64,
     writes: u64,
-    /// Something was written, by a command or out of memory.
-    has_written: bool,
 }
 
 /// The last numbers that were given, and what is held.
@@ -115,7 +115,6 @@ impl Tx {
             effects: Vec::new(),
             statements: 0,
             writes: 0,
-            has_written: false,
         }
     }
 
@@ -168,7 +167,6 @@ impl Tx {
     /// The same for a statement that writes.
     pub(super) fn change(&mut self) -> Result<&mut SqliteConnection, Failure> {
         self.writes += 1;
-        self.has_written = true;
         self.step()
     }
 
@@ -282,7 +280,6 @@ impl Tx {
     /// Writes what is only in memory: of commands that were done, so that it does not count as a write of the next.
     async fn flush(&mut self) -> Result<(), Failure> {
         for state in self.runs.take_dirty() {
-            self.has_written = true;
             runs::update(self.step()?, &state).await?;
         }
         if self.numbers.ordinal != self.numbers.stored_ordinal {
@@ -297,7 +294,6 @@ impl Tx {
         self.now = now;
         self.statements = 0;
         self.writes = 0;
-        self.has_written = false;
         self.effects.clear();
         sqlx::query("BEGIN IMMEDIATE").execute(&mut self.connection).await?;
         Ok(())
@@ -306,11 +302,6 @@ impl Tx {
     /// How many statements have written so far.
     pub(super) fn writes(&self) -> u64 {
         self.writes
-    }
-
-    /// Whether the transaction proves that the disk takes something.
-    pub(super) fn has_written(&self) -> bool {
-        self.has_written
     }
 
     /// Makes all durable; what is to happen then.

@@ -3,11 +3,13 @@
 
 use std::fs::File;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use futures::FutureExt as _;
 use sqlx::sqlite::SqliteConnectOptions;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -19,6 +21,8 @@ use crate::refusal::Refusal;
 
 use super::connect;
 use super::error::{StoreError, queue_full};
+use super::files::Files;
+use super::health::{Ends, Health};
 use super::meter::Meter;
 use super::settings::Settings;
 use super::transaction::{Command, Effect, Failure, Tx};
@@ -133,62 +137,53 @@ pub(super) trait Observer: Send + Sync + 'static {
     fn committed(&self, effects: Vec<Effect>);
 }
 
+/// What a writer works on.
+pub(super) struct Parts<O> {
+    pub(super) tx: Tx,
+    pub(super) options: SqliteConnectOptions,
+    pub(super) settings: Arc<Settings>,
+    pub(super) clock: Clock,
+    pub(super) observer: Arc<O>,
+    pub(super) files: Arc<Files>,
+    pub(super) health: Health,
+    pub(super) meter: Meter,
+    /// The folder is this process's for as long as something may be written.
+    pub(super) _lock: File,
+}
+
 /// The state of the writing task.
 pub(super) struct Writer<O> {
-    tx: Tx,
-    options: SqliteConnectOptions,
-    settings: Arc<Settings>,
-    clock: Clock,
+    parts: Parts<O>,
     bytes: Arc<AtomicUsize>,
-    observer: Arc<O>,
-    meter: Meter,
     /// The connection is of no use.
     is_broken: bool,
-    /// The last transaction failed.
-    is_failing: bool,
-    /// The folder is this process's for as long as something may be written.
-    _lock: File,
 }
 
 impl<O: Observer> Writer<O> {
-    pub(super) fn new(
-        tx: Tx,
-        options: SqliteConnectOptions,
-        settings: Arc<Settings>,
-        clock: Clock,
-        observer: Arc<O>,
-        meter: Meter,
-        lock: File,
-    ) -> Self {
+    pub(super) fn new(parts: Parts<O>) -> Self {
         Self {
-            tx,
-            options,
-            settings,
-            clock,
+            parts,
             bytes: Arc::new(AtomicUsize::new(0)),
-            observer,
-            meter,
             is_broken: false,
-            is_failing: false,
-            _lock: lock,
         }
     }
 
     /// Starts the task. It ends when it is closed, or every handle is gone.
     pub(super) fn start(self) -> (Handle, JoinHandle<()>) {
-        let (queue, messages) = mpsc::channel(self.settings.queue_max);
+        let (queue, messages) = mpsc::channel(self.parts.settings.queue_max);
         let handle = Handle {
             queue,
             bytes: Arc::clone(&self.bytes),
-            bytes_max: self.settings.queue_bytes_max,
+            bytes_max: self.parts.settings.queue_bytes_max,
         };
         (handle, tokio::spawn(self.write(messages)))
     }
 
     async fn write(mut self, mut messages: mpsc::Receiver<Message>) {
+        let _ends = Ends(self.parts.health.clone());
         let mut waiting = Vec::new();
         let mut is_open = true;
-        while is_open && messages.recv_many(&mut waiting, self.settings.group_max).await > 0 {
+        while is_open && messages.recv_many(&mut waiting, self.parts.settings.group_max).await > 0 {
             let mut group = Vec::new();
             let mut checkpoints = Vec::new();
             for message in waiting.drain(..) {
@@ -201,22 +196,29 @@ impl<O: Observer> Writer<O> {
                     Message::Close => is_open = false,
                 }
             }
-            if !group.is_empty() {
-                self.write_group(group).await;
+            // Whoever waits for an answer of this group is told that there is none; all others get theirs.
+            if AssertUnwindSafe(self.write_group(group)).catch_unwind().await.is_err() {
+                tracing::error!(
+                    "A defect ended a transaction of runs, which is undone; please report what was said before"
+                );
+                self.undo().await;
             }
             for reply in checkpoints {
-                let _gone = reply.send(self.tx.checkpoint().await);
+                let _gone = reply.send(self.parts.tx.checkpoint().await);
             }
         }
         // Whoever waits still is told that the store is closed.
         drop(messages);
-        if let Err(error) = self.tx.close().await {
+        if let Err(error) = self.parts.tx.close().await {
             tracing::warn!("The log of runs is not written back: {error}");
         }
     }
 
     /// All in one transaction; where a command cannot share one, each in its own.
     async fn write_group(&mut self, mut group: Vec<Box<dyn Waiting>>) {
+        if group.is_empty() {
+            return;
+        }
         match self.transact(&mut group).await {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
@@ -229,11 +231,8 @@ impl<O: Observer> Writer<O> {
                     Box::pin(self.write_group(vec![job])).await;
                 }
             }
-            Err(Trouble::Refused(refusal)) => {
-                for job in group {
-                    job.reply(Err(refusal.clone()));
-                }
-            }
+            Err(Trouble::Refused(refusal)) => refuse(group, &refusal),
+            Err(Trouble::Failed(error)) => refuse(group, &error.refusal()),
         }
     }
 
@@ -242,66 +241,72 @@ impl<O: Observer> Writer<O> {
         let began = Instant::now();
         let span = span_of(group);
         let outcome = self.attempt(group).instrument(span.clone()).await;
+        let parts = &self.parts;
         match &outcome {
             Ok(_) => {
-                self.meter.committed(group.len(), began.elapsed());
-                if let Some(held) = self.tx.known_held_bytes() {
-                    self.meter.holds(held);
-                }
-                // On a full disk, a transaction that writes nothing succeeds.
-                if self.is_failing && self.tx.has_written() {
-                    self.is_failing = false;
-                    tracing::info!("The store of runs writes again");
+                parts.meter.committed(group.len(), began.elapsed());
+                if let Some(held) = parts.tx.known_held_bytes() {
+                    parts.meter.holds(held);
                 }
             }
             Err(trouble) => {
                 span.record("otel.status_code", "ERROR");
                 span.record("error", trouble.word());
-                // Once, and not for each of what may be thousands of calls.
-                if let Trouble::Refused(refusal) = trouble
-                    && !self.is_failing
+                // Said once, and not for each of what may be thousands of calls.
+                if let Trouble::Failed(error) = trouble
+                    && is_common(error)
+                    && parts.health.fails(&error.reason())
                 {
-                    tracing::warn!(reason = refusal.reason, "The store of runs does not write: {refusal}");
+                    tracing::warn!("The store of runs does not write: {}", error.reason());
                 }
-                self.is_broken = self.tx.roll_back().await.is_err();
+                self.undo().await;
             }
         }
-        self.is_failing |= matches!(outcome, Err(Trouble::Refused(_)));
-        self.meter.fails(self.is_failing);
         outcome
     }
 
+    async fn undo(&mut self) {
+        self.is_broken = self.parts.tx.roll_back().await.is_err();
+    }
+
     async fn attempt(&mut self, group: &mut [Box<dyn Waiting>]) -> Result<Vec<Result<(), Refusal>>, Trouble> {
-        let refused = |error: StoreError| Trouble::Refused(error.refusal());
+        let parts = &mut self.parts;
         if self.is_broken {
-            let connection = connect::writer(&self.options).await.map_err(refused)?;
-            self.tx.reconnect(connection);
+            let connection = connect::writer(&parts.options).await?;
+            parts.tx.reconnect(connection);
             self.is_broken = false;
+            parts.files.reopened();
         }
-        let now = nanos((self.clock)()).unwrap_or(0);
-        self.tx.begin(now).await.map_err(refused)?;
+        let now = nanos((parts.clock)()).unwrap_or(0);
+        parts.tx.begin(now).await?;
         let is_alone = group.len() == 1;
         let mut outcomes = Vec::with_capacity(group.len());
         for job in group.iter_mut() {
-            let writes = self.tx.writes();
-            match job.run(&mut self.tx).await {
+            let writes = parts.tx.writes();
+            match job.run(&mut parts.tx).await {
                 Ok(()) => outcomes.push(Ok(())),
-                Err(Failure::Refused(refusal)) if self.tx.writes() == writes => outcomes.push(Err(refusal)),
+                Err(Failure::Refused(refusal)) if parts.tx.writes() == writes => outcomes.push(Err(refusal)),
                 // It was refused too late: what it has written must not stay.
                 Err(Failure::Refused(refusal)) if is_alone => return Err(Trouble::Refused(refusal)),
                 Err(Failure::Refused(_)) => return Err(Trouble::Alone),
-                Err(Failure::Store(error)) if is_alone || is_common(&error) => return Err(refused(error)),
+                Err(Failure::Store(error)) if is_alone || is_common(&error) => return Err(error.into()),
                 Err(Failure::Store(_)) => return Err(Trouble::Alone),
             }
         }
-        match self.tx.commit().await {
-            Ok(effects) => {
-                self.observer.committed(effects);
-                Ok(outcomes)
-            }
-            Err(Failure::Refused(refusal)) => Err(Trouble::Refused(refusal)),
-            Err(Failure::Store(error)) => Err(refused(error)),
+        match parts.tx.commit().await {
+            Ok(effects) => parts.observer.committed(effects),
+            Err(Failure::Refused(refusal)) => return Err(Trouble::Refused(refusal)),
+            Err(Failure::Store(error)) => return Err(error.into()),
         }
+        // Nothing is answered that the next start would not find.
+        parts.files.check()?;
+        Ok(outcomes)
+    }
+}
+
+fn refuse(group: Vec<Box<dyn Waiting>>, refusal: &Refusal) {
+    for job in group {
+        job.reply(Err(refusal.clone()));
     }
 }
 
@@ -334,6 +339,14 @@ enum Trouble {
     Alone,
     /// All of them get this.
     Refused(Refusal),
+    /// The file or the disk failed, or a command that was alone.
+    Failed(StoreError),
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 impl Trouble {
@@ -342,6 +355,7 @@ impl Trouble {
         match self {
             Self::Alone => "each command is done alone",
             Self::Refused(refusal) => refusal.reason,
+            Self::Failed(error) => error.word(),
         }
     }
 }
@@ -349,16 +363,13 @@ impl Trouble {
 /// Whether an error would meet every command: of the file or the disk, and not of what is written.
 fn is_common(error: &StoreError) -> bool {
     match error {
-        StoreError::Database(sqlx::Error::Database(error)) => {
-            // Constraint, mismatch, too big, range: <https://sqlite.org/rescode.html>
-            let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
-            !matches!(code & 0xff, 18 | 19 | 20 | 25)
-        }
+        // Constraint, mismatch, too big, range.
+        StoreError::Database(_) => !matches!(error.sqlite_code(), Some(18 | 19 | 20 | 25)),
         StoreError::Damaged { .. } => false,
-        StoreError::Database(_)
-        | StoreError::Folder { .. }
+        StoreError::Folder { .. }
         | StoreError::InUse { .. }
         | StoreError::Newer { .. }
+        | StoreError::Gone { .. }
         | StoreError::Closed => true,
     }
 }

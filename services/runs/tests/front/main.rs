@@ -4,6 +4,8 @@ mod server;
 
 mod calls;
 
+mod health;
+
 mod keys;
 
 mod limits;

@@ -102,7 +102,7 @@ impl Server {
         std::mem::replace(&mut self.folder, tempfile::tempdir().expect("a folder"))
     }
 
-    fn channel() -> Channel {
+    pub(crate) fn channel() -> Channel {
         Client::builder(TokioExecutor::new()).http2_only(true).build_http()
     }
 

@@ -70,3 +70,35 @@ async fn a_stream_ends_for_who_may_not_write() {
     assert_eq!(answers.len(), 1);
     assert_eq!(answers[0].as_ref().expect_err("denied").code(), Code::PermissionDenied);
 }
+
+#[tokio::test]
+async fn many_streams_with_large_messages_share_little_memory_and_all_are_answered() {
+    // Room for one of the messages at a time.
+    let server = Server::with(|options| options.body_bytes = 256 * 1024).await;
+    let run = server.run("r").await;
+    let points: Vec<_> = (0..3000).map(|step| ("loss", step, step as f64)).collect();
+    let streams = (0..12).map(|number| {
+        let batches = (0..3).map(|batch_no| batch(&run, &format!("{number}-{batch_no}"), &points));
+        let requests = Request::new(requests(batches.collect()));
+        let mut client = server.ingest();
+        async move {
+            let answers = client
+                .log_metrics_stream(requests)
+                .await
+                .expect("a stream")
+                .into_inner();
+            answers
+                .map(|answer| answer.expect("an answer").response)
+                .collect::<Vec<_>>()
+                .await
+        }
+    });
+    for answers in futures::future::join_all(streams).await {
+        let accepted: Vec<_> = answers
+            .into_iter()
+            .flatten()
+            .map(|answer| answer.accepted_count)
+            .collect();
+        assert_eq!(accepted, [3000; 3]);
+    }
+}

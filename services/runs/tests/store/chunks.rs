@@ -1,9 +1,9 @@
 //! Compaction: what is read does not depend on it, statistics fit, and ended runs become small.
 
-use kindex_runs::domain::{MetricName, RunId, Status};
+use kindex_runs::domain::{MetricName, NewRun, PresentedToken, RunId, Status};
 use kindex_runs::store::{SeriesRequest, Settings, verify};
 
-use super::support::{Bench, Point, START, quiet};
+use super::support::{Bench, DAY, MINUTE, Point, START, new_run, quiet};
 
 fn small() -> Settings {
     Settings {
@@ -175,6 +175,63 @@ async fn a_run_that_has_ended_is_sealed_and_reads_the_same() {
         .expect("read");
     assert_eq!(open, 0);
     assert_eq!(bench.store.figures().backlog_points, 0);
+}
+
+#[tokio::test]
+async fn a_crashed_run_that_nobody_resumes_in_time_is_sealed_and_one_that_goes_on_is_sealed_again() {
+    let mut bench = Bench::with(small()).await;
+    let sealed = async |bench: &Bench| -> Vec<(String, bool)> {
+        sqlx::query_as("SELECT run_id, is_sealed FROM run ORDER BY run_id")
+            .fetch_all(bench.store.readers())
+            .await
+            .expect("read")
+    };
+    let is = |gone: bool, kept: bool| [("gone".to_owned(), gone), ("kept".to_owned(), kept)];
+    for run in ["gone", "kept"] {
+        bench.open(run).await;
+        for n in 0..3 {
+            let points: Vec<Point<'_>> = (0..150).map(|step| ("a", n * 150 + step, step as f64)).collect();
+            bench.log(run, &format!("b{n}"), &points).await.expect("stored");
+            bench.compact().await;
+        }
+    }
+    let before = bench.values("gone", "a").await;
+    bench.listen(6 * MINUTE).await;
+    assert_eq!(bench.status("gone").await, Status::Crashed);
+    bench.advance(7 * DAY - 6 * MINUTE);
+    for (after, expected) in [(0, is(false, false)), (1, is(true, true))] {
+        bench.advance(after);
+        bench.store.clean().await.expect("cleaned");
+        bench.compact().await;
+        assert_eq!(sealed(&bench).await, expected, "{after}");
+    }
+    assert_eq!(bench.values("gone", "a").await, before);
+    // As with a token whose clock went wrong.
+    let token = PresentedToken::Signed {
+        run: RunId::new("kept"),
+        generation: 1,
+    };
+    let resumed = bench
+        .store
+        .init(NewRun {
+            token,
+            ..new_run("kept")
+        })
+        .await;
+    resumed.expect("resumed");
+    assert_eq!(sealed(&bench).await, is(true, false));
+    let points: Vec<Point<'_>> = (0..150).map(|step| ("a", 100 + step, 7.0)).collect();
+    bench.log("kept", "c", &points).await.expect("stored");
+    bench.compact().await;
+    bench.store.clean().await.expect("cleaned");
+    bench.compact().await;
+    assert_eq!(sealed(&bench).await, is(true, false), "it is running");
+    bench.finish("kept", Status::Failed).await.expect("it ends");
+    bench.restart().await;
+    bench.compact().await;
+    assert_eq!(sealed(&bench).await, is(true, true));
+    assert_eq!(bench.values("kept", "a").await[100], (100, 7.0));
+    bench.verify().await;
 }
 
 #[tokio::test]

@@ -198,6 +198,54 @@ async fn of_thirty_two_that_resume_at_once_one_wins() {
 }
 
 #[tokio::test]
+async fn a_trainer_that_dies_before_it_stores_its_token_resumes_with_the_one_before() {
+    let mut bench = Bench::new().await;
+    let first = bench.open("r").await.generation;
+    let mut newest = first;
+    for round in 0..3 {
+        bench.listen(6 * MINUTE).await;
+        assert_eq!(bench.status("r").await, Status::Crashed, "{round}");
+        if round == 1 {
+            bench.restart().await;
+        }
+        let resumed = bench.store.init(with_token("r", first)).await.expect("resumed");
+        newest = resumed.generation;
+    }
+    bench.listen(6 * MINUTE).await;
+    bench.store.init(with_token("r", newest)).await.expect("resumed");
+    bench.restart().await;
+    bench.listen(6 * MINUTE).await;
+    for used in first..newest {
+        let again = bench.store.init(with_token("r", used)).await;
+        assert_eq!(reason(again), "RESUME_TOKEN_USED", "{used}");
+    }
+    assert_eq!(bench.status("r").await, Status::Crashed);
+    bench.store.init(with_token("r", newest)).await.expect("resumed");
+}
+
+#[tokio::test]
+async fn batches_behind_a_gap_are_applied_at_once_when_their_trainer_begins_anew() {
+    let bench = Bench::new().await;
+    let opened = bench.open("r").await;
+    bench.log_at("r", 1, &[("loss", 1, 1.0)]).await.expect("stored");
+    bench.log_at("r", 3, &[("loss", 3, 3.0)]).await.expect("held");
+    bench.open("r").await;
+    assert_eq!(bench.values("r", "loss").await, [(1, 1.0)], "another process begins");
+    let again = bench
+        .store
+        .init(with_token("r", opened.generation))
+        .await
+        .expect("resumed");
+    assert_eq!(again.checkpoint, 3);
+    assert_eq!(bench.values("r", "loss").await, [(1, 1.0), (3, 3.0)]);
+    bench.log_at("r", 4, &[("loss", 4, 4.0)]).await.expect("stored");
+    assert_eq!(bench.values("r", "loss").await.len(), 3, "nothing is missing before it");
+    let late = bench.log_at("r", 2, &[("loss", 2, 2.0)]).await.expect("stored");
+    assert_eq!(late.warnings[0].code, "SEQUENCE_LATE");
+    bench.verify().await;
+}
+
+#[tokio::test]
 async fn a_run_ends_once_and_a_repeat_is_answered_with_what_is_stored() {
     let mut bench = Bench::new().await;
     bench.open("r").await;

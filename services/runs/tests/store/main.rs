@@ -7,6 +7,8 @@ mod batches;
 
 mod failures;
 
+mod health;
+
 mod life;
 
 mod order;

@@ -17,6 +17,8 @@ pub(crate) enum Said {
 pub(crate) struct ModelRun {
     pub(crate) status: Status,
     pub(crate) generation: i64,
+    /// The newest token that was shown.
+    pub(crate) shown: i64,
     pub(crate) last_seen: i64,
     pub(crate) points: u64,
     pub(crate) expected: i64,
@@ -32,6 +34,7 @@ impl ModelRun {
         Self {
             status: Status::Running,
             generation: 1,
+            shown: 1,
             last_seen: now,
             points: 0,
             expected: 1,

@@ -169,7 +169,7 @@ impl Story {
     async fn open(&mut self) {
         let run = self.pick_run();
         let now = self.bench.now();
-        let generation = self.runs.get(run).map_or(1, |run| run.generation) - i64::from(self.below(4) == 0);
+        let generation = self.runs.get(run).map_or(1, |run| run.generation) - self.below(4).saturating_sub(1) as i64;
         let has_token = self.below(2) == 0;
         let token = match has_token {
             false => PresentedToken::Absent,
@@ -180,6 +180,7 @@ impl Story {
         };
         self.log.push(format!("open {run} {token:?}"));
         let opened = self.bench.store.init(NewRun { token, ..new_run(run) }).await;
+        let counts = |known: &ModelRun| has_token && (known.shown..=known.generation).contains(&generation);
         let expected = match self.runs.get_mut(run) {
             None if has_token => None,
             None => {
@@ -187,8 +188,12 @@ impl Story {
                 Some(1)
             }
             Some(known) if known.status.is_terminal() => None,
-            Some(known) if known.status == Status::Crashed && !(has_token && generation == known.generation) => None,
+            Some(known) if known.status == Status::Crashed && !counts(known) => None,
             Some(known) => {
+                if counts(known) {
+                    known.shown = generation;
+                    known.release_all();
+                }
                 known.status = Status::Running;
                 known.generation += 1;
                 known.last_seen = now;

@@ -16,11 +16,14 @@ mod tick;
 
 mod delete;
 
+mod probe;
+
 pub(super) use attributes::{LogParams, LogTags};
 pub(super) use beat::Heartbeat;
 pub(super) use delete::{DeleteRun, PurgeDeleted};
 pub(super) use finish::Finish;
 pub(super) use log::LogBatch;
 pub(super) use open::Open;
+pub(super) use probe::Probe;
 pub use tick::Ticked;
-pub(super) use tick::{ForgetBatches, Tick};
+pub(super) use tick::{ForgetBatches, GiveUpCrashed, Tick};

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use crate::domain::{NewRun, Opened, RunId, Status, warning};
 use crate::ledger::Queue;
-use crate::lifecycle::{Opening, RunFacts, open};
+use crate::lifecycle::{Opening, RunFacts, Tokens, open};
 use crate::store::cache::RunState;
-use crate::store::statements::runs;
-use crate::store::transaction::{Command, Failure, Tx};
+use crate::store::statements::{chunks, runs};
+use crate::store::transaction::{Command, Effect, Failure, Tx};
 
 use super::attributes::{plan_tags, write_tags};
+use super::release::release_all;
 
 /// `InitRun`, with the id that the run gets.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl Open {
             created_at: now,
             last_seen_at: now,
             finished_at: None,
-            generation: 1,
+            tokens: Tokens::FIRST,
             points: 0,
             queue: Queue::new(1),
             names: HashMap::new(),
@@ -47,7 +48,7 @@ impl Open {
         }
         Ok(Opened {
             run: self.run.clone(),
-            generation: 1,
+            generation: Tokens::FIRST.newest,
             checkpoint: 0,
             resumed: false,
             warnings,
@@ -56,24 +57,39 @@ impl Open {
     }
 
     /// Answers with a run that is there, which gets a new token.
-    fn reopen(&self, tx: &mut Tx, number: i64, active_seconds: Option<i64>) -> Opened {
+    async fn reopen(
+        &self,
+        tx: &mut Tx,
+        number: i64,
+        shown: Option<i64>,
+        active_seconds: Option<i64>,
+    ) -> Result<Opened, Failure> {
         let now = tx.now();
+        if tx.run(number).status == Status::Crashed {
+            chunks::set_unsealed(tx.change()?, number).await?;
+            tx.after_commit(Effect::Resumed(number));
+        }
+        if let Some(shown) = shown {
+            tx.update(number, |run| run.tokens = run.tokens.after(shown));
+            // Whoever wrote before has begun anew: what it has not sent by now may never come.
+            release_all(tx, number).await?;
+        }
         tx.update(number, |run| {
             run.status = Status::Running;
-            run.generation += 1;
+            run.tokens = run.tokens.issued();
             run.seen(now);
         });
         let run = tx.run(number);
         let mut warnings = self.new.warnings.clone();
         warnings.extend(active_seconds.map(warning::run_already_active));
-        Opened {
+        Ok(Opened {
             run: self.run.clone(),
-            generation: run.generation,
+            generation: run.tokens.newest,
             checkpoint: run.queue.expected() - 1,
             resumed: true,
             warnings,
             server_time: now,
-        }
+        })
     }
 }
 
@@ -87,15 +103,17 @@ impl Command for Open {
             RunFacts {
                 project: run.project.clone(),
                 status: run.status,
-                generation: run.generation,
+                tokens: run.tokens,
                 last_seen_at: run.last_seen_at,
             }
         });
         let opening = open(&self.run, &self.new.project, &self.new.token, facts.as_ref(), tx.now())?;
         match (opening, found) {
-            (Opening::Join { active_seconds }, Some(number)) => Ok(self.reopen(tx, number, active_seconds)),
-            (Opening::Resume, Some(number)) => Ok(self.reopen(tx, number, None)),
-            (Opening::Create | Opening::Join { .. } | Opening::Resume, _) => self.create(tx).await,
+            (Opening::Join { active_seconds, shown }, Some(number)) => {
+                self.reopen(tx, number, shown, active_seconds).await
+            }
+            (Opening::Resume { shown }, Some(number)) => self.reopen(tx, number, Some(shown), None).await,
+            (Opening::Create | Opening::Join { .. } | Opening::Resume { .. }, _) => self.create(tx).await,
         }
     }
 

@@ -1,12 +1,12 @@
-//! What happens because time has passed: held batches are released, silent runs crash, old ids of batches are
-//! forgotten.
+//! What happens because time has passed: held batches are released, silent runs crash and are given up in the end, old
+//! ids of batches are forgotten.
 
 use std::sync::{Arc, Mutex};
 
 use crate::domain::{RunId, Status};
 use crate::lifecycle::Watch;
-use crate::store::statements::{batches, runs};
-use crate::store::transaction::{Command, Failure, Tx};
+use crate::store::statements::{batches, chunks, runs};
+use crate::store::transaction::{Command, Effect, Failure, Tx};
 
 use super::release::release_all;
 
@@ -106,5 +106,23 @@ impl Command for ForgetBatches {
             batches::forget(tx.change()?, row).await?;
         }
         Ok(old.len() as u64)
+    }
+}
+
+/// Gives up crashed runs, some at a time: no token resumes them any more, so that they can be sealed.
+#[derive(Debug)]
+pub(in crate::store) struct GiveUpCrashed {
+    pub(in crate::store) limit: i64,
+}
+
+impl Command for GiveUpCrashed {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Failure> {
+        let before = tx.settings().retention.seen_before(tx.now());
+        for run in chunks::unsealed_crashed(tx.read().await?, before, self.limit).await? {
+            tx.after_commit(Effect::Ended(run));
+        }
+        Ok(())
     }
 }

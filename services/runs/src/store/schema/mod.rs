@@ -5,7 +5,12 @@ use sqlx::{Connection as _, SqliteConnection};
 use super::error::StoreError;
 
 /// Every version, from 1.
-const VERSIONS: &[&str] = &[include_str!("0001_runs.sql"), include_str!("0002_artifacts.sql")];
+const VERSIONS: &[&str] = &[
+    include_str!("0001_runs.sql"),
+    include_str!("0002_artifacts.sql"),
+    include_str!("0003_tokens.sql"),
+    include_str!("0004_crashed.sql"),
+];
 
 /// Brings a file to the newest version, each in a transaction of its own.
 pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {

@@ -197,13 +197,35 @@ pub(in crate::store) async fn count(
     Ok(done.rows_affected())
 }
 
-/// Takes note that the chunks of a run have their last encoding.
+/// Takes note that the chunks of a run have their last encoding, unless it goes on by now.
 pub(in crate::store) async fn set_sealed(connection: &mut SqliteConnection, run: i64) -> sqlx::Result<()> {
-    sqlx::query("UPDATE run SET is_sealed = 1 WHERE run_no = ?1")
+    sqlx::query("UPDATE run SET is_sealed = 1 WHERE run_no = ?1 AND status <> 1")
         .bind(run)
         .execute(connection)
         .await?;
     Ok(())
+}
+
+/// Takes note that a run may get chunks of another encoding.
+pub(in crate::store) async fn set_unsealed(connection: &mut SqliteConnection, run: i64) -> sqlx::Result<()> {
+    sqlx::query("UPDATE run SET is_sealed = 0 WHERE run_no = ?1 AND is_sealed = 1")
+        .bind(run)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Crashed runs that were last heard of before a time and whose chunks do not have their last encoding.
+pub(in crate::store) async fn unsealed_crashed(
+    connection: &mut SqliteConnection,
+    seen_before: i64,
+    limit: i64,
+) -> sqlx::Result<Vec<i64>> {
+    sqlx::query_scalar("SELECT run_no FROM run WHERE is_sealed = 0 AND status = 4 AND last_seen_at < ?1 LIMIT ?2")
+        .bind(seen_before)
+        .bind(limit)
+        .fetch_all(connection)
+        .await
 }
 
 /// How many points of each run are not in chunks.

@@ -16,3 +16,14 @@ pub(in crate::store) async fn set_ordinal(connection: &mut SqliteConnection, ord
         .await?;
     Ok(())
 }
+
+/// Takes up some pages and gives them back.
+pub(in crate::store) async fn probe(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    /// Of no run.
+    const ROW: &str = "INSERT INTO summary (run_no, name, value) VALUES (-1, 'probe', hex(zeroblob(65536)))";
+    sqlx::query(ROW).execute(&mut *connection).await?;
+    sqlx::query("DELETE FROM summary WHERE run_no = -1")
+        .execute(connection)
+        .await?;
+    Ok(())
+}

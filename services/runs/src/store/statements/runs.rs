@@ -5,6 +5,7 @@ use sqlx::SqliteConnection;
 
 use crate::domain::{NewRun, ProjectName, RunId, Status};
 use crate::ledger::Queue;
+use crate::lifecycle::Tokens;
 use crate::store::cache::RunState;
 use crate::store::row::row;
 
@@ -19,6 +20,7 @@ row! {
         last_seen_at: i64,
         finished_at: Option<i64>,
         token_generation: i64,
+        token_shown: i64,
         sequence_next: i64,
         points_accepted: i64,
     }
@@ -27,8 +29,8 @@ row! {
 /// What decisions on a run depend on, with its held batches and its metrics.
 pub(in crate::store) async fn state(connection: &mut SqliteConnection, run: &RunId) -> sqlx::Result<Option<RunState>> {
     let row: Option<Row> = sqlx::query_as(
-        "SELECT run_no, project, status, created_at, last_seen_at, finished_at, token_generation, sequence_next, \
-         points_accepted FROM run WHERE run_id = ?1",
+        "SELECT run_no, project, status, created_at, last_seen_at, finished_at, token_generation, token_shown, \
+         sequence_next, points_accepted FROM run WHERE run_id = ?1",
     )
     .bind(run.as_str())
     .fetch_optional(&mut *connection)
@@ -49,7 +51,10 @@ pub(in crate::store) async fn state(connection: &mut SqliteConnection, run: &Run
         created_at: row.created_at,
         last_seen_at: row.last_seen_at,
         finished_at: row.finished_at,
-        generation: row.token_generation,
+        tokens: Tokens {
+            shown: row.token_shown,
+            newest: row.token_generation,
+        },
         points: row.points_accepted as u64,
         queue,
         names: names::all(connection, row.run_no).await?,
@@ -87,13 +92,14 @@ pub(in crate::store) async fn insert(
 pub(in crate::store) async fn update(connection: &mut SqliteConnection, run: &RunState) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE run SET status = ?2, last_seen_at = max(last_seen_at, ?3), finished_at = ?4, token_generation = ?5, \
-         sequence_next = ?6, points_accepted = ?7 WHERE run_no = ?1",
+         token_shown = ?6, sequence_next = ?7, points_accepted = ?8 WHERE run_no = ?1",
     )
     .bind(run.number)
     .bind(run.status.number())
     .bind(run.last_seen_at)
     .bind(run.finished_at)
-    .bind(run.generation)
+    .bind(run.tokens.newest)
+    .bind(run.tokens.shown)
     .bind(run.queue.expected())
     .bind(run.points as i64)
     .execute(connection)
