@@ -1,6 +1,7 @@
 //! `mlrun.v1.IngestService`.
 
 use futures::stream::BoxStream;
+use kindex_serve::deadline::Deadline;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{Served, caller, status};
@@ -40,9 +41,10 @@ impl IngestService for Served {
         request: Request<Streaming<LogMetricsStreamRequest>>,
     ) -> Result<Response<Self::LogMetricsStreamStream>, Status> {
         let caller = caller(&request)?;
+        let deadline = request.extensions().get().copied().unwrap_or(Deadline::NONE);
         let answers = self
             .streams
-            .answer(self.operations.clone(), caller, request.into_inner())?;
+            .answer(self.operations.clone(), caller, request.into_inner(), deadline)?;
         Ok(Response::new(answers))
     }
 

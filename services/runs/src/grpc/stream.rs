@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
+use kindex_serve::deadline::Deadline;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 
@@ -36,6 +37,7 @@ impl Streams {
         operations: Arc<Operations>,
         caller: Caller,
         requests: impl Stream<Item = Result<LogMetricsStreamRequest, Status>> + Send + 'static,
+        deadline: Deadline,
     ) -> Result<BoxStream<'static, Result<LogMetricsStreamResponse, Status>>, Status> {
         let place = self.0.clone().try_acquire_owned().map_err(|_| {
             let message = "as many streams are open as may be; end one, or send the batches by LogMetrics";
@@ -47,19 +49,23 @@ impl Streams {
             let (operations, caller) = (operations.clone(), caller.clone());
             async move { one(&operations, &caller, request?.batch.unwrap_or_default()).await }
         });
-        Ok(until_refused(answers.buffered(UNDER_WAY), place).boxed())
+        Ok(until_refused(answers.buffered(UNDER_WAY), place, deadline).boxed())
     }
 }
 
-/// A stream ends with its first status, and gives its place back.
+/// A stream ends with its first status and at its deadline, and gives its place back.
 fn until_refused(
     answers: impl Stream<Item = Result<LogMetricsStreamResponse, Status>> + Send + 'static,
     place: OwnedSemaphorePermit,
+    deadline: Deadline,
 ) -> impl Stream<Item = Result<LogMetricsStreamResponse, Status>> + Send {
     let begin = Some((Box::pin(answers), place));
-    stream::unfold(begin, async |open| {
+    stream::unfold(begin, move |open| async move {
         let (mut answers, place) = open?;
-        let answer = answers.next().await?;
+        let answer = match deadline.bound(answers.next()).await {
+            Ok(answer) => answer?,
+            Err(late) => Err(status::late(&late)),
+        };
         let open = answer.is_ok().then_some((answers, place));
         Some((answer, open))
     })
