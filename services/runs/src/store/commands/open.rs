@@ -6,10 +6,11 @@ use crate::domain::{NewRun, Opened, RunId, Status, warning};
 use crate::ledger::Queue;
 use crate::lifecycle::{Opening, RunFacts, open};
 use crate::store::cache::RunState;
-use crate::store::statements::runs;
+use crate::store::statements::{attributes, runs};
 use crate::store::transaction::{Command, Failure, Tx};
+use crate::wire::v1::ErrorDetail;
 
-use super::attributes::{plan_tags, write_tags};
+use super::attributes::{plan_params, plan_tags, write_params, write_tags};
 
 /// `InitRun`, with the id that the run gets.
 #[derive(Debug)]
@@ -42,6 +43,7 @@ impl Open {
         });
         write_tags(tx, number, &plan).await?;
         let mut warnings = [&self.new.warnings[..], &plan.warnings].concat();
+        warnings.extend(self.params(tx, number, &HashMap::new()).await?);
         if running >= settings.active_runs_max {
             warnings.push(warning::active_runs_exceeded(settings.active_runs_max));
         }
@@ -55,8 +57,25 @@ impl Open {
         })
     }
 
+    /// Stores parameters; the warnings about them.
+    async fn params(
+        &self,
+        tx: &mut Tx,
+        number: i64,
+        stored: &HashMap<String, String>,
+    ) -> Result<Vec<ErrorDetail>, Failure> {
+        let plan = plan_params(stored, &self.new.params, tx.settings().params_max);
+        write_params(tx, number, &plan).await?;
+        Ok(plan.warnings)
+    }
+
     /// Answers with a run that is there, which gets a new token.
-    fn reopen(&self, tx: &mut Tx, number: i64, active_seconds: Option<i64>) -> Opened {
+    async fn reopen(&self, tx: &mut Tx, number: i64, active_seconds: Option<i64>) -> Result<Opened, Failure> {
+        let stored = match self.new.params.is_empty() {
+            true => HashMap::new(),
+            false => attributes::params(tx.step()?, number).await?,
+        };
+        let of_params = self.params(tx, number, &stored).await?;
         let now = tx.now();
         tx.update(number, |run| {
             run.status = Status::Running;
@@ -66,14 +85,15 @@ impl Open {
         let run = tx.run(number);
         let mut warnings = self.new.warnings.clone();
         warnings.extend(active_seconds.map(warning::run_already_active));
-        Opened {
+        warnings.extend(of_params);
+        Ok(Opened {
             run: self.run.clone(),
             generation: run.generation,
             checkpoint: run.queue.expected() - 1,
             resumed: true,
             warnings,
             server_time: now,
-        }
+        })
     }
 }
 
@@ -93,19 +113,15 @@ impl Command for Open {
         });
         let opening = open(&self.run, &self.new.project, &self.new.token, facts.as_ref(), tx.now())?;
         match (opening, found) {
-            (Opening::Join { active_seconds }, Some(number)) => Ok(self.reopen(tx, number, active_seconds)),
-            (Opening::Resume, Some(number)) => Ok(self.reopen(tx, number, None)),
+            (Opening::Join { active_seconds }, Some(number)) => self.reopen(tx, number, active_seconds).await,
+            (Opening::Resume, Some(number)) => self.reopen(tx, number, None).await,
             (Opening::Create | Opening::Join { .. } | Opening::Resume, _) => self.create(tx).await,
         }
     }
 
     fn bytes(&self) -> usize {
-        let tags = self
-            .new
-            .tags
-            .iter()
-            .map(|(key, value)| key.len() + value.len() + 64)
-            .sum::<usize>();
-        1024 + self.new.description.len() + tags
+        let pairs = self.new.tags.iter().chain(&self.new.params);
+        let pairs = pairs.map(|(key, value)| key.len() + value.len() + 64).sum::<usize>();
+        1024 + self.new.description.len() + pairs
     }
 }
