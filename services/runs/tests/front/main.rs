@@ -2,6 +2,12 @@
 
 mod server;
 
+mod both;
+
+mod states;
+
+mod answers;
+
 mod calls;
 
 mod keys;
@@ -10,6 +16,12 @@ mod limits;
 
 mod pages;
 
+mod points;
+
 mod rest;
 
 mod stream;
+
+mod transports;
+
+mod warnings;

@@ -70,3 +70,39 @@ async fn a_stream_ends_for_who_may_not_write() {
     assert_eq!(answers.len(), 1);
     assert_eq!(answers[0].as_ref().expect_err("denied").code(), Code::PermissionDenied);
 }
+
+/// The header that clients of gRPC send for a deadline.
+#[tokio::test]
+async fn a_call_ends_at_the_deadline_of_its_client() {
+    let server = Server::start().await;
+    server.run("r").await;
+    let heartbeat = crate::server::frame(&[0x0a, 0x03, 0x0a, 0x01, b'r'], false);
+    for (timeout, expected) in [
+        ("0n", Code::DeadlineExceeded),
+        ("1n", Code::DeadlineExceeded),
+        ("1M", Code::Ok),
+        ("99999999H", Code::Ok),
+        ("soon", Code::InvalidArgument),
+        ("123456789S", Code::InvalidArgument),
+    ] {
+        let path = "/mlrun.v1.IngestService/Heartbeat";
+        let (status, _) = server.raw(path, &[("grpc-timeout", timeout)], heartbeat.clone()).await;
+        assert_eq!(status, expected as i32, "{timeout}");
+    }
+}
+
+/// A client that sends one batch and then nothing.
+#[tokio::test]
+async fn a_stream_ends_at_the_deadline_of_its_client() {
+    let server = Server::start().await;
+    server.run("r").await;
+    let silent = requests(vec![batch("r", "b", &[("loss", 1, 0.5)])]).chain(stream::pending());
+    let mut request = Request::new(silent);
+    request.set_timeout(std::time::Duration::from_millis(500));
+    let answers = server.ingest().log_metrics_stream(request).await.expect("a stream");
+    let answers: Vec<_> = answers.into_inner().collect().await;
+    assert_eq!(answers.len(), 2, "{answers:?}");
+    assert!(answers[0].is_ok(), "what was stored is answered: {answers:?}");
+    assert_eq!(answers[1].as_ref().expect_err("late").code(), Code::DeadlineExceeded);
+    assert_eq!(server.get("/api/v1/runs/r").await.json()["metrics_count"], 1);
+}
