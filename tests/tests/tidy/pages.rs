@@ -158,7 +158,11 @@ fn the_page_of_scenarios_names_tests_that_exist() {
         }
         let module = path.rsplit("::").next().unwrap_or(path);
         let of_module = |source: &&File| {
-            let path = source.path.trim_end_matches(".rs").trim_end_matches(".py").trim_end_matches("/mod");
+            let path = source
+                .path
+                .trim_end_matches(".rs")
+                .trim_end_matches(".py")
+                .trim_end_matches("/mod");
             path.split('/').any(|part| part == module) || source.text.contains(&format!("mod {module} {{"))
         };
         let functions = [format!("fn {test}("), format!("def {test}(")];

@@ -48,7 +48,7 @@ async fn answers_are_packed_for_those_that_take_gzip() {
 /// An artifact of ten bytes, and its address.
 async fn artifact(server: &Server) -> String {
     server.run("r").await;
-    let metadata = json!({"name": "a", "mime_type": "text/plain", "size_bytes": 10});
+    let metadata = json!({"name": "a", "type": "ARTIFACT_TYPE_OTHER", "mime_type": "text/plain", "size_bytes": 10});
     let body = json!({"metadata": metadata, "expected_size_bytes": 10}).to_string();
     let opened = server.post("/api/v1/runs/r/artifacts", body).await.json();
     let url = opened["presigned_url"].as_str().expect("a URL");

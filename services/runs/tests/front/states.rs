@@ -83,7 +83,7 @@ impl<'s> Stage<'s> {
             upload: "01900000-0000-7000-8000-000000000000".to_owned(),
         };
         if state == State::Unknown {
-            let other = client.open("other", "", &[]).await.expect("a run");
+            let other = client.open(&format!("not-{run}"), "", &[]).await.expect("a run");
             stage.token = other.token;
             return stage;
         }
@@ -274,7 +274,9 @@ async fn only_the_newest_token_of_a_crashed_run_resumes_it_once() {
             over,
         };
         let run = format!("{over:?}");
-        let old = client.open(&run, "", &[]).await.expect("a run").token;
+        let opened = client.open(&run, "", &[]).await.expect("a run");
+        assert_eq!(opened.run, run);
+        let old = opened.token;
         let newest = client.open(&run, "", &[]).await.expect("the same run").token;
         let other = client.open(&format!("{run}-2"), "", &[]).await.expect("a run").token;
         still.listen_six_minutes().await;

@@ -1,5 +1,7 @@
 //! The two-way stream.
 
+use std::time::Duration;
+
 use futures::{StreamExt, stream};
 use kindex_runs::wire::v1::{LogMetricsRequest, LogMetricsStreamRequest};
 use tonic::{Code, Request};
@@ -98,9 +100,10 @@ async fn a_stream_ends_at_the_deadline_of_its_client() {
     server.run("r").await;
     let silent = requests(vec![batch("r", "b", &[("loss", 1, 0.5)])]).chain(stream::pending());
     let mut request = Request::new(silent);
-    request.set_timeout(std::time::Duration::from_millis(500));
+    request.set_timeout(Duration::from_millis(500));
     let answers = server.ingest().log_metrics_stream(request).await.expect("a stream");
-    let answers: Vec<_> = answers.into_inner().collect().await;
+    let answers = tokio::time::timeout(Duration::from_secs(60), answers.into_inner().collect::<Vec<_>>()).await;
+    let answers = answers.expect("it ends");
     assert_eq!(answers.len(), 2, "{answers:?}");
     assert!(answers[0].is_ok(), "what was stored is answered: {answers:?}");
     assert_eq!(answers[1].as_ref().expect_err("late").code(), Code::DeadlineExceeded);

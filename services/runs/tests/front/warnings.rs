@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kindex_runs::domain::warning;
 
-use crate::both::{Client, Over, Point, Warned};
+use crate::both::{Client, Over, Pairs, Point, Warned};
 use crate::server::Server;
 
 /// Codes with the fields that they are about.
@@ -48,7 +48,7 @@ async fn called_forth(client: Client<'_>) -> Vec<Warned> {
     all.extend(log("large", None, &many).await);
     let negative: Vec<Point<'_>> = (0..101).map(|_| ("a", -1, 1.0, None)).collect();
     all.extend(log("many", None, &negative).await);
-    let params = async |params| client.params(&run, params).await.expect("stored").warnings;
+    let params = async |params: Pairs<'_>| client.params(&run, params).await.expect("stored").warnings;
     all.extend(params(&[("9", "x"), ("lr", "1")]).await);
     all.extend(params(&[("lr", "2"), ("x", "1"), ("y", "1")]).await);
     let tags = client.tags(&run, &[("a", "1"), ("b", "1"), ("c", "1")], &[]);
