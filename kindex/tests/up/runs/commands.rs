@@ -11,7 +11,8 @@ fn post(server: &Server, path: &str, body: &Value) {
     let body = body.to_string();
     let mut stream = std::net::TcpStream::connect(server.rest).expect("the service listens");
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
         server.rest,
         body.len()
     );
