@@ -27,11 +27,11 @@ pub enum Method {
 pub struct Bucket {
     /// The middle of its steps.
     pub step: i64,
-    /// Of its finite values; NaN if there is none.
+    /// Of its finite values; NaN if there is none. Of a single point its value, whatever it is.
     pub mean: f64,
-    /// Of its finite values; NaN if there is none.
+    /// As the mean.
     pub min: f64,
-    /// Of its finite values; NaN if there is none.
+    /// As the mean.
     pub max: f64,
     /// All of its points.
     pub count: u64,
@@ -62,9 +62,22 @@ pub fn downsample(series: &Series, method: Method, points_max: usize) -> Series 
 #[must_use]
 pub fn buckets(series: &Series, buckets_max: usize) -> Vec<Bucket> {
     let count = buckets_max.min(series.len());
-    divide(0..series.len(), count)
-        .map(|range| bucket(series, &range))
-        .collect()
+    let buckets = divide(0..series.len(), count).map(|range| match range.len() {
+        1 => point(series, range.start),
+        _ => bucket(series, &range),
+    });
+    buckets.collect()
+}
+
+fn point(series: &Series, index: usize) -> Bucket {
+    let value = series.value(index);
+    Bucket {
+        step: series.steps[index],
+        mean: value,
+        min: value,
+        max: value,
+        count: 1,
+    }
 }
 
 /// The index range in `count` parts, which differ in length by one at most.

@@ -106,6 +106,8 @@ impl Stats {
 pub(crate) fn mean(sum: f64, count: u64, min: f64, max: f64) -> f64 {
     match count {
         0 => f64::NAN,
+        // Equal values are their mean, and -0.0 keeps its sign.
+        _ if min.to_bits() == max.to_bits() => min,
         _ => (sum / count as f64).max(min).min(max),
     }
 }

@@ -120,6 +120,8 @@ pub mod work;
 
 pub mod cut;
 
+pub mod deadline;
+
 pub mod pages;
 
 mod unread;

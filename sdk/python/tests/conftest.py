@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Dict, Iterator, Union
 
@@ -11,6 +12,7 @@ import kindex
 from kindex import _run
 from peer import Peer
 from real import Real, binary
+from trainers import Trainer
 
 
 @pytest.fixture
@@ -24,12 +26,23 @@ def peer() -> Iterator[Peer]:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Union[Peer, Real]]:
-    """A running server: the real one where `KINDEX_BIN` names it."""
-    found: Union[Peer, Real] = Real(binary(), tmp_path / "server") if binary() else Peer()
+def real(tmp_path: Path) -> Iterator[Real]:
+    """The real server, running, where `KINDEX_BIN` names it."""
+    if not binary():
+        assert "kindex" not in os.environ.get("KINDEX_REQUIRE", "").split(","), "KINDEX_BIN names no binary"
+        pytest.skip("KINDEX_BIN names no binary")
+    found = Real(binary(), tmp_path / "server")
     found.start()
     yield found
     found.stop()
+
+
+@pytest.fixture(params=["peer", "real"])
+def server(request: pytest.FixtureRequest) -> Union[Peer, Real]:
+    """Each running server in turn: the one with faults, which has none here, and the real one."""
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, (Peer, Real))
+    return found
 
 
 def quick(url: str, folder: Path) -> Dict[str, Any]:
@@ -65,8 +78,6 @@ def server_options(server: Union[Peer, Real], tmp_path: Path) -> Dict[str, Any]:
 @pytest.fixture(autouse=True)
 def no_run_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tests see no option of the caller's, and one that fails leaves no thread that sends."""
-    import os
-
     for name in list(os.environ):
         if name.startswith("KINDEX_RUNS_"):
             monkeypatch.delenv(name)
@@ -74,3 +85,12 @@ def no_run_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for run in list(_run._live):
         run.finish("failed", timeout=0)
     kindex._current = None
+
+
+@pytest.fixture(autouse=True)
+def no_trainer_is_left() -> Iterator[None]:
+    """Also where a test fails."""
+    yield
+    for trainer in Trainer.started:
+        trainer.kill()
+    Trainer.started.clear()

@@ -19,7 +19,10 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from kindex import _folder
 
 END = ("finished", "failed", "killed")
 
@@ -109,14 +112,20 @@ class Store:
         run, batch_id = self.run(body["run_id"]), body.get("batch_id")
         if not batch_id:
             raise Refused(400, "INVALID_ARGUMENT", "BATCH_ID_REQUIRED")
-        points = [(one["name"], int(one["step"]), read_value(one["value"]), one.get("timestamp")) for one in body["metrics"]]
+        sent = body["metrics"]
+        points = [(one["name"], int(one["step"]), read_value(one["value"]), one.get("timestamp")) for one in sent]
         digest = hashlib.sha256(
             repr([(name, step, struct.pack("<d", value), time) for name, step, value, time in points]).encode()
         ).hexdigest()
         return self.apply(run, batch_id, digest, body.get("seq"), points)
 
     def apply(
-        self, run: StoredRun, batch_id: str, digest: str, sequence: Optional[int], points: List[Tuple[str, int, float, Any]]
+        self,
+        run: StoredRun,
+        batch_id: str,
+        digest: str,
+        sequence: Optional[int],
+        points: List[Tuple[str, int, float, Any]],
     ) -> Dict[str, Any]:
         if batch_id in run.ledger:
             if run.ledger[batch_id][0] != digest:
@@ -354,3 +363,7 @@ def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
         assert time.monotonic() < deadline, "the condition never came true"
         threading.Event().wait(0.01)
 
+
+def spools(options: Dict[str, Any]) -> List[Path]:
+    """The runs that wait in the folder of the options."""
+    return _folder.listed(Path(options["dir"]))

@@ -1,12 +1,12 @@
-"""The real server for the tests that ask no more than REST tells: `KINDEX_BIN` is the path of the binary."""
+"""The real server for the tests: `KINDEX_BIN` is the path of the binary. What is stored is read over REST."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-import re
 import signal
+import sqlite3
 import subprocess
 import urllib.request
 from pathlib import Path
@@ -68,7 +68,7 @@ class Real:
             self._process = None
 
     def series(self, run_id: str, name: str) -> Dict[int, float]:
-        """The values of a series by step, read in windows, so that none is a bucket. REST shows no infinity here."""
+        """The values of a series by step, read in windows, so that each has a bucket of its own."""
         found: Dict[int, float] = {}
         for start in range(0, 1_000_000, _WINDOW_STEPS):
             query = f"names={quote(name)}&max_points=10000&start_step={start}&end_step={start + _WINDOW_STEPS - 1}"
@@ -88,6 +88,50 @@ class Real:
     def params(self, run_id: str) -> Dict[str, str]:
         return dict(self._get(f"/api/v1/runs/{run_id}/params")["params"])
 
+    def shown(self, run_id: str) -> Dict[str, Any]:
+        """A run as REST shows it."""
+        return self._get(f"/api/v1/runs/{run_id}")
+
+    def artifacts(self, run_id: str) -> Dict[str, bytes]:
+        """The contents of the artifacts of a run by name."""
+        found = {}
+        for artifact in self._get(f"/api/v1/runs/{run_id}/artifacts")["artifacts"]:
+            name = artifact["name"]
+            url = self._get(f"/api/v1/runs/{run_id}/artifacts/{quote(name, safe='')}/url")["presigned_url"]
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                found[name] = answer.read()
+        return found
+
+    def crash(self, run_id: str) -> None:
+        """Five silent minutes pass for a run, while the server is stopped."""
+        self.stop()
+        with sqlite3.connect(self._database()) as database:
+            changed = database.execute("UPDATE run SET status = 4 WHERE run_id = ? AND status = 1", (run_id,))
+            assert changed.rowcount == 1
+        self.start()
+
+    def key(self, scopes: str) -> str:
+        """A new API key."""
+        arguments = ["key", "create", "--user", "tests", "--scopes", scopes, "--data-dir", str(self._data)]
+        made = subprocess.run([self._binary, "runs", *arguments], stdout=subprocess.PIPE, check=True)
+        return made.stdout.decode().strip()
+
+    def command(self, arguments: List[str]) -> int:
+        """The exit code of a command of the binary."""
+        return subprocess.run([self._binary, *arguments], stdout=subprocess.DEVNULL).returncode
+
+    def log(self) -> str:
+        """What the server wrote."""
+        return (self._data / "server.log").read_text()
+
+    def verify(self) -> None:
+        """Ledger, chunks and counters agree."""
+        subprocess.run([self._binary, "runs", "verify", "--data-dir", str(self._data)], check=True)
+
+    def _database(self) -> Path:
+        (found,) = [path for path in self._data.glob("*.db") if path.name != "keys.db"]
+        return found
+
     def _is_healthy(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.url}/health", timeout=2) as answer:
@@ -97,8 +141,7 @@ class Real:
 
     def _get(self, path: str) -> Dict[str, Any]:
         with urllib.request.urlopen(self.url + path, timeout=10) as answer:
-            content = re.sub(rb"\bNaN\b(?!\")", b'"NaN"', answer.read())
-        found = json.loads(content)
+            found = json.loads(answer.read())
         assert isinstance(found, dict)
         return found
 

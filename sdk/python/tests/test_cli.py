@@ -35,7 +35,9 @@ def test_status_shows_what_waits(options: Options, capsys: pytest.CaptureFixture
     assert "live  tests  1 points, 0 other records  process" in out and "kindex-runs sync" in out
 
 
-def test_status_counts_only_what_is_not_answered(peer: Peer, options: Options, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_counts_only_what_is_not_answered(
+    peer: Peer, options: Options, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = kindex.init(run_id="half", **options)
     run.log({"loss": 1.0})
     assert run.flush()

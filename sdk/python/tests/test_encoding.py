@@ -85,7 +85,8 @@ def test_the_estimate_of_a_point_is_never_too_small() -> None:
 
 
 def test_a_refusal_is_read_with_details_and_retry_info() -> None:
-    retry = text(1, "type.googleapis.com/google.rpc.RetryInfo") + data(2, data(1, integer(1, 5) + integer(2, 500_000_000)))
+    delay = data(1, integer(1, 5) + integer(2, 500_000_000))
+    retry = text(1, "type.googleapis.com/google.rpc.RetryInfo") + data(2, delay)
     error = text(1, "type.googleapis.com/mlrun.v1.ErrorDetail") + data(2, text(1, "RUN_CRASHED") + integer(4, 2))
     info = text(1, "type.googleapis.com/google.rpc.ErrorInfo") + data(2, text(1, "BUSY"))
     found = _proto.refusal("UNAVAILABLE", "no", data(3, retry) + data(3, error) + data(3, info))

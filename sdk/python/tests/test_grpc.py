@@ -239,7 +239,8 @@ def _as_grpc_hashes(peer: Peer) -> Callable[[Dict[str, Any]], Dict[str, Any]]:
         points = []
         for one in body["metrics"]:
             seconds = calendar.timegm(time.strptime(one["timestamp"][:19], "%Y-%m-%dT%H:%M:%S"))
-            points.append((one["name"], one["step"], float(one["value"]), (seconds, int(one["timestamp"][20:26]) * 1000)))
+            nanos = int(one["timestamp"][20:26]) * 1000
+            points.append((one["name"], one["step"], float(one["value"]), (seconds, nanos)))
         bits = [(name, step, struct.pack("<d", value), stamp) for name, step, value, stamp in points]
         digest = hashlib.sha256(repr(bits).encode()).hexdigest()
         return peer.store.apply(peer.store.run(body["run_id"]), body["batch_id"], digest, body.get("seq"), points)

@@ -62,6 +62,7 @@ impl Fixture {
             run: Some(RunId::new(run)),
             name: name.to_owned(),
             description: String::new(),
+            params: Vec::new(),
             tags: Vec::new(),
             system_info: None,
             git_info: None,

@@ -149,7 +149,7 @@ fn the_page_of_scenarios_names_tests_that_exist() {
     let pages = all(&[".md"]);
     let page = pages.iter().find(|page| page.path.ends_with("/reference/scenarios.md"));
     let page = page.expect("the book has the page");
-    let sources = all(&[".rs"]);
+    let sources = all(&[".rs", ".py"]);
     let is_there = |name: &str| {
         let (path, test) = name.rsplit_once("::").expect("the name has a module");
         if let Some(area) = path.strip_suffix("::case") {
@@ -158,14 +158,18 @@ fn the_page_of_scenarios_names_tests_that_exist() {
         }
         let module = path.rsplit("::").next().unwrap_or(path);
         let of_module = |source: &&File| {
-            let path = source.path.trim_end_matches(".rs").trim_end_matches("/mod");
+            let path = source
+                .path
+                .trim_end_matches(".rs")
+                .trim_end_matches(".py")
+                .trim_end_matches("/mod");
             path.split('/').any(|part| part == module) || source.text.contains(&format!("mod {module} {{"))
         };
-        let function = format!("fn {test}(");
+        let functions = [format!("fn {test}("), format!("def {test}(")];
         sources
             .iter()
             .filter(of_module)
-            .any(|source| source.text.contains(&function))
+            .any(|source| functions.iter().any(|function| source.text.contains(function)))
     };
     let mut findings = Vec::new();
     for (number, line) in page.text.lines().enumerate().filter(|(_, line)| line.starts_with('|')) {

@@ -1,4 +1,4 @@
-"""The upload of one artifact: open it, PUT the file as it is on disk, finalize it. The file is read twice, in blocks."""
+"""Uploads one artifact: opens it, PUTs the file as it is on disk, finalizes it. The file is read twice, in blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do with a refusal. Pure: a refusal in, a decision out; the canonical gRPC codes are used for both transports."""
+"""What to do with a refusal. Pure: a refusal in, a decision out. The canonical gRPC codes serve both transports."""
 
 from __future__ import annotations
 
@@ -54,7 +54,16 @@ class Decision(enum.Enum):
 
 
 _RETRY = frozenset(
-    ("UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "INTERNAL", "UNKNOWN", "ABORTED", "CANCELLED", "UNIMPLEMENTED")
+    (
+        "UNAVAILABLE",
+        "RESOURCE_EXHAUSTED",
+        "DEADLINE_EXCEEDED",
+        "INTERNAL",
+        "UNKNOWN",
+        "ABORTED",
+        "CANCELLED",
+        "UNIMPLEMENTED",
+    )
 )
 _HOLD = frozenset(("UNAUTHENTICATED", "PERMISSION_DENIED"))
 

@@ -188,14 +188,16 @@ class Courier:
             content["metrics"] = [point for record in delivery.points(item) for point in _readable(record)]
         else:
             content["operation"] = delivery.operation(item)
-            content["kind"] = {PARAMS: "params", TAGS: "tags", ARTIFACT: "artifact", FINISH: "finish"}.get(item.kind, "")
+            kinds = {PARAMS: "params", TAGS: "tags", ARTIFACT: "artifact", FINISH: "finish"}
+            content["kind"] = kinds.get(item.kind, "")
         write_private(path, content)
         if item.points:
             # The server would wait for the number that is missing now.
             self._runfile.set_unordered()
         delivery.done(item, SET_ASIDE)
         self._settled(delivery, item)
-        self._warner("set aside", f"run {self.run_id}: the server refused {_what(item)}: {refusal}. It is kept in {path}")
+        what = _what(item)
+        self._warner("set aside", f"run {self.run_id}: the server refused {what}: {refusal}. It is kept in {path}")
 
     def _wait(self, refusal: Refusal, hold: bool) -> float:
         config, most = self._config, min(self._config.retry_seconds_max, self.pause_max_s)

@@ -193,7 +193,8 @@ class Delivery:
         with self._lock:
             view = self._view_of(item)
         payloads = (found.payload for found in scan(_pread(view.path, item.start, item.stop)).frames)
-        return [decode_points(one, view.shapes) for one in payloads if one[0] == POINTS and shape_of(one) in view.shapes]
+        points = (one for one in payloads if one[0] == POINTS and shape_of(one) in view.shapes)
+        return [decode_points(one, view.shapes) for one in points]
 
     def operation(self, item: Item) -> Dict[str, Any]:
         """The content of an operation."""

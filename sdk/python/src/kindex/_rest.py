@@ -89,7 +89,8 @@ class Rest:
             return read(_json.object_of(content))
         except (ValueError, KeyError, TypeError) as error:
             self.close()
-            raise Refusal("UNKNOWN", f"{self._config.url} sent an answer that is not of this protocol: {error}") from error
+            message = f"{self._config.url} sent an answer that is not of this protocol: {error}"
+            raise Refusal("UNKNOWN", message) from error
 
     def _exchange(self, path: str, body: bytes, headers: Dict[str, str]) -> Tuple[int, bytes, Optional[str]]:
         fresh = self._connection is None

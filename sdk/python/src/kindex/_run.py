@@ -21,6 +21,7 @@ from ._spool import RECORD_POINTS_MAX, pack_values
 from ._warn import Warner, logger
 
 _PARAMS_PER_RECORD = 50
+_TYPES = ", ".join(ARTIFACT_TYPES)
 _END_STATUSES = ("finished", "failed", "killed")
 _PROGRESS_PAUSE_S = 2.0
 
@@ -148,7 +149,8 @@ class Run:
             new: Dict[str, str] = {}
             for name, value in good.items():
                 if self._params.setdefault(name, value) != value:
-                    self._complain(f"param {name}", f"parameter {name} keeps its first value {self._params[name]!r:.60}")
+                    kept = f"parameter {name} keeps its first value {self._params[name]!r:.60}"
+                    self._complain(f"param {name}", kept)
                 elif name not in new:
                     new[name] = value
             names = list(new)
@@ -177,7 +179,7 @@ class Run:
         """
         try:
             if type not in ARTIFACT_TYPES:
-                self._complain("artifact", f"artifact type {type!r} is none of {', '.join(ARTIFACT_TYPES)}: other is used")
+                self._complain("artifact", f"artifact type {type!r} is none of {_TYPES}: other is used")
                 type = "other"
             pipeline = self._writable()
             if pipeline is not None:

@@ -2,14 +2,15 @@
 
 use axum::body::{Body, Bytes};
 use bytes::BytesMut;
-use futures::{Stream, stream};
+use futures::stream;
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::fs::File;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, SeekFrom, Take};
 
 use super::address::{Announced, PATH, Shown};
 use super::files::ReceiveError;
+use super::range::{Part, part};
 use super::rows::Upload;
 use super::shelf::{Artifacts, disk};
 use super::upload::{Checksum, hex, id};
@@ -36,9 +37,9 @@ impl Artifacts {
     pub async fn serve(&self, request: Request<Body>) -> Result<Response<Body>, Refusal> {
         match *request.method() {
             Method::PUT => self.put(request).await,
-            Method::GET => self.get(request).await,
+            Method::GET | Method::HEAD => self.get(request).await,
             _ => {
-                let message = "The address takes PUT or GET, as it was given for.";
+                let message = "The address takes PUT, GET or HEAD, as it was given for.";
                 Err(Refusal::new(Code::InvalidArgument, "METHOD_NOT_ALLOWED", message))
             }
         }
@@ -83,7 +84,14 @@ impl Artifacts {
             _ => return Err(unknown(&upload_id)),
         };
         let file = self.files.read(&artifact.id, &checksum).await.map_err(disk)?;
-        respond(&artifact, &checksum, file)
+        let etag = etag(&checksum)?;
+        let part = part(range_of(request.headers(), &etag), artifact.bytes);
+        let content = match (request.method(), part) {
+            (&Method::HEAD, _) | (_, Part::Unsatisfiable) => Body::empty(),
+            (_, Part::Whole) => contents(file, 0, artifact.bytes).await.map_err(disk)?,
+            (_, Part::Bytes { first, last }) => contents(file, first, last - first + 1).await.map_err(disk)?,
+        };
+        respond(&artifact, etag, part, content)
     }
 
     async fn open_upload(&self, upload_id: &str) -> Result<Upload, Refusal> {
@@ -153,19 +161,38 @@ fn value(text: &str) -> Result<http::HeaderValue, Refusal> {
         .map_err(|_| Refusal::new(Code::Internal, "HEADER", "The type of the artifact is no header."))
 }
 
+/// The range that is asked for; none if it is one of another content.
+fn range_of<'h>(headers: &'h HeaderMap, etag: &http::HeaderValue) -> Option<&'h str> {
+    let is_of_this = headers.get(header::IF_RANGE).is_none_or(|of| of == etag);
+    headers.get(header::RANGE).filter(|_| is_of_this)?.to_str().ok()
+}
+
 /// An artifact is what somebody sent: a browser saves it and never runs it as a page of this service.
-fn respond(artifact: &Upload, checksum: &Checksum, file: File) -> Result<Response<Body>, Refusal> {
+fn respond(artifact: &Upload, etag: http::HeaderValue, part: Part, content: Body) -> Result<Response<Body>, Refusal> {
     let name = artifact.name.rsplit('/').next().unwrap_or_default();
     let disposition = format!(
         "attachment; filename*=UTF-8''{}",
         utf8_percent_encode(name, NON_ALPHANUMERIC)
     );
-    let mut response = Response::new(Body::from_stream(contents(file)));
-    *response.status_mut() = StatusCode::OK;
+    let size = artifact.bytes;
+    let (status, length, range) = match part {
+        Part::Whole => (StatusCode::OK, size, None),
+        Part::Bytes { first, last } => {
+            let range = format!("bytes {first}-{last}/{size}");
+            (StatusCode::PARTIAL_CONTENT, last - first + 1, Some(range))
+        }
+        Part::Unsatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, 0, Some(format!("bytes */{size}"))),
+    };
+    let mut response = Response::new(content);
+    *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, value(&artifact.mime_type)?);
-    headers.insert(header::CONTENT_LENGTH, artifact.bytes.into());
-    headers.insert(header::ETAG, etag(checksum)?);
+    headers.insert(header::CONTENT_LENGTH, length.into());
+    headers.insert(header::ACCEPT_RANGES, value("bytes")?);
+    if let Some(range) = range {
+        headers.insert(header::CONTENT_RANGE, value(&range)?);
+    }
+    headers.insert(header::ETAG, etag);
     headers.insert(header::CONTENT_DISPOSITION, value(&disposition)?);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, value("nosniff")?);
     headers.insert(header::CONTENT_SECURITY_POLICY, value("sandbox; default-src 'none'")?);
@@ -173,12 +200,17 @@ fn respond(artifact: &Upload, checksum: &Checksum, file: File) -> Result<Respons
     Ok(response)
 }
 
-fn contents(file: File) -> impl Stream<Item = std::io::Result<Bytes>> {
-    stream::try_unfold(file, |mut file| async move {
+/// So many bytes of a file from a place on.
+async fn contents(mut file: File, first: u64, bytes: u64) -> std::io::Result<Body> {
+    if first > 0 {
+        file.seek(SeekFrom::Start(first)).await?;
+    }
+    let read = async |mut file: Take<File>| -> std::io::Result<Option<(Bytes, Take<File>)>> {
         let mut data = BytesMut::with_capacity(READ_BYTES);
         match file.read_buf(&mut data).await? {
             0 => Ok(None),
             _ => Ok(Some((data.freeze(), file))),
         }
-    })
+    };
+    Ok(Body::from_stream(stream::try_unfold(file.take(bytes), read)))
 }

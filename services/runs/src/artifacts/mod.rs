@@ -18,6 +18,8 @@ mod shelf;
 
 mod check;
 
+mod range;
+
 mod content;
 
 pub use address::{ADDRESS_LIFETIME, Addresses};

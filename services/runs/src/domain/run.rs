@@ -103,6 +103,8 @@ pub struct NewRun {
     pub description: String,
     /// Keys and values that fit the limits.
     pub tags: Vec<(String, String)>,
+    /// Names and values that fit the limits.
+    pub params: Vec<(String, String)>,
     /// The machine.
     pub system_info: Option<SystemInfo>,
     /// The checkout.

@@ -13,11 +13,13 @@ use kindex_serve::BodyPace;
 use kindex_serve::admission::Admission;
 use kindex_serve::browser::{self, Hosts};
 use kindex_serve::budget::Budget;
+use kindex_serve::deadline::Deadline;
 use kindex_serve::listen::Incoming;
 use tower::ServiceExt;
 use tracing::Instrument as _;
 
 use super::admission::{RunsTerms, Sharer, WAIT_MAX, is_gzip, packed, too_large};
+use super::compress;
 use super::cors::{self, Asked, Cors};
 use super::kept::keeping;
 use super::messages::Room;
@@ -116,7 +118,7 @@ impl Front {
             Asked::Preflight => cors::preflight(),
             Asked::NoPage | Asked::Allowed | Asked::Foreign => {
                 let headers = head.headers.clone();
-                match self.enter(exposure, asked, head, body).instrument(span.clone()).await {
+                match self.in_time(exposure, asked, head, body).instrument(span.clone()).await {
                     Ok(response) => response,
                     Err(refusal) => refused(&headers, &refusal),
                 }
@@ -129,6 +131,27 @@ impl Front {
         let call = if code == "grpc 12" { "other" } else { &call };
         self.figures.answered(transport, call, &code, began.elapsed());
         response
+    }
+
+    /// Waits no longer than a client of gRPC does.
+    async fn in_time(
+        &self,
+        exposure: Exposure,
+        asked: Asked,
+        mut head: Head,
+        body: Incoming,
+    ) -> Result<Response, Refusal> {
+        if !grpc::is_grpc(&head.headers) {
+            return self.enter(exposure, asked, head, body).await;
+        }
+        let late = |error| grpc::status::late(&error).into_http::<Body>();
+        let deadline = match Deadline::read(&head.headers) {
+            Ok(deadline) => deadline,
+            Err(error) => return Ok(late(error)),
+        };
+        head.extensions.insert(deadline);
+        let entered = deadline.bound(self.enter(exposure, asked, head, body)).await;
+        entered.unwrap_or_else(|error| Ok(late(error)))
     }
 
     /// Nothing of the body is read before it is known who asks.
@@ -152,6 +175,7 @@ impl Front {
         if sort.is_read(&head) {
             body = Body::from(unpacked(&mut head, admitted.body)?);
         }
+        let is_packed = sort != Sort::File && compress::is_taken(&head.headers);
         let mut permits = Some(admitted.permits);
         if sort == Sort::Stream {
             // A stream has its place for as long as it is open.
@@ -164,12 +188,17 @@ impl Front {
             );
             head.extensions.insert(under_way);
         }
-        let router = match grpc::is_grpc(&head.headers) {
-            true => self.grpc.clone(),
-            false => self.rest.clone(),
+        let (router, is_packed) = match grpc::is_grpc(&head.headers) {
+            // It packs messages by itself.
+            true => (self.grpc.clone(), false),
+            false => (self.rest.clone(), is_packed),
         };
         let response = router.oneshot(Request::from_parts(head, body)).await;
         let response = response.unwrap_or_else(|never| match never {});
+        let response = match is_packed {
+            true => compress::packed(response),
+            false => response,
+        };
         Ok(match sort.keeps_its_place() {
             true => keeping(response, permits),
             false => response,

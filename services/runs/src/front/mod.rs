@@ -7,6 +7,8 @@ mod sort;
 
 mod refused;
 
+mod compress;
+
 mod admission;
 
 mod trace;

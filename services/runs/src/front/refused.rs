@@ -54,6 +54,7 @@ fn status(refusal: &Refusal) -> StatusCode {
     match refusal.code {
         Code::InvalidArgument if refusal.reason == "REQUIRED" => StatusCode::UNPROCESSABLE_ENTITY,
         Code::InvalidArgument if refusal.reason == "BODY_TOO_LARGE" => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::InvalidArgument if refusal.reason == "METHOD_NOT_ALLOWED" => StatusCode::METHOD_NOT_ALLOWED,
         Code::InvalidArgument => StatusCode::BAD_REQUEST,
         Code::NotFound => StatusCode::NOT_FOUND,
         Code::AlreadyExists => StatusCode::CONFLICT,

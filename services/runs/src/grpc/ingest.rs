@@ -1,6 +1,7 @@
 //! `mlrun.v1.IngestService`.
 
 use futures::stream::BoxStream;
+use kindex_serve::deadline::Deadline;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::under_way::UnderWay;
@@ -41,11 +42,13 @@ impl IngestService for Served {
         request: Request<Streaming<LogMetricsStreamRequest>>,
     ) -> Result<Response<Self::LogMetricsStreamStream>, Status> {
         let caller = caller(&request)?;
-        let under_way = request.extensions().get::<UnderWay>().cloned().unwrap_or_default();
+        let extensions = request.extensions();
+        let under_way = extensions.get::<UnderWay>().cloned().unwrap_or_default();
+        let deadline = extensions.get().copied().unwrap_or(Deadline::NONE);
         let requests = request.into_inner();
         let answers = self
             .streams
-            .answer(self.operations.clone(), caller, under_way, requests)?;
+            .answer(self.operations.clone(), caller, under_way, requests, deadline)?;
         Ok(Response::new(answers))
     }
 

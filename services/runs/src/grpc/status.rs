@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use kindex_serve::deadline::DeadlineError;
 use tonic::Status;
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -25,6 +26,15 @@ pub fn of(refusal: &Refusal) -> Status {
         details.set_retry_info(Some(wait));
     }
     Status::with_error_details(code(refusal.code), message, details)
+}
+
+/// A call that is not answered in time, as the client gave it.
+#[must_use]
+pub fn late(error: &DeadlineError) -> Status {
+    match error {
+        DeadlineError::Invalid(_) => Status::invalid_argument(error.to_string()),
+        DeadlineError::Passed => Status::deadline_exceeded(error.to_string()),
+    }
 }
 
 fn code(code: Code) -> tonic::Code {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
+use kindex_serve::deadline::Deadline;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 use tracing::{Instrument as _, Span, debug_span};
@@ -39,6 +40,7 @@ impl Streams {
         caller: Caller,
         under_way: UnderWay,
         requests: impl Stream<Item = Result<LogMetricsStreamRequest, Status>> + Send + 'static,
+        deadline: Deadline,
     ) -> Result<BoxStream<'static, Result<LogMetricsStreamResponse, Status>>, Status> {
         let place = self.0.clone().try_acquire_owned().map_err(|_| {
             let message = "as many streams are open as may be; end one, or send the batches by LogMetrics";
@@ -59,19 +61,23 @@ impl Streams {
             };
             answered.instrument(span)
         });
-        Ok(until_refused(answers.buffered(UNDER_WAY), place).boxed())
+        Ok(until_refused(answers.buffered(UNDER_WAY), place, deadline).boxed())
     }
 }
 
-/// A stream ends with its first status, and gives its place back.
+/// A stream ends with its first status and at its deadline, and gives its place back.
 fn until_refused(
     answers: impl Stream<Item = Result<LogMetricsStreamResponse, Status>> + Send + 'static,
     place: OwnedSemaphorePermit,
+    deadline: Deadline,
 ) -> impl Stream<Item = Result<LogMetricsStreamResponse, Status>> + Send {
     let begin = Some((Box::pin(answers), place));
-    stream::unfold(begin, async |open| {
+    stream::unfold(begin, move |open| async move {
         let (mut answers, place) = open?;
-        let answer = answers.next().await?;
+        let answer = match deadline.bound(answers.next()).await {
+            Ok(answer) => answer?,
+            Err(late) => Err(status::late(&late)),
+        };
         let open = answer.is_ok().then_some((answers, place));
         Some((answer, open))
     })

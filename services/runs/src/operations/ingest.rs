@@ -10,7 +10,8 @@ use crate::validate::{self, Sent};
 use crate::wire::v1::{
     CreateArtifactUploadRequest, CreateArtifactUploadResponse, FinalizeArtifactUploadRequest,
     FinalizeArtifactUploadResponse, FinishRunRequest, FinishRunResponse, HeartbeatRequest, HeartbeatResponse,
-    InitRunRequest, InitRunResponse, LogMetricsRequest, LogMetricsResponse, LogParamsRequest, LogTagsRequest, RunId,
+    InitRunRequest, InitRunResponse, LogMetricsRequest, LogMetricsResponse, LogParamsRequest, LogTagsRequest,
+    Parameter, RunId,
 };
 use crate::{limits, token};
 
@@ -22,10 +23,23 @@ impl Operations {
     /// # Errors
     /// What the request has wrong, and what the state of the run, its project or the token forbids.
     pub async fn init_run(&self, caller: &Caller, request: InitRunRequest) -> Result<InitRunResponse, Refusal> {
+        self.open_run(caller, request, Vec::new()).await
+    }
+
+    /// Opens a run and stores parameters of it, both or neither.
+    ///
+    /// # Errors
+    /// As [`init_run`](Self::init_run).
+    pub async fn open_run(
+        &self,
+        caller: &Caller,
+        request: InitRunRequest,
+        params: Vec<Parameter>,
+    ) -> Result<InitRunResponse, Refusal> {
         self.check_project(caller, Scope::Ingest, request.project_id.as_ref())?;
         let now_s = self.now().div_euclid(SECOND_NS);
         let token = token::presented(&self.secrets, request.resume_token.as_deref(), now_s);
-        let run = validate::init_run(request, &caller.user, token)?;
+        let run = validate::init_run(request, params, &caller.user, token)?;
         let opened = self.store.open(run).await?;
         Ok(InitRunResponse {
             resume_token: token::issue(&self.secrets, &opened, now_s),

@@ -1,5 +1,7 @@
 //! The calls of people and dashboards: whoever may read a run or a project gets what the reader answers.
 
+use std::collections::HashMap;
+
 use super::Operations;
 use crate::domain::MetricName;
 use crate::keys::{Caller, Scope};
@@ -17,13 +19,27 @@ use crate::wire::v1::{
 const SCOPE: Scope = Scope::Query;
 
 impl Operations {
-    /// `ListRuns`.
+    /// `ListRuns`. Without a project it lists all that the caller may see.
     ///
     /// # Errors
     /// What the request has wrong.
-    pub async fn list_runs(&self, caller: &Caller, request: ListRunsRequest) -> Result<ListRunsResponse, Refusal> {
-        self.check_project(caller, SCOPE, request.project_id.as_ref())?;
+    pub async fn list_runs(&self, caller: &Caller, mut request: ListRunsRequest) -> Result<ListRunsResponse, Refusal> {
+        caller.may(SCOPE)?;
+        if validate::optional_project(request.project_id.as_ref())?.is_none() {
+            let own = caller.project.as_ref().map(|project| project.as_str().to_owned());
+            request.project_id = own.map(|value| v1::ProjectId { value });
+        } else {
+            self.check_project(caller, SCOPE, request.project_id.as_ref())?;
+        }
         self.reader.list_runs(request).await
+    }
+
+    /// When each of these runs changed last. They were read for the caller before.
+    ///
+    /// # Errors
+    /// A store that is away.
+    pub async fn changed_at(&self, runs: &[v1::Run]) -> Result<HashMap<String, i64>, Refusal> {
+        self.reader.changed_at(runs).await
     }
 
     /// `GetRun`.

@@ -12,7 +12,8 @@ use crate::wire::v1::{ListRunsRequest, RunSortField, SortDirection};
 /// A request, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Listing {
-    pub(super) project: ProjectName,
+    /// All if absent.
+    pub(super) project: Option<ProjectName>,
     pub(super) filter: Filter,
     pub(super) sort: Sort,
     pub(super) limit: usize,
@@ -42,7 +43,7 @@ pub(super) enum SortBy {
 impl Listing {
     /// Of a request.
     pub(super) fn of(mut request: ListRunsRequest) -> Result<Self, Refusal> {
-        let project = validate::project(request.project_id.as_ref())?;
+        let project = validate::optional_project(request.project_id.as_ref())?;
         let sort = sort(&request)?;
         let limit = page_size(request.page_size, limits::PAGE)?;
         let include = Include::of(&request.include_fields)?;

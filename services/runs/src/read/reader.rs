@@ -1,5 +1,6 @@
 //! Asks the store, and answers.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use sqlx::pool::PoolConnection;
@@ -57,7 +58,7 @@ impl Reader {
         }
     }
 
-    /// Runs of a project.
+    /// Runs of a project, or of all.
     ///
     /// # Errors
     /// What the request has wrong.
@@ -79,7 +80,7 @@ impl Reader {
             }
             _ => String::new(),
         };
-        let counted = fetch(select::count(&listing.project, &listing.filter), &mut on).await?;
+        let counted = fetch(select::count(listing.project.as_ref(), &listing.filter), &mut on).await?;
         let total_count = counted.first().map_or(Ok(0), |row| row.try_get(0)).map_err(failed)?;
         Ok(ListRunsResponse {
             runs: rows::runs(&numbers, listing.include, &mut on).await?,
@@ -98,6 +99,16 @@ impl Reader {
         Ok(GetRunResponse {
             run: Some(self.run(&run, include).await?),
         })
+    }
+
+    /// When each of these runs changed last, as far as runs have: when it ended, or else when it was heard of last.
+    ///
+    /// # Errors
+    /// A store that is away.
+    pub async fn changed_at(&self, runs: &[Run]) -> Result<HashMap<String, i64>, Refusal> {
+        let ids = runs.iter().filter_map(|run| run.run_id.as_ref());
+        let ids: Vec<&str> = ids.map(|run| run.value.as_str()).collect();
+        rows::changed_at(&ids, &mut *self.connection().await?).await
     }
 
     /// Series of runs, thinned.

@@ -71,6 +71,16 @@ pub(super) async fn last_steps(run_number: i64, on: &mut SqliteConnection) -> Re
     Ok(rows.into_iter().collect())
 }
 
+/// When each of these runs ended, or else was heard of last.
+pub(super) async fn changed_at(runs: &[&str], on: &mut SqliteConnection) -> Result<HashMap<String, i64>, Refusal> {
+    let list = serde_json::to_string(runs).expect("texts are JSON");
+    let query = sqlx::query_as(
+        "SELECT run_id, coalesce(finished_at, last_seen_at) FROM run WHERE run_id IN (SELECT value FROM json_each(?))",
+    );
+    let rows: Vec<(String, i64)> = query.bind(list).fetch_all(on).await.map_err(failed)?;
+    Ok(rows.into_iter().collect())
+}
+
 /// Runs in the order of their numbers in the list. One that is gone meanwhile is left out.
 pub(super) async fn runs(
     numbers: &[i64],

@@ -49,7 +49,7 @@ pub(super) fn page(listing: &Listing) -> Statement {
     let mut statement = Statement::of("SELECT run_no, ");
     statement.add(key, []);
     statement.add(" AS sort_key FROM run", []);
-    conditions(&listing.project, &listing.filter, &mut statement);
+    conditions(listing.project.as_ref(), &listing.filter, &mut statement);
     if let Some(after) = &listing.after {
         let text = match listing.sort.is_descending {
             true => " AND (sort_key, run_no) < (?, ?)",
@@ -70,7 +70,7 @@ pub(super) fn page(listing: &Listing) -> Statement {
 }
 
 /// How many runs there are, up to one more than `COUNT_MAX`.
-pub(super) fn count(project: &ProjectName, filter: &Filter) -> Statement {
+pub(super) fn count(project: Option<&ProjectName>, filter: &Filter) -> Statement {
     let mut statement = Statement::of("SELECT count(*) FROM (SELECT 1 FROM run");
     conditions(project, filter, &mut statement);
     statement.add(" LIMIT ?)", [Value::Number(COUNT_MAX + 1)]);
@@ -80,7 +80,7 @@ pub(super) fn count(project: &ProjectName, filter: &Filter) -> Statement {
 /// Numbers of runs and the texts that words are searched in, the newest first.
 pub(super) fn texts(project: &ProjectName, filter: &Filter) -> Statement {
     let mut statement = Statement::of("SELECT run_no, run_id, name, description FROM run");
-    conditions(project, filter, &mut statement);
+    conditions(Some(project), filter, &mut statement);
     statement.add(" ORDER BY created_at DESC, run_no DESC", []);
     statement
 }
@@ -96,9 +96,12 @@ fn key(sort: Sort) -> &'static str {
     }
 }
 
-fn conditions(project: &ProjectName, filter: &Filter, statement: &mut Statement) {
+fn conditions(project: Option<&ProjectName>, filter: &Filter, statement: &mut Statement) {
     let text = |text: &str| Value::Text(text.to_owned());
-    statement.add(" WHERE project = ?", [text(project.as_str())]);
+    match project {
+        Some(project) => statement.add(" WHERE project = ?", [text(project.as_str())]),
+        None => statement.add(" WHERE TRUE", []),
+    }
     if !filter.statuses.is_empty() {
         let places = vec!["?"; filter.statuses.len()].join(", ");
         let numbers = filter.statuses.iter().map(|status| Value::Number(status.number()));
@@ -189,7 +192,11 @@ mod tests {
             ],
         };
         let project = ProjectName::new(hostile.clone());
-        for statement in [count(&project, &filter), texts(&project, &filter)] {
+        for statement in [
+            count(Some(&project), &filter),
+            count(None, &filter),
+            texts(&project, &filter),
+        ] {
             assert_eq!(statement.text.matches('?').count(), statement.values.len());
             assert!(!statement.text.contains("OR 1=1"), "{}", statement.text);
         }

@@ -98,10 +98,7 @@ pub(super) async fn unknown(uri: Uri) -> Refused {
 }
 
 /// A route without this method.
-pub(super) async fn other_method(method: http::Method, uri: Uri) -> Response {
+pub(super) async fn other_method(method: http::Method, uri: Uri) -> Refused {
     let message = format!("{} takes no {method}", uri.path());
-    let refused = Refused(Refusal::new(Code::InvalidArgument, "METHOD_NOT_ALLOWED", message));
-    let mut response = refused.into_response();
-    *response.status_mut() = http::StatusCode::METHOD_NOT_ALLOWED;
-    response
+    Refused(Refusal::new(Code::InvalidArgument, "METHOD_NOT_ALLOWED", message))
 }

@@ -83,7 +83,7 @@ fn init_run(input: &[u8]) -> bool {
         !matches!(shown, PresentedToken::Signed { .. }),
         "nobody can forge a token"
     );
-    validate::init_run(request, "ana", shown).is_ok()
+    validate::init_run(request, Vec::new(), "ana", shown).is_ok()
 }
 
 fn decodes<M: Message + Default>(input: &[u8]) -> bool {

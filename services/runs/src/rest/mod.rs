@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::middleware::{self, Next};
-use axum::routing::{MethodRouter, any, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use axum::{Extension, Router};
 
 use crate::front::over_rest;
@@ -95,7 +95,7 @@ pub fn router(operations: Arc<Operations>) -> Router {
         router.route(route.path, guarded(route.scope, (route.handlers)()))
     });
     router
-        .route("/artifacts/{upload_id}", any(files::content))
+        .route("/artifacts/{upload_id}", get(files::content).put(files::content))
         .fallback(exchange::unknown)
         .method_not_allowed_fallback(exchange::other_method)
         .with_state(operations)

@@ -83,7 +83,7 @@ impl List {
     }
 }
 
-/// Runs of a project, the newest first.
+/// Runs of a project, or of all that the caller may see, the newest first.
 pub(super) async fn list(State(on): On, Extension(caller): Extension<Caller>, uri: Uri) -> Answered<Value> {
     const LIMIT_DEFAULT: usize = 100;
     let list: List = query(&uri)?;
@@ -119,8 +119,13 @@ pub(super) async fn list(State(on): On, Extension(caller): Extension<Caller>, ur
         }
     }
     let found = on.list_runs(&caller, page(limit, token)?).await?;
+    let changed_at = on.changed_at(&found.runs).await?;
+    let shown = found.runs.iter().map(|run| {
+        let id = run.run_id.as_ref().map_or("", |run| run.value.as_str());
+        runs::run(run, changed_at.get(id).copied())
+    });
     Ok(Json(json!({
-        "runs": found.runs.iter().map(runs::run).collect::<Vec<_>>(),
+        "runs": shown.collect::<Vec<_>>(),
         "total": found.total_count,
         "limit": limit,
         "offset": list.offset,
@@ -140,6 +145,7 @@ pub(super) async fn run(
         include_fields: Vec::new(),
     };
     let found = on.get_run(&caller, request).await?.run.unwrap_or_default();
+    let changed_at = on.changed_at(std::slice::from_ref(&found)).await?;
     let latest = on.latest(&caller, run_id.as_ref()).await?;
     let summary = latest.into_iter().map(|latest| {
         json!({
@@ -148,7 +154,7 @@ pub(super) async fn run(
             "last_step": latest.step,
         })
     });
-    let mut shown = runs::run(&found);
+    let mut shown = runs::run(&found, changed_at.into_values().next());
     shown["metrics_summary"] = summary.collect();
     Ok(Json(shown))
 }
@@ -299,7 +305,7 @@ pub(super) async fn compare(State(on): On, Extension(caller): Extension<Caller>,
             None => names,
             Some(common) => common.into_iter().filter(|name| names.contains(name)).collect(),
         });
-        let described = runs::run(&run);
+        let described = runs::run(&run, None);
         shown.push(json!({
             "run_id": described["run_id"],
             "run_name": described["name"],

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::values::{Double, rfc3339};
-use crate::domain::Status;
+use crate::domain::{self, Status};
 use crate::wire::v1::{Parameter, Run, Tag};
 
-/// As existing clients know a run, and with all that the message has.
-pub(super) fn run(run: &Run) -> Value {
+/// As existing clients know a run, and with all that the message has; and when it changed last.
+pub(super) fn run(run: &Run, changed_at: Option<i64>) -> Value {
     let status = Status::of_number(run.status.into());
     json!({
         "run_id": run.run_id.as_ref().map_or("", |run| run.value.as_str()),
@@ -26,7 +26,7 @@ pub(super) fn run(run: &Run) -> Value {
         "created_at": rfc3339(run.created_at.as_ref()),
         "started_at": rfc3339(run.started_at.as_ref()),
         "finished_at": rfc3339(run.finished_at.as_ref()),
-        "updated_at": rfc3339(run.finished_at.as_ref().or(run.created_at.as_ref())),
+        "updated_at": changed_at.map(|nanos| domain::timestamp(nanos).to_string()),
         "duration_seconds": run.duration_seconds,
         "system_info": run.system_info.as_ref().map(|info| super::message::to_json("SystemInfo", info)),
         "git_info": run.git_info.as_ref().map(|info| super::message::to_json("GitInfo", info)),

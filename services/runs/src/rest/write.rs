@@ -75,22 +75,14 @@ pub(super) async fn open(State(on): On, Extension(caller): Extension<Caller>, se
         parent_run_id: open.parent_run_id,
         resume_token: open.resume_token,
     };
-    let opened = on.init_run(&caller, request).await?;
-    let mut warnings = opened.warnings;
-    if !open.config.0.is_empty() {
-        let request = LogParamsRequest {
-            run_id: opened.run_id.clone(),
-            params: params_of(open.config),
-        };
-        warnings.extend(on.log_params(&caller, request).await?.warnings);
-    }
+    let opened = on.open_run(&caller, request, params_of(open.config)).await?;
     Ok(Json(Opened {
         run_id: opened.run_id.map(|run| run.value).unwrap_or_default(),
         offline: false,
         resume_token: opened.resume_token,
         resumed: opened.resumed,
         server_time: rfc3339(opened.server_time.as_ref()),
-        warnings: Warnings::of(&warnings),
+        warnings: Warnings::of(&opened.warnings),
     }))
 }
 

@@ -72,6 +72,15 @@ pub fn project(project: Option<&v1::ProjectId>) -> Result<ProjectName, Refusal> 
     Ok(ProjectName::new(value))
 }
 
+/// The project of a request that may be about all of them; an empty name is none.
+///
+/// # Errors
+/// One whose name does not fit.
+pub fn optional_project(project: Option<&v1::ProjectId>) -> Result<Option<ProjectName>, Refusal> {
+    let named = project.filter(|project| !project.value.is_empty());
+    named.map(|named| self::project(Some(named))).transpose()
+}
+
 /// The run of a request.
 ///
 /// # Errors

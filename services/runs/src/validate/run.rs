@@ -4,13 +4,19 @@ use super::{field, texts};
 use crate::domain::{FinishRun, NewRun, PresentedToken};
 use crate::limits;
 use crate::refusal::Refusal;
-use crate::wire::v1::{FinishRunRequest, GitInfo, InitRunRequest, SystemInfo};
+use crate::wire::v1::{FinishRunRequest, GitInfo, InitRunRequest, Parameter, SystemInfo};
 
-/// A run to open, for a user, with what its token turned out to be. An empty id or token is none.
+/// A run to open, for a user, with its first parameters and with what its token turned out to be. An empty id or token
+/// is none.
 ///
 /// # Errors
 /// No project, and what does not fit.
-pub fn init_run(request: InitRunRequest, user: &str, token: PresentedToken) -> Result<NewRun, Refusal> {
+pub fn init_run(
+    request: InitRunRequest,
+    params: Vec<Parameter>,
+    user: &str,
+    token: PresentedToken,
+) -> Result<NewRun, Refusal> {
     let project = field::project(request.project_id.as_ref())?;
     let id = |field, value: Option<String>| {
         let value = value.filter(|value| !value.is_empty());
@@ -35,6 +41,7 @@ pub fn init_run(request: InitRunRequest, user: &str, token: PresentedToken) -> R
         name,
         description,
         tags: texts::tags(texts::of_tags(request.tags), &mut warnings)?,
+        params: texts::params("config", texts::of_params(params), &mut warnings)?,
         system_info: request.system_info,
         git_info: request.git_info,
         parent,

@@ -288,6 +288,7 @@ fn a_run_needs_a_project_whose_name_fits() {
                 project_id,
                 ..InitRunRequest::default()
             },
+            Vec::new(),
             "",
             PresentedToken::Absent,
         )

@@ -2,6 +2,12 @@
 
 mod server;
 
+mod both;
+
+mod states;
+
+mod answers;
+
 mod calls;
 
 mod health;
@@ -12,6 +18,12 @@ mod limits;
 
 mod pages;
 
+mod points;
+
 mod rest;
 
 mod stream;
+
+mod transports;
+
+mod warnings;

@@ -12,7 +12,7 @@ use kindex_runs::domain::{Clock, ProjectName, system_clock};
 use kindex_runs::front::Cors;
 use kindex_runs::keys::{Key, KeyStore, NewKey, Secret};
 use kindex_runs::service::{Options, Service};
-use kindex_runs::store::Settings;
+use kindex_runs::store::{Settings, Store};
 use kindex_runs::validate::Oversized;
 use kindex_runs::wire::MetricColumns;
 use kindex_runs::wire::v1::ingest_service_client::IngestServiceClient;
@@ -32,6 +32,8 @@ pub(crate) struct Server {
     pub(crate) folder: TempDir,
     pub(crate) grpc: String,
     pub(crate) rest: String,
+    /// For what depends on time, where nothing goes on by itself.
+    pub(crate) store: Store,
     stop: CancellationToken,
     served: Option<JoinHandle<()>>,
 }
@@ -82,12 +84,14 @@ impl Server {
         let at = |listener: &TcpListener| format!("http://{}", listener.local_addr().expect("an address"));
         let (grpc, rest) = (at(&listeners[0]), at(&listeners[1]));
         let service = Service::open(options, listeners).await.expect("a service");
+        let store = service.store().clone();
         let stop = CancellationToken::new();
         let served = tokio::spawn(service.serve(stop.clone()));
         Self {
             folder,
             grpc,
             rest,
+            store,
             stop,
             served: Some(served),
         }

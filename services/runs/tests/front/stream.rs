@@ -1,5 +1,7 @@
 //! The two-way stream.
 
+use std::time::Duration;
+
 use futures::{StreamExt, stream};
 use kindex_runs::wire::v1::{LogMetricsRequest, LogMetricsStreamRequest};
 use tonic::{Code, Request};
@@ -101,4 +103,41 @@ async fn many_streams_with_large_messages_share_little_memory_and_all_are_answer
             .collect();
         assert_eq!(accepted, [3000; 3]);
     }
+}
+
+/// The header that clients of gRPC send for a deadline.
+#[tokio::test]
+async fn a_call_ends_at_the_deadline_of_its_client() {
+    let server = Server::start().await;
+    server.run("r").await;
+    let heartbeat = crate::server::frame(&[0x0a, 0x03, 0x0a, 0x01, b'r'], false);
+    for (timeout, expected) in [
+        ("0n", Code::DeadlineExceeded),
+        ("1n", Code::DeadlineExceeded),
+        ("1M", Code::Ok),
+        ("99999999H", Code::Ok),
+        ("soon", Code::InvalidArgument),
+        ("123456789S", Code::InvalidArgument),
+    ] {
+        let path = "/mlrun.v1.IngestService/Heartbeat";
+        let (status, _) = server.raw(path, &[("grpc-timeout", timeout)], heartbeat.clone()).await;
+        assert_eq!(status, expected as i32, "{timeout}");
+    }
+}
+
+/// A client that sends one batch and then nothing.
+#[tokio::test]
+async fn a_stream_ends_at_the_deadline_of_its_client() {
+    let server = Server::start().await;
+    server.run("r").await;
+    let silent = requests(vec![batch("r", "b", &[("loss", 1, 0.5)])]).chain(stream::pending());
+    let mut request = Request::new(silent);
+    request.set_timeout(Duration::from_millis(500));
+    let answers = server.ingest().log_metrics_stream(request).await.expect("a stream");
+    let answers = tokio::time::timeout(Duration::from_secs(60), answers.into_inner().collect::<Vec<_>>()).await;
+    let answers = answers.expect("it ends");
+    assert_eq!(answers.len(), 2, "{answers:?}");
+    assert!(answers[0].is_ok(), "what was stored is answered: {answers:?}");
+    assert_eq!(answers[1].as_ref().expect_err("late").code(), Code::DeadlineExceeded);
+    assert_eq!(server.get("/api/v1/runs/r").await.json()["metrics_count"], 1);
 }

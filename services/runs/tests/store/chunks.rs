@@ -341,3 +341,28 @@ async fn what_does_not_agree_is_found() {
         pool.close().await;
     }
 }
+
+#[tokio::test]
+async fn an_answered_batch_is_never_trimmed() {
+    let mut bench = Bench::with(Settings {
+        tail_bytes_max: 1_024,
+        compact_points: 100,
+        ..quiet()
+    })
+    .await;
+    bench.open("r").await;
+    for step in 0..400 {
+        let stored = bench
+            .log("r", &format!("b{step}"), &[("loss", step, step as f64)])
+            .await;
+        stored.expect("stored");
+        if step == 150 {
+            bench.compact().await;
+        }
+    }
+    let expected: Vec<_> = (0..400).map(|step| (step, step as f64)).collect();
+    assert_eq!(bench.values("r", "loss").await, expected);
+    bench.restart().await;
+    bench.compact().await;
+    assert_eq!(bench.values("r", "loss").await, expected);
+}

@@ -165,6 +165,7 @@ pub(crate) fn new_run(run: &str) -> NewRun {
         run: Some(RunId::new(run)),
         name: String::new(),
         description: String::new(),
+        params: Vec::new(),
         tags: Vec::new(),
         system_info: None,
         git_info: None,

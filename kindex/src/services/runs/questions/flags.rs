@@ -9,7 +9,7 @@ use crate::form::Form;
 /// What can be asked of the runs service.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Question {
-    /// List the runs of a project, the newest first.
+    /// List the runs of a project, or of all, the newest first.
     List(ListArgs),
     /// Show a run, with the last value of each metric.
     Get(GetArgs),
@@ -44,9 +44,9 @@ pub(crate) struct ServerArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = LIST_EXAMPLES)]
 pub(crate) struct ListArgs {
-    /// The project.
+    /// The project; default: all that the key may see.
     #[arg(short, long, env = "KINDEX_RUNS_PROJECT", value_name = "NAME")]
-    pub(crate) project: String,
+    pub(crate) project: Option<String>,
 
     /// Runs in one of these states: running, finished, failed, crashed, killed.
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
@@ -79,6 +79,7 @@ pub(crate) struct ListArgs {
 
 const LIST_EXAMPLES: &str = "\
 Examples:
+  kindex runs list
   kindex runs list -p vision
   kindex runs list -p vision --status failed,crashed --tag team:red
   kindex runs list -p vision --name resnet -o json";

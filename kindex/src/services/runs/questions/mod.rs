@@ -38,9 +38,9 @@ pub(super) async fn run(question: &Question) -> CommandResult {
 }
 
 async fn list(args: &ListArgs) -> CommandResult {
-    let mut address = Address::new(&["runs"]).with("project", &args.project);
-    address = address.with("limit", &args.limit.to_string());
+    let mut address = Address::new(&["runs"]).with("limit", &args.limit.to_string());
     for (name, value) in [
+        ("project", args.project.clone().unwrap_or_default()),
         ("status", args.status.join(",")),
         ("tags", args.tags.join(",")),
         ("q", args.name.clone().unwrap_or_default()),
@@ -51,7 +51,10 @@ async fn list(args: &ListArgs) -> CommandResult {
         }
     }
     let answer = ask(&args.server, Method::GET, &address, None).await?;
-    print(&answer, args.output, |answer| show::runs(answer, Timestamp::now()))?;
+    let with_project = args.project.is_none();
+    print(&answer, args.output, |answer| {
+        show::runs(answer, with_project, Timestamp::now())
+    })?;
     if let Some(token) = answer["next_page_token"].as_str().filter(|token| !token.is_empty()) {
         let total = &answer["total"];
         say::note(format_args!("note: {total} runs in all; go on with --continue {token}"));

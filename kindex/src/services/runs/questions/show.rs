@@ -8,20 +8,23 @@ use serde_json::Value;
 use crate::output::{age, table};
 
 /// A page of runs.
-pub(super) fn runs(answer: &Value, now: Timestamp) -> String {
-    let heads = ["run", "name", "status", "points", "duration", "age"];
+pub(super) fn runs(answer: &Value, with_project: bool, now: Timestamp) -> String {
+    let heads = ["project", "run", "name", "status", "points", "duration", "age"];
+    let left_out = usize::from(!with_project);
     let rows = items(answer, "runs").map(|run| {
         let created = run["created_at"].as_str().and_then(|time| time.parse().ok());
-        vec![
+        let row = [
+            text(&run["project_id"]),
             text(&run["run_id"]),
             text(&run["name"]),
             text(&run["status"]),
             text(&run["metrics_count"]),
             duration(&run["duration_seconds"]),
             age(created, now),
-        ]
+        ];
+        row.into_iter().skip(left_out).collect()
     });
-    table(&heads, rows)
+    table(&heads[left_out..], rows)
 }
 
 /// A run with what belongs to it.
@@ -138,12 +141,17 @@ mod tests {
 
     #[test]
     fn runs_are_lines() {
-        let run = json!({"run_id": "a", "name": "resnet", "status": "failed", "metrics_count": 7,
+        let run = json!({"project_id": "vision", "run_id": "a", "name": "resnet", "status": "failed", "metrics_count": 7,
             "duration_seconds": 125.5, "created_at": "2026-11-24T08:00:00Z"});
         let now = "2026-11-24T08:05:00Z".parse().expect("a time");
-        let shown = runs(&json!({"runs": [run]}), now);
+        let answer = json!({"runs": [run]});
         assert_eq!(
-            shown,
+            runs(&answer, true, now),
+            "PROJECT   RUN   NAME     STATUS   POINTS   DURATION   AGE\nvision    a     resnet   failed   7        2m5s       \
+             5m\n"
+        );
+        assert_eq!(
+            runs(&answer, false, now),
             "RUN   NAME     STATUS   POINTS   DURATION   AGE\na     resnet   failed   7        2m5s       5m\n"
         );
     }

@@ -6,10 +6,11 @@ use crate::domain::{NewRun, Opened, RunId, Status, warning};
 use crate::ledger::Queue;
 use crate::lifecycle::{Opening, RunFacts, Tokens, open};
 use crate::store::cache::RunState;
-use crate::store::statements::{chunks, runs};
+use crate::store::statements::{attributes, chunks, runs};
 use crate::store::transaction::{Command, Effect, Failure, Tx};
+use crate::wire::v1::ErrorDetail;
 
-use super::attributes::{plan_tags, write_tags};
+use super::attributes::{plan_params, plan_tags, write_params, write_tags};
 use super::release::release_all;
 
 /// `InitRun`, with the id that the run gets.
@@ -43,6 +44,7 @@ impl Open {
         });
         write_tags(tx, number, &plan).await?;
         let mut warnings = [&self.new.warnings[..], &plan.warnings].concat();
+        warnings.extend(self.params(tx, number, &HashMap::new()).await?);
         if running >= settings.active_runs_max {
             warnings.push(warning::active_runs_exceeded(settings.active_runs_max));
         }
@@ -56,6 +58,18 @@ impl Open {
         })
     }
 
+    /// Stores parameters; the warnings about them.
+    async fn params(
+        &self,
+        tx: &mut Tx,
+        number: i64,
+        stored: &HashMap<String, String>,
+    ) -> Result<Vec<ErrorDetail>, Failure> {
+        let plan = plan_params(stored, &self.new.params, tx.settings().params_max);
+        write_params(tx, number, &plan).await?;
+        Ok(plan.warnings)
+    }
+
     /// Answers with a run that is there, which gets a new token.
     async fn reopen(
         &self,
@@ -64,6 +78,11 @@ impl Open {
         shown: Option<i64>,
         active_seconds: Option<i64>,
     ) -> Result<Opened, Failure> {
+        let stored = match self.new.params.is_empty() {
+            true => HashMap::new(),
+            false => attributes::params(tx.step()?, number).await?,
+        };
+        let of_params = self.params(tx, number, &stored).await?;
         let now = tx.now();
         if tx.run(number).status == Status::Crashed {
             chunks::set_unsealed(tx.change()?, number).await?;
@@ -82,6 +101,7 @@ impl Open {
         let run = tx.run(number);
         let mut warnings = self.new.warnings.clone();
         warnings.extend(active_seconds.map(warning::run_already_active));
+        warnings.extend(of_params);
         Ok(Opened {
             run: self.run.clone(),
             generation: run.tokens.newest,
@@ -118,12 +138,8 @@ impl Command for Open {
     }
 
     fn bytes(&self) -> usize {
-        let tags = self
-            .new
-            .tags
-            .iter()
-            .map(|(key, value)| key.len() + value.len() + 64)
-            .sum::<usize>();
-        1024 + self.new.description.len() + tags
+        let pairs = self.new.tags.iter().chain(&self.new.params);
+        let pairs = pairs.map(|(key, value)| key.len() + value.len() + 64).sum::<usize>();
+        1024 + self.new.description.len() + pairs
     }
 }
