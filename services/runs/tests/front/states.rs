@@ -266,7 +266,7 @@ async fn the_state_table_holds_over_both_transports() {
 }
 
 #[tokio::test]
-async fn only_the_newest_token_of_a_crashed_run_resumes_it_once() {
+async fn a_token_of_a_crashed_run_resumes_it_until_a_newer_one_did() {
     let still = Still::start().await;
     for over in Over::BOTH {
         let client = Client {
@@ -293,10 +293,21 @@ async fn only_the_newest_token_of_a_crashed_run_resumes_it_once() {
         assert_eq!(reason("no token").await, denied("RESUME_TOKEN_INVALID"));
         assert_eq!(reason(&forged).await, denied("RESUME_TOKEN_INVALID"));
         assert_eq!(reason(&other).await, denied("RESUME_TOKEN_INVALID"));
-        assert_eq!(reason(&old).await, denied("RESUME_TOKEN_USED"));
-        assert!(client.open(&run, &newest, &[]).await.expect("resumed").resumed);
+        let resumed = client.open(&run, &newest, &[]).await.expect("resumed");
+        assert!(resumed.resumed);
         still.listen_six_minutes().await;
-        assert_eq!(reason(&newest).await, denied("RESUME_TOKEN_USED"));
+        assert_eq!(reason(&old).await, denied("RESUME_TOKEN_USED"));
+        let again = client
+            .open(&run, &newest, &[])
+            .await
+            .expect("the answer may have been lost");
+        assert!(again.resumed);
+        still.listen_six_minutes().await;
+        assert!(client.open(&run, &again.token, &[]).await.expect("resumed").resumed);
+        still.listen_six_minutes().await;
+        for used in [&newest, &resumed.token] {
+            assert_eq!(reason(used).await, denied("RESUME_TOKEN_USED"));
+        }
     }
 }
 
