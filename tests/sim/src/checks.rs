@@ -390,7 +390,10 @@ fn holds(row: &SimRow, object: &Revision, cluster: &SimCluster) -> bool {
 /// An archived row has the references that its text bears, unless our finalizer went with them; a live one has none.
 fn an_archived_row_has_its_references(row: &SimRow, database: &SimDatabase) -> Result<(), String> {
     let metadata = &row.object().metadata;
-    let names = metadata.finalizers.iter().filter(|name| REFERENCES.contains(&name.as_str()));
+    let names = metadata
+        .finalizers
+        .iter()
+        .filter(|name| REFERENCES.contains(&name.as_str()));
     let told = metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
     let borne: BTreeSet<String> = match row.life() {
         Life::Archived if told => names.cloned().collect(),
@@ -399,7 +402,10 @@ fn an_archived_row_has_its_references(row: &SimRow, database: &SimDatabase) -> R
     };
     let held = database.references.get(&metadata.uid).cloned().unwrap_or_default();
     if held != borne {
-        return Err(format!("the row of {} has the references {held:?}, not {borne:?}", metadata.uid));
+        return Err(format!(
+            "the row of {} has the references {held:?}, not {borne:?}",
+            metadata.uid
+        ));
     }
     Ok(())
 }

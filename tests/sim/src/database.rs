@@ -249,7 +249,10 @@ impl SimDatabase {
     /// An archived row has the references that the object bore while our finalizer held it; a live one has none.
     fn carry_references(&mut self, version: &Version, life: Life, before: Option<Life>) {
         let metadata = &version.object.metadata;
-        let names = metadata.finalizers.iter().filter(|name| REFERENCES.contains(&name.as_str()));
+        let names = metadata
+            .finalizers
+            .iter()
+            .filter(|name| REFERENCES.contains(&name.as_str()));
         let names: BTreeSet<String> = names.cloned().collect();
         match life {
             Life::Archived => {

@@ -163,7 +163,10 @@ impl Draw {
             let what = match &object.finalizers[..] {
                 [] => ActionKind::Delete,
                 held if held.iter().any(|finalizer| finalizer == FINALIZER) => ActionKind::StripFinalizer,
-                held => match REFERENCES.iter().position(|name| held.iter().any(|finalizer| finalizer == name)) {
+                held => match REFERENCES
+                    .iter()
+                    .position(|name| held.iter().any(|finalizer| finalizer == name))
+                {
                     Some(index) => ActionKind::ReleaseReference(index),
                     None => ActionKind::ToggleForeignFinalizer,
                 },

@@ -133,11 +133,22 @@ fn what_is_in_use_is_released_only_into_the_archive() {
         match action.then {
             Then::Release => assert!(!head.in_use, "{head:?} {row:?} {context:?} {action:?}"),
             Then::ReleaseArchived => {
-                assert!(head.in_use && life == Some(Life::Archived), "{head:?} {row:?} {action:?}");
+                assert!(
+                    head.in_use && life == Some(Life::Archived),
+                    "{head:?} {row:?} {action:?}"
+                );
             }
             _ => {}
         }
-        let closed = matches!(action.write, Some(Write::Store { life: Life::Deleted, .. } | Write::SoftDelete));
+        let closed = matches!(
+            action.write,
+            Some(
+                Write::Store {
+                    life: Life::Deleted,
+                    ..
+                } | Write::SoftDelete
+            )
+        );
         let followed = row.is_some_and(|row| row.life == Life::Deleted) && !head.has_finalizer;
         assert!(!(head.in_use && closed) || followed, "{head:?} {row:?} {action:?}");
     });
@@ -146,9 +157,18 @@ fn what_is_in_use_is_released_only_into_the_archive() {
 #[test]
 fn what_is_archived_was_final_before_it_was_deleted() {
     for_all(|head, row, _, action| {
-        let archives = matches!(action.write, Some(Write::Store { life: Life::Archived, .. }));
+        let archives = matches!(
+            action.write,
+            Some(Write::Store {
+                life: Life::Archived,
+                ..
+            })
+        );
         if archives && row.is_none_or(|row| row.life != Life::Archived) {
-            assert!(head.deletion_timestamp.is_none(), "its references could be taken off already: {head:?}");
+            assert!(
+                head.deletion_timestamp.is_none(),
+                "its references could be taken off already: {head:?}"
+            );
         }
     });
 }

@@ -228,7 +228,11 @@ fn a_deleted_object_that_is_in_use_is_live_until_nothing_uses_it() {
     for head in [in_use(terminating(6)), in_use(held(6))] {
         for row in [None, Some(row(5, Life::Live)), Some(row(5, Life::Archived))] {
             assert_eq!(held_for(0, head, row, OwnDelete::Unknown), live);
-            assert_eq!(held_for(86_400, head, row, OwnDelete::Unknown), live, "no wait cuts that short");
+            assert_eq!(
+                held_for(86_400, head, row, OwnDelete::Unknown),
+                live,
+                "no wait cuts that short"
+            );
         }
         let current = held_for(0, head, Some(row(6, Life::Live)), OwnDelete::Unknown);
         assert_eq!(current, Action::NOTHING);
@@ -276,8 +280,17 @@ fn an_evicted_object_takes_its_references_along() {
         held_for(0, unguarded, archived, OwnDelete::Accepted(at(6))),
         release(Then::ReleaseArchived)
     );
-    let others = held_for(0, in_use(held(6)), Some(row(6, Life::Archived)), OwnDelete::Accepted(at(6)));
-    assert_eq!(others, action(None, Then::WaitForOthers(WAIT)), "ours and the references go last");
+    let others = held_for(
+        0,
+        in_use(held(6)),
+        Some(row(6, Life::Archived)),
+        OwnDelete::Accepted(at(6)),
+    );
+    assert_eq!(
+        others,
+        action(None, Then::WaitForOthers(WAIT)),
+        "ours and the references go last"
+    );
     let bare = Head {
         has_finalizer: false,
         ..in_use(immutable(6))

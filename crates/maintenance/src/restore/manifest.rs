@@ -91,7 +91,11 @@ pub(super) fn manifest(
     annotations.remove(platform.deleting);
     annotations.insert(platform.restored_from.to_owned(), old_uid.to_string());
     metadata.insert("annotations".to_owned(), serde_json::to_value(annotations)?);
-    let ours = object.metadata.finalizers.iter().filter(|mark| *mark == platform.finalizer);
+    let ours = object
+        .metadata
+        .finalizers
+        .iter()
+        .filter(|mark| *mark == platform.finalizer);
     let finalizers: Vec<String> = ours.take(1).chain(references).cloned().collect();
     if !finalizers.is_empty() {
         metadata.insert("finalizers".to_owned(), finalizers.into());
@@ -201,7 +205,10 @@ pub(super) mod tests {
         let holder = "cluster.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce".to_owned();
         let manifest = manifest(&KIND, &PLATFORM, &object, &[], &[holder.clone()], None).expect("a manifest");
         let sent: Value = serde_json::from_str(&manifest.text).expect("JSON");
-        assert_eq!(sent["metadata"]["finalizers"], serde_json::json!(["test/Ingester", holder]));
+        assert_eq!(
+            sent["metadata"]["finalizers"],
+            serde_json::json!(["test/Ingester", holder])
+        );
     }
 
     #[test]

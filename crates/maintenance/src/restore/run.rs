@@ -209,7 +209,10 @@ impl Restorer<'_> {
         object: &Object,
     ) -> Result<(), RestoreError> {
         let borne = |name: &&String| object.metadata.finalizers.contains(name);
-        let names = references.iter().filter(borne).filter_map(|name| name.parse::<ReferenceName>().ok());
+        let names = references
+            .iter()
+            .filter(borne)
+            .filter_map(|name| name.parse::<ReferenceName>().ok());
         for name in names {
             let (storage, uid) = (&self.sides.storage, &manifest.old_uid);
             let release = || storage.release_reference(kind, uid, &name, Timestamp::now());
