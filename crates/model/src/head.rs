@@ -56,8 +56,8 @@ impl Head {
     }
 }
 
-/// Whether a finalizer is a reference, or that of Kindex's deletion. Both go before the object is released, however long
-/// that takes, or leave with it into SQL.
+/// Whether a finalizer is a reference, or that of Kindex's deletion. Both go before the object is released, however
+/// long that takes, or leave with it into SQL.
 pub fn is_of_use(finalizer: &str, platform: &Platform) -> bool {
     finalizer.strip_suffix("/deletion") == Some(platform.group) || ReferenceName::of_finalizer(finalizer).is_some()
 }
