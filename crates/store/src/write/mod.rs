@@ -14,6 +14,8 @@ mod replaced;
 
 mod feed;
 
+mod references;
+
 mod apply;
 
 mod rows;
@@ -34,6 +36,7 @@ pub(crate) use feed::{number, position};
 pub(crate) use plan::{NewRow, replacement};
 pub use quarantine::{Quarantine, QuarantineRecord, QuarantineRecords, Quarantined};
 pub use record::is_cut;
+pub(crate) use references::NewReference;
 pub(crate) use replaced::{forget, list, state_name};
 pub use rewind::Rewind;
 pub use rows::Rows;

@@ -1,9 +1,10 @@
 //! Deletes one object: a live one by the annotation for the ingester, an archived one in SQL.
 
 use bytes::Bytes;
-use http::Method;
+use http::{Method, StatusCode};
 use kindex_model::object::ResourceVersion;
 use kindex_query::Stored;
+use kindex_store::Deletion;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -108,6 +109,8 @@ impl Operations {
     /// before it goes. Where the dependents are to be orphaned or waited for, the cluster deletes it, and our
     /// finalizer holds it until SQL has it; without storage the cluster deletes everything.
     ///
+    /// An archived object that references hold stays until the last one is released: the answer then has the code 202.
+    ///
     /// # Errors
     /// 404 where neither the cluster nor SQL has it, 409 where a precondition does not hold.
     pub async fn delete(
@@ -175,16 +178,20 @@ impl Operations {
         let shown = self.view(key.resource).shown(&found)?;
         let version = stored_version(&found);
         options.check(key, &found.object.metadata.uid.0, &version.to_string())?;
+        let mut answer = Answer::found(shown);
         if !options.is_dry_run() {
             let uid = &found.object.metadata.uid;
             let store = self.store()?;
             let deleted = store
                 .delete_direct(key.resource.kind, uid, Some(version), self.now())
                 .await;
-            deleted.map_err(|error| refusal::of_store(key, error))?;
+            let deletion = deleted.map_err(|error| refusal::of_store(key, error))?;
             self.feed()?.nudge();
+            if deletion == Deletion::Held {
+                answer.code = StatusCode::ACCEPTED.as_u16();
+            }
         }
-        Ok(Answer::found(shown))
+        Ok(answer)
     }
 }
 
