@@ -116,6 +116,10 @@ mod restore;
 
 mod purge;
 
+mod why;
+
+mod references;
+
 mod migrate;
 
 mod up;

@@ -45,6 +45,13 @@ impl ReferenceName {
         format!("{}.{group}/{uid}", kind.to_ascii_lowercase()).parse()
     }
 
+    /// The reference that a finalizer is, if it is one: it names its holder by a UUID, as the uids of Kubernetes are.
+    /// Finalizers of controllers have the same form with a word in that place, such as `example.com/backup`.
+    pub fn of_finalizer(finalizer: &str) -> Option<Self> {
+        let (_, uid) = finalizer.split_once('/')?;
+        is_uuid(uid).then(|| finalizer.parse().ok()).flatten()
+    }
+
     /// Kind of the holder in lower case: `cluster`.
     pub fn kind(&self) -> &str {
         &self.kind
@@ -100,6 +107,12 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.len() <= NAME_MAX && edges && text.chars().all(inner)
 }
 
+fn is_uuid(text: &str) -> bool {
+    let is_hyphen = |at: usize| matches!(at, 8 | 13 | 18 | 23);
+    let mut bytes = text.bytes().enumerate();
+    text.len() == 36 && bytes.all(|(at, byte)| if is_hyphen(at) { byte == b'-' } else { byte.is_ascii_hexdigit() })
+}
+
 fn is_uid(text: &str) -> bool {
     let edge = |c: char| c.is_ascii_alphanumeric();
     let inner = |c: char| edge(c) || matches!(c, '-' | '_' | '.');
@@ -121,6 +134,23 @@ mod tests {
             (name.kind(), name.group(), name.uid()),
             ("cluster", "compute.example.com", UID)
         );
+    }
+
+    #[test]
+    fn a_finalizer_is_a_reference_where_it_names_its_holder_by_a_uuid() {
+        let name = format!("cluster.compute.example.com/{UID}");
+        assert_eq!(ReferenceName::of_finalizer(&name).map(|found| found.to_string()), Some(name));
+        for other in [
+            "example.com/backup",
+            "foregroundDeletion",
+            "michelangelo/Ingester",
+            "michelangelo.api/deletion",
+            "compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852cg",
+            "compute.example.com/7f7a15abf1cc4f3bb1c0232ae8d852ce1234",
+            "example/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce",
+        ] {
+            assert_eq!(ReferenceName::of_finalizer(other), None, "{other}");
+        }
     }
 
     #[test]
