@@ -3,7 +3,7 @@
 -- Kindex's tables on SQLite.
 -- Times are text in UTC with six digits of a second, such as 2026-01-31T12:00:00.000000Z.
 --
--- 13 kinds, 39 tables of theirs, 10 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 12 of Kindex's own.
 
 -- -----------------------------------------------------------------------------
 -- Project
@@ -637,7 +637,7 @@ CREATE INDEX IF NOT EXISTS `sparkjob_annotations_uid` ON `sparkjob_annotations` 
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, and the texts of rows before they were converted to another version.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, the texts of rows before they were converted to another version, and the references on archived objects with those that wait for their release.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -713,4 +713,24 @@ CREATE TABLE IF NOT EXISTS `kindex_converted` (
     `encoding` INTEGER NOT NULL,
     `payload` BLOB NOT NULL,
     PRIMARY KEY (`kind`, `uid`, `group_ver`, `res_version`)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS `kindex_reference` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `holder_kind` TEXT NOT NULL,
+    `holder_group` TEXT NOT NULL,
+    `holder_uid` TEXT NOT NULL,
+    `place_time` TEXT NOT NULL,
+    `placed_by` TEXT,
+    PRIMARY KEY (`kind`, `uid`, `name`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `kindex_reference_holder` ON `kindex_reference` (`holder_uid`);
+
+CREATE TABLE IF NOT EXISTS `kindex_tombstone` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `request_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
 ) STRICT;

@@ -1,16 +1,23 @@
 //! Kindex's own tables, the same for every model.
 
-use super::table::{NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, TableColumn, UID, fixed_name};
-use crate::model::{SqlType, TableName};
+use super::table::{
+    NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, TableColumn, TableKey, UID, fixed_name,
+};
+use crate::model::{KeyName, SqlType, TableName};
+
+/// A finalizer: a prefix of 253 characters, a slash, and a name of 63.
+const FINALIZER: StorageType = StorageType::Sql(SqlType::VarChar(317));
 
 /// Kindex's own tables: which schema this is and which migrations led to it, how far each kind is stored, what the
-/// database refused, what work was under way, what changed in SQL alone, and what rows held before they were converted.
+/// database refused, what work was under way, what changed in SQL alone, what rows held before they were converted, and
+/// who uses archived objects.
 pub(super) fn section() -> Section {
     Section {
         heading: "Kindex".to_owned(),
         doc: "What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused \
               objects, the state of work that goes on for longer than a process, the last changes of objects that live \
-              in SQL alone, for those who watch, and the texts of rows before they were converted to another version."
+              in SQL alone, for those who watch, the texts of rows before they were converted to another version, and \
+              the references on archived objects with those that wait for their release."
             .to_owned(),
         tables: vec![
             schema_table(),
@@ -21,6 +28,8 @@ pub(super) fn section() -> Section {
             feed_table(),
             changes_table(),
             converted_table(),
+            reference_table(),
+            tombstone_table(),
         ],
     }
 }
@@ -144,6 +153,43 @@ fn converted_table() -> Table {
             ("encoding", StorageType::Sql(SqlType::Int), true),
             ("payload", StorageType::Bytes, true),
         ],
+    )
+}
+
+/// The references on archived objects: who uses them. The objects of a cluster bear theirs as finalizers.
+fn reference_table() -> Table {
+    let table = own_table(
+        "kindex_reference",
+        &["kind", "uid", "name"],
+        &[
+            ("kind", NAME, true),
+            ("uid", UID, true),
+            ("name", FINALIZER, true),
+            ("holder_kind", NAME, true),
+            ("holder_group", NAME, true),
+            ("holder_uid", UID, true),
+            ("place_time", TIME, true),
+            // Unknown where it came with the object from the cluster.
+            ("placed_by", StorageType::Sql(SqlType::Text), false),
+        ],
+    );
+    let key = TableKey {
+        name: KeyName::parse("kindex_reference_holder").expect("Kindex's own keys have valid names"),
+        columns: vec![fixed_name("holder_uid")],
+        unique: false,
+    };
+    Table {
+        keys: vec![key],
+        ..table
+    }
+}
+
+/// The archived objects that were deleted while others use them: their rows stay until the last reference goes.
+fn tombstone_table() -> Table {
+    own_table(
+        "kindex_tombstone",
+        &["kind", "uid"],
+        &[("kind", NAME, true), ("uid", UID, true), ("request_time", TIME, true)],
     )
 }
 

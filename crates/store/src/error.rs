@@ -104,6 +104,9 @@ pub enum DirectError {
     /// The object was deleted.
     #[error("was deleted at {0}: what is deleted does not change")]
     Deleted(Timestamp),
+    /// The object is being deleted, and references hold it.
+    #[error("is being deleted since {0}: it takes no new references")]
+    Deleting(Timestamp),
     /// The cluster has the object, and its next event would undo the change.
     #[error("lives in the cluster: change it there, and SQL follows")]
     Live,

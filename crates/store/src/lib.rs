@@ -61,6 +61,8 @@ mod history;
 
 mod changes;
 
+mod references;
+
 mod direct;
 
 mod migration;
@@ -83,7 +85,7 @@ pub use conversion::{
 };
 pub use database::Database;
 pub use dialect::Dialect;
-pub use direct::{Collected, DeleteCollection, Direct, Found};
+pub use direct::{Collected, DeleteCollection, Deletion, Direct, Found};
 pub use driver::PoolUse;
 pub use error::{DirectError, OUTAGES, StoreError};
 pub use explained::{Access, Plan, PlanStep};
@@ -96,6 +98,7 @@ pub use migration::{
 };
 pub use outage::Outage;
 pub use read::{Counts, ListQuery, Objects, Queries, RowsOfName};
+pub use references::{Placed, Reference, References, Released, Tombstone};
 pub use row::{Arrival, Content, RowState, RowWrite, Written};
 pub use statement::Statement;
 pub use statements::select::ToSql;
@@ -124,6 +127,7 @@ pub trait MetadataStorage:
     + Queries
     + History
     + Changes
+    + References
     + Direct
     + Migrations
     + Verification

@@ -91,11 +91,6 @@ impl<D: Driver> SqlStore<D> {
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// See [`Work::restored_from`](crate::write::Work::restored_from).
-    pub(super) fn restored_from(&self) -> &'static str {
-        self.registry.platform.restored_from
-    }
-
     pub(super) fn history_sql(&self, kind: &Kind) -> HistorySql {
         HistorySql {
             spelling: self.connections.driver.spelling(),

@@ -89,3 +89,21 @@ CREATE TABLE IF NOT EXISTS `kindex_changes` (
     `change_time` TEXT NOT NULL,
     PRIMARY KEY (`kind`, `position`)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS `kindex_reference` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `name` TEXT NOT NULL,
+    `holder_kind` TEXT NOT NULL,
+    `holder_group` TEXT NOT NULL,
+    `holder_uid` TEXT NOT NULL,
+    `place_time` TEXT NOT NULL,
+    `placed_by` TEXT,
+    PRIMARY KEY (`kind`, `uid`, `name`)
+) STRICT;
+CREATE INDEX IF NOT EXISTS `kindex_reference_holder` ON `kindex_reference` (`holder_uid`);
+CREATE TABLE IF NOT EXISTS `kindex_tombstone` (
+    `kind` TEXT NOT NULL,
+    `uid` TEXT NOT NULL,
+    `request_time` TEXT NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
+) STRICT;

@@ -76,6 +76,7 @@ mod purge;
 mod quarantine;
 mod questions;
 mod reads;
+mod references;
 mod restore;
 mod selectors;
 mod stalls;

@@ -165,3 +165,21 @@ CREATE TABLE IF NOT EXISTS `kindex_changes` (
     `change_time` DATETIME(6) NOT NULL,
     PRIMARY KEY (`kind`, `position`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_reference` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `name` VARCHAR(317) NOT NULL,
+    `holder_kind` VARCHAR(255) NOT NULL,
+    `holder_group` VARCHAR(255) NOT NULL,
+    `holder_uid` VARCHAR(64) NOT NULL,
+    `place_time` DATETIME(6) NOT NULL,
+    `placed_by` TEXT,
+    PRIMARY KEY (`kind`, `uid`, `name`),
+    KEY `kindex_reference_holder` (`holder_uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+CREATE TABLE IF NOT EXISTS `kindex_tombstone` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `request_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -181,6 +181,7 @@ pub(crate) struct Widget {
     pub(crate) status: Value,
     /// `deletionTimestamp`.
     pub(crate) deletion: Option<String>,
+    pub(crate) finalizers: Vec<String>,
 }
 
 pub(crate) fn widget(uid: &str, name: &str, version: u64) -> Widget {
@@ -194,6 +195,7 @@ pub(crate) fn widget(uid: &str, name: &str, version: u64) -> Widget {
         spec: json!({}),
         status: json!({}),
         deletion: None,
+        finalizers: Vec::new(),
     }
 }
 
@@ -234,6 +236,9 @@ impl Widget {
             "spec": self.spec,
             "status": self.status,
         });
+        if !self.finalizers.is_empty() {
+            object["metadata"]["finalizers"] = json!(self.finalizers);
+        }
         if let Some(time) = &self.deletion {
             object["metadata"]["deletionTimestamp"] = json!(time);
         }

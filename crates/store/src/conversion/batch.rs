@@ -56,7 +56,7 @@ pub(super) async fn write<D: Driver>(
         sql: &store.texts(kind),
         kind,
         now,
-        restored_from: store.restored_from(),
+        platform: store.registry.platform,
         keeping: None,
     };
     let mut sorted: Vec<&RowConversion> = rows.iter().collect();

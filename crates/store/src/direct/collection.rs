@@ -19,7 +19,7 @@ use crate::row::row_version;
 use crate::sql_store::SqlStore;
 use crate::statements::select::{Lead, page_of};
 use crate::statements::{LIST_MAX, once};
-use crate::write::{Batch, FeedEntry, Work};
+use crate::write::{Batch, Work};
 
 /// What is read of a row.
 const NAMES: [(&str, ColumnType); 5] = [
@@ -46,6 +46,8 @@ pub struct DeleteCollection {
 pub struct Collected {
     /// These were archived, and are deleted now.
     pub deleted: Vec<Found>,
+    /// These are archived and bear references: each is deleted once its last one is released.
+    pub held: Vec<Found>,
     /// These live in the cluster, and are as they were.
     pub live: Vec<Found>,
     /// Goes on with the next batch; `None` where this was the last.
@@ -69,6 +71,14 @@ pub struct Found {
 #[derive(Default)]
 struct Names {
     evicted: Vec<Found>,
+    live: Vec<Found>,
+}
+
+/// What became of rows once they were locked.
+#[derive(Default)]
+struct Locked {
+    deleted: Vec<Found>,
+    held: Vec<Found>,
     live: Vec<Found>,
 }
 
@@ -112,12 +122,13 @@ pub(crate) async fn delete<D: Driver>(
         sql: &sql,
         kind,
         now,
-        restored_from: store.restored_from(),
+        platform: store.registry.platform,
         keeping: None,
     };
     let locked = delete_evicted(store, &work, &select, &names.evicted).await?;
     Ok(Collected {
-        deleted: locked.evicted,
+        deleted: locked.deleted,
+        held: locked.held,
         live: names.live.into_iter().chain(locked.live).collect(),
         continue_token: last.map(|uid| page::token_after(&select, vec![Value::Text(uid)])),
     })
@@ -142,15 +153,15 @@ fn names<D: Driver>(rows: &[D::Row]) -> Result<Names, sqlx::Error> {
 }
 
 /// In one transaction, repeated while it loses against other writers. Gives back what the query found
-/// once the rows were locked: of these the evicted ones are deleted.
+/// once the rows were locked: of these the evicted ones are deleted, or held by references.
 async fn delete_evicted<D: Driver>(
     store: &SqlStore<D>,
     work: &Work<'_>,
     select: &Select,
     evicted: &[Found],
-) -> Result<Names, StoreError> {
+) -> Result<Locked, StoreError> {
     if evicted.is_empty() {
-        return Ok(Names::default());
+        return Ok(Locked::default());
     }
     let driver = &store.connections.driver;
     let uids: Vec<&str> = evicted.iter().map(|found| &*found.uid.0).collect();
@@ -179,7 +190,7 @@ async fn delete_evicted_on<D: Driver>(
     work: &Work<'_>,
     select: &Select,
     uids: &[&str],
-) -> Result<Names, sqlx::Error> {
+) -> Result<Locked, sqlx::Error> {
     let driver = &store.connections.driver;
     let limits = driver.limits(connection).await?;
     let mut transaction = begin::<D>(connection).await?;
@@ -196,9 +207,14 @@ async fn delete_evicted_on<D: Driver>(
     let rows = D::query(batch.connection, once(query.sql), &params).await?;
     let names = names::<D>(&rows)?;
     let found: Vec<&str> = names.evicted.iter().map(|found| &*found.uid.0).collect();
-    batch.soft_delete(&found).await?;
-    let entries: Vec<FeedEntry<'_>> = found.into_iter().map(FeedEntry::deletion).collect();
-    batch.append_to_feed(&entries).await?;
+    let deletions = batch.delete_archived(&found).await?;
+    let is_held = |found: &Found| deletions.held.contains(&&*found.uid.0);
+    let held: Vec<Found> = names.evicted.iter().filter(|found| is_held(found)).cloned().collect();
+    let deleted: Vec<Found> = names.evicted.iter().filter(|found| !is_held(found)).cloned().collect();
     transaction.commit().await?;
-    Ok(names)
+    Ok(Locked {
+        deleted,
+        held,
+        live: names.live,
+    })
 }

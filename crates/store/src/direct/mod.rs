@@ -24,6 +24,15 @@ use crate::write::{Batch, FeedEntry, Keeping, Work, replacement};
 
 pub use collection::{Collected, DeleteCollection, Found};
 
+/// What became of an archived object that was to be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// It is deleted.
+    Done,
+    /// References hold it: it is deleted once the last one is released.
+    Held,
+}
+
 /// The SQL store as the only place in which objects live that were evicted from the cluster.
 ///
 /// # Guarantees
@@ -41,7 +50,9 @@ pub trait Direct: Send + Sync {
     /// [`StoreError::Direct`]; the versions are those of [`RowVersion::next_direct`].
     async fn update_direct(&self, kind: &Kind, object: &Object, now: Timestamp) -> Result<Object, StoreError>;
 
-    /// Marks an object deleted, where its row has the version that the caller read, if one is given.
+    /// Marks an object deleted, where its row has the version that the caller read, if one is given. An object with
+    /// references gets a tombstone instead: its row is marked deleted with the release of the last one. To delete it
+    /// again changes nothing.
     ///
     /// # Errors
     /// [`StoreError::Direct`].
@@ -51,7 +62,7 @@ pub trait Direct: Send + Sync {
         uid: &Uid,
         read: Option<ResourceVersion>,
         now: Timestamp,
-    ) -> Result<(), StoreError>;
+    ) -> Result<Deletion, StoreError>;
 
     /// Marks the objects deleted that a query finds, as far as they are archived: one batch of them.
     /// Those that the cluster has are named and left alone: who deletes them there sees them deleted here.
@@ -86,7 +97,7 @@ impl<D: Driver> Direct for SqlStore<D> {
             sql: &self.texts(kind),
             kind,
             now,
-            restored_from: self.restored_from(),
+            platform: self.registry.platform,
             keeping: kind
                 .history
                 .then(|| Keeping::new(self.history_sql(kind), &[write], now)),
@@ -109,16 +120,16 @@ impl<D: Driver> Direct for SqlStore<D> {
         uid: &Uid,
         read: Option<ResourceVersion>,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Deletion, StoreError> {
         let work = Work {
             sql: &self.texts(kind),
             kind,
             now,
-            restored_from: self.restored_from(),
+            platform: self.registry.platform,
             keeping: None,
         };
-        self.change_row(&work, &Change::Delete { uid, read }).await?;
-        Ok(())
+        let is_gone = self.change_row(&work, &Change::Delete { uid, read }).await?;
+        Ok(if is_gone { Deletion::Done } else { Deletion::Held })
     }
 
     async fn delete_collection(
@@ -160,7 +171,7 @@ impl Change<'_> {
 }
 
 impl<D: Driver> SqlStore<D> {
-    /// Repeated while it loses against other writers. Says whether there was anything to change.
+    /// Repeated while it loses against other writers. Says whether the row was changed.
     async fn change_row(&self, work: &Work<'_>, change: &Change<'_>) -> Result<bool, StoreError> {
         let mut conflicts = 0;
         loop {
@@ -227,10 +238,10 @@ impl<D: Driver> Batch<'_, D> {
         if let Err(error) = guard(&row, &held, change.read()) {
             return refused(error);
         }
-        let entries = match change {
+        let entry = match change {
             Change::Delete { uid, .. } => {
-                self.soft_delete(&[&uid.0]).await?;
-                FeedEntry::deletion(&uid.0)
+                let deletions = self.delete_archived(&[&uid.0]).await?;
+                return Ok(Ok(deletions.held.is_empty()));
             }
             Change::Update { wanted, .. } if wanted.text() == held.text() => return Ok(Ok(false)),
             Change::Update { wanted, version } => {
@@ -241,7 +252,7 @@ impl<D: Driver> Batch<'_, D> {
                 FeedEntry::update(&uid.0, &held.metadata.labels)
             }
         };
-        self.append_to_feed(&[entries]).await?;
+        self.append_to_feed(&[entry]).await?;
         Ok(Ok(true))
     }
 }

@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::maintenance::sql_gone::GoneSql;
 use crate::maintenance::{Gone, GoneRow, sql_gone};
 use crate::row::{Arrival, row_version};
-use crate::statements::{LIST_MAX, padded_list};
+use crate::statements::{LIST_MAX, padded_list, references};
 use crate::write::forget;
 
 impl Gone {
@@ -43,6 +43,7 @@ pub(super) async fn page<D: Driver>(
     limit: u32,
 ) -> Result<Vec<GoneRow>, StoreError> {
     let mut params = gone.params();
+    params.push(Param::Text(kind.name));
     params.push(Param::Int(after.map_or(i64::MIN, |after| after.0)));
     params.push(Param::Int(limit.into()));
     read(connections, kind, gone.sql(connections, kind).page(), &params).await
@@ -55,6 +56,7 @@ pub(super) async fn nth_newest<D: Driver>(
     place: u32,
 ) -> Result<Vec<GoneRow>, StoreError> {
     let mut params = gone.params();
+    params.push(Param::Text(kind.name));
     params.push(Param::Int(place.into()));
     read(connections, kind, gone.sql(connections, kind).nth_newest(), &params).await
 }
@@ -148,7 +150,9 @@ async fn remove_on<D: Driver>(
     let list = padded_list(uids);
     params.extend(&list);
     let rows = D::query(&mut transaction, sql.lock(list.len()), &params).await?;
-    let found = rows.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
+    let mut found = rows.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
+    let held = held::<D>(&mut transaction, kind, &found).await?;
+    found.retain(|uid| !held.contains(uid));
     if !found.is_empty() {
         let mut names: Vec<&str> = found.iter().map(String::as_str).collect();
         names.sort_unstable();
@@ -158,7 +162,22 @@ async fn remove_on<D: Driver>(
         }
         forget::<D>(&mut transaction, kind, &names).await?;
         conversion::forget::<D>(&mut transaction, kind, &names).await?;
+        let mut params = vec![Param::Text(kind.name)];
+        params.extend(list);
+        D::execute(&mut transaction, references::forget_tombstones(params.len() - 1), &params).await?;
     }
     transaction.commit().await?;
     Ok(found.iter().map(|uid| Uid::from(uid.as_str())).collect())
+}
+
+/// Those of these rows, which are locked, that references hold.
+async fn held<D: Driver>(connection: &mut Raw<D>, kind: &Kind, uids: &[String]) -> Result<Vec<String>, sqlx::Error> {
+    if uids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<&str> = uids.iter().map(String::as_str).collect();
+    let mut params = vec![Param::Text(kind.name)];
+    params.extend(padded_list(&names));
+    let rows = D::query(connection, references::counts(params.len() - 1), &params).await?;
+    rows.iter().map(|row| row.text(0)).collect()
 }

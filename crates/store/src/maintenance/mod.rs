@@ -105,7 +105,7 @@ pub trait Verification: Send + Sync {
 /// Removing the rows of objects that are no longer in the cluster.
 #[async_trait]
 pub trait Purge: Send + Sync {
-    /// A page of rows whose objects are no longer in the cluster, in order of arrival.
+    /// A page of rows whose objects are no longer in the cluster, and which no reference holds, in order of arrival.
     async fn gone_rows(
         &self,
         kind: &'static Kind,
@@ -122,7 +122,7 @@ pub trait Purge: Send + Sync {
     /// when they are locked. Gives back which.
     ///
     /// # Guarantees
-    /// Never removes a live row. All parts of a row go in one transaction.
+    /// Never removes a live row, nor one that references hold. All parts of a row go in one transaction.
     async fn remove(&self, kind: &'static Kind, gone: &Gone, uids: &[Uid]) -> Result<Vec<Uid>, StoreError>;
 
     /// What time it is in the database.

@@ -16,6 +16,8 @@ pub(super) struct GoneSql {
     /// When a row's object went.
     time: &'static str,
     conditions: String,
+    /// That no reference holds the row. Parameter: kind.
+    unheld: String,
 }
 
 impl GoneSql {
@@ -47,6 +49,7 @@ impl GoneSql {
             tables: kind.tables(),
             time,
             conditions: conditions.join(" AND "),
+            unheld: unheld(kind.table),
         }
     }
 
@@ -59,30 +62,33 @@ impl GoneSql {
         format!("[{SEQ}], [uid], [namespace], [name], [res_version], {deleted}, {evicted}")
     }
 
-    /// Parameters after those: the place after which to begin, the limit.
+    /// Rows that no reference holds. Parameters after those: the kind, the place after which to begin, the limit.
     pub(super) fn page(&self) -> Statement {
         kept(format!(
-            "SELECT {} FROM [{}] WHERE {} AND [{SEQ}] > ? ORDER BY [{SEQ}] LIMIT ?",
+            "SELECT {} FROM [{}] WHERE {} AND {} AND [{SEQ}] > ? ORDER BY [{SEQ}] LIMIT ?",
             self.columns(),
             self.tables.main,
             self.conditions,
+            self.unheld,
         ))
     }
 
-    /// Parameter after those: the place, counted from 1 for the row that went last.
+    /// The same of one place in each namespace. Parameters after those: the kind, the place, counted from 1 for the row that went last.
     pub(super) fn nth_newest(&self) -> Statement {
         kept(format!(
             "SELECT {} FROM (SELECT [{SEQ}], [uid], [namespace], [name], [res_version], [delete_time], [evicted_time], \
              ROW_NUMBER() OVER (PARTITION BY [namespace] ORDER BY {} DESC, [uid] DESC) AS [place] \
-             FROM [{}] WHERE {}) AS [ranked] WHERE [place] = ?",
+             FROM [{}] WHERE {} AND {}) AS [ranked] WHERE [place] = ?",
             self.columns(),
             self.time,
             self.tables.main,
             self.conditions,
+            self.unheld,
         ))
     }
 
-    /// Finds the rows among so many uids, and keeps them as they are until the transaction ends.
+    /// Finds the rows among so many uids, and keeps them as they are until the transaction ends. Their references are
+    /// read by a statement that follows: one in this statement would be read as of before the wait for the locks.
     pub(super) fn lock(&self, uids: usize) -> Statement {
         kept(format!(
             "SELECT [uid] FROM [{}]{} WHERE {} AND [uid] IN ({}){}",
@@ -93,6 +99,13 @@ impl GoneSql {
             self.spelling.lock(),
         ))
     }
+}
+
+fn unheld(table: &str) -> String {
+    format!(
+        "NOT EXISTS (SELECT 1 FROM [kindex_reference] WHERE [kindex_reference].[kind] = ? \
+         AND [kindex_reference].[uid] = [{table}].[uid])"
+    )
 }
 
 /// Deletes all parts of rows, the row itself last. Parameters of each: so many uids.

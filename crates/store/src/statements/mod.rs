@@ -10,6 +10,8 @@ mod kind;
 
 pub(crate) mod bookkeeping;
 
+pub(crate) mod references;
+
 pub(crate) mod history;
 
 pub(crate) mod version_counts;

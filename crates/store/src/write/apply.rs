@@ -18,6 +18,7 @@ use crate::write::batch::{Batch, Work};
 use crate::write::feed::{FeedEntry, becomes_another};
 use crate::write::main_row::{MainRow, side_rows};
 use crate::write::plan::{NewRow, Plan, plan};
+use crate::write::references::Carried;
 use crate::write::replaced::Replaced;
 
 /// Writes of a batch, in one transaction.
@@ -79,18 +80,24 @@ impl<D: Driver> Batch<'_, D> {
         let mut written = vec![Written::Unchanged; writes.len()];
         let mut sorted = Sorted::default();
         let mut changed = Vec::new();
+        let mut carried = Carried::default();
         let own = self.work.kind.api_version();
         for index in order {
             let write = &writes[index];
             let row = found.get(write.uid());
             let decision = plan(write, row, &own, self.work.now);
             changed.extend(decision.of_evicted(row));
+            let superseded = matches!(decision, Plan::Nothing(Written::Superseded));
+            if let (RowWrite::Store { version, life, .. }, false) = (write, superseded) {
+                carried.note(version, *life, row, self.work.platform.finalizer);
+            }
             written[index] = sorted.add(decision);
         }
         // No cluster tells what becomes of an object there once SQL keeps it.
         let before = self.labels_before(&changed).await?;
         let replaced = self.carry_out(&sorted).await?;
         self.record_replaced(&replaced, writes, &mut written).await?;
+        self.carry(&carried).await?;
         let updates = before.iter().map(|(uid, labels)| FeedEntry::update(uid, labels));
         let deletions = replaced.iter().map(|one| FeedEntry::deletion(&one.uid.0));
         let entries: Vec<FeedEntry<'_>> = updates.chain(deletions).collect();

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use kindex_model::kind::Kind;
+use kindex_model::kind::{Kind, Platform};
 use kindex_model::object::Uid;
 use kindex_query::Life;
 
@@ -28,8 +28,8 @@ pub(crate) struct Work<'a> {
     pub(crate) sql: &'a KindSql,
     pub(crate) kind: &'a Kind,
     pub(crate) now: Timestamp,
-    /// The annotation by which an object says as which it was stored before it was created again.
-    pub(crate) restored_from: &'static str,
+    /// The words by which objects say what they were, and who holds them.
+    pub(crate) platform: Platform,
     /// Where the kind keeps a history.
     pub(crate) keeping: Option<Keeping>,
 }

@@ -14,6 +14,8 @@ mod replaced;
 
 mod feed;
 
+mod references;
+
 mod apply;
 
 mod rows;
@@ -32,6 +34,7 @@ pub(crate) use feed::FeedEntry;
 pub use feed::{CHANGES_KEPT, Position};
 pub(crate) use feed::{number, position};
 pub(crate) use plan::{NewRow, replacement};
+pub(crate) use references::NewReference;
 pub use quarantine::{Quarantine, QuarantineRecord, QuarantineRecords, Quarantined};
 pub use record::is_cut;
 pub(crate) use replaced::{forget, list, state_name};

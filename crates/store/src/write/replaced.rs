@@ -41,7 +41,7 @@ impl<D: Driver> Batch<'_, D> {
         writes: &[RowWrite],
         written: &mut [Written],
     ) -> Result<(), sqlx::Error> {
-        let restored_from = self.work.restored_from;
+        let restored_from = self.work.platform.restored_from;
         for replaced in replaced.iter().filter(|one| !one.came_back(restored_from, writes)) {
             let statement = save_state(self.work.sql.spelling());
             let name = state_name(&replaced.uid.0);

@@ -82,7 +82,7 @@ impl<D: Driver> Rows for SqlStore<D> {
             sql: &self.texts(kind),
             kind,
             now,
-            restored_from: self.restored_from(),
+            platform: self.registry.platform,
             keeping: kind.history.then(|| Keeping::new(self.history_sql(kind), batch, now)),
         };
         let writes = Writes {

@@ -96,7 +96,7 @@ pub struct ObjectKey<'a> {
 /// One object, or the Status that Kubernetes returns instead.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The HTTP code: 200, or 201 after a creation.
+    /// The HTTP code: 200, 201 after a creation, or 202 after a deletion that references hold up.
     pub code: u16,
     /// JSON text.
     pub text: Bytes,

@@ -141,6 +141,7 @@ pub(super) fn of_store(key: &ObjectKey<'_>, error: StoreError) -> Refusal {
                 key,
                 "the object has been modified; please apply your changes to the latest version and try again",
             ),
+            DirectError::Deleting(_) => Refusal::conflict(key, &source.to_string()),
             DirectError::Live => Refusal::conflict(key, "it is moving between the cluster and SQL; try again"),
             DirectError::Unchangeable { .. } => Refusal::new(Reason::Invalid, source.to_string()),
             DirectError::Exhausted(_) => Refusal::conflict(key, &source.to_string()),
@@ -234,6 +235,7 @@ mod tests {
             (DirectError::Deleted(jiff::Timestamp::UNIX_EPOCH), 404),
             (DirectError::Conflict { given, stored }, 409),
             (DirectError::Live, 409),
+            (DirectError::Deleting(jiff::Timestamp::UNIX_EPOCH), 409),
             (DirectError::Exhausted(stored), 409),
             (unchangeable, 422),
         ] {

@@ -2,10 +2,11 @@
 //! tombstone; an archived one in SQL.
 
 use bytes::Bytes;
-use http::Method;
+use http::{Method, StatusCode};
 use kindex_model::head::Head as Leaving;
 use kindex_model::object::{Object, ResourceVersion};
 use kindex_query::Stored;
+use kindex_store::Deletion;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -149,6 +150,8 @@ impl Operations {
     /// finalizer holds it until SQL has it; without storage the cluster deletes everything. So it does where the object
     /// is of the graph: its deletionTimestamp is what others act on, and from then on it takes no new references.
     ///
+    /// An archived object that references hold stays until the last one is released: the answer then has the code 202.
+    ///
     /// # Errors
     /// 404 where neither the cluster nor SQL has it, 409 where a precondition does not hold.
     pub async fn delete(
@@ -289,16 +292,20 @@ impl Operations {
         let shown = self.view(key.resource).shown(&found)?;
         let version = stored_version(&found);
         options.check(key, &found.object.metadata.uid.0, &version.to_string())?;
+        let mut answer = Answer::found(shown);
         if !options.is_dry_run() {
             let uid = &found.object.metadata.uid;
             let store = self.store()?;
             let deleted = store
                 .delete_direct(key.resource.kind, uid, Some(version), self.now())
                 .await;
-            deleted.map_err(|error| refusal::of_store(key, error))?;
+            let deletion = deleted.map_err(|error| refusal::of_store(key, error))?;
             self.feed()?.nudge();
+            if deletion == Deletion::Held {
+                answer.code = StatusCode::ACCEPTED.as_u16();
+            }
         }
-        Ok(Answer::found(shown))
+        Ok(answer)
     }
 }
 

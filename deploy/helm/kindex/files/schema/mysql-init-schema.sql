@@ -2,7 +2,7 @@
 --
 -- Creates Kindex's database and its tables on MySQL and MariaDB. May be run again at any time.
 --
--- 13 kinds, 39 tables of theirs, 10 of Kindex's own.
+-- 13 kinds, 39 tables of theirs, 12 of Kindex's own.
 
 CREATE DATABASE IF NOT EXISTS `michelangelo`;
 USE `michelangelo`;
@@ -691,7 +691,7 @@ CREATE TABLE IF NOT EXISTS `sparkjob_annotations` (
 
 -- -----------------------------------------------------------------------------
 -- Kindex
--- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, and the texts of rows before they were converted to another version.
+-- What Kindex itself remembers: the schema's version and migrations, how far each kind is stored, refused objects, the state of work that goes on for longer than a process, the last changes of objects that live in SQL alone, for those who watch, the texts of rows before they were converted to another version, and the references on archived objects with those that wait for their release.
 -- -----------------------------------------------------------------------------
 
 CREATE TABLE IF NOT EXISTS `kindex_schema` (
@@ -767,4 +767,24 @@ CREATE TABLE IF NOT EXISTS `kindex_converted` (
     `encoding` INT NOT NULL,
     `payload` LONGBLOB NOT NULL,
     PRIMARY KEY (`kind`, `uid`, `group_ver`, `res_version`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_reference` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `name` VARCHAR(317) NOT NULL,
+    `holder_kind` VARCHAR(255) NOT NULL,
+    `holder_group` VARCHAR(255) NOT NULL,
+    `holder_uid` VARCHAR(64) NOT NULL,
+    `place_time` DATETIME(6) NOT NULL,
+    `placed_by` TEXT,
+    PRIMARY KEY (`kind`, `uid`, `name`),
+    KEY `kindex_reference_holder` (`holder_uid`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS `kindex_tombstone` (
+    `kind` VARCHAR(255) NOT NULL,
+    `uid` VARCHAR(64) NOT NULL,
+    `request_time` DATETIME(6) NOT NULL,
+    PRIMARY KEY (`kind`, `uid`)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,0 +1,108 @@
+//! The SQL text of references on archived objects, and of the tombstones of those that wait for their release. Values
+//! are parameters; executes nothing.
+
+use crate::dialect::{Spelling, marks};
+use crate::driver::Statement;
+use crate::statements::text::{fixed, kept, quoted};
+
+/// Columns of a reference, in order.
+const COLUMNS: [&str; 8] = [
+    "kind",
+    "uid",
+    "name",
+    "holder_kind",
+    "holder_group",
+    "holder_uid",
+    "place_time",
+    "placed_by",
+];
+
+/// Leaves references alone that are there. Parameters: the eight columns, a row after the other.
+pub(crate) fn place(spelling: &'static dyn Spelling, rows: usize) -> Statement {
+    kept(format!(
+        "INSERT INTO [kindex_reference] ({}) VALUES {}{}",
+        quoted(&COLUMNS),
+        marks("(?,?,?,?,?,?,?,?)", rows),
+        spelling.or_leave("kind", "[kind], [uid], [name]"),
+    ))
+}
+
+/// Kind, uid, name, time and by whom. Parameters: kind, padded uids.
+pub(crate) fn of_objects(spelling: &'static dyn Spelling, uids: usize) -> Statement {
+    kept(format!(
+        "{} WHERE [kind] = ? AND [uid] IN ({}) ORDER BY [uid], [name]",
+        selected(spelling),
+        marks("?", uids),
+    ))
+}
+
+/// The same of one holder. Parameter: the holder's uid.
+pub(crate) fn of_holder(spelling: &'static dyn Spelling) -> Statement {
+    kept(format!(
+        "{} WHERE [holder_uid] = ? ORDER BY [kind], [uid], [name]",
+        selected(spelling)
+    ))
+}
+
+fn selected(spelling: &'static dyn Spelling) -> String {
+    format!(
+        "SELECT [kind], [uid], [name], {}, [placed_by] FROM [kindex_reference]",
+        spelling.time_text("place_time")
+    )
+}
+
+/// How many references each object has: uid and number; objects without any are left out. Parameters: kind, padded
+/// uids.
+pub(crate) fn counts(uids: usize) -> Statement {
+    kept(format!(
+        "SELECT [uid], COUNT(*) FROM [kindex_reference] WHERE [kind] = ? AND [uid] IN ({}) GROUP BY [uid]",
+        marks("?", uids),
+    ))
+}
+
+/// Parameters: kind, uid, name.
+pub(crate) fn release() -> Statement {
+    fixed("DELETE FROM [kindex_reference] WHERE [kind] = ? AND [uid] = ? AND [name] = ?")
+}
+
+/// Those that came with their objects from the cluster. Parameters: kind, padded uids.
+pub(crate) fn forget_carried(uids: usize) -> Statement {
+    kept(format!(
+        "DELETE FROM [kindex_reference] WHERE [kind] = ? AND [uid] IN ({}) AND [placed_by] IS NULL",
+        marks("?", uids),
+    ))
+}
+
+/// Keeps the time of the first request. Parameters of each: kind, uid, now.
+pub(crate) fn bury(spelling: &'static dyn Spelling, rows: usize) -> Statement {
+    kept(format!(
+        "INSERT INTO [kindex_tombstone] ([kind], [uid], [request_time]) VALUES {}{}",
+        marks("(?,?,?)", rows),
+        spelling.or_leave("kind", "[kind], [uid]"),
+    ))
+}
+
+/// Uid and time. Parameters: kind, padded uids.
+pub(crate) fn tombstones(spelling: &'static dyn Spelling, uids: usize) -> Statement {
+    kept(format!(
+        "SELECT [uid], {} FROM [kindex_tombstone] WHERE [kind] = ? AND [uid] IN ({})",
+        spelling.time_text("request_time"),
+        marks("?", uids),
+    ))
+}
+
+/// As [`tombstones`], in order of uid. Parameters: kind, the uid after which to begin, the limit.
+pub(crate) fn tombstone_page(spelling: &'static dyn Spelling) -> Statement {
+    kept(format!(
+        "SELECT [uid], {} FROM [kindex_tombstone] WHERE [kind] = ? AND [uid] > ? ORDER BY [uid] LIMIT ?",
+        spelling.time_text("request_time"),
+    ))
+}
+
+/// Parameters: kind, padded uids.
+pub(crate) fn forget_tombstones(uids: usize) -> Statement {
+    kept(format!(
+        "DELETE FROM [kindex_tombstone] WHERE [kind] = ? AND [uid] IN ({})",
+        marks("?", uids),
+    ))
+}

@@ -1,0 +1,186 @@
+//! The part of a batch's transaction that is about references on archived objects. All of it happens under the locks of
+//! the objects' rows, so that a reference and a deletion cannot both win.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use kindex_model::object::Uid;
+use kindex_model::projection::Version;
+use kindex_model::reference_name::ReferenceName;
+use kindex_query::Life;
+
+use crate::cells::FoundRow;
+use crate::driver::{Cells, Driver, Param};
+use crate::statements::{LIST_MAX, padded_list, references as sql};
+use crate::write::batch::Batch;
+use crate::write::feed::FeedEntry;
+
+/// A reference that is placed on an object.
+pub(crate) struct NewReference<'a> {
+    pub(crate) uid: &'a str,
+    /// Holder and text.
+    pub(crate) name: ReferenceName,
+    /// By whom; `None` where it came with the object from the cluster.
+    pub(crate) placed_by: Option<&'a str>,
+}
+
+/// What became of archived objects that were to be deleted.
+#[derive(Default)]
+pub(crate) struct Deletions<'a> {
+    /// No reference held them: their rows are marked deleted.
+    pub(crate) deleted: Vec<&'a str>,
+    /// References hold them: they have tombstones.
+    pub(crate) held: Vec<&'a str>,
+}
+
+/// What the objects of a batch bring along from the cluster, or take back to it.
+#[derive(Default)]
+pub(crate) struct Carried<'a> {
+    /// The references of objects that are archived: their finalizers.
+    references: Vec<NewReference<'a>>,
+    /// Objects that were not live before, of which SQL may have some already.
+    again: Vec<&'a str>,
+    /// Those of them that live in the cluster now.
+    back: Vec<&'a str>,
+}
+
+impl<'a> Carried<'a> {
+    /// Notes what follows from a write to a row. Of an object that is being deleted, Kindex takes the references off
+    /// together with its own finalizer, once SQL has them: without that finalizer, their absence says nothing.
+    pub(crate) fn note(&mut self, version: &'a Version, life: Life, row: Option<&FoundRow>, own_finalizer: &str) {
+        let metadata = &version.object.metadata;
+        let uid = &*metadata.uid.0;
+        let again = row.is_some_and(|row| row.life() != Life::Live);
+        match life {
+            Life::Archived => {
+                let names = metadata.finalizers.iter();
+                let names = names.filter_map(|finalizer| ReferenceName::of_finalizer(finalizer));
+                self.references.extend(names.map(|name| NewReference {
+                    uid,
+                    name,
+                    placed_by: None,
+                }));
+                let guarded = metadata.finalizers.iter().any(|finalizer| finalizer == own_finalizer);
+                let all_told = guarded || metadata.deletion_timestamp.is_none();
+                self.again.extend((again && all_told).then_some(uid));
+            }
+            Life::Live if again => {
+                self.again.push(uid);
+                self.back.push(uid);
+            }
+            Life::Live | Life::Deleted => {}
+        }
+    }
+}
+
+impl<D: Driver> Batch<'_, D> {
+    /// Deletes archived objects whose rows are locked, those with references as soon as these are released.
+    pub(crate) async fn delete_archived<'a>(&mut self, uids: &[&'a str]) -> Result<Deletions<'a>, sqlx::Error> {
+        let counts = self.reference_counts(uids).await?;
+        let (held, deleted) = uids
+            .iter()
+            .copied()
+            .partition(|uid| counts.contains_key(&Uid::from(*uid)));
+        let deletions = Deletions { deleted, held };
+        self.soft_delete(&deletions.deleted).await?;
+        let held = deletions.held.iter().copied();
+        let rows: Vec<[Param<'_>; 3]> = held.map(|uid| self.tombstone(uid)).collect();
+        self.execute_rows(&rows, |kind, rows| sql::bury(kind.spelling(), rows))
+            .await?;
+        let deleted = deletions.deleted.iter().copied();
+        let entries: Vec<FeedEntry<'_>> = deleted.map(FeedEntry::deletion).collect();
+        self.append_to_feed(&entries).await?;
+        Ok(deletions)
+    }
+
+    fn tombstone<'p>(&self, uid: &'p str) -> [Param<'p>; 3] {
+        [self.kind(), Param::Text(uid), Param::Time(self.work.now)]
+    }
+
+    fn kind(&self) -> Param<'static> {
+        Param::Text(self.work.kind.name)
+    }
+
+    /// How many references these objects have; those without any are left out.
+    pub(crate) async fn reference_counts(&mut self, uids: &[&str]) -> Result<HashMap<Uid, u64>, sqlx::Error> {
+        let mut counts = HashMap::new();
+        for chunk in uids.chunks(LIST_MAX) {
+            let params = self.of_kind(chunk);
+            for row in D::query(self.connection, sql::counts(params.len() - 1), &params).await? {
+                let count = u64::try_from(row.int(1)?).unwrap_or_default();
+                counts.insert(Uid::from(row.text(0)?.as_str()), count);
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Since when an object waits for the release of its references, if it does.
+    pub(crate) async fn tombstone_of(&mut self, uid: &Uid) -> Result<Option<Timestamp>, sqlx::Error> {
+        let params = self.of_kind(&[&uid.0]);
+        let statement = sql::tombstones(self.work.sql.spelling(), params.len() - 1);
+        let rows = D::query(self.connection, statement, &params).await?;
+        rows.first().map_or(Ok(None), |row| row.time(1))
+    }
+
+    /// The names of the references of one object.
+    pub(crate) async fn reference_names(&mut self, uid: &Uid) -> Result<Vec<String>, sqlx::Error> {
+        let params = self.of_kind(&[&uid.0]);
+        let statement = sql::of_objects(self.work.sql.spelling(), params.len() - 1);
+        let rows = D::query(self.connection, statement, &params).await?;
+        rows.iter().map(|row| row.text(2)).collect()
+    }
+
+    /// Adds references; leaves those alone that are there.
+    pub(crate) async fn place_references(&mut self, references: &[NewReference<'_>]) -> Result<(), sqlx::Error> {
+        let names: Vec<String> = references.iter().map(|new| new.name.to_string()).collect();
+        let rows = references.iter().zip(&names).map(|(new, name)| {
+            [
+                self.kind(),
+                Param::Text(new.uid),
+                Param::Text(name),
+                Param::Text(new.name.kind()),
+                Param::Text(new.name.group()),
+                Param::Text(new.name.uid()),
+                Param::Time(self.work.now),
+                new.placed_by.map_or(Param::Null, Param::Text),
+            ]
+        });
+        let rows: Vec<[Param<'_>; 8]> = rows.collect();
+        self.execute_rows(&rows, |kind, rows| sql::place(kind.spelling(), rows))
+            .await
+    }
+
+    /// Removes one reference, and says whether it was there.
+    pub(crate) async fn release_reference(&mut self, uid: &Uid, name: &str) -> Result<bool, sqlx::Error> {
+        let params = [self.kind(), Param::Text(&uid.0), Param::Text(name)];
+        let released = D::execute(self.connection, sql::release(), &params).await?;
+        Ok(released > 0)
+    }
+
+    /// Stores the references that objects bring along on their way out of the cluster, and removes those that they
+    /// brought before. References that were placed in SQL go by their release alone.
+    pub(crate) async fn carry(&mut self, carried: &Carried<'_>) -> Result<(), sqlx::Error> {
+        for chunk in carried.again.chunks(LIST_MAX) {
+            let params = self.of_kind(chunk);
+            D::execute(self.connection, sql::forget_carried(params.len() - 1), &params).await?;
+        }
+        self.place_references(&carried.references).await?;
+        self.forget_tombstones(&carried.back).await
+    }
+
+    /// Removes the tombstones of these objects.
+    pub(crate) async fn forget_tombstones(&mut self, uids: &[&str]) -> Result<(), sqlx::Error> {
+        for chunk in uids.chunks(LIST_MAX) {
+            let params = self.of_kind(chunk);
+            D::execute(self.connection, sql::forget_tombstones(params.len() - 1), &params).await?;
+        }
+        Ok(())
+    }
+
+    /// The kind, and a list of a size that is kept prepared.
+    fn of_kind<'p>(&self, uids: &[&'p str]) -> Vec<Param<'p>> {
+        let mut params = vec![self.kind()];
+        params.extend(padded_list(uids));
+        params
+    }
+}

@@ -1,0 +1,276 @@
+//! References on archived objects: they hold deletions up until the last one is released, and of a reference and a
+//! deletion at once only one wins.
+
+use futures::future::join;
+use kindex_model::object::Uid;
+use kindex_model::reference_name::ReferenceName;
+use kindex_query::{Life, Select};
+use kindex_store::{
+    DeleteCollection, Deletion, DirectError, Gone, Placed, Position, Reference, Released, StoreError,
+};
+
+use super::backend::Backend;
+use super::direct::{evict, evicted};
+use super::widget::{KEEPSAKE, REGISTRY, WIDGET, at, soft_delete, widget};
+
+scenarios!(
+    a_reference_is_placed_once_and_may_be_released_twice,
+    only_an_archived_object_takes_references,
+    an_object_goes_with_its_last_reference,
+    what_waits_for_its_release_takes_no_new_references,
+    a_collection_goes_but_for_what_is_held,
+    a_reference_and_a_deletion_never_both_win,
+    of_two_releases_of_the_last_references_one_takes_the_object_along,
+    a_holder_finds_what_it_uses_in_all_kinds,
+    an_eviction_takes_the_references_of_the_cluster_along,
+    what_references_hold_is_not_purged,
+);
+
+fn holder(number: u32) -> ReferenceName {
+    let uid = format!("7f7a15ab-f1cc-4f3b-b1c0-{number:012}");
+    ReferenceName::new("Cluster", "compute.example.com", &uid).expect("a name")
+}
+
+async fn place(backend: &Backend, uid: &str, number: u32, second: i64) -> Result<Placed, DirectError> {
+    let (uid, name) = (Uid::from(uid), holder(number));
+    let placed = backend.store.place_reference(&WIDGET, &uid, &name, "jane", at(second)).await;
+    placed.map_err(|error| match error {
+        StoreError::Direct { source, .. } => source,
+        other => panic!("{other:?}"),
+    })
+}
+
+async fn release(backend: &Backend, uid: &str, number: u32, second: i64) -> Released {
+    let (uid, name) = (Uid::from(uid), holder(number));
+    let released = backend.store.release_reference(&WIDGET, &uid, &name, at(second)).await;
+    released.expect("released")
+}
+
+async fn delete(backend: &Backend, uid: &str, second: i64) -> Deletion {
+    let deleted = backend.store.delete_direct(&WIDGET, &Uid::from(uid), None, at(second)).await;
+    deleted.expect("deleted")
+}
+
+async fn references(backend: &Backend, uid: &str) -> Vec<Reference> {
+    let found = backend.store.references(&WIDGET, &[Uid::from(uid)]).await;
+    found.expect("readable")
+}
+
+/// Since when an object waits, in seconds.
+async fn tombstone(backend: &Backend, uid: &str) -> Option<i64> {
+    let found = backend.store.tombstones(&WIDGET, &[Uid::from(uid)]).await;
+    let found = found.expect("readable").pop();
+    found.map(|tombstone| tombstone.requested.as_second() - at(0).as_second())
+}
+
+async fn a_reference_is_placed_once_and_may_be_released_twice(backend: Backend) {
+    evict(&backend, &evicted("u1")).await;
+    assert_eq!(place(&backend, "u1", 1, 5).await, Ok(Placed::New));
+    assert_eq!(place(&backend, "u1", 1, 6).await, Ok(Placed::Already));
+    let reference = Reference {
+        kind: "Widget".to_owned(),
+        uid: Uid::from("u1"),
+        name: holder(1).to_string(),
+        placed: at(5),
+        placed_by: Some("jane".to_owned()),
+    };
+    assert_eq!(references(&backend, "u1").await, [reference]);
+    let count = backend.store.count_references(&WIDGET, &Uid::from("u1")).await;
+    assert_eq!(count.expect("readable"), 1);
+    assert_eq!(release(&backend, "u1", 1, 7).await, Released::Released);
+    assert_eq!(release(&backend, "u1", 1, 8).await, Released::Absent);
+    assert_eq!(references(&backend, "u1").await, []);
+    assert_eq!(backend.life("u1").await, Some(Life::Archived), "nobody deleted it");
+}
+
+async fn only_an_archived_object_takes_references(backend: Backend) {
+    let live = widget("live", "live", 10).store(Life::Live, false);
+    let deleted = widget("deleted", "deleted", 10).store(Life::Live, false);
+    backend.write_all(&[live, deleted], at(0)).await;
+    backend.write(soft_delete("deleted"), at(3)).await;
+    assert_eq!(place(&backend, "missing", 1, 5).await, Err(DirectError::Missing));
+    assert_eq!(place(&backend, "live", 1, 5).await, Err(DirectError::Live));
+    assert_eq!(place(&backend, "deleted", 1, 5).await, Err(DirectError::Deleted(at(3))));
+    for uid in ["missing", "live", "deleted"] {
+        assert_eq!(references(&backend, uid).await, []);
+        assert_eq!(release(&backend, uid, 1, 6).await, Released::Absent);
+    }
+}
+
+async fn an_object_goes_with_its_last_reference(backend: Backend) {
+    evict(&backend, &evicted("u1")).await;
+    for number in 1..=3 {
+        assert_eq!(place(&backend, "u1", number, 1).await, Ok(Placed::New));
+    }
+    assert_eq!(delete(&backend, "u1", 2).await, Deletion::Held);
+    assert_eq!(delete(&backend, "u1", 3).await, Deletion::Held);
+    assert_eq!(tombstone(&backend, "u1").await, Some(2), "the first request counts");
+    for number in 1..=2 {
+        assert_eq!(release(&backend, "u1", number, 4).await, Released::Released);
+    }
+    assert_eq!(backend.life("u1").await, Some(Life::Archived));
+    let left = references(&backend, "u1").await;
+    assert_eq!(left.iter().map(|one| &*one.name).collect::<Vec<_>>(), [holder(3).to_string()]);
+    let before = backend.store.changes(&WIDGET, Position(0), 10).await.expect("readable");
+    assert_eq!(before, Some(Vec::new()), "no watch hears of a deletion before it happened");
+
+    assert_eq!(release(&backend, "u1", 3, 5).await, Released::Deleted);
+    assert_eq!(backend.life("u1").await, Some(Life::Deleted));
+    assert_eq!(tombstone(&backend, "u1").await, None);
+    let told = backend.store.changes(&WIDGET, Position(0), 10).await.expect("readable");
+    assert_eq!(told.map(|told| told.len()), Some(1));
+}
+
+async fn what_waits_for_its_release_takes_no_new_references(backend: Backend) {
+    evict(&backend, &evicted("u1")).await;
+    place(&backend, "u1", 1, 1).await.expect("placed");
+    assert_eq!(delete(&backend, "u1", 2).await, Deletion::Held);
+    assert_eq!(place(&backend, "u1", 2, 3).await, Err(DirectError::Deleting(at(2))));
+    assert_eq!(place(&backend, "u1", 1, 3).await, Ok(Placed::Already));
+    let page = backend.store.tombstone_page(&WIDGET, None, 10).await.expect("readable");
+    assert_eq!(page.len(), 1);
+    let next = backend.store.tombstone_page(&WIDGET, Some(&page[0].uid), 10).await;
+    assert_eq!(next.expect("readable"), []);
+}
+
+async fn a_collection_goes_but_for_what_is_held(backend: Backend) {
+    for uid in ["u1", "u2", "u3"] {
+        evict(&backend, &evicted(uid)).await;
+    }
+    place(&backend, "u2", 1, 1).await.expect("placed");
+    let request = DeleteCollection {
+        select: Select::all(&WIDGET),
+        everything: true,
+        rows: 100,
+    };
+    let done = backend.store.delete_collection(&request, None, at(9)).await.expect("deleted");
+    let uids = |found: &[kindex_store::Found]| found.iter().map(|one| one.uid.to_string()).collect::<Vec<_>>();
+    assert_eq!((uids(&done.deleted), uids(&done.held)), (vec!["u1".into(), "u3".into()], vec!["u2".into()]));
+    assert_eq!(backend.life("u2").await, Some(Life::Archived));
+    assert_eq!(tombstone(&backend, "u2").await, Some(9));
+    assert_eq!(release(&backend, "u2", 1, 10).await, Released::Deleted);
+}
+
+async fn a_reference_and_a_deletion_never_both_win(backend: Backend) {
+    for round in 0..25 {
+        let uid = format!("u{round}");
+        evict(&backend, &evicted(&uid)).await;
+        let (placed, deleted) = match round % 2 {
+            0 => join(place(&backend, &uid, 1, 5), delete(&backend, &uid, 5)).await,
+            _ => {
+                let (deleted, placed) = join(delete(&backend, &uid, 5), place(&backend, &uid, 1, 5)).await;
+                (placed, deleted)
+            }
+        };
+        let left = references(&backend, &uid).await.len();
+        match (placed, deleted) {
+            (Ok(Placed::New), Deletion::Held) => {
+                assert_eq!((left, backend.life(&uid).await), (1, Some(Life::Archived)));
+                assert_eq!(tombstone(&backend, &uid).await, Some(5));
+            }
+            (Err(DirectError::Deleted(_)), Deletion::Done) => {
+                assert_eq!((left, backend.life(&uid).await), (0, Some(Life::Deleted)));
+            }
+            both => panic!("{uid}: {both:?} with {left} references"),
+        }
+    }
+}
+
+async fn of_two_releases_of_the_last_references_one_takes_the_object_along(backend: Backend) {
+    for round in 0..10 {
+        let uid = format!("u{round}");
+        evict(&backend, &evicted(&uid)).await;
+        for number in 1..=2 {
+            place(&backend, &uid, number, 1).await.expect("placed");
+        }
+        assert_eq!(delete(&backend, &uid, 2).await, Deletion::Held);
+        let (first, second) = join(release(&backend, &uid, 1, 3), release(&backend, &uid, 2, 3)).await;
+        let both = [first, second];
+        assert!(both.contains(&Released::Released) && both.contains(&Released::Deleted), "{both:?}");
+        assert_eq!(backend.life(&uid).await, Some(Life::Deleted));
+    }
+}
+
+async fn a_holder_finds_what_it_uses_in_all_kinds(backend: Backend) {
+    evict(&backend, &evicted("u1")).await;
+    let keepsake = evicted("k1").store(Life::Archived, false);
+    let written = backend.store.write(&KEEPSAKE, &[keepsake], at(0)).await;
+    written.expect("written");
+    place(&backend, "u1", 1, 1).await.expect("placed");
+    place(&backend, "u1", 2, 1).await.expect("placed");
+    let placed = backend.store.place_reference(&KEEPSAKE, &Uid::from("k1"), &holder(1), "", at(2)).await;
+    placed.expect("placed");
+    let used = backend.store.references_of_holder(&Uid::from(holder(1).uid())).await;
+    let used: Vec<(String, String)> = used
+        .expect("readable")
+        .into_iter()
+        .map(|one| (one.kind, one.uid.to_string()))
+        .collect();
+    let expected = [("Keepsake", "k1"), ("Widget", "u1")];
+    assert_eq!(used, expected.map(|(kind, uid)| (kind.to_owned(), uid.to_owned())));
+}
+
+/// The numbers of the holders that an object has.
+async fn holders(backend: &Backend, uid: &str) -> Vec<u32> {
+    let found = references(backend, uid).await;
+    let number = |one: &Reference| (1..9).find(|number| holder(*number).to_string() == one.name);
+    found.iter().filter_map(number).collect()
+}
+
+async fn an_eviction_takes_the_references_of_the_cluster_along(backend: Backend) {
+    let version = |version: u64, ours: bool, holders: &[u32]| {
+        let ours = ours.then(|| REGISTRY.platform.finalizer.to_owned());
+        let names = holders.iter().map(|number| holder(*number).to_string());
+        let others = ["example.com/backup".to_owned()];
+        let mut object = widget("u1", "u1", version);
+        object.finalizers = ours.into_iter().chain(names).chain(others).collect();
+        object
+    };
+    let archived = |object: super::widget::Widget| object.store(Life::Archived, false);
+    backend.write(version(9, true, &[1]).live(), at(0)).await;
+    assert_eq!(holders(&backend, "u1").await, [0_u32; 0], "the cluster has those of a live object");
+    backend.write(archived(version(9, true, &[1])), at(1)).await;
+    assert_eq!(holders(&backend, "u1").await, [1]);
+    assert_eq!(references(&backend, "u1").await[0].placed_by, None);
+    assert_eq!(place(&backend, "u1", 3, 2).await, Ok(Placed::New));
+
+    backend.write(archived(version(10, true, &[2])), at(3)).await;
+    assert_eq!(holders(&backend, "u1").await, [2, 3], "released there before the delete, and placed in SQL");
+    let leaving = |number, ours, holders: &[u32]| {
+        let mut object = version(number, ours, holders);
+        object.deletion = Some("2026-11-01T12:00:00Z".to_owned());
+        object
+    };
+    backend.write(archived(leaving(11, true, &[1, 2])), at(4)).await;
+    assert_eq!(holders(&backend, "u1").await, [1, 2, 3], "placed just before the delete");
+    backend.write(archived(leaving(12, false, &[])), at(5)).await;
+    assert_eq!(holders(&backend, "u1").await, [1, 2, 3], "taken off with our finalizer");
+
+    assert_eq!(delete(&backend, "u1", 6).await, Deletion::Held);
+    backend.write(version(13, true, &[1]).live(), at(7)).await;
+    assert_eq!(holders(&backend, "u1").await, [3], "a restored cluster has its own again");
+    assert_eq!(tombstone(&backend, "u1").await, None);
+}
+
+async fn what_references_hold_is_not_purged(backend: Backend) {
+    for uid in ["u1", "u2"] {
+        evict(&backend, &evicted(uid)).await;
+    }
+    place(&backend, "u2", 1, 1).await.expect("placed");
+    let gone = Gone {
+        deleted: true,
+        evicted: true,
+        ..Gone::default()
+    };
+    let page = backend.store.gone_rows(&WIDGET, &gone, None, 10).await.expect("readable");
+    assert_eq!(page.iter().map(|row| &*row.name).collect::<Vec<_>>(), ["u1"]);
+    let newest = backend.store.nth_newest_gone(&WIDGET, &gone, 1).await.expect("readable");
+    assert_eq!(newest.iter().map(|row| &*row.name).collect::<Vec<_>>(), ["u1"]);
+    let both = ["u1", "u2"].map(Uid::from);
+    let removed = backend.store.remove(&WIDGET, &gone, &both).await.expect("removed");
+    assert_eq!(removed, [Uid::from("u1")]);
+    assert_eq!(backend.life("u2").await, Some(Life::Archived));
+    assert_eq!(release(&backend, "u2", 1, 2).await, Released::Released);
+    let removed = backend.store.remove(&WIDGET, &gone, &both).await.expect("removed");
+    assert_eq!(removed, [Uid::from("u2")]);
+}
