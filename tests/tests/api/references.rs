@@ -13,6 +13,8 @@ const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d
 
 const NOBODY: &str = "model.michelangelo.api/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
 
+const OBJECTS: &str = "/apis/michelangelo.api/v2/namespaces/default";
+
 fn of(name: &str) -> String {
     format!("/api/v1/models/default/{name}/references")
 }
@@ -104,6 +106,52 @@ async fn an_object_stays_as_long_as_somebody_holds_it() {
     stage.wait_until_deleted("a").await;
     let (code, answer) = delete(&stage, &one("a", HOLDER)).await;
     assert_eq!(code, 200, "also where the object is gone: {answer}");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_object_stays_as_long_as_somebody_holds_it() {
+    let stage = Stage::on_sqlite().await;
+    stage.create_evicted("a", json!({}), json!({})).await;
+    for _ in 0..2 {
+        let (code, answer) = put(&stage, &one("a", HOLDER)).await;
+        assert_eq!((code, &answer["target"]["state"]), (200, &json!("Archived")), "{answer}");
+    }
+    let (code, leaving) = delete(&stage, &model_at("a")).await;
+    assert_eq!(code, 202, "it is held: {leaving}");
+    let (code, refused) = put(&stage, &one("a", OTHER)).await;
+    assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
+    let (code, answer) = put(&stage, &one("a", HOLDER)).await;
+    assert_eq!((code, &answer["target"]["state"]), (200, &json!("Deleting")), "{answer}");
+    let (_, answer) = get(&stage, &of("a")).await;
+    assert_eq!(names(&answer), [HOLDER]);
+    let (_, tree) = get(&stage, &(of("a") + "?resolve=true&depth=1")).await;
+    assert_eq!((&tree["state"], &tree["holders"][0]["holds"]), (&json!("Deleting"), &json!(true)), "{tree}");
+    assert_eq!(stage.life("a").await, Some(Life::Archived));
+    for _ in 0..2 {
+        let (code, answer) = delete(&stage, &one("a", HOLDER)).await;
+        assert_eq!((code, names(&answer).len()), (200, 0), "{answer}");
+    }
+    assert_eq!(stage.life("a").await, Some(Life::Deleted), "with its last reference");
+    let (code, refused) = put(&stage, &one("a", HOLDER)).await;
+    assert_eq!(code, 404, "{refused}");
+    stage.end().await;
+}
+
+/// The cluster is deleting it already, and nobody has.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_on_its_way_to_the_archive_takes_references() {
+    let stage = Stage::on_sqlite().await;
+    stage.create_held("a", json!({})).await;
+    let (code, answer) = put(&stage, &one("a", HOLDER)).await;
+    assert_eq!((code, &answer["target"]["state"]), (200, &json!("Archived")), "{answer}");
+    stage.release("a").await;
+    let (_, answer) = get(&stage, &of("a")).await;
+    assert_eq!(names(&answer), [HOLDER]);
+    let (code, answer) = delete(&stage, &one("a", HOLDER)).await;
+    assert_eq!(code, 200, "{answer}");
+    let (_, answer) = get(&stage, &of("a")).await;
+    assert_eq!(names(&answer).len(), 0);
     stage.end().await;
 }
 
@@ -261,14 +309,11 @@ async fn a_reference_is_its_holders() {
     stage.end().await;
 }
 
-/// A pipeline with a run in the cluster, one in SQL alone, and a model that holds it.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_tree_has_holders_by_reference_and_by_field_live_and_archived() {
-    let stage = Stage::of_all_kinds().await;
-    let objects = "/apis/michelangelo.api/v2/namespaces/default";
+/// A pipeline with a run in the cluster, one in SQL alone, and a model that holds it. The uid of the model.
+async fn pipeline_with_holders(stage: &Stage) -> String {
     let create = async |plural: &str, kind: &str, metadata: Value, spec: Value| {
         let body = json!({"apiVersion": "michelangelo.api/v2", "kind": kind, "metadata": metadata, "spec": spec});
-        let (code, created) = ask(&stage.api, "POST", &format!("{objects}/{plural}"), &body).await;
+        let (code, created) = ask(&stage.api, "POST", &format!("{OBJECTS}/{plural}"), &body).await;
         assert_eq!(code, 201, "{created}");
         created
     };
@@ -277,27 +322,27 @@ async fn the_tree_has_holders_by_reference_and_by_field_live_and_archived() {
     create("pipelineruns", "PipelineRun", json!({"name": "live"}), names_it.clone()).await;
     let archived = json!({"name": "archived", "annotations": {FINAL: "true"}});
     create("pipelineruns", "PipelineRun", archived, names_it).await;
-    create("models", "Model", json!({"name": "m"}), json!({})).await;
-    stored(&stage, "m").await;
-    let (_, holder) = get(&stage, &model_at("m")).await;
+    let holder = create("models", "Model", json!({"name": "m"}), json!({})).await;
+    stored(stage, "m").await;
     let uid = holder["metadata"]["uid"].as_str().unwrap();
     let path = format!("/api/v1/pipelines/default/p/references/model.michelangelo.api/{uid}");
-    let (code, answer) = put(&stage, &path).await;
+    let (code, answer) = put(stage, &path).await;
     assert_eq!(code, 200, "{answer}");
-    eventually("archived", async || {
-        let rows = stage
-            .store
-            .rows_of_name(&pipeline_run::KIND, "default", "archived")
-            .await
-            .unwrap();
-        let live = stage
-            .store
-            .rows_of_name(&pipeline_run::KIND, "default", "live")
-            .await
-            .unwrap();
-        rows.first().is_some_and(|row| row.life == Life::Archived) && !live.is_empty()
+    let life = async |name: &str| {
+        let rows = stage.store.rows_of_name(&pipeline_run::KIND, "default", name).await.unwrap();
+        rows.first().map(|row| row.life)
+    };
+    eventually("both are stored", async || {
+        (life("archived").await, life("live").await) == (Some(Life::Archived), Some(Life::Live))
     })
     .await;
+    uid.to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tree_has_holders_by_reference_and_by_field_live_and_archived() {
+    let stage = Stage::of_all_kinds().await;
+    let uid = pipeline_with_holders(&stage).await;
     let (code, tree) = get(&stage, "/api/v1/pipelines/default/p/references?resolve=true").await;
     assert_eq!(code, 200, "{tree}");
     let shown = |holder: &Value| {
@@ -319,7 +364,7 @@ async fn the_tree_has_holders_by_reference_and_by_field_live_and_archived() {
     let (code, alone) = get(&stage, &by_name).await;
     assert_eq!((code, &alone["name"]), (200, &json!("m")), "{alone}");
     // What a deletion comes to is told by a dry run.
-    let request = http::Request::delete(format!("{objects}/pipelines/p?dryRun=All"));
+    let request = http::Request::delete(format!("{OBJECTS}/pipelines/p?dryRun=All"));
     let request = request.body(kube::client::Body::empty()).unwrap();
     let response = stage.api.send(request).await.unwrap();
     let warnings: Vec<&str> = response
@@ -334,7 +379,7 @@ async fn the_tree_has_holders_by_reference_and_by_field_live_and_archived() {
         warnings[1].contains("pipelinerun/default/archived would be deleted first"),
         "{warnings:?}"
     );
-    let (_, there) = get(&stage, &format!("{objects}/pipelines/p")).await;
+    let (_, there) = get(&stage, &format!("{OBJECTS}/pipelines/p")).await;
     assert!(there["metadata"]["deletionTimestamp"].is_null());
     assert_eq!(
         stage

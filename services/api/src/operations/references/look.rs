@@ -74,7 +74,10 @@ impl Operations {
         self.allow(caller, Wanted::at("get", &key)).await?;
         let looker = Looker::new(self, caller, bounds);
         let root = looker.root(&key).await?.filter(|node| node.uid == reference.uid());
-        let root = root.unwrap_or_else(|| looker.stored(kind, &stored));
+        let root = match root {
+            Some(root) => root,
+            None => looker.stored(kind, &stored).await,
+        };
         Ok(grow(&looker, root, bounds).await)
     }
 }
@@ -106,7 +109,8 @@ impl<'a> Looker<'a> {
             }
             Err(refusal) if refusal.is_of_absent_object() => {
                 let archived = self.operations.find_archived(key).await?;
-                Ok(archived.map(|stored| self.stored(kind, &stored)))
+                let Some(stored) = archived else { return Ok(None) };
+                Ok(Some(self.stored(kind, &stored).await))
             }
             Err(refusal) => Err(refusal),
         }
@@ -114,41 +118,38 @@ impl<'a> Looker<'a> {
 
     fn live(&self, kind: &'static Kind, object: &Object) -> Node {
         let head = Head::of(object, kind, &self.operations.registry.platform);
-        let state = if head.is_leaving() {
-            State::Deleting
-        } else {
-            State::Live
-        };
+        let state = if head.is_leaving() { State::Deleting } else { State::Live };
         let since = head.deletion_timestamp.or(object.metadata.creation_timestamp);
-        self.node(kind, object, state, since)
-    }
-
-    fn stored(&self, kind: &'static Kind, stored: &Stored) -> Node {
-        let state = State::of(stored, kind, &self.operations.registry.platform);
-        let since = match stored.life {
-            Life::Live => return self.live(kind, &stored.object),
-            Life::Archived => stored.evicted_time,
-            Life::Deleted => stored.delete_time,
-        };
-        self.node(kind, &stored.object, state, since)
-    }
-
-    fn node(&self, kind: &'static Kind, object: &Object, state: State, since: Option<Timestamp>) -> Node {
-        let metadata = &object.metadata;
+        self.note(&object.metadata.uid.0, references_among(&object.metadata.finalizers));
         let platform = &self.operations.registry.platform;
-        let references = references_among(&metadata.finalizers);
-        let uid = metadata.uid.to_string();
-        let mut known = self.references.lock().unwrap_or_else(PoisonError::into_inner);
-        // What has left the cluster is held by no finalizer of its last text.
-        let is_there = matches!(state, State::Live | State::Deleting);
-        known.insert(uid.clone(), if is_there { references } else { Vec::new() });
         Node {
-            namespace: metadata.namespace.clone(),
-            name: metadata.name.clone(),
-            since,
-            finalizers: others(&metadata.finalizers, platform, state),
-            ..unknown(kind.name, kind.group, &uid, state)
+            finalizers: others(&object.metadata.finalizers, platform, state),
+            ..node(kind, object, state, since)
         }
+    }
+
+    async fn stored(&self, kind: &'static Kind, stored: &Stored) -> Node {
+        let object = &stored.object;
+        match stored.life {
+            Life::Live => self.live(kind, object),
+            Life::Deleted => node(kind, object, State::Deleted, stored.delete_time),
+            Life::Archived => match self.operations.with_references(kind, stored).await {
+                Ok(archived) => {
+                    self.note(&object.metadata.uid.0, archived.references);
+                    node(kind, object, archived.state, archived.since)
+                }
+                Err(refusal) => Node {
+                    notes: vec![format!("its references: {}", refusal.message)],
+                    ..node(kind, object, State::Archived, stored.evicted_time)
+                },
+            },
+        }
+    }
+
+    /// Keeps in mind which references an object has.
+    fn note(&self, uid: &str, references: Vec<ReferenceName>) {
+        let mut known = self.references.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(uid.to_owned(), references);
     }
 
     /// Those on an object that was found.
@@ -175,7 +176,7 @@ impl<'a> Looker<'a> {
         };
         let namespace = &stored.object.metadata.namespace;
         match operations.may_read(self.caller, kind, namespace).await {
-            true => self.stored(kind, &stored),
+            true => self.stored(kind, &stored).await,
             false => noted("you may not read it".to_owned()),
         }
     }
@@ -289,7 +290,7 @@ impl<'a> Looker<'a> {
                     hidden += 1;
                     continue;
                 }
-                let node = self.stored(holder, &stored);
+                let node = self.stored(holder, &stored).await;
                 add_field(&mut found.holders, node, reference);
             }
             if hidden > 0 {
@@ -383,6 +384,17 @@ fn others(finalizers: &[String], platform: &Platform, state: State) -> Vec<Strin
     match state {
         State::Live | State::Deleting => finalizers.iter().filter(is_other).cloned().collect(),
         State::Archived | State::Deleted | State::Unknown => Vec::new(),
+    }
+}
+
+/// An object of ours.
+fn node(kind: &Kind, object: &Object, state: State, since: Option<Timestamp>) -> Node {
+    let metadata = &object.metadata;
+    Node {
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
+        since,
+        ..unknown(kind.name, kind.group, &metadata.uid.0, state)
     }
 }
 

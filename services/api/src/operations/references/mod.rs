@@ -7,6 +7,8 @@ mod decide;
 
 mod object;
 
+mod archived;
+
 mod holder;
 
 mod tree;
@@ -30,6 +32,7 @@ use super::rights::Wanted;
 use super::{Answer, Caller, ObjectKey, Operations, Reason, Refusal, refusal};
 
 pub use answer::{Held, Holder, References, State, Target};
+use archived::ArchivedObject;
 use decide::{Decision, Seen, Standing, Verb, Why, decide};
 pub(super) use object::{LiveObject, references_among};
 pub use peers::Peers;
@@ -82,7 +85,7 @@ impl Operations {
     ) -> Result<References, Refusal> {
         let wanted = reference.map(named).transpose()?;
         self.allow(caller, Wanted::at("get", key)).await?;
-        let found = self.live(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
+        let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
         let mut references = found.references();
         if let Some(wanted) = &wanted {
             references.retain(|known| known == wanted);
@@ -131,24 +134,39 @@ impl Operations {
         reference: &ReferenceName,
         verb: Verb,
     ) -> Result<Option<References>, Refusal> {
-        let kind = key.resource.kind;
-        let found = self.live(caller, key).await?;
+        let found = self.look(caller, key).await?;
         let absent = Seen {
             standing: Standing::Absent,
             held: false,
             itself: false,
         };
-        let seen = found.as_ref().map_or(absent, |found| found.seen(kind, reference));
-        let patch = match (decide(verb, seen), &found) {
-            (Decision::Refuse(why), _) => return Err(refused(key, reference, why)),
-            (Decision::Add, Some(found)) => found.with(&reference.to_string()),
-            (Decision::Remove, Some(found)) => found.without(&reference.to_string()),
-            (Decision::Done | Decision::Add | Decision::Remove, _) => {
-                return self
-                    .changed(caller, key, found.as_ref(), reference, verb)
-                    .await
-                    .map(Some);
-            }
+        let seen = found.as_ref().map_or(absent, |found| found.seen(key, reference));
+        let decision = decide(verb, seen);
+        let is_done = match (&found, decision) {
+            (_, Decision::Refuse(why)) => return Err(refused(key, reference, why)),
+            (Some(Place::Cluster(found)), _) => self.change_live(caller, key, found, reference, decision).await?,
+            (Some(Place::Sql(found)), _) => self.change_archived(caller, key, found, reference, decision).await?,
+            (None, _) => true,
+        };
+        if !is_done {
+            return Ok(None);
+        }
+        self.changed(caller, key, found.as_ref(), reference, verb).await.map(Some)
+    }
+
+    /// Carries out a decision in the cluster. Whether it is done; if not, the object changed in between.
+    async fn change_live(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        found: &LiveObject,
+        reference: &ReferenceName,
+        decision: Decision,
+    ) -> Result<bool, Refusal> {
+        let patch = match decision {
+            Decision::Done | Decision::Refuse(_) => return Ok(true),
+            Decision::Add => found.with(&reference.to_string()),
+            Decision::Remove => found.without(&reference.to_string()),
         };
         // Its holder may not have the right to change the target.
         let call = Call {
@@ -156,11 +174,13 @@ impl Operations {
             ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
         };
         match self.upstream.call(&caller.on_behalf(), call).await {
-            Ok(_) => self
-                .changed(caller, key, found.as_ref(), reference, verb)
-                .await
-                .map(Some),
-            Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => Ok(None),
+            Ok(_) => {
+                if decision == Decision::Remove {
+                    self.release_stored(key, found.uid(), reference).await?;
+                }
+                Ok(true)
+            }
+            Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => Ok(false),
             Err(refusal) => Err(refusal),
         }
     }
@@ -170,7 +190,7 @@ impl Operations {
         &self,
         caller: &Caller,
         key: &ObjectKey<'_>,
-        found: Option<&LiveObject>,
+        found: Option<&Place>,
         reference: &ReferenceName,
         verb: Verb,
     ) -> Result<References, Refusal> {
@@ -185,6 +205,20 @@ impl Operations {
         })
     }
 
+    /// The object, wherever it is. One that the cluster deletes on its way to the archive is archived: its references
+    /// were stored with its row, and nobody has deleted it.
+    async fn look(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Place>, Refusal> {
+        match self.live(caller, key).await? {
+            Some(found) if !found.is_tombstone() => Ok(Some(Place::Cluster(found))),
+            Some(found) => {
+                let archived = self.archived(key).await?;
+                let same = archived.filter(|archived| *archived.uid.0 == *found.uid());
+                Ok(Some(same.map_or(Place::Cluster(found), Place::Sql)))
+            }
+            None => Ok(self.archived(key).await?.map(Place::Sql)),
+        }
+    }
+
     /// The object as the cluster has it. The caller's right to it has been checked.
     async fn live(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<LiveObject>, Refusal> {
         let call = Call::get(key.path(), Vec::new());
@@ -192,6 +226,44 @@ impl Operations {
             Ok(answer) => LiveObject::read(&answer.text, key.resource.kind, &self.registry.platform).map(Some),
             Err(refusal) if refusal.is_of_absent_object() => Ok(None),
             Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// An object where it is.
+enum Place {
+    /// Its references are finalizers.
+    Cluster(LiveObject),
+    /// They are rows.
+    Sql(ArchivedObject),
+}
+
+impl Place {
+    fn uid(&self) -> &str {
+        match self {
+            Self::Cluster(found) => found.uid(),
+            Self::Sql(found) => &found.uid.0,
+        }
+    }
+
+    fn state(&self) -> State {
+        match self {
+            Self::Cluster(found) => found.state(),
+            Self::Sql(found) => found.state,
+        }
+    }
+
+    fn references(&self) -> Vec<ReferenceName> {
+        match self {
+            Self::Cluster(found) => found.references(),
+            Self::Sql(found) => found.references.clone(),
+        }
+    }
+
+    fn seen(&self, key: &ObjectKey<'_>, reference: &ReferenceName) -> Seen {
+        match self {
+            Self::Cluster(found) => found.seen(key.resource.kind, reference),
+            Self::Sql(found) => found.seen(key, reference),
         }
     }
 }

@@ -39,6 +39,11 @@ impl LiveObject {
         }
     }
 
+    /// Whether the cluster deletes it: by a user's deletion, or on its way to the archive.
+    pub(in super::super) fn is_tombstone(&self) -> bool {
+        self.head.deletion_timestamp.is_some()
+    }
+
     /// Those of its finalizers that name holders, in its order.
     pub(in super::super) fn references(&self) -> Vec<ReferenceName> {
         references_among(&self.object.metadata.finalizers)
