@@ -11,6 +11,7 @@ mod converting;
 mod healing;
 mod past;
 mod planning;
+mod reasons;
 mod upkeep;
 mod versions;
 
@@ -21,6 +22,9 @@ pub use healing::{
 };
 pub use past::{AsStoredArg, AtArg, DiffArgs, DiffForm, HistoryArgs, ObjectArgs};
 pub use planning::{GraphArgs, GraphForm, LintArgs, LintForm, PlanArgs};
+pub use reasons::{
+    DropReferenceArgs, ListReferencesArgs, ReferencesArgs, ReferencesCommand, TargetArgs, WhyArgs, WhyForm,
+};
 pub use upkeep::{MigrateArgs, PurgeArgs, RestoreArgs};
 pub use versions::{
     CheckVersionsArgs, ClusterArgs, ConvertArgs, DropVersionArgs, ShowVersionsArgs, StartMigrationArgs,
@@ -114,6 +118,10 @@ pub enum Command {
     Lint(LintArgs),
     /// Show which kinds refer to which, and in which order they are deleted.
     Graph(GraphArgs),
+    /// Show what holds an object, and what that waits for.
+    Why(WhyArgs),
+    /// List the references on an object, or release one that was left behind.
+    References(ReferencesArgs),
     /// Print a completion script for a shell.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {

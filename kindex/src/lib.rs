@@ -118,6 +118,10 @@ mod restore;
 
 mod purge;
 
+mod why;
+
+mod references;
+
 mod migrate;
 
 mod up;

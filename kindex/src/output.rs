@@ -35,7 +35,7 @@ pub(crate) fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>)
 }
 
 /// A text in one line, without anything that a terminal would obey: what users wrote into objects is shown to others.
-fn visible(text: &str) -> Cow<'_, str> {
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);
     }

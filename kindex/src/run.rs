@@ -12,7 +12,7 @@ use crate::platform::Platform;
 use crate::telemetry::Telemetry;
 use crate::{
     against, backfill, diff, generate, get, graph, history, lint, migrate, plan, purge, quarantine, query_command,
-    release, restore, say, sides, status, up, verify, versions,
+    references, release, restore, say, sides, status, up, verify, versions, why,
 };
 
 /// Runs the command that the process was started with.
@@ -57,6 +57,8 @@ fn dispatch(platform: &Platform, cli: Cli) -> CommandResult {
         Command::Plan(args) => plan::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Graph(args) => graph::run(&args),
+        Command::Why(args) => block_on(why::run(&platform.registry, &args)),
+        Command::References(args) => block_on(references::run(&platform.registry, &args.command)),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "kindex", &mut script);

@@ -426,6 +426,13 @@ impl Registry {
         })
     }
 
+    /// Whether deletions of its objects wait for others, or others for them: whether a reference for which the named
+    /// object waits begins or ends at the kind.
+    pub fn is_of_graph(&self, kind: &Kind) -> bool {
+        let mut referrers = self.referrers(kind);
+        kind.references.iter().any(Reference::waits) || referrers.any(|(_, reference, _)| reference.waits())
+    }
+
     /// Finds a kind by name, singular, plural or short name, without regard to case. A short name never hides
     /// another kind's name.
     pub fn find(&self, name: &str) -> Option<&'static Kind> {

@@ -36,6 +36,7 @@ mod traces;
 mod unserved;
 mod verify;
 mod walk;
+mod why;
 mod workspace;
 
 use std::process::Command;

@@ -129,8 +129,7 @@ async fn nothing_is_deleted_by_a_selector_that_one_of_the_two_places_refuses() {
     let (code, refused) = ask(&stage.api, "DELETE", &path, &Value::Null).await;
     assert_eq!(code, 400, "{refused}");
     let (_, kept) = ask(&stage.cluster, "GET", &model("a"), &Value::Null).await;
-    let annotations = &kept["metadata"]["annotations"];
-    assert!(annotations["michelangelo/Deleting"].is_null(), "{kept}");
+    assert!(kept["metadata"]["deletionTimestamp"].is_null(), "{kept}");
     stage.end().await;
 }
 

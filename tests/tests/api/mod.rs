@@ -20,6 +20,7 @@ mod pages;
 mod program;
 mod races;
 mod real;
+mod references;
 mod replaced;
 mod request;
 mod rights;

@@ -39,7 +39,7 @@ async fn a_deletion_is_of_the_object_that_was_there_when_it_began() {
     let stage = Stage::behind_a_guard().await;
     let guard = &stage.ground.guard;
     stage.create("a", json!({}), json!({})).await;
-    guard.overtake("PATCH", &model("a"), replace(stage.cluster.clone(), "a"));
+    guard.overtake("DELETE", &model("a"), replace(stage.cluster.clone(), "a"));
     let (code, refused) = ask(&stage.api, "DELETE", &model("a"), &Value::Null).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
     stays(&stage, "a", "another").await;
@@ -52,7 +52,7 @@ async fn a_precondition_holds_until_the_deletion_is_asked_for() {
     let guard = &stage.ground.guard;
     stage.create("a", json!({}), json!({})).await;
     let (_, found) = ask(&stage.api, "GET", &model("a"), &Value::Null).await;
-    guard.overtake("PATCH", &model("a"), relabel(stage.cluster.clone(), "a"));
+    guard.overtake("DELETE", &model("a"), relabel(stage.cluster.clone(), "a"));
     let options = json!({"preconditions": {"resourceVersion": found["metadata"]["resourceVersion"]}});
     let (code, refused) = ask(&stage.api, "DELETE", &model("a"), &options).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");

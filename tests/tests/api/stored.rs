@@ -137,9 +137,8 @@ async fn a_collection_is_deleted_in_both_places_by_its_selectors_alone() {
     .await;
     assert_eq!((code, &done["status"]), (200, &json!("Success")), "{done}");
     let (_, kept) = ask(&stage.api, "GET", &model("live-y"), &Value::Null).await;
-    let annotations = &kept["metadata"]["annotations"];
     assert!(
-        annotations["michelangelo/Deleting"].is_null(),
+        kept["metadata"]["deletionTimestamp"].is_null(),
         "it was not asked for: {kept}"
     );
     stage.wait_until_deleted("live-x").await;
@@ -190,7 +189,7 @@ async fn standing(stage: &Stage, namespace: &str) -> Vec<(String, bool)> {
     let mut standing: Vec<_> = items
         .map(|item| {
             let metadata = &item["metadata"];
-            let leaves = metadata["annotations"]["michelangelo/Deleting"].is_string();
+            let leaves = metadata["deletionTimestamp"].is_string();
             (metadata["name"].as_str().unwrap().to_owned(), leaves)
         })
         .collect();

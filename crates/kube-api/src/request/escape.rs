@@ -15,7 +15,7 @@ pub fn escaped(text: &str) -> String {
 }
 
 /// Undoes `%41`; what is no valid escape stays as it is.
-pub(super) fn unescaped(text: &str) -> String {
+pub fn unescaped(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

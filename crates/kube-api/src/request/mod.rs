@@ -8,7 +8,7 @@ mod query;
 
 pub use accept::wants_aggregated_discovery;
 pub use accept::{Rendering, rendering};
-pub use escape::escaped;
+pub use escape::{escaped, unescaped};
 pub use path::{Collection, ResourcePath, Subresource, Target, group_version, parse as parse_path};
 pub use query::Query;
 pub use query::{FieldValidation, ListQuery, QueryError, VersionMatch};

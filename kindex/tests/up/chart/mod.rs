@@ -2,6 +2,7 @@
 //! its manifest says, with the rights of its own account, and does its whole work. What the accounts ask for is exactly
 //! what the emitted roles grant.
 
+mod holders;
 mod pod;
 mod roles;
 mod runs;
@@ -351,6 +352,7 @@ fn each_container_of_the_chart_works_with_exactly_the_rights_of_its_role() {
     );
     let at_work = [&first, &second, &api];
     doubt_every_row(&release, &at_work);
+    holders::hold_every_sample(&release, &alice);
     alice.kubectl(&["delete", "--timeout=240s", "-f", "-"], &kindex_samples());
     alice.apply_samples();
     clear_every_kind(&release, &alice, &at_work);

@@ -83,9 +83,7 @@ fn annotation_based_delete_path(site: &Site) {
 
     // SQL is away: what is asked for cannot be finished, and is answered all the same.
     stage.server.kill();
-    let server = format!("http://{}", stage.run.api().expect("it listens"));
-    let deleted = ["--server", &server, "delete", "model", "test-model", "--wait=false"];
-    stage.run.kubectl(&deleted, "");
+    stage.kubectl("annotate model test-model michelangelo/Deleting=true");
     stage.wait_for_log("Failed to delete from metadata storage");
     let object = stage.object().expect("nothing leaves before SQL knows");
     let metadata = &object["metadata"];

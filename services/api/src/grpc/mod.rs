@@ -25,6 +25,8 @@ mod call;
 
 mod watch;
 
+mod references;
+
 #[cfg(test)]
 mod bounds;
 
@@ -160,7 +162,7 @@ impl Verb {
 async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
     let methods = Methods::of(operations.registry())?;
     let (health, health_service) = tonic_health::server::health_reporter();
-    for service in &methods.services {
+    for service in methods.services.iter().map(String::as_str).chain([references::NAME]) {
         health
             .set_service_status(service, tonic_health::ServingStatus::Serving)
             .await;
@@ -169,6 +171,7 @@ async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(operations.registry().descriptors)
+            .register_encoded_file_descriptor_set(references::DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
     };
@@ -180,6 +183,7 @@ async fn router(operations: Arc<Operations>) -> Result<Router, GrpcError> {
         methods: Arc::new(methods),
     };
     let router = Router::new().fallback(answer).with_state(served);
+    let router = with(router, references::service(operations.clone()));
     let router = with(router, health_service);
     let router = with(with(router, Asking(v1)), Asking(v1alpha));
     Ok(router.layer(axum::middleware::from_fn_with_state(operations, check)))

@@ -19,6 +19,8 @@ mod cluster;
 
 mod options;
 
+mod reviews;
+
 mod rights;
 
 mod create;
@@ -34,6 +36,8 @@ mod token;
 mod selection;
 
 mod list;
+
+mod references;
 
 mod remove;
 
@@ -70,6 +74,7 @@ pub use get::GetOptions;
 pub use kindex_kube_api::status::{Details, Reason};
 pub use list::Listed;
 pub use options::{ListOptions, Part, WriteOptions};
+pub use references::{Bounds, Field, Held, Holder, Node, Peers, References, State, Target};
 pub use refusal::Refusal;
 pub use remove::{DeleteOptions, Preconditions};
 pub use resource::Resource;
@@ -130,6 +135,7 @@ pub struct Operations {
     upstream: Arc<Upstream>,
     storage: Storage,
     rights: Rights,
+    peers: Peers,
     clock: fn() -> Timestamp,
     figures: Figures,
     watches: Watches,
@@ -182,6 +188,7 @@ impl Operations {
             upstream,
             storage,
             rights: Rights::new(rights),
+            peers: Peers::of(&registry),
             clock: Timestamp::now,
             figures: Figures::default(),
             watches: Watches::new(WatchLimits::default()),
@@ -190,6 +197,13 @@ impl Operations {
             sizes: Sizes::default(),
             pace: Pace::default(),
         }
+    }
+
+    /// The same with the other services here.
+    #[must_use]
+    pub fn with_peers(mut self, peers: Peers) -> Self {
+        self.peers = peers;
+        self
     }
 
     /// The same with another time of day.

@@ -1,8 +1,10 @@
-//! Deletes one object: a live one by the annotation for the ingester, an archived one in SQL.
+//! Deletes one object: a live one by the annotation for the ingester or, where others wait for it or it for others, by a
+//! tombstone; an archived one in SQL.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use kindex_model::object::ResourceVersion;
+use kindex_model::head::Head as Leaving;
+use kindex_model::object::{Object, ResourceVersion};
 use kindex_query::Stored;
 use kindex_store::Deletion;
 use serde::Deserialize;
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::cluster::Call;
 use super::objects::Head;
+use super::references::{Bounds, LiveObject, references_among};
 use super::rights::Wanted;
 use super::{Answer, Caller, ObjectKey, Operations, Refusal, refusal};
 
@@ -39,6 +42,30 @@ pub struct Preconditions {
     pub resource_version: Option<String>,
 }
 
+/// How often a deletion is decided anew because somebody else changed the object.
+const TRIES: usize = 16;
+
+/// How a live object is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// The ingester stores it, and then deletes it.
+    Annotation,
+    /// The cluster deletes it, and our finalizer holds it until SQL has it.
+    Tombstone,
+    /// The same, and it needs our finalizer first.
+    GuardedTombstone,
+}
+
+/// How a live object is deleted. One that is final leaves the cluster anyway, by a deletion that is not its end: only
+/// the annotation tells the two apart.
+fn way(of_graph: bool, object: Leaving) -> Way {
+    match (of_graph && !object.immutable, object.has_finalizer) {
+        (false, _) => Way::Annotation,
+        (true, true) => Way::Tombstone,
+        (true, false) => Way::GuardedTombstone,
+    }
+}
+
 impl DeleteOptions {
     /// Whether the dependents are to be treated in a way that only a deletion by the cluster knows.
     fn is_for_the_cluster(&self) -> bool {
@@ -58,6 +85,19 @@ impl DeleteOptions {
             .get_or_insert_default()
             .uid
             .get_or_insert_with(|| uid.to_owned());
+        options
+    }
+
+    /// The same in this version, where it is to be in the one before.
+    fn of_version(&self, version: &str) -> Self {
+        let mut options = self.clone();
+        if let Some(wanted) = options
+            .preconditions
+            .as_mut()
+            .and_then(|wanted| wanted.resource_version.as_mut())
+        {
+            version.clone_into(wanted);
+        }
         options
     }
 
@@ -107,7 +147,8 @@ impl DeleteOptions {
 impl Operations {
     /// Deletes an object: in the cluster by the annotation that asks the ingester, so that SQL has its final version
     /// before it goes. Where the dependents are to be orphaned or waited for, the cluster deletes it, and our
-    /// finalizer holds it until SQL has it; without storage the cluster deletes everything.
+    /// finalizer holds it until SQL has it; without storage the cluster deletes everything. So it does where the object
+    /// is of the graph: its deletionTimestamp is what others act on, and from then on it takes no new references.
     ///
     /// An archived object that references hold stays until the last one is released: the answer then has the code 202.
     ///
@@ -123,18 +164,30 @@ impl Operations {
         if options.is_for_the_cluster() || !self.is_storing() {
             let body = Bytes::from(options.to_json().to_string());
             let call = Call::json(Method::DELETE, key.path(), Vec::new(), body);
-            return match self.upstream.call(caller, call).await {
+            let mut answer = match self.upstream.call(caller, call).await {
                 Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(key, options, refusal).await,
                 answer => answer,
-            };
+            }?;
+            if options.is_dry_run() {
+                answer.warnings.extend(self.forecast(caller, key).await);
+            }
+            return Ok(answer);
         }
-        // The cluster sees a read and a patch, and the caller needs the right to delete and no other.
+        // The cluster sees what the server does, and the caller needs the right to delete and no other.
         let server = caller.on_behalf();
-        match self.upstream.call(&server, Call::get(key.path(), Vec::new())).await {
-            Ok(found) => self.request_deletion(&server, key, options, found).await,
-            Err(refusal) if refusal.is_of_absent_object() => self.delete_stored(key, options, refusal).await,
-            Err(refusal) => Err(refusal),
+        for _ in 0..TRIES {
+            let done = match self.upstream.call(&server, Call::get(key.path(), Vec::new())).await {
+                Ok(found) => self.request_deletion(&server, key, options, found).await?,
+                Err(refusal) if refusal.is_of_absent_object() => {
+                    return self.delete_stored(key, options, refusal).await;
+                }
+                Err(refusal) => return Err(refusal),
+            };
+            if let Some(answer) = done {
+                return Ok(answer);
+            }
         }
+        Err(Refusal::conflict(key, "others change it all the time; try again"))
     }
 
     async fn request_deletion(
@@ -143,11 +196,27 @@ impl Operations {
         key: &ObjectKey<'_>,
         options: &DeleteOptions,
         found: Answer,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Option<Answer>, Refusal> {
         let head = Head::read(&found.text).metadata;
         options.check(key, &head.uid, &head.resource_version)?;
         if head.deletion_timestamp.is_some() {
-            return Ok(found);
+            return Ok(Some(found));
+        }
+        match self.way_of(key, &found.text) {
+            Way::Annotation => {}
+            Way::Tombstone => {
+                return self
+                    .delete_in_cluster(caller, key, &options.of_uid(&head.uid))
+                    .await
+                    .map(Some);
+            }
+            Way::GuardedTombstone => {
+                // Decided anew with the version that this gives it.
+                let guarded = self.guard(caller, key, &found.text).await?;
+                let Some(version) = guarded else { return Ok(None) };
+                let options = options.of_uid(&head.uid).of_version(&version);
+                return self.delete_in_cluster(caller, key, &options).await.map(Some);
+            }
         }
         let deleting = self.registry.platform.deleting;
         let mut metadata = json!({"uid": head.uid, "annotations": {deleting: "true"}});
@@ -163,7 +232,52 @@ impl Operations {
             content_type: "application/merge-patch+json",
             ..Call::json(Method::PATCH, key.path(), Vec::new(), Bytes::from(patch))
         };
+        self.upstream.call(caller, call).await.map(Some)
+    }
+
+    /// What others make of a deletion, for a dry run; nothing for who may not read the object.
+    async fn forecast(&self, caller: &Caller, key: &ObjectKey<'_>) -> Vec<String> {
+        let tree = self.holders(caller, key, Bounds::default()).await;
+        tree.map(|tree| tree.forecast()).unwrap_or_default()
+    }
+
+    fn way_of(&self, key: &ObjectKey<'_>, text: &[u8]) -> Way {
+        let kind = key.resource.kind;
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        let Ok(object) = Object::parse_str(text) else {
+            return Way::Annotation;
+        };
+        let holders = references_among(&object.metadata.finalizers);
+        let of_graph = self.registry.is_of_graph(kind) || !holders.is_empty();
+        way(of_graph, Leaving::of(&object, kind, &self.registry.platform))
+    }
+
+    /// A deletion as Kubernetes has it: the object stays as a tombstone until nobody holds it.
+    async fn delete_in_cluster(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        options: &DeleteOptions,
+    ) -> Result<Answer, Refusal> {
+        let body = Bytes::from(options.to_json().to_string());
+        let call = Call::json(Method::DELETE, key.path(), Vec::new(), body);
         self.upstream.call(caller, call).await
+    }
+
+    /// Adds our finalizer to an object that the ingester has not come to yet, so that SQL has its final version before
+    /// it goes. The version that it has then; nothing where it changed in between.
+    async fn guard(&self, caller: &Caller, key: &ObjectKey<'_>, text: &[u8]) -> Result<Option<String>, Refusal> {
+        let object = LiveObject::read(text, key.resource.kind, &self.registry.platform)?;
+        let patch = object.with(self.registry.platform.finalizer);
+        let call = Call {
+            content_type: "application/merge-patch+json",
+            ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
+        };
+        match self.upstream.call(caller, call).await {
+            Ok(answer) => Ok(Some(Head::read(&answer.text).metadata.resource_version)),
+            Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     async fn delete_stored(
@@ -201,6 +315,8 @@ fn stored_version(found: &Stored) -> ResourceVersion {
 
 #[cfg(test)]
 mod tests {
+    use super::super::objects::tests::PLATFORM;
+    use super::super::token::tests::KIND;
     use super::*;
 
     #[test]
@@ -226,6 +342,44 @@ mod tests {
         assert_eq!(of_another, all, "whose uid is given is not given another");
         let one = DeleteOptions::default().of_uid("u").to_json();
         assert_eq!(one["preconditions"], json!({"uid": "u"}));
+    }
+
+    #[test]
+    fn what_others_wait_for_is_deleted_by_a_tombstone() {
+        let object = |immutable, has_finalizer| {
+            let finalizers = if has_finalizer {
+                json!(["g/Ingester"])
+            } else {
+                json!([])
+            };
+            let object =
+                json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "7", "finalizers": finalizers}});
+            let object = Object::parse_str(&object.to_string()).expect("an object");
+            Leaving {
+                immutable,
+                ..Leaving::of(&object, &KIND, &PLATFORM)
+            }
+        };
+        for (of_graph, immutable, has_finalizer, expected) in [
+            (false, false, false, Way::Annotation),
+            (false, false, true, Way::Annotation),
+            (true, false, true, Way::Tombstone),
+            (true, false, false, Way::GuardedTombstone),
+            (true, true, true, Way::Annotation),
+            (true, true, false, Way::Annotation),
+        ] {
+            assert_eq!(way(of_graph, object(immutable, has_finalizer)), expected);
+        }
+        let options: DeleteOptions =
+            serde_json::from_value(json!({"preconditions": {"resourceVersion": "7"}})).expect("options");
+        assert_eq!(
+            options.of_version("8").to_json()["preconditions"]["resourceVersion"],
+            "8"
+        );
+        assert_eq!(
+            DeleteOptions::default().of_version("8").to_json().get("preconditions"),
+            None
+        );
     }
 
     /// Orphans and dependents to wait for are the work of the cluster's own garbage collector.

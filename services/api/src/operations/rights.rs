@@ -1,25 +1,21 @@
 //! Authorization. The cluster identifies the user of a token (TokenReview) and decides what that user may do
 //! (SubjectAccessReview), also with archived objects. Results are cached for a while.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::borrow::Cow;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::Method;
 use kindex_kube_api::request::Collection;
+use kindex_kube_api::status::Named;
 use kindex_model::kind::Scope;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::cluster::{Call, Upstream};
+use super::reviews::ReviewCache;
 use super::{Caller, Impersonation, ObjectKey, Part, Reason, Refusal, Resource, RightsOf, User, refusal};
 
-/// How long an answer of the cluster is used.
-const REVIEW_TTL: Duration = Duration::from_secs(10);
-/// Answers that are cached at most.
-const REVIEWS_MAX: usize = 10_000;
 const TOKEN_REVIEWS: Collection<'static> = Collection {
     group: "authentication.k8s.io",
     version: "v1",
@@ -44,9 +40,9 @@ const AUTHENTICATED: &str = "system:authenticated";
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Attributes {
     verb: &'static str,
-    group: &'static str,
+    group: Cow<'static, str>,
     version: &'static str,
-    resource: &'static str,
+    resource: Cow<'static, str>,
     subresource: &'static str,
     namespace: String,
     name: String,
@@ -86,9 +82,9 @@ impl<'a> Wanted<'a> {
     fn attributes(&self) -> Attributes {
         Attributes {
             verb: self.verb,
-            group: self.resource.kind.group,
+            group: self.resource.kind.group.into(),
             version: self.resource.version,
-            resource: self.resource.kind.plural,
+            resource: self.resource.kind.plural.into(),
             subresource: match self.part {
                 Part::Main => "",
                 Part::Status => "status",
@@ -99,35 +95,31 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Answers of the cluster, for as long as they are used.
-struct ReviewCache<K, V>(Mutex<HashMap<K, (Instant, V)>>);
-
-impl<K: Hash + Eq, V: Clone> ReviewCache<K, V> {
-    fn new() -> Self {
-        Self(Mutex::new(HashMap::new()))
-    }
-
-    fn get(&self, key: &K, now: Instant) -> Option<V> {
-        let answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (reviewed, value) = answers.get(key)?;
-        is_fresh(*reviewed, now).then(|| value.clone())
-    }
-
-    fn put(&self, key: K, value: V, now: Instant) {
-        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if answers.len() >= REVIEWS_MAX {
-            answers.retain(|_, (reviewed, _)| is_fresh(*reviewed, now));
-        }
-        if answers.len() >= REVIEWS_MAX {
-            answers.clear();
-        }
-        answers.insert(key, (now, value));
-    }
+/// The object in whose name somebody sets or releases a reference. It takes the right to `update` the subresource
+/// `references` of the object, wherever it is of this cluster or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Spoken {
+    pub(super) group: String,
+    /// The plural.
+    pub(super) resource: String,
+    /// Empty where it is not known: then the right is wanted in all namespaces.
+    pub(super) namespace: String,
+    /// Empty where it is not known: then the right is wanted on all objects.
+    pub(super) name: String,
 }
 
-/// Whether an answer of that time is still used.
-fn is_fresh(reviewed: Instant, now: Instant) -> bool {
-    now.saturating_duration_since(reviewed) < REVIEW_TTL
+impl Spoken {
+    fn attributes(&self) -> Attributes {
+        Attributes {
+            verb: "update",
+            group: self.group.clone().into(),
+            version: "*",
+            resource: self.resource.clone().into(),
+            subresource: "references",
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
 }
 
 /// Who may do what.
@@ -172,9 +164,31 @@ impl Rights {
 
     /// Refuses what the caller may not do. Who is refused learns nothing of what is there.
     pub(super) async fn allow(&self, upstream: &Upstream, caller: &Caller, wanted: Wanted<'_>) -> Result<(), Refusal> {
+        let denied = self.denied(upstream, caller, wanted.attributes()).await?;
+        denied.map_or(Ok(()), |(user, why)| Err(forbidden(&user, &wanted, &why)))
+    }
+
+    /// Refuses who may not speak for the holder of a reference.
+    pub(super) async fn allow_holder(
+        &self,
+        upstream: &Upstream,
+        caller: &Caller,
+        spoken: &Spoken,
+    ) -> Result<(), Refusal> {
+        let denied = self.denied(upstream, caller, spoken.attributes()).await?;
+        denied.map_or(Ok(()), |(user, why)| Err(may_not_speak(&user, spoken, &why)))
+    }
+
+    /// Who may not, and why; nobody where it is allowed.
+    async fn denied(
+        &self,
+        upstream: &Upstream,
+        caller: &Caller,
+        attributes: Attributes,
+    ) -> Result<Option<(User, String)>, Refusal> {
         match (self.of, &caller.impersonate) {
-            _ if caller.on_behalf => return Ok(()),
-            (RightsOf::Server, None) => return Ok(()),
+            _ if caller.on_behalf => return Ok(None),
+            (RightsOf::Server, None) => return Ok(None),
             (RightsOf::Server, Some(_)) => {
                 return Err(Refusal::new(
                     Reason::Forbidden,
@@ -188,8 +202,8 @@ impl Rights {
             Some(impersonation) => self.impersonated(upstream, &user, impersonation).await?,
             None => user,
         };
-        let denied = self.review(upstream, &user, wanted.attributes()).await?;
-        denied.map_err(|why| forbidden(&user, &wanted, &why))
+        let reviewed = self.review(upstream, &user, attributes).await?;
+        Ok(reviewed.err().map(|why| (user, why)))
     }
 
     /// The name of the user with these credentials.
@@ -241,9 +255,9 @@ impl Rights {
         for (resource, namespace, name) in [(resource, namespace, name)].into_iter().chain(groups) {
             let attributes = Attributes {
                 verb: "impersonate",
-                group: "",
+                group: "".into(),
                 version: "v1",
-                resource,
+                resource: resource.into(),
                 subresource: "",
                 namespace: namespace.to_owned(),
                 name: name.to_owned(),
@@ -330,6 +344,40 @@ async fn review_by(upstream: &Upstream, caller: &Caller, at: Collection<'_>, rev
     Ok(reviewed["status"].take())
 }
 
+fn may_not_speak(user: &User, spoken: &Spoken, why: &str) -> Refusal {
+    let Spoken {
+        group,
+        resource,
+        namespace,
+        name,
+    } = spoken;
+    let scope = if namespace.is_empty() {
+        "at the cluster scope".to_owned()
+    } else {
+        format!("in the namespace {namespace:?}")
+    };
+    let object = if name.is_empty() {
+        format!("{resource}.{group}")
+    } else {
+        format!("{resource}.{group} {name:?}")
+    };
+    let because = if why.is_empty() {
+        String::new()
+    } else {
+        format!(": {why}")
+    };
+    let message = format!(
+        "{object} is forbidden: User {:?} cannot update resource \"{resource}/references\" in API group {group:?} \
+         {scope}, and so cannot set or release references of it{because}",
+        user.username
+    );
+    let resource = Named {
+        group,
+        plural: resource,
+    };
+    Refusal::new(Reason::Forbidden, message).with(resource.details(name))
+}
+
 fn forbidden(user: &User, wanted: &Wanted<'_>, why: &str) -> Refusal {
     let Wanted {
         verb, resource, name, ..
@@ -358,43 +406,4 @@ fn forbidden(user: &User, wanted: &Wanted<'_>, why: &str) -> Refusal {
         user.username, kind.group
     );
     Refusal::new(Reason::Forbidden, message).with(refusal::named(kind).details(name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_review_is_cached_for_a_while() {
-        let (answers, reviewed) = (ReviewCache::new(), Instant::now());
-        answers.put("jane", "may", reviewed);
-        let at = |passed| answers.get(&"jane", reviewed + passed);
-        assert_eq!(at(Duration::ZERO), Some("may"));
-        assert_eq!(at(REVIEW_TTL - Duration::from_millis(1)), Some("may"));
-        assert_eq!(at(REVIEW_TTL), None);
-        assert_eq!(at(Duration::from_secs(3600)), None);
-        assert_eq!(answers.get(&"joe", reviewed), None);
-        answers.put("jane", "may not", reviewed + REVIEW_TTL);
-        assert_eq!(at(REVIEW_TTL), Some("may not"), "asked again");
-    }
-
-    #[test]
-    fn answers_are_cached_up_to_a_limit_and_fresh_ones_before_the_others() {
-        let (answers, reviewed) = (ReviewCache::new(), Instant::now());
-        for user in 0..REVIEWS_MAX {
-            answers.put(user, (), if user == 0 { reviewed + REVIEW_TTL } else { reviewed });
-        }
-        let later = reviewed + REVIEW_TTL;
-        answers.put(REVIEWS_MAX, (), later);
-        assert_eq!(
-            [0, 1, REVIEWS_MAX].map(|user| answers.get(&user, later).is_some()),
-            [true, false, true]
-        );
-        let held = |answers: &ReviewCache<usize, ()>| answers.0.lock().expect("no panic").len();
-        assert_eq!(held(&answers), 2);
-        for user in 0..3 * REVIEWS_MAX {
-            answers.put(user, (), later);
-            assert!(held(&answers) <= REVIEWS_MAX);
-        }
-    }
 }

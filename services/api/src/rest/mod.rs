@@ -13,6 +13,8 @@ mod watch;
 
 mod write;
 
+mod references;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -126,16 +128,17 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     let query = Query::parse(request.uri().query().unwrap_or_default());
     // A request that kube-apiserver passes on is for us or for nobody: what we would hand on comes back here.
     let about = rest.about(&path).filter(|about| about.is_aggregated || !is_vouched);
-    let operation = about.as_ref().map_or(Operation::RELAYED, |about| Operation {
-        verb: verb(&method, &about.path, &query),
-        kind: about.resource.kind.name,
-    });
+    let references = references::about(rest.operations.registry().kinds, &path).filter(|_| !is_vouched);
+    let operation = operation_of(about.as_ref(), references.as_ref(), &method, &query);
     let deprecation = about.as_ref().and_then(|about| about.resource.deprecation());
-    let answered = match about {
-        Some(about) if about.is_aggregated && !aggregated::serves(operation.verb) => Err(Refusal::method_not_allowed()),
-        Some(about) => respond(&rest, &caller, about, query, request).await,
-        None if is_vouched => Ok(aggregated::discovery(rest.operations.registry(), &path)),
-        None => relay(&rest, &caller, &query, request).await,
+    let answered = match (about, references) {
+        (Some(about), _) if about.is_aggregated && !aggregated::serves(operation.verb) => {
+            Err(Refusal::method_not_allowed())
+        }
+        (Some(about), _) => respond(&rest, &caller, about, query, request).await,
+        (None, Some(about)) => about_references(&rest, &caller, about, &query, request).await,
+        (None, None) if is_vouched => Ok(aggregated::discovery(rest.operations.registry(), &path)),
+        (None, None) => relay(&rest, &caller, &query, request).await,
     };
     let mut response = answered.unwrap_or_else(|refusal| exchange::refused(&refusal));
     let code = response.status().as_u16();
@@ -152,6 +155,38 @@ async fn answer(State(rest): State<Rest>, request: Request) -> Response {
     }
     response.extensions_mut().insert(operation);
     response
+}
+
+/// What a request is counted as.
+fn operation_of(
+    about: Option<&About>,
+    references: Option<&Result<references::About, Refusal>>,
+    method: &Method,
+    query: &Query,
+) -> Operation {
+    match (about, references) {
+        (Some(about), _) => Operation {
+            verb: verb(method, &about.path, query),
+            kind: about.resource.kind.name,
+        },
+        (None, Some(Ok(about))) => Operation {
+            verb: references::verb(method),
+            kind: about.kind(),
+        },
+        (None, Some(Err(_)) | None) => Operation::RELAYED,
+    }
+}
+
+async fn about_references(
+    rest: &Rest,
+    caller: &Caller,
+    about: Result<references::About, Refusal>,
+    query: &Query,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    let about = about?;
+    let (parts, _body) = open(rest, request).await?;
+    references::answer(rest, caller, &about, &parts.method, query).await
 }
 
 /// As Kubernetes names what is asked for.

@@ -87,14 +87,22 @@ impl Client {
         call: &str,
         body: Body<'_>,
     ) -> Result<(Value, MetadataMap), Status> {
-        let method = self.method(kind, call);
-        let request = self.request(&method, body, None);
+        self.answered_by(&self.method(kind, call), body).await
+    }
+
+    /// One answer of a call of any service.
+    pub(super) async fn answered_by(
+        &self,
+        method: &MethodDescriptor,
+        body: Body<'_>,
+    ) -> Result<(Value, MetadataMap), Status> {
+        let request = self.request(method, body, None);
         let mut grpc = Grpc::new(self.channel.clone());
         grpc.ready().await.unwrap();
-        let answer = grpc.unary(request, path(&method), Raw);
+        let answer = grpc.unary(request, path(method), Raw);
         let answer: Response<Bytes> = tokio::time::timeout(WAIT_MAX, answer).await.expect("an answer")?;
         let (metadata, bytes, _) = answer.into_parts();
-        Ok((self.json(&method, bytes), metadata))
+        Ok((self.json(method, bytes), metadata))
     }
 
     /// A call whose client waits no longer than this.

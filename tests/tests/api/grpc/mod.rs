@@ -5,6 +5,7 @@ mod errors;
 mod lists;
 mod nonsense;
 mod past;
+mod references;
 mod rights;
 mod searches;
 mod services;

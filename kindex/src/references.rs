@@ -1,0 +1,245 @@
+//! `kindex references`: lists the references on an object, and releases one that its holder has left behind. An event
+//! on the object, written first, says by whom and why.
+
+use jiff::Timestamp;
+use kindex_api::operations::{Caller, Held, ObjectKey, Operations, References, RightsOf};
+use kindex_model::kind::{Kind, Registry, Scope};
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::cli::{DropReferenceArgs, Form, ListReferencesArgs, ReferencesCommand, TargetArgs};
+use crate::client::Access;
+use crate::database::Store;
+use crate::error::{CommandError, CommandResult, chain};
+use crate::target::kind_and_name;
+use crate::{output, say, sides};
+
+/// An object, with what is needed to ask about it.
+struct Target<'a> {
+    kind: &'static Kind,
+    namespace: &'a str,
+    name: &'a str,
+    operations: Operations,
+    access: Access,
+    store: Store,
+}
+
+impl<'a> Target<'a> {
+    async fn open(registry: &Registry, args: &'a TargetArgs) -> CommandResult<Self> {
+        let (kind, name) = kind_and_name(registry, &args.object, None)?;
+        let name = name.ok_or_else(|| CommandError::usage("which object?").hint("say KIND/NAME"))?;
+        let store = sides::store(registry, &args.sides.store)?;
+        let access = sides::answering(sides::cluster(&args.sides).await?).await?;
+        let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
+        Ok(Self {
+            kind,
+            namespace: match kind.scope {
+                Scope::Namespaced => &args.namespace,
+                Scope::Cluster => "",
+            },
+            name,
+            operations: operations.map_err(|error| CommandError::usage(chain(&error)))?,
+            access,
+            store,
+        })
+    }
+
+    fn key(&self) -> ObjectKey<'_> {
+        ObjectKey {
+            resource: self.kind.into(),
+            namespace: self.namespace,
+            name: self.name,
+        }
+    }
+
+    async fn references(&self, reference: Option<&str>) -> CommandResult<References> {
+        let found = self
+            .operations
+            .references(&Caller::default(), &self.key(), reference)
+            .await;
+        found.map_err(|refusal| match refusal.code {
+            400 => CommandError::usage(refusal),
+            404 => CommandError::failure(refusal).hint("another namespace? name it with -n"),
+            _ => CommandError::failure(refusal),
+        })
+    }
+
+    async fn close(self) {
+        drop(self.operations);
+        self.store.close().await;
+    }
+}
+
+/// Does what was typed.
+pub(crate) async fn run(registry: &Registry, command: &ReferencesCommand) -> CommandResult {
+    match command {
+        ReferencesCommand::List(args) => list(registry, args).await,
+        ReferencesCommand::Drop(args) => release(registry, args).await,
+    }
+}
+
+async fn list(registry: &Registry, args: &ListReferencesArgs) -> CommandResult {
+    let target = Target::open(registry, &args.target).await?;
+    let found = target.references(None).await;
+    target.close().await;
+    let found = found?;
+    say::print(match args.output {
+        Form::Json | Form::Yaml => output::document(&found, args.output)?,
+        Form::Table => output::table(&["reference", "holder", "state"], found.references.iter().map(row)),
+    })
+}
+
+fn row(held: &Held) -> Vec<String> {
+    let unknown = || "<unknown>".to_owned();
+    let holder = held.holder.as_ref().filter(|holder| !holder.name.is_empty());
+    let name = holder.map(|holder| match holder.namespace.as_str() {
+        "" => holder.name.clone(),
+        namespace => format!("{namespace}/{}", holder.name),
+    });
+    let state = held.holder.as_ref().map(|holder| holder.state.as_str().to_owned());
+    vec![
+        held.name.clone(),
+        name.unwrap_or_else(unknown),
+        state.unwrap_or_else(unknown),
+    ]
+}
+
+async fn release(registry: &Registry, args: &DropReferenceArgs) -> CommandResult {
+    let DropReferenceArgs { reference, reason, .. } = args;
+    if reason.trim().is_empty() {
+        return Err(CommandError::usage("--reason is empty").hint("say why the holder will not release it itself"));
+    }
+    let target = Target::open(registry, &args.target).await?;
+    let done = release_on(&target, reference, reason, args.force).await;
+    target.close().await;
+    say::print(done?)
+}
+
+async fn release_on(target: &Target<'_>, reference: &str, reason: &str, force: bool) -> CommandResult<String> {
+    let found = target.references(Some(reference)).await?;
+    if !force {
+        let held = found.references.first().map(row).unwrap_or_default();
+        return Err(
+            CommandError::usage(format_args!("{} is held by {}", target.name, held.join(", ")))
+                .hint("delete the holder instead; with --force the reference is released, whatever the holder does"),
+        );
+    }
+    record(
+        &target.access.client,
+        &event(&found, reference, reason, Timestamp::now()),
+    )
+    .await?;
+    let done = target
+        .operations
+        .delete_reference(&Caller::default(), &target.key(), reference)
+        .await;
+    done.map_err(CommandError::failure)?;
+    Ok(format!(
+        "{}/{}: {reference} released\n",
+        target.kind.singular, target.name
+    ))
+}
+
+/// Writes the event: without one, nothing is released.
+async fn record(client: &Client, event: &Value) -> CommandResult {
+    let namespace = event["metadata"]["namespace"].as_str().unwrap_or_default();
+    let request = axum::http::Request::post(format!("/api/v1/namespaces/{namespace}/events"))
+        .header("content-type", "application/json")
+        .body(event.to_string().into_bytes())
+        .map_err(|error| CommandError::failure(chain(&error)))?;
+    let written = client.request::<Value>(request).await;
+    written.map(drop).map_err(|error| {
+        CommandError::failure(format_args!(
+            "nothing was released, for no event can be written: {}",
+            chain(&error)
+        ))
+    })
+}
+
+fn event(found: &References, reference: &str, reason: &str, now: Timestamp) -> Value {
+    let target = &found.target;
+    let namespace = match target.namespace.as_str() {
+        "" => "default",
+        namespace => namespace,
+    };
+    let user = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
+    let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let short: String = target.name.chars().take(200).collect();
+    let message: String = format!("{reference} was released by {user} with force: {reason}")
+        .chars()
+        .take(1024)
+        .collect();
+    let mut object = json!({"apiVersion": target.api_version, "kind": target.kind, "name": target.name,
+        "uid": target.uid});
+    if !target.namespace.is_empty() {
+        object["namespace"] = target.namespace.as_str().into();
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": format!("{short}.{:x}", now.as_nanosecond()), "namespace": namespace},
+        "involvedObject": object,
+        "reason": "ReferenceDropped",
+        "message": message,
+        "type": "Warning",
+        "source": {"component": "kindex-references"},
+        "count": 1,
+        "firstTimestamp": time,
+        "lastTimestamp": time,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_api::operations::{Holder, State, Target as Shown};
+
+    use super::*;
+
+    fn found() -> References {
+        let held = Held {
+            name: "cluster.g.example/u".to_owned(),
+            kind: "Cluster".to_owned(),
+            group: "g.example".to_owned(),
+            uid: "u".to_owned(),
+            holder: Some(Holder {
+                namespace: "prod".to_owned(),
+                name: "one".to_owned(),
+                state: State::Deleted,
+            }),
+        };
+        References {
+            target: Shown {
+                api_version: "g.example/v1".to_owned(),
+                kind: "Network".to_owned(),
+                namespace: String::new(),
+                name: "blue".to_owned(),
+                uid: "t".to_owned(),
+                state: Some(State::Deleting),
+            },
+            references: vec![held],
+        }
+    }
+
+    #[test]
+    fn the_event_says_what_was_released_and_why() {
+        let now = "2026-11-24T12:00:00Z".parse().expect("a time");
+        let event = event(&found(), "cluster.g.example/u", "gone for good", now);
+        let message = event["message"].as_str().expect("a text");
+        assert!(message.starts_with("cluster.g.example/u was released by "), "{message}");
+        assert!(message.ends_with("with force: gone for good"), "{message}");
+        assert_eq!(
+            event["metadata"]["namespace"], "default",
+            "that of events about objects of the whole cluster"
+        );
+        assert_eq!(event["involvedObject"]["namespace"], Value::Null);
+        assert_eq!(event["lastTimestamp"], "2026-11-24T12:00:00Z");
+    }
+
+    #[test]
+    fn a_holder_that_is_not_known_is_shown_as_such() {
+        let mut held = found().references.remove(0);
+        assert_eq!(row(&held), ["cluster.g.example/u", "prod/one", "Deleted"]);
+        held.holder = None;
+        assert_eq!(row(&held), ["cluster.g.example/u", "<unknown>", "<unknown>"]);
+    }
+}

@@ -1,0 +1,199 @@
+//! `kindex why`: what an object waits for, down to what nothing holds. What is known of it comes from the operations of
+//! the API server, which need not run for that.
+
+use jiff::Timestamp;
+use kindex_api::operations::{Bounds, Caller, Node, ObjectKey, Operations, Peers, RightsOf};
+use kindex_model::kind::{Registry, Scope};
+
+use crate::cli::{Form, WhyArgs, WhyForm};
+use crate::error::{CommandError, CommandResult, chain};
+use crate::target::kind_and_name;
+use crate::{output, say, sides};
+
+/// Prints the tree; a failure where a part of it is missing.
+pub(crate) async fn run(registry: &Registry, args: &WhyArgs) -> CommandResult {
+    let (kind, name) = kind_and_name(registry, &args.kind, args.name.as_deref())?;
+    let Some(name) = name else {
+        return Err(CommandError::usage("which object?").hint("say KIND/NAME"));
+    };
+    let peers = peers(registry, &args.services)?;
+    let store = sides::store(registry, &args.sides.store)?;
+    let access = sides::answering(sides::cluster(&args.sides).await?).await?;
+    let operations = Operations::new(*registry, access.behind(), store.clone(), RightsOf::Server);
+    let operations = operations.map_err(|error| CommandError::usage(chain(&error)))?;
+    let key = ObjectKey {
+        resource: kind.into(),
+        namespace: match kind.scope {
+            Scope::Namespaced => &args.namespace,
+            Scope::Cluster => "",
+        },
+        name,
+    };
+    let bounds = Bounds {
+        depth: args.depth.into(),
+        ..Bounds::default()
+    };
+    let operations = operations.with_peers(peers);
+    let tree = operations.holders(&Caller::default(), &key, bounds).await;
+    drop(operations);
+    store.close().await;
+    let tree = tree.map_err(|refusal| match refusal.code {
+        404 => CommandError::failure(refusal).hint("another namespace? name it with -n"),
+        _ => CommandError::failure(refusal),
+    })?;
+    say::print(render(&tree, args.output, Timestamp::now())?)?;
+    match tree.is_whole() {
+        true => Ok(()),
+        false => Err(CommandError::failure("a part of it is missing: see the notes")),
+    }
+}
+
+/// The services of the registry, and those of the flags in their place.
+fn peers(registry: &Registry, services: &[String]) -> CommandResult<Peers> {
+    let mut peers = Peers::of(registry);
+    for service in services {
+        let Some((group, address)) = service.split_once('=').filter(|(group, _)| !group.is_empty()) else {
+            let wrong = CommandError::usage(format_args!("--service {service}: no GROUP=URL"));
+            return Err(wrong.hint("write it like region.example.com=https://region.example.com:6443"));
+        };
+        peers = peers.at(group, address);
+    }
+    Ok(peers)
+}
+
+fn render(tree: &Node, form: WhyForm, now: Timestamp) -> CommandResult<String> {
+    match form {
+        WhyForm::Json => output::document(tree, Form::Json),
+        WhyForm::Yaml => output::document(tree, Form::Yaml),
+        WhyForm::Table => Ok(table(tree, now)),
+        WhyForm::Tree => Ok(as_tree(tree, now)),
+    }
+}
+
+fn table(tree: &Node, now: Timestamp) -> String {
+    let mut rows = Vec::new();
+    add_rows(tree, "", now, &mut rows);
+    let heads = ["object", "state", "age", "service", "holds", "by", "why"];
+    output::table(&heads, rows)
+}
+
+fn add_rows(node: &Node, above: &str, now: Timestamp, rows: &mut Vec<Vec<String>>) {
+    let or_none = |text: String| if text.is_empty() { "<none>".to_owned() } else { text };
+    rows.push(vec![
+        node.label(),
+        node.state.as_str().to_owned(),
+        output::age(node.since, now),
+        or_none(node.service.clone()),
+        or_none(above.to_owned()),
+        or_none(node.how()),
+        node.reason(),
+    ]);
+    for holder in &node.holders {
+        add_rows(holder, &node.label(), now, rows);
+    }
+}
+
+fn as_tree(tree: &Node, now: Timestamp) -> String {
+    let mut text = format!("{}\n", line(tree, now));
+    branches(tree, "", now, &mut text);
+    let roots = tree.roots();
+    if !tree.holders.is_empty() {
+        text.push_str("\nIn the end it waits for:\n");
+        for root in roots {
+            text.push_str(&format!("  {}: {}\n", output::visible(&root.label()), root.reason()));
+        }
+    } else {
+        text.push_str(&format!("\nNothing refers to it: {}\n", tree.reason()));
+    }
+    text
+}
+
+fn branches(node: &Node, indent: &str, now: Timestamp, text: &mut String) {
+    let notes_below = if node.holders.is_empty() { "    " } else { "│   " };
+    for note in &node.notes {
+        text.push_str(&format!("{indent}{notes_below}note: {}\n", output::visible(note)));
+    }
+    for (at, holder) in node.holders.iter().enumerate() {
+        let (branch, below) = if at + 1 == node.holders.len() {
+            ("└── ", "    ")
+        } else {
+            ("├── ", "│   ")
+        };
+        text.push_str(&format!("{indent}{branch}{}\n", line(holder, now)));
+        branches(holder, &format!("{indent}{below}"), now, text);
+    }
+}
+
+/// `cluster/prod/b  Deleting 5m  of compute  (spec.network: cascade, reference)`.
+fn line(node: &Node, now: Timestamp) -> String {
+    let mut parts = vec![output::visible(&node.label()).into_owned()];
+    let age = node.since.map(|since| format!(" {}", output::age(Some(since), now)));
+    parts.push(format!("{}{}", node.state.as_str(), age.unwrap_or_default()));
+    if !node.service.is_empty() {
+        parts.push(format!("of {}", node.service));
+    }
+    let how = node.how();
+    if !how.is_empty() {
+        parts.push(format!("({how})"));
+    }
+    if !node.cycle.is_empty() {
+        parts.push(format!("cycle: {}", node.cycle.join(" -> ")));
+    }
+    if node.repeated {
+        parts.push("…".to_owned());
+    }
+    parts.join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: &str = "2026-11-24T12:00:00Z";
+
+    fn tree() -> Node {
+        serde_json::from_value(serde_json::json!({
+            "kind": "Network", "group": "g", "name": "n", "namespace": "prod", "uid": "1", "state": "Deleting",
+            "since": "2026-11-24T11:55:00Z",
+            "holders": [
+                {"kind": "Cluster", "group": "h", "uid": "2", "service": "compute", "state": "Unknown", "holds": true,
+                    "notes": ["the service compute does not say: refused"]},
+                {"kind": "Job", "group": "g", "name": "j", "uid": "3", "state": "Archived", "holds": true,
+                    "since": "2026-11-21T12:00:00Z",
+                    "fields": [{"reference": "network", "path": "spec.network", "onDelete": "block"}]},
+            ],
+        }))
+        .expect("a tree")
+    }
+
+    #[test]
+    fn the_tree_ends_with_what_the_object_waits_for() {
+        let now = NOW.parse().expect("a time");
+        assert_eq!(
+            as_tree(&tree(), now),
+            "\
+network/prod/n  Deleting 5m
+├── cluster.h/2  Unknown  of compute  (reference)
+│       note: the service compute does not say: refused
+└── job/j  Archived 3d  (spec.network: block, reference)
+
+In the end it waits for:
+  cluster.h/2: nothing more is known of it
+  job/j: nobody has deleted it
+"
+        );
+        assert!(!tree().is_whole());
+    }
+
+    #[test]
+    fn the_table_has_a_line_for_each_object() {
+        let text = table(&tree(), NOW.parse().expect("a time"));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert!(lines[1].starts_with("network/prod/n   Deleting   5m"), "{text}");
+        assert!(
+            lines[3].contains("network/prod/n   spec.network: block, reference   nobody has deleted it"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! References set through the API server of the chart: what it asks the cluster for in its own name, whoever holds.
+
+use kindex_model::kind::Kind;
+use serde_json::json;
+
+use super::{Alice, Release, SAMPLES, kinds};
+
+const HOLDER: &str = "holder.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+
+/// Sets a reference on an object of each kind, and releases it: with the right of its holder, and none to the object.
+pub(super) fn hold_every_sample(release: &Release, alice: &Alice) {
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "holders"},
+        "rules": [{"apiGroups": ["example.com"], "resources": ["holders/references"], "verbs": ["update"]}]});
+    release.kubectl(&["create", "-f", "-"], &role.to_string());
+    release.kubectl(
+        &[
+            "create",
+            "clusterrolebinding",
+            "holders",
+            "--clusterrole=holders",
+            "--user=alice",
+        ],
+        "",
+    );
+    for Kind { plural, group, .. } in kinds() {
+        let resource = format!("{plural}.{group}");
+        let name = [
+            "get",
+            &resource,
+            "--namespace",
+            SAMPLES,
+            "-o",
+            "jsonpath={.items[0].metadata.name}",
+        ];
+        let name = release.kubectl(&name, "");
+        let path = format!("/api/v1/{resource}/{SAMPLES}/{name}/references/{HOLDER}");
+        alice.kubectl(&["replace", "--raw", &path, "-f", "-"], "{}");
+        alice.kubectl(&["delete", "--raw", &path], "");
+    }
+}

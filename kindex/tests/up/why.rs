@@ -1,0 +1,127 @@
+//! References with kubectl, `kindex why` and `kindex references`: what an object that does not go waits for.
+
+use std::process::Output;
+
+use serde_json::Value;
+
+use super::process::{Running, kubectl_is_there, wait_for};
+
+const OBJECTS: &str = "
+apiVersion: michelangelo.api/v2
+kind: ModelFamily
+metadata: {name: fraud, namespace: default}
+spec: {name: fraud}
+---
+apiVersion: michelangelo.api/v2
+kind: Model
+metadata: {name: one, namespace: default}
+spec: {modelFamily: {name: fraud, namespace: default}}
+";
+const FOREIGN: &str = "server.other.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+const REFERENCES: &str = "/api/v1/modelfamilys/default/fraud/references";
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn notes(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn why_names_what_an_object_waits_for_until_it_goes() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&[]);
+    let server = format!("http://{}", run.api().expect("it says where"));
+    let kubectl = |args: &[&str]| run.kubectl(&[&["--server", &server], args].concat(), "");
+    run.kubectl(&["apply", "-f", "-"], OBJECTS);
+    let uid = run.kubectl(&["get", "model", "one", "-o", "jsonpath={.metadata.uid}"], "");
+    wait_for("the model in SQL", || {
+        run.get(&["models", "-n", "default"]).contains("one")
+    });
+    let held = format!("{REFERENCES}/model.michelangelo.api/{uid}");
+    run.kubectl(&["--server", &server, "replace", "--raw", &held, "-f", "-"], "{}");
+    let listed: Value = serde_json::from_str(&kubectl(&["get", "--raw", REFERENCES])).expect("JSON");
+    assert_eq!(listed["references"][0]["holder"]["name"], "one", "{listed}");
+
+    kubectl(&["delete", "modelfamily", "fraud", "--wait=false"]);
+    let why = run.command(&["why", "modelfamily/fraud"]);
+    let said = text(&why);
+    assert!(why.status.success(), "{}", notes(&why));
+    assert!(said.starts_with("modelfamily/default/fraud  Deleting"), "{said}");
+    assert!(said.contains("└── model/default/one  Live"), "{said}");
+    assert!(said.contains("(spec.modelFamily: block, reference)"), "{said}");
+    assert!(
+        said.ends_with("In the end it waits for:\n  model/default/one: nobody has deleted it\n"),
+        "{said}"
+    );
+    let json: Value =
+        serde_json::from_str(&text(&run.command(&["why", "modelfamily/fraud", "-o", "json"]))).expect("JSON");
+    assert_eq!(json["holders"][0]["state"], "Live", "{json}");
+
+    run.kubectl(&["delete", "model", "one"], "");
+    kubectl(&["delete", "--raw", &held]);
+    wait_for("the family to go", || {
+        !run.kubectl(&["get", "modelfamilys", "-o", "name"], "")
+            .contains("fraud")
+    });
+    let gone = run.command(&["why", "modelfamily/fraud"]);
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(notes(&gone).contains("not found"), "{}", notes(&gone));
+    assert_eq!(run.command(&["why", "modelfamily"]).status.code(), Some(2));
+}
+
+#[test]
+fn why_shows_what_is_known_where_a_service_does_not_answer() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let run = Running::start(&[]);
+    let server = format!("http://{}", run.api().expect("it says where"));
+    run.kubectl(&["apply", "-f", "-"], OBJECTS);
+    let foreign = format!("{REFERENCES}/{FOREIGN}");
+    run.kubectl(&["--server", &server, "replace", "--raw", &foreign, "-f", "-"], "{}");
+    wait_for("the model in SQL", || {
+        run.get(&["models", "-n", "default"]).contains("one")
+    });
+    let asked = [
+        "why",
+        "modelfamily/fraud",
+        "--service",
+        "other.example.com=http://127.0.0.1:1",
+    ];
+    let why = run.command(&asked);
+    let said = text(&why);
+    assert_eq!(why.status.code(), Some(1), "{said}");
+    assert!(said.contains("server.other.example.com/7f7a15ab"), "{said}");
+    assert!(
+        said.contains("note: the service other.example.com at http://127.0.0.1:1 does not say"),
+        "{said}"
+    );
+    assert!(said.contains("model/default/one  Live"), "{said}");
+    assert!(notes(&why).contains("a part of it is missing"), "{}", notes(&why));
+    let wrong = run.command(&["why", "modelfamily/fraud", "--service", "nonsense"]);
+    assert_eq!(wrong.status.code(), Some(2));
+
+    let listed = run.command(&["references", "list", "modelfamily/fraud"]);
+    assert!(text(&listed).contains(FOREIGN), "{}", text(&listed));
+    let dropped = [
+        "references",
+        "drop",
+        "modelfamily/fraud",
+        FOREIGN,
+        "--reason",
+        "restored from a backup",
+    ];
+    let refused = run.command(&dropped);
+    assert_eq!(refused.status.code(), Some(2), "{}", notes(&refused));
+    assert!(notes(&refused).contains("is held by"), "{}", notes(&refused));
+    let done = run.command(&[&dropped[..], &["--force"]].concat());
+    assert!(done.status.success(), "{}", notes(&done));
+    assert!(!text(&run.command(&["references", "list", "modelfamily/fraud"])).contains(FOREIGN));
+    let events = run.kubectl(&["get", "events", "-o", "jsonpath={.items[*].message}"], "");
+    assert!(events.contains("with force: restored from a backup"), "{events}");
+    assert_eq!(run.command(&dropped).status.code(), Some(1), "it is not there any more");
+}

@@ -1,0 +1,19 @@
+//! Makes Rust of `proto/`: messages and the server of references, and the descriptors that reflection shows.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::{env, fs};
+
+use prost::Message as _;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=proto");
+    let descriptors = protox::compile(["kindex/references/v1/references.proto"], ["proto"])?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    tonic_prost_build::configure()
+        .build_transport(false)
+        .build_client(false)
+        .compile_fds(descriptors)?;
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! `kindex.references.v1`: the references on objects. What a call does is said in `operations`.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use tonic::{Request, Response, Status};
+
+use super::{Deadline, QUESTION_MAX_BYTES, status};
+use crate::figures::Operation;
+use crate::identity;
+use crate::operations::{Caller, Holder, ObjectKey, Operations, Reason, References, Refusal, Resource};
+
+use v1::references_server::{References as Calls, ReferencesServer};
+use v1::{
+    DeleteReferenceRequest, DeleteReferenceResponse, ListReferencesRequest, ListReferencesResponse, ObjectName,
+    PutReferenceRequest, PutReferenceResponse,
+};
+
+/// Messages and the server.
+#[allow(missing_docs, unreachable_pub, clippy::all)]
+pub(super) mod v1 {
+    tonic::include_proto!("kindex.references.v1");
+}
+
+/// The encoded `google.protobuf.FileDescriptorSet` of them.
+pub(super) const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+/// The full name of the service.
+pub(super) const NAME: &str = "kindex.references.v1.References";
+
+/// The service over these operations.
+pub(super) fn service(operations: Arc<Operations>) -> ReferencesServer<Served> {
+    ReferencesServer::new(Served { operations }).max_decoding_message_size(QUESTION_MAX_BYTES)
+}
+
+/// The server of references.
+pub(super) struct Served {
+    operations: Arc<Operations>,
+}
+
+/// Who asks, and how long they wait.
+struct Asked {
+    caller: Caller,
+    deadline: Deadline,
+}
+
+impl Asked {
+    fn of<T>(request: &Request<T>) -> Result<Self, Status> {
+        let headers: &HeaderMap = request.metadata().as_ref();
+        let deadline = Deadline::read(headers)?;
+        Ok(Self {
+            caller: identity::caller(headers),
+            deadline: request.extensions().get().copied().unwrap_or(deadline),
+        })
+    }
+}
+
+/// The object that a message names, once its kind is known.
+struct Named {
+    resource: Resource,
+    name: ObjectName,
+}
+
+impl Named {
+    fn key(&self) -> ObjectKey<'_> {
+        ObjectKey {
+            resource: self.resource,
+            namespace: &self.name.namespace,
+            name: &self.name.name,
+        }
+    }
+}
+
+impl Served {
+    fn named(&self, name: Option<ObjectName>) -> Result<Named, Refusal> {
+        let name = name.filter(|name| !name.name.is_empty());
+        let name = name.ok_or_else(|| Refusal::bad_request("the message names no object"))?;
+        let kinds = self.operations.registry().kinds.iter().copied();
+        let is_meant = |kind: &&'static kindex_model::kind::Kind| {
+            let group = name.resource.strip_prefix(kind.plural);
+            group.is_some_and(|group| group.is_empty() || group.strip_prefix('.') == Some(kind.group))
+        };
+        let found: Vec<_> = kinds.filter(is_meant).collect();
+        match found.as_slice() {
+            [kind] => Ok(Named {
+                resource: Resource::from(*kind),
+                name,
+            }),
+            [] => Err(Refusal::new(
+                Reason::NotFound,
+                format!("{:?} is no resource", name.resource),
+            )),
+            _ => Err(Refusal::bad_request(format!(
+                "{:?} is of several groups: add one",
+                name.resource
+            ))),
+        }
+    }
+
+    /// Waits for an answer as long as the client does, and takes note of it.
+    async fn done(
+        &self,
+        asked: &Asked,
+        verb: &'static str,
+        named: Result<&Named, Refusal>,
+        answer: impl Future<Output = Result<References, Refusal>>,
+    ) -> Result<(References, Operation), Status> {
+        let kind = named.as_ref().map_or("", |named| named.resource.kind.name);
+        let answered = match named {
+            Ok(_) => asked.deadline.bound(answer).await?,
+            Err(refusal) => Err(refusal),
+        };
+        let code = answered.as_ref().map_or_else(|refusal| refusal.code, |_| 200);
+        if verb != "get" || matches!(code, 401 | 403) {
+            let user = self.operations.known(&asked.caller);
+            tracing::info!(target: "kindex_api::audit", user, method = "gRPC", service = NAME, verb, code, "answered");
+        }
+        let group = self.operations.registry().platform.group;
+        let said = answered.map_err(|refusal| status::of(&refusal, group))?;
+        Ok((said, Operation { verb, kind }))
+    }
+}
+
+fn respond<T>(message: T, operation: Operation) -> Response<T> {
+    let mut response = Response::new(message);
+    response.extensions_mut().insert(operation);
+    response
+}
+
+#[tonic::async_trait]
+impl Calls for Served {
+    async fn put_reference(
+        &self,
+        request: Request<PutReferenceRequest>,
+    ) -> Result<Response<PutReferenceResponse>, Status> {
+        let asked = Asked::of(&request)?;
+        let PutReferenceRequest { target, reference } = request.into_inner();
+        let named = self.named(target);
+        let answer = async {
+            let named = named.as_ref().map_err(Refusal::clone)?;
+            self.operations
+                .put_reference(&asked.caller, &named.key(), &reference)
+                .await
+        };
+        let named = named.as_ref().map_err(Refusal::clone);
+        let (said, operation) = self.done(&asked, "update", named, answer).await?;
+        let message = PutReferenceResponse {
+            target: Some(target_of(&said)),
+            references: references_of(&said),
+        };
+        Ok(respond(message, operation))
+    }
+
+    async fn delete_reference(
+        &self,
+        request: Request<DeleteReferenceRequest>,
+    ) -> Result<Response<DeleteReferenceResponse>, Status> {
+        let asked = Asked::of(&request)?;
+        let DeleteReferenceRequest { target, reference } = request.into_inner();
+        let named = self.named(target);
+        let answer = async {
+            let named = named.as_ref().map_err(Refusal::clone)?;
+            self.operations
+                .delete_reference(&asked.caller, &named.key(), &reference)
+                .await
+        };
+        let named = named.as_ref().map_err(Refusal::clone);
+        let (said, operation) = self.done(&asked, "delete", named, answer).await?;
+        let target = Some(target_of(&said));
+        Ok(respond(DeleteReferenceResponse { target }, operation))
+    }
+
+    async fn list_references(
+        &self,
+        request: Request<ListReferencesRequest>,
+    ) -> Result<Response<ListReferencesResponse>, Status> {
+        let asked = Asked::of(&request)?;
+        let named = self.named(request.into_inner().target);
+        let answer = async {
+            let named = named.as_ref().map_err(Refusal::clone)?;
+            self.operations.references(&asked.caller, &named.key(), None).await
+        };
+        let named = named.as_ref().map_err(Refusal::clone);
+        let (said, operation) = self.done(&asked, "get", named, answer).await?;
+        let message = ListReferencesResponse {
+            target: Some(target_of(&said)),
+            references: references_of(&said),
+        };
+        Ok(respond(message, operation))
+    }
+}
+
+fn target_of(said: &References) -> v1::Target {
+    let target = said.target.clone();
+    v1::Target {
+        api_version: target.api_version,
+        kind: target.kind,
+        namespace: target.namespace,
+        name: target.name,
+        uid: target.uid,
+        state: target.state.map(|state| state.as_str().to_owned()).unwrap_or_default(),
+    }
+}
+
+fn references_of(said: &References) -> Vec<v1::Reference> {
+    let holder = |holder: Holder| v1::Holder {
+        namespace: holder.namespace,
+        name: holder.name,
+        state: holder.state.as_str().to_owned(),
+    };
+    let references = said.references.iter().cloned();
+    references
+        .map(|held| v1::Reference {
+            name: held.name,
+            kind: held.kind,
+            group: held.group,
+            uid: held.uid,
+            holder: held.holder.map(holder),
+        })
+        .collect()
+}

@@ -1,0 +1,137 @@
+//! What is said of an object and its references: JSON, the same to everybody who asks.
+
+use kindex_model::head::Head;
+use kindex_model::kind::{Kind, Platform};
+use kindex_model::reference_name::ReferenceName;
+use kindex_query::{Life, Stored};
+use serde::{Deserialize, Serialize};
+
+use super::super::{Answer, ObjectKey};
+
+/// How far an object is, in the words that users see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// In the cluster, and nobody has deleted it.
+    Live,
+    /// In SQL alone, and nobody has deleted it.
+    Archived,
+    /// Deleted, and not yet gone.
+    Deleting,
+    /// Gone.
+    Deleted,
+    /// Not known: of another service, or never stored.
+    Unknown,
+}
+
+impl State {
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "Live",
+            Self::Archived => "Archived",
+            Self::Deleting => "Deleting",
+            Self::Deleted => "Deleted",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    /// That of a stored object.
+    pub(in super::super) fn of(stored: &Stored, kind: &Kind, platform: &Platform) -> Self {
+        match stored.life {
+            Life::Deleted => Self::Deleted,
+            Life::Archived => Self::Archived,
+            Life::Live if Head::of(&stored.object, kind, platform).is_leaving() => Self::Deleting,
+            Life::Live => Self::Live,
+        }
+    }
+}
+
+/// An object and the references on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct References {
+    /// The object.
+    pub target: Target,
+    /// Those on it, in its order.
+    pub references: Vec<Held>,
+}
+
+/// The object that has references.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Target {
+    /// `group/version`.
+    pub api_version: String,
+    /// `Network`.
+    pub kind: String,
+    /// Absent for kinds of the whole cluster.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Absent where there is no such object.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// Absent where there is no such object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+}
+
+/// One reference, and who holds by it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// As a whole: `cluster.compute.example.com/7f7a15ab-…`.
+    pub name: String,
+    /// Kind of the holder: as it is declared, in lower case where it is of another service.
+    pub kind: String,
+    /// Group of the holder.
+    pub group: String,
+    /// Uid of the holder.
+    pub uid: String,
+    /// Where the holder is of this program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<Holder>,
+}
+
+/// The object that holds another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Holder {
+    /// Absent for kinds of the whole cluster.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Its name; absent where no object of the uid was ever stored.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// How far it is.
+    pub state: State,
+}
+
+impl Target {
+    pub(in super::super) fn of(key: &ObjectKey<'_>, uid: &str, state: Option<State>) -> Self {
+        Self {
+            api_version: key.resource.api_version(),
+            kind: key.resource.kind.name.to_owned(),
+            namespace: key.namespace.to_owned(),
+            name: key.name.to_owned(),
+            uid: uid.to_owned(),
+            state,
+        }
+    }
+}
+
+impl Held {
+    pub(in super::super) fn of(reference: &ReferenceName, kind: Option<&Kind>, holder: Option<Holder>) -> Self {
+        Self {
+            name: reference.to_string(),
+            kind: kind.map_or_else(|| reference.kind().to_owned(), |kind| kind.name.to_owned()),
+            group: reference.group().to_owned(),
+            uid: reference.uid().to_owned(),
+            holder,
+        }
+    }
+}
+
+impl References {
+    pub(in super::super) fn answer(&self) -> Answer {
+        Answer::found(serde_json::to_string(self).expect("texts are JSON"))
+    }
+}

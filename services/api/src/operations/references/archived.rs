@@ -1,0 +1,117 @@
+//! References on archived objects: rows, which the store changes under the lock of the object's own row.
+
+use jiff::Timestamp;
+use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
+use kindex_model::reference_name::ReferenceName;
+use kindex_query::Stored;
+use kindex_store::{DirectError, StoreError};
+
+use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
+use super::answer::State;
+use super::decide::{Decision, Seen, Standing, is_of};
+
+/// An archived object with its references.
+pub(in super::super) struct ArchivedObject {
+    pub(in super::super) uid: Uid,
+    pub(in super::super) references: Vec<ReferenceName>,
+    pub(in super::super) state: State,
+    /// Since when: its archiving, or its deletion.
+    pub(in super::super) since: Option<Timestamp>,
+}
+
+impl ArchivedObject {
+    /// What a decision on one reference depends on.
+    pub(in super::super) fn seen(&self, key: &ObjectKey<'_>, reference: &ReferenceName) -> Seen {
+        Seen {
+            standing: match self.state {
+                State::Deleting => Standing::Leaving,
+                State::Live | State::Archived | State::Deleted | State::Unknown => Standing::Staying,
+            },
+            held: self.references.contains(reference),
+            itself: is_of(reference, key.resource.kind, &self.uid.0),
+        }
+    }
+}
+
+impl Operations {
+    /// The archived object of that name; none where nothing is stored.
+    pub(in super::super) async fn archived(&self, key: &ObjectKey<'_>) -> Result<Option<ArchivedObject>, Refusal> {
+        let Some(stored) = self.find_archived(key).await? else {
+            return Ok(None);
+        };
+        self.with_references(key.resource.kind, &stored).await.map(Some)
+    }
+
+    /// An archived object with what the store keeps of its references.
+    pub(in super::super) async fn with_references(
+        &self,
+        kind: &'static Kind,
+        stored: &Stored,
+    ) -> Result<ArchivedObject, Refusal> {
+        let store = self.store()?;
+        let uid = stored.object.metadata.uid.clone();
+        let uids = [uid.clone()];
+        let (references, tombstones) = tokio::join!(store.references(kind, &uids), store.tombstones(kind, &uids));
+        let references = references.map_err(|error| refusal::of_query(&error))?;
+        let tombstones = tombstones.map_err(|error| refusal::of_query(&error))?;
+        Ok(ArchivedObject {
+            uid,
+            references: references.iter().filter_map(|reference| reference.name.parse().ok()).collect(),
+            state: if tombstones.is_empty() { State::Archived } else { State::Deleting },
+            since: tombstones.first().map(|tombstone| tombstone.requested).or(stored.evicted_time),
+        })
+    }
+
+    /// Releases what an eviction may have stored of a live object's references.
+    pub(in super::super) async fn release_stored(
+        &self,
+        key: &ObjectKey<'_>,
+        uid: &str,
+        reference: &ReferenceName,
+    ) -> Result<(), Refusal> {
+        let Storage::On { store, .. } = &self.storage else {
+            return Ok(());
+        };
+        let (kind, now) = (key.resource.kind, self.now());
+        let released = store.release_reference(kind, &Uid::from(uid), reference, now).await;
+        released.map(drop).map_err(|error| refusal::of_store(key, error))
+    }
+
+    /// Carries out a decision. Whether it is done; if not, the object has moved or changed, and is looked at again.
+    pub(in super::super) async fn change_archived(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        found: &ArchivedObject,
+        reference: &ReferenceName,
+        decision: Decision,
+    ) -> Result<bool, Refusal> {
+        let (store, kind, now) = (self.store()?, key.resource.kind, self.now());
+        let changed = match decision {
+            Decision::Done | Decision::Refuse(_) => return Ok(true),
+            Decision::Add => {
+                let by = self.known(caller);
+                store.place_reference(kind, &found.uid, reference, &by, now).await.map(drop)
+            }
+            Decision::Remove => store.release_reference(kind, &found.uid, reference, now).await.map(drop),
+        };
+        match changed {
+            Ok(()) => {
+                // The last reference may have been all that kept it.
+                self.feed()?.nudge();
+                Ok(true)
+            }
+            Err(StoreError::Direct { source, .. }) if is_passing(&source) => Ok(false),
+            Err(error) => Err(refusal::of_store(key, error)),
+        }
+    }
+}
+
+/// Whether the object is another one than was seen, or somewhere else, so that a second look helps.
+fn is_passing(error: &DirectError) -> bool {
+    match error {
+        DirectError::Missing | DirectError::Deleted(_) | DirectError::Deleting(_) | DirectError::Live => true,
+        DirectError::Conflict { .. } | DirectError::Unchangeable { .. } | DirectError::Exhausted(_) => false,
+    }
+}

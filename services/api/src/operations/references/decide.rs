@@ -1,0 +1,130 @@
+//! The decision on one reference of one object: what a request does, by what is seen of the object. Pure and total.
+//! Knows neither where the object is nor how it is written.
+
+use kindex_model::kind::Kind;
+use kindex_model::reference_name::ReferenceName;
+
+/// What a request wants of a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Verb {
+    /// That the object has it.
+    Put,
+    /// That the object does not have it.
+    Delete,
+}
+
+/// How far an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Standing {
+    /// There is none.
+    Absent,
+    /// Nobody has deleted it.
+    Staying,
+    /// It is being deleted.
+    Leaving,
+}
+
+/// What is seen of the object.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Seen {
+    pub(in super::super) standing: Standing,
+    /// Whether the object has the reference.
+    pub(in super::super) held: bool,
+    /// Whether the reference is the object's own name: it would hold itself.
+    pub(in super::super) itself: bool,
+}
+
+/// What a request comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Decision {
+    /// It is so already: success, and nothing is written.
+    Done,
+    /// The reference is added, if the object is still what was seen.
+    Add,
+    /// The reference is removed, if the object is still what was seen.
+    Remove,
+    /// Nothing is done.
+    Refuse(Why),
+}
+
+/// Why nothing is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Why {
+    /// There is no object to hold.
+    Absent,
+    /// An object does not hold itself: it would never go.
+    Itself,
+    /// The object is being deleted, and may not be used any more.
+    Leaving,
+}
+
+/// Decides about one request.
+///
+/// # Guarantees
+/// What is being deleted gets no reference that it does not have. Whoever repeats a request is answered as the first
+/// time.
+pub(in super::super) fn decide(verb: Verb, seen: Seen) -> Decision {
+    let Seen { standing, held, itself } = seen;
+    match (verb, standing) {
+        (Verb::Put, Standing::Absent) => Decision::Refuse(Why::Absent),
+        (Verb::Put, Standing::Staying | Standing::Leaving) if itself => Decision::Refuse(Why::Itself),
+        (Verb::Put, Standing::Staying | Standing::Leaving) if held => Decision::Done,
+        (Verb::Put, Standing::Staying) => Decision::Add,
+        (Verb::Put, Standing::Leaving) => Decision::Refuse(Why::Leaving),
+        (Verb::Delete, Standing::Staying | Standing::Leaving) if held => Decision::Remove,
+        (Verb::Delete, Standing::Absent | Standing::Staying | Standing::Leaving) => Decision::Done,
+    }
+}
+
+/// Whether a reference is the name of this object.
+pub(in super::super) fn is_of(reference: &ReferenceName, kind: &Kind, uid: &str) -> bool {
+    is_of_kind(reference, kind) && reference.uid() == uid
+}
+
+/// Whether the holder of a reference is of this kind.
+pub(in super::super) fn is_of_kind(reference: &ReferenceName, kind: &Kind) -> bool {
+    reference.group() == kind.group && kind.name.eq_ignore_ascii_case(reference.kind())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::token::tests::KIND;
+    use super::*;
+
+    #[test]
+    fn each_cell() {
+        use {Decision as D, Standing as S, Verb as V, Why as W};
+        let cells = [
+            // verb, standing, held, itself
+            (V::Put, S::Absent, false, false, D::Refuse(W::Absent)),
+            (V::Put, S::Staying, false, false, D::Add),
+            (V::Put, S::Staying, true, false, D::Done),
+            (V::Put, S::Staying, false, true, D::Refuse(W::Itself)),
+            (V::Put, S::Staying, true, true, D::Refuse(W::Itself)),
+            (V::Put, S::Leaving, false, false, D::Refuse(W::Leaving)),
+            (V::Put, S::Leaving, true, false, D::Done),
+            (V::Put, S::Leaving, false, true, D::Refuse(W::Itself)),
+            (V::Put, S::Leaving, true, true, D::Refuse(W::Itself)),
+            (V::Delete, S::Absent, false, false, D::Done),
+            (V::Delete, S::Staying, false, false, D::Done),
+            (V::Delete, S::Staying, true, false, D::Remove),
+            (V::Delete, S::Staying, true, true, D::Remove),
+            (V::Delete, S::Leaving, false, false, D::Done),
+            (V::Delete, S::Leaving, true, false, D::Remove),
+            (V::Delete, S::Leaving, true, true, D::Remove),
+        ];
+        for (verb, standing, held, itself, expected) in cells {
+            let seen = Seen { standing, held, itself };
+            assert_eq!(decide(verb, seen), expected, "{verb:?} {seen:?}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_known_by_kind_group_and_uid() {
+        let name = |text: &str| text.parse::<ReferenceName>().expect("a name");
+        assert!(is_of(&name("run.g/u"), &KIND, "u"));
+        for other in ["run.g/v", "run.h/u", "job.g/u"] {
+            assert!(!is_of(&name(other), &KIND, "u"), "{other}");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a deletion would come to, in lines for people: what would go with the object, and what it would wait for. Pure.
+
+use super::answer::State;
+use super::tree::Node;
+
+/// Lines at most.
+const LINES_MAX: usize = 20;
+
+impl Node {
+    /// Whether the deletion of the object above it deletes this one.
+    pub fn goes_along(&self) -> bool {
+        self.fields
+            .iter()
+            .any(|field| field.owned || field.on_delete == "cascade")
+    }
+
+    /// What its deletion would come to, the next objects first; at most twenty lines, and one that says how many more.
+    pub fn forecast(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        add(self, &mut lines);
+        let more = lines.len().saturating_sub(LINES_MAX);
+        if more > 0 {
+            lines.truncate(LINES_MAX);
+            lines.push(format!("and {more} more: read the references with resolve=true"));
+        }
+        lines
+    }
+}
+
+fn add(node: &Node, lines: &mut Vec<String>) {
+    let target = node.label();
+    for note in &node.notes {
+        lines.push(format!("{target}: {note}"));
+    }
+    for holder in &node.holders {
+        let (name, how) = (holder.label(), holder.how());
+        lines.push(match (holder.cycle.as_slice(), holder.goes_along()) {
+            ([], true) => format!("{target}: {name} would be deleted first ({how})"),
+            ([], false) => format!("{target}: waits for {name}, which somebody has to delete ({how})"),
+            (cycle, _) => format!("{target}: would wait for itself: {}", cycle.join(" -> ")),
+        });
+    }
+    for holder in &node.holders {
+        add(holder, lines);
+    }
+}
+
+impl Node {
+    /// Why it is still there, as far as nothing below it says so.
+    pub fn reason(&self) -> String {
+        if !self.cycle.is_empty() {
+            return format!("waits for itself: {}", self.cycle.join(" -> "));
+        }
+        match self.state {
+            _ if !self.holders.is_empty() => "waits for what holds it".to_owned(),
+            State::Deleting if self.finalizers.is_empty() => "is being deleted".to_owned(),
+            State::Deleting => format!("is being deleted and waits for {}", self.finalizers.join(", ")),
+            State::Live | State::Archived if self.goes_along() => {
+                "is to be deleted with what it names, and is not yet".to_owned()
+            }
+            State::Live | State::Archived => "nobody has deleted it".to_owned(),
+            State::Deleted => "is gone and has not released its reference".to_owned(),
+            State::Unknown if self.service.is_empty() && self.notes.is_empty() => {
+                "no object of this uid is known: its reference is left over".to_owned()
+            }
+            State::Unknown => "nothing more is known of it".to_owned(),
+        }
+    }
+
+    /// Whether everything below it is known.
+    pub fn is_whole(&self) -> bool {
+        self.notes.is_empty() && self.holders.iter().all(Self::is_whole)
+    }
+
+    /// By what it holds the object above it.
+    pub fn how(&self) -> String {
+        let fields = self.fields.iter().map(|field| {
+            let owned = if field.owned { ", owned" } else { "" };
+            format!("{}: {}{owned}", field.path, field.on_delete)
+        });
+        let reference = self.holds.then(|| "reference".to_owned());
+        fields.chain(reference).collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::Field;
+    use super::super::tree::tests::node;
+    use super::*;
+
+    fn named(name: &str, on_delete: &str, holds: bool) -> Node {
+        let field = Field {
+            reference: "thing".to_owned(),
+            path: "spec.thing".to_owned(),
+            on_delete: on_delete.to_owned(),
+            owned: false,
+        };
+        Node {
+            fields: vec![field],
+            holds,
+            ..node(name)
+        }
+    }
+
+    #[test]
+    fn what_goes_along_is_told_from_what_is_waited_for() {
+        let below = Node {
+            holders: vec![node("d")],
+            ..named("b", "cascade", true)
+        };
+        let again = Node {
+            cycle: vec!["thing/a".to_owned(), "thing/c".to_owned(), "thing/a".to_owned()],
+            ..node("a")
+        };
+        let waits = Node {
+            holders: vec![again],
+            ..named("c", "block", false)
+        };
+        let tree = Node {
+            holders: vec![below, waits],
+            notes: vec!["one note".to_owned()],
+            ..node("a")
+        };
+        assert_eq!(
+            tree.forecast(),
+            [
+                "thing/a: one note",
+                "thing/a: thing/b would be deleted first (spec.thing: cascade, reference)",
+                "thing/a: waits for thing/c, which somebody has to delete (spec.thing: block)",
+                "thing/b: waits for thing/d, which somebody has to delete (reference)",
+                "thing/c: would wait for itself: thing/a -> thing/c -> thing/a",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_reason_is_that_of_the_state() {
+        let state = |state| Node { state, ..node("a") };
+        let reasons = [
+            state(State::Live),
+            named("a", "cascade", true),
+            state(State::Deleting),
+            Node {
+                finalizers: vec!["x/y".to_owned()],
+                ..state(State::Deleting)
+            },
+            state(State::Deleted),
+            state(State::Unknown),
+            Node {
+                service: "compute".to_owned(),
+                ..state(State::Unknown)
+            },
+            Node {
+                holders: vec![node("b")],
+                ..state(State::Deleting)
+            },
+        ];
+        assert_eq!(
+            reasons.each_ref().map(Node::reason),
+            [
+                "nobody has deleted it",
+                "is to be deleted with what it names, and is not yet",
+                "is being deleted",
+                "is being deleted and waits for x/y",
+                "is gone and has not released its reference",
+                "no object of this uid is known: its reference is left over",
+                "nothing more is known of it",
+                "waits for what holds it",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_forecast_has_an_end() {
+        let tree = Node {
+            holders: (0..22).map(|number| node(&number.to_string())).collect(),
+            ..node("a")
+        };
+        let lines = tree.forecast();
+        assert_eq!(
+            (lines.len(), lines[20].as_str()),
+            (21, "and 2 more: read the references with resolve=true")
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! The holders of references: who may speak for one, and what is known of it.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use kindex_model::kind::Kind;
+use kindex_model::object::Uid;
+use kindex_model::reference_name::ReferenceName;
+use kindex_query::Stored;
+
+use super::super::rights::{Spoken, Wanted};
+use super::super::{Caller, Operations, Refusal, Storage, refusal};
+use super::answer::{Held, Holder, State};
+use super::decide::is_of_kind;
+
+/// Holders that are looked up at the same time.
+const AT_ONCE: usize = 8;
+
+impl Operations {
+    /// Refuses who may not speak for the holder of a reference.
+    pub(in super::super) async fn allow_to_speak(
+        &self,
+        caller: &Caller,
+        reference: &ReferenceName,
+    ) -> Result<(), Refusal> {
+        if self.rights.are_of_the_server() && caller.impersonate.is_none() {
+            return Ok(());
+        }
+        let kind = self.kind_of(reference);
+        let holder = match kind {
+            Some(kind) => self.stored_holder(kind, reference).await?,
+            None => None,
+        };
+        let spoken = spoken_for(reference, kind, holder.as_ref());
+        self.rights.allow_holder(&self.upstream, caller, &spoken).await
+    }
+
+    /// References with what is known of their holders.
+    pub(in super::super) async fn held(
+        &self,
+        caller: &Caller,
+        references: Vec<ReferenceName>,
+    ) -> Result<Vec<Held>, Refusal> {
+        stream::iter(references)
+            .map(|reference| self.held_by(caller, reference))
+            .buffered(AT_ONCE)
+            .try_collect()
+            .await
+    }
+
+    async fn held_by(&self, caller: &Caller, reference: ReferenceName) -> Result<Held, Refusal> {
+        let Some(kind) = self.kind_of(&reference) else {
+            return Ok(Held::of(&reference, None, None));
+        };
+        let unknown = Holder {
+            namespace: String::new(),
+            name: String::new(),
+            state: State::Unknown,
+        };
+        let Some(stored) = self.stored_holder(kind, &reference).await? else {
+            return Ok(Held::of(&reference, Some(kind), Some(unknown)));
+        };
+        let metadata = &stored.object.metadata;
+        // The reference itself is a part of the target, which the caller may read.
+        if !self.may_read(caller, kind, &metadata.namespace).await {
+            return Ok(Held::of(&reference, Some(kind), Some(unknown)));
+        }
+        let holder = Holder {
+            namespace: metadata.namespace.clone(),
+            name: metadata.name.clone(),
+            state: State::of(&stored, kind, &self.registry.platform),
+        };
+        Ok(Held::of(&reference, Some(kind), Some(holder)))
+    }
+
+    /// Whether a caller may read the objects of a kind in a namespace.
+    pub(in super::super) async fn may_read(&self, caller: &Caller, kind: &'static Kind, namespace: &str) -> bool {
+        let wanted = Wanted::of("get", kind.into(), Some(namespace));
+        self.allow(caller, wanted).await.is_ok()
+    }
+
+    /// The kind of a holder, if it is of this program.
+    pub(in super::super) fn kind_of(&self, reference: &ReferenceName) -> Option<&'static Kind> {
+        let mut kinds = self.registry.kinds.iter().copied();
+        kinds.find(|kind| is_of_kind(reference, kind))
+    }
+
+    /// Whether kinds of a group are of this program.
+    pub(in super::super) fn kinds_of_group(&self, group: &str) -> bool {
+        self.registry.kinds.iter().any(|kind| kind.group == group)
+    }
+
+    /// The row of a holder, whatever has become of it.
+    pub(in super::super) async fn stored_holder(
+        &self,
+        kind: &'static Kind,
+        reference: &ReferenceName,
+    ) -> Result<Option<Stored>, Refusal> {
+        let Storage::On { store, .. } = &self.storage else {
+            return Ok(None);
+        };
+        let found = store.get_by_id(kind, &Uid::from(reference.uid())).await;
+        found.map_err(|error| refusal::of_query(&error))
+    }
+}
+
+/// On which object the right is wanted. That of a holder that SQL does not have, of another service above all, is
+/// wanted on all objects of its kind; its plural is then the kind and an `s`, as it is for every kind that names no other.
+fn spoken_for(reference: &ReferenceName, kind: Option<&Kind>, holder: Option<&Stored>) -> Spoken {
+    let metadata = holder.map(|stored| &stored.object.metadata);
+    Spoken {
+        group: reference.group().to_owned(),
+        resource: kind.map_or_else(|| format!("{}s", reference.kind()), |kind| kind.plural.to_owned()),
+        namespace: metadata.map(|metadata| metadata.namespace.clone()).unwrap_or_default(),
+        name: metadata.map(|metadata| metadata.name.clone()).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,436 @@
+//! What is known of holders, for the tree: from the references on an object, from the declared fields that name it, and
+//! from the services that others are of.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use kindex_model::head::Head;
+use kindex_model::kind::{Kind, Platform};
+use kindex_model::object::Object;
+use kindex_model::reference::Reference;
+use kindex_model::reference_name::ReferenceName;
+use kindex_query::{Life, Stored};
+
+use super::super::cluster::Call;
+use super::super::rights::Wanted;
+use super::super::{Caller, ObjectKey, Operations, Refusal, Storage, refusal};
+use super::answer::State;
+use super::naming::{Aim, field, names, select};
+use super::object::references_among;
+use super::tree::{Bounds, Found, Look, Node, grow};
+
+/// Objects of a kind that are read in search of a field that has no column.
+const SCANNED_MAX: usize = 10_000;
+
+/// One question about the graph.
+struct Looker<'a> {
+    operations: &'a Operations,
+    caller: &'a Caller,
+    /// Whether other services are asked about their objects.
+    asks_peers: bool,
+    /// The references on the objects that were found, by uid.
+    references: Mutex<HashMap<String, Vec<ReferenceName>>>,
+    /// What other services have said of the holders below an object of theirs.
+    of_peers: Mutex<HashMap<String, Found>>,
+}
+
+impl Operations {
+    /// An object with all that hold it or name it by a declared field, and those that hold them.
+    ///
+    /// # Errors
+    /// 404 where neither the cluster nor SQL has the object. What cannot be read below it is said in its place.
+    pub async fn holders(&self, caller: &Caller, key: &ObjectKey<'_>, bounds: Bounds) -> Result<Node, Refusal> {
+        self.allow(caller, Wanted::at("get", key)).await?;
+        let looker = Looker::new(self, caller, bounds);
+        let root = looker.root(key).await?.ok_or_else(|| Refusal::not_found(key))?;
+        Ok(grow(&looker, root, bounds).await)
+    }
+
+    /// The same of the object whose references have this name.
+    ///
+    /// # Errors
+    /// 404 where no object of the uid is known.
+    pub async fn holders_of_holder(&self, caller: &Caller, reference: &str, bounds: Bounds) -> Result<Node, Refusal> {
+        let reference = super::named(reference)?;
+        let absent = || {
+            Refusal::new(
+                super::Reason::NotFound,
+                format!("no object has references of the name {reference}"),
+            )
+        };
+        let kind = self.kind_of(&reference).ok_or_else(absent)?;
+        let Some(stored) = self.stored_holder(kind, &reference).await? else {
+            // Whoever may read nothing of the kind learns no more from this.
+            self.allow(caller, Wanted::of("get", kind.into(), None)).await?;
+            return Err(absent());
+        };
+        let metadata = &stored.object.metadata;
+        let key = ObjectKey {
+            resource: kind.into(),
+            namespace: &metadata.namespace,
+            name: &metadata.name,
+        };
+        self.allow(caller, Wanted::at("get", &key)).await?;
+        let looker = Looker::new(self, caller, bounds);
+        let root = looker.root(&key).await?.filter(|node| node.uid == reference.uid());
+        let root = match root {
+            Some(root) => root,
+            None => looker.stored(kind, &stored).await,
+        };
+        Ok(grow(&looker, root, bounds).await)
+    }
+}
+
+impl<'a> Looker<'a> {
+    fn new(operations: &'a Operations, caller: &'a Caller, bounds: Bounds) -> Self {
+        Self {
+            operations,
+            caller,
+            // A service that asks about one step is itself at work on a whole tree.
+            asks_peers: bounds.depth > 1,
+            references: Mutex::default(),
+            of_peers: Mutex::default(),
+        }
+    }
+
+    /// The object of that name: as the cluster has it, else as it is archived.
+    async fn root(&self, key: &ObjectKey<'_>) -> Result<Option<Node>, Refusal> {
+        let kind = key.resource.kind;
+        let resource = kind.into();
+        let own = ObjectKey { resource, ..*key };
+        let call = Call::get(own.path(), Vec::new());
+        let found = self.operations.upstream.call(&self.caller.on_behalf(), call).await;
+        match found {
+            Ok(answer) => {
+                let text = String::from_utf8_lossy(&answer.text);
+                let object = Object::parse_str(&text).map_err(|error| Refusal::unreachable(&error))?;
+                Ok(Some(self.live(kind, &object)))
+            }
+            Err(refusal) if refusal.is_of_absent_object() => {
+                let archived = self.operations.find_archived(key).await?;
+                let Some(stored) = archived else { return Ok(None) };
+                Ok(Some(self.stored(kind, &stored).await))
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    fn live(&self, kind: &'static Kind, object: &Object) -> Node {
+        let head = Head::of(object, kind, &self.operations.registry.platform);
+        let state = if head.is_leaving() { State::Deleting } else { State::Live };
+        let since = head.deletion_timestamp.or(object.metadata.creation_timestamp);
+        self.note(&object.metadata.uid.0, references_among(&object.metadata.finalizers));
+        let platform = &self.operations.registry.platform;
+        Node {
+            finalizers: others(&object.metadata.finalizers, platform, state),
+            ..node(kind, object, state, since)
+        }
+    }
+
+    async fn stored(&self, kind: &'static Kind, stored: &Stored) -> Node {
+        let object = &stored.object;
+        match stored.life {
+            Life::Live => self.live(kind, object),
+            Life::Deleted => node(kind, object, State::Deleted, stored.delete_time),
+            Life::Archived => match self.operations.with_references(kind, stored).await {
+                Ok(archived) => {
+                    self.note(&object.metadata.uid.0, archived.references);
+                    node(kind, object, archived.state, archived.since)
+                }
+                Err(refusal) => Node {
+                    notes: vec![format!("its references: {}", refusal.message)],
+                    ..node(kind, object, State::Archived, stored.evicted_time)
+                },
+            },
+        }
+    }
+
+    /// Keeps in mind which references an object has.
+    fn note(&self, uid: &str, references: Vec<ReferenceName>) {
+        let mut known = self.references.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(uid.to_owned(), references);
+    }
+
+    /// Those on an object that was found.
+    fn references_of(&self, uid: &str) -> Vec<ReferenceName> {
+        let known = self.references.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(uid).cloned().unwrap_or_default()
+    }
+
+    /// The holder of a reference.
+    async fn holder(&self, reference: &ReferenceName) -> Node {
+        let operations = self.operations;
+        let Some(kind) = operations.kind_of(reference) else {
+            return self.foreign(reference).await;
+        };
+        let none = || unknown(kind.name, kind.group, reference.uid(), State::Unknown);
+        let noted = |note: String| Node {
+            notes: vec![note],
+            ..none()
+        };
+        let stored = match operations.stored_holder(kind, reference).await {
+            Ok(Some(stored)) => stored,
+            Ok(None) => return none(),
+            Err(refusal) => return noted(refusal.message),
+        };
+        let namespace = &stored.object.metadata.namespace;
+        match operations.may_read(self.caller, kind, namespace).await {
+            true => self.stored(kind, &stored).await,
+            false => noted("you may not read it".to_owned()),
+        }
+    }
+
+    /// One of another service.
+    async fn foreign(&self, reference: &ReferenceName) -> Node {
+        let peers = &self.operations.peers;
+        let unknown = Node {
+            service: peers.name_of(reference.group()),
+            ..unknown(reference.kind(), reference.group(), reference.uid(), State::Unknown)
+        };
+        if !self.asks_peers {
+            return unknown;
+        }
+        match peers.ask(reference).await {
+            Ok(mut said) => {
+                let holders = std::mem::take(&mut said.holders);
+                let notes = std::mem::take(&mut said.notes);
+                let mut of_peers = self.of_peers.lock().unwrap_or_else(PoisonError::into_inner);
+                of_peers.insert(said.uid.clone(), Found { holders, notes });
+                Node {
+                    service: unknown.service,
+                    holds: false,
+                    fields: Vec::new(),
+                    ..said
+                }
+            }
+            Err(why) => Node {
+                notes: vec![why],
+                ..unknown
+            },
+        }
+    }
+
+    /// What another service has said of the holders of its object, each looked up where it is.
+    async fn holders_by_peer(&self, of: &Node) -> Found {
+        let said = self
+            .of_peers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&of.uid);
+        let Some(Found { holders, notes }) = said else {
+            return Found::default();
+        };
+        let mut found = Found {
+            holders: Vec::new(),
+            notes,
+        };
+        for said in holders {
+            let name = ReferenceName::new(&said.kind, &said.group, &said.uid);
+            let holder = match name {
+                // Its own objects, too, since it has told of one step alone.
+                Ok(reference) => self.holder(&reference).await,
+                Err(_) => said.clone(),
+            };
+            let is_ours = self.operations.kinds_of_group(&said.group);
+            let service = if is_ours {
+                String::new()
+            } else {
+                self.operations.peers.name_of(&said.group)
+            };
+            let holder = if holder.name.is_empty() {
+                Node {
+                    service,
+                    ..said.clone()
+                }
+            } else {
+                holder
+            };
+            found.holders.push(Node {
+                holds: said.holds,
+                fields: said.fields,
+                ..holder
+            });
+        }
+        found
+    }
+
+    /// Adds the objects that name one by a declared field.
+    async fn add_naming(&self, kind: &'static Kind, of: &Node, found: &mut Found) {
+        let referrers: Vec<_> = self.operations.registry.referrers(kind).collect();
+        for (holder, reference, target) in referrers {
+            if target.service.is_some() || !reference.waits() {
+                continue;
+            }
+            let aim = Aim {
+                kind,
+                namespace: &of.namespace,
+                name: &of.name,
+            };
+            let naming = match self.naming(holder, reference, aim).await {
+                Ok((naming, None)) => naming,
+                Ok((naming, Some(note))) => {
+                    found.notes.push(note);
+                    naming
+                }
+                Err(refusal) => {
+                    found
+                        .notes
+                        .push(format!("{} that name it: {}", holder.plural, refusal.message));
+                    continue;
+                }
+            };
+            let mut hidden = 0;
+            for stored in naming {
+                if !self
+                    .operations
+                    .may_read(self.caller, holder, &stored.object.metadata.namespace)
+                    .await
+                {
+                    hidden += 1;
+                    continue;
+                }
+                let node = self.stored(holder, &stored).await;
+                add_field(&mut found.holders, node, reference);
+            }
+            if hidden > 0 {
+                found
+                    .notes
+                    .push(format!("{hidden} {} that you may not read name it", holder.plural));
+            }
+        }
+    }
+
+    /// The rows of a kind that name an object, and a word where not all were read.
+    async fn naming(
+        &self,
+        holder: &'static Kind,
+        reference: &Reference,
+        aim: Aim<'_>,
+    ) -> Result<(Vec<Stored>, Option<String>), Refusal> {
+        let Storage::On { store, .. } = &self.operations.storage else {
+            return Ok((Vec::new(), None));
+        };
+        let select = select(holder, reference, aim);
+        let (mut found, mut read, mut token) = (Vec::new(), 0, None);
+        loop {
+            let page = store.select(&select, token.as_deref()).await;
+            let page = page.map_err(|error| refusal::of_query(&error))?;
+            read += page.items.len();
+            found.extend(
+                page.items
+                    .into_iter()
+                    .filter(|stored| names(reference, &stored.object, aim)),
+            );
+            token = page.continue_token;
+            if token.is_none() {
+                return Ok((found, None));
+            }
+            if read >= SCANNED_MAX {
+                let note = format!(
+                    "of the {} only {read} were searched for those that name it",
+                    holder.plural
+                );
+                return Ok((found, Some(note)));
+            }
+        }
+    }
+}
+
+impl Look for Looker<'_> {
+    async fn holders(&self, of: &Node) -> Found {
+        if !of.service.is_empty() {
+            return self.holders_by_peer(of).await;
+        }
+        let mut kinds = self.operations.registry.kinds.iter().copied();
+        let Some(kind) = kinds.find(|kind| kind.group == of.group && kind.name == of.kind) else {
+            return Found::default();
+        };
+        if of.name.is_empty() || of.state == State::Deleted {
+            return Found::default();
+        }
+        let mut found = Found::default();
+        for reference in self.references_of(&of.uid) {
+            let holder = self.holder(&reference).await;
+            found.holders.push(Node { holds: true, ..holder });
+        }
+        self.add_naming(kind, of, &mut found).await;
+        found
+    }
+}
+
+/// Notes that an object names another one by a field; it may hold it as well.
+fn add_field(holders: &mut Vec<Node>, node: Node, reference: &Reference) {
+    let known = holders
+        .iter_mut()
+        .find(|known| known.uid == node.uid && known.kind == node.kind);
+    match known {
+        Some(known) => known.fields.push(field(reference)),
+        None => holders.push(Node {
+            fields: vec![field(reference)],
+            ..node
+        }),
+    }
+}
+
+/// Finalizers that name no holder. Ours is one where it keeps what is deleted.
+fn others(finalizers: &[String], platform: &Platform, state: State) -> Vec<String> {
+    let is_other = |finalizer: &&String| {
+        if *finalizer == platform.finalizer {
+            return state == State::Deleting;
+        }
+        ReferenceName::of_finalizer(finalizer).is_none()
+    };
+    match state {
+        State::Live | State::Deleting => finalizers.iter().filter(is_other).cloned().collect(),
+        State::Archived | State::Deleted | State::Unknown => Vec::new(),
+    }
+}
+
+/// An object of ours.
+fn node(kind: &Kind, object: &Object, state: State, since: Option<Timestamp>) -> Node {
+    let metadata = &object.metadata;
+    Node {
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
+        since,
+        ..unknown(kind.name, kind.group, &metadata.uid.0, state)
+    }
+}
+
+/// An object of which only this is known.
+fn unknown(kind: &str, group: &str, uid: &str, state: State) -> Node {
+    Node {
+        kind: kind.to_owned(),
+        group: group.to_owned(),
+        namespace: String::new(),
+        name: String::new(),
+        uid: uid.to_owned(),
+        service: String::new(),
+        state,
+        since: None,
+        holds: false,
+        fields: Vec::new(),
+        finalizers: Vec::new(),
+        cycle: Vec::new(),
+        repeated: false,
+        notes: Vec::new(),
+        holders: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::objects::tests::PLATFORM;
+    use super::*;
+
+    #[test]
+    fn finalizers_of_controllers_are_told_from_references() {
+        let one = "run.g/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+        let finalizers = ["g/Ingester", "foregroundDeletion", one].map(str::to_owned);
+        let shown = |state| others(&finalizers, &PLATFORM, state);
+        assert_eq!(shown(State::Live), ["foregroundDeletion"]);
+        assert_eq!(shown(State::Deleting), ["g/Ingester", "foregroundDeletion"]);
+        assert!(shown(State::Archived).is_empty(), "it has left the cluster");
+    }
+}

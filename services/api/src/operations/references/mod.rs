@@ -1,0 +1,309 @@
+//! References on objects: by them an object, the *target*, stays as long as another one, the *holder*, uses it. On a
+//! live object a reference is a finalizer.
+
+mod answer;
+
+mod decide;
+
+mod object;
+
+mod archived;
+
+mod holder;
+
+mod tree;
+
+mod forecast;
+
+mod naming;
+
+mod peers;
+
+mod look;
+
+#[cfg(test)]
+mod race;
+
+use http::Method;
+use kindex_model::reference_name::ReferenceName;
+
+use super::cluster::Call;
+use super::rights::Wanted;
+use super::{Answer, Caller, ObjectKey, Operations, Reason, Refusal, refusal};
+
+pub use answer::{Held, Holder, References, State, Target};
+use archived::ArchivedObject;
+use decide::{Decision, Seen, Standing, Verb, Why, decide};
+pub(super) use object::{LiveObject, references_among};
+pub use peers::Peers;
+pub use tree::{Bounds, Field, Node};
+
+/// How often a request is decided anew because somebody else was faster.
+const TRIES: usize = 16;
+
+impl Operations {
+    /// Puts a reference on an object, for its holder to use the object from then on.
+    ///
+    /// # Guarantees
+    /// Once this has succeeded, the object does not go before the reference is released.
+    ///
+    /// # Errors
+    /// 404 where there is no object, 409 where it is being deleted and does not have the reference, 422 where it would
+    /// hold itself, 403 where the caller may not speak for the holder.
+    pub async fn put_reference(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        reference: &str,
+    ) -> Result<References, Refusal> {
+        self.change_reference(caller, key, reference, Verb::Put).await
+    }
+
+    /// Releases a reference, once its holder uses the object no more. Success as well where the object or the reference
+    /// is not there.
+    ///
+    /// # Errors
+    /// 403 where the caller may not speak for the holder.
+    pub async fn delete_reference(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        reference: &str,
+    ) -> Result<References, Refusal> {
+        self.change_reference(caller, key, reference, Verb::Delete).await
+    }
+
+    /// The references on an object; one of them where it is named.
+    ///
+    /// # Errors
+    /// 404 where there is no object, or it does not have the reference that is named.
+    pub async fn references(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        reference: Option<&str>,
+    ) -> Result<References, Refusal> {
+        let wanted = reference.map(named).transpose()?;
+        self.allow(caller, Wanted::at("get", key)).await?;
+        let found = self.look(caller, key).await?.ok_or_else(|| Refusal::not_found(key))?;
+        let mut references = found.references();
+        if let Some(wanted) = &wanted {
+            references.retain(|known| known == wanted);
+            if references.is_empty() {
+                return Err(Refusal {
+                    message: format!("{} {:?} has no reference {wanted}", key.resource.kind.plural, key.name),
+                    ..Refusal::not_found(key)
+                });
+            }
+        }
+        Ok(References {
+            target: Target::of(key, found.uid(), Some(found.state())),
+            references: self.held(caller, references).await?,
+        })
+    }
+
+    async fn change_reference(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        reference: &str,
+        verb: Verb,
+    ) -> Result<References, Refusal> {
+        let reference = named(reference)?;
+        self.allow(caller, Wanted::at("get", key)).await?;
+        self.allow_to_speak(caller, &reference).await?;
+        for _ in 0..TRIES {
+            if let Some(done) = self.try_to_change(caller, key, &reference, verb).await? {
+                return Ok(done);
+            }
+        }
+        Err(Refusal {
+            message: format!(
+                "Operation cannot be fulfilled on {} {:?}: others change it all the time; try again",
+                key.resource.kind.plural, key.name
+            ),
+            ..Refusal::try_again(Reason::Conflict, "")
+        })
+    }
+
+    /// Reads, decides and writes. Nothing where the object changed in between.
+    async fn try_to_change(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        reference: &ReferenceName,
+        verb: Verb,
+    ) -> Result<Option<References>, Refusal> {
+        let found = self.look(caller, key).await?;
+        let absent = Seen {
+            standing: Standing::Absent,
+            held: false,
+            itself: false,
+        };
+        let seen = found.as_ref().map_or(absent, |found| found.seen(key, reference));
+        let decision = decide(verb, seen);
+        let is_done = match (&found, decision) {
+            (_, Decision::Refuse(why)) => return Err(refused(key, reference, why)),
+            (Some(Place::Cluster(found)), _) => self.change_live(caller, key, found, reference, decision).await?,
+            (Some(Place::Sql(found)), _) => self.change_archived(caller, key, found, reference, decision).await?,
+            (None, _) => true,
+        };
+        if !is_done {
+            return Ok(None);
+        }
+        self.changed(caller, key, found.as_ref(), reference, verb).await.map(Some)
+    }
+
+    /// Carries out a decision in the cluster. Whether it is done; if not, the object changed in between.
+    async fn change_live(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        found: &LiveObject,
+        reference: &ReferenceName,
+        decision: Decision,
+    ) -> Result<bool, Refusal> {
+        let patch = match decision {
+            Decision::Done | Decision::Refuse(_) => return Ok(true),
+            Decision::Add => found.with(&reference.to_string()),
+            Decision::Remove => found.without(&reference.to_string()),
+        };
+        // Its holder may not have the right to change the target.
+        let call = Call {
+            content_type: "application/merge-patch+json",
+            ..Call::json(Method::PATCH, key.path(), Vec::new(), patch)
+        };
+        match self.upstream.call(&caller.on_behalf(), call).await {
+            Ok(_) => {
+                if decision == Decision::Remove {
+                    self.release_stored(key, found.uid(), reference).await?;
+                }
+                Ok(true)
+            }
+            Err(refusal) if refusal.code == 409 || refusal.is_of_absent_object() => Ok(false),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// What is said of a change that is done: the object, and the reference if it has it now.
+    async fn changed(
+        &self,
+        caller: &Caller,
+        key: &ObjectKey<'_>,
+        found: Option<&Place>,
+        reference: &ReferenceName,
+        verb: Verb,
+    ) -> Result<References, Refusal> {
+        let (uid, state) = found.map_or(("", None), |found| (found.uid(), Some(found.state())));
+        let references = match verb {
+            Verb::Put => vec![reference.clone()],
+            Verb::Delete => Vec::new(),
+        };
+        Ok(References {
+            target: Target::of(key, uid, state),
+            references: self.held(caller, references).await?,
+        })
+    }
+
+    /// The object, wherever it is. One that the cluster deletes on its way to the archive is archived: its references
+    /// were stored with its row, and nobody has deleted it.
+    async fn look(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<Place>, Refusal> {
+        match self.live(caller, key).await? {
+            Some(found) if !found.is_tombstone() => Ok(Some(Place::Cluster(found))),
+            Some(found) => {
+                let archived = self.archived(key).await?;
+                let same = archived.filter(|archived| *archived.uid.0 == *found.uid());
+                Ok(Some(same.map_or(Place::Cluster(found), Place::Sql)))
+            }
+            None => Ok(self.archived(key).await?.map(Place::Sql)),
+        }
+    }
+
+    /// The object as the cluster has it. The caller's right to it has been checked.
+    async fn live(&self, caller: &Caller, key: &ObjectKey<'_>) -> Result<Option<LiveObject>, Refusal> {
+        let call = Call::get(key.path(), Vec::new());
+        match self.upstream.call(&caller.on_behalf(), call).await {
+            Ok(answer) => LiveObject::read(&answer.text, key.resource.kind, &self.registry.platform).map(Some),
+            Err(refusal) if refusal.is_of_absent_object() => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// An object where it is.
+enum Place {
+    /// Its references are finalizers.
+    Cluster(LiveObject),
+    /// They are rows.
+    Sql(ArchivedObject),
+}
+
+impl Place {
+    fn uid(&self) -> &str {
+        match self {
+            Self::Cluster(found) => found.uid(),
+            Self::Sql(found) => &found.uid.0,
+        }
+    }
+
+    fn state(&self) -> State {
+        match self {
+            Self::Cluster(found) => found.state(),
+            Self::Sql(found) => found.state,
+        }
+    }
+
+    fn references(&self) -> Vec<ReferenceName> {
+        match self {
+            Self::Cluster(found) => found.references(),
+            Self::Sql(found) => found.references.clone(),
+        }
+    }
+
+    fn seen(&self, key: &ObjectKey<'_>, reference: &ReferenceName) -> Seen {
+        match self {
+            Self::Cluster(found) => found.seen(key.resource.kind, reference),
+            Self::Sql(found) => found.seen(key, reference),
+        }
+    }
+}
+
+impl References {
+    /// As an answer to whoever asked.
+    pub fn into_answer(self) -> Answer {
+        self.answer()
+    }
+}
+
+/// What a request names. Finalizers of controllers may have the same form with a word in the place of the uid: nobody
+/// releases these as references.
+fn named(reference: &str) -> Result<ReferenceName, Refusal> {
+    let parsed = reference.parse::<ReferenceName>();
+    let parsed = parsed.map_err(|error| Refusal::bad_request(error.to_string()))?;
+    ReferenceName::of_finalizer(reference).ok_or_else(|| {
+        let uid = parsed.uid();
+        Refusal::bad_request(format!(
+            "{reference:?} is no reference: {uid:?} is no UUID, as uids are, like 7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce"
+        ))
+    })
+}
+
+fn refused(key: &ObjectKey<'_>, reference: &ReferenceName, why: Why) -> Refusal {
+    let object = format!(
+        "{}.{} {:?}",
+        key.resource.kind.plural, key.resource.kind.group, key.name
+    );
+    let details = refusal::named(key.resource.kind).details(key.name);
+    match why {
+        Why::Absent => Refusal::not_found(key),
+        Why::Itself => Refusal::new(
+            Reason::Invalid,
+            format!("{object} is invalid: {reference} is the object itself, which would never be deleted"),
+        )
+        .with(details),
+        Why::Leaving => Refusal::conflict(
+            key,
+            &format!("it is being deleted and takes no new references; {reference} must not use it"),
+        ),
+    }
+}

@@ -1,0 +1,185 @@
+//! Which objects name another one by a declared field: the condition for SQL, and the same as a function of the
+//! object's text, for fields that have no columns. Pure.
+
+use kindex_model::kind::{Kind, Scope};
+use kindex_model::object::Object;
+use kindex_model::reference::{Named, Reference};
+use kindex_model::value::Value as Cell;
+use kindex_query::select::{Condition, Select};
+use serde_json::Value;
+
+use super::tree::Field;
+
+/// The object that is named.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Aim<'a> {
+    pub(in super::super) kind: &'static Kind,
+    pub(in super::super) namespace: &'a str,
+    pub(in super::super) name: &'a str,
+}
+
+/// The rows of a kind that may name an object by a reference: exactly those that do where the reference has columns,
+/// else all that are not deleted.
+pub(in super::super) fn select(holder: &'static Kind, reference: &Reference, aim: Aim<'_>) -> Select {
+    let mut select = Select::all(holder).undeleted_by_uid();
+    select.scan = true;
+    let mut equal = |column: &'static str, text: &str| {
+        select
+            .conditions
+            .push(Condition::equal(column, Cell::Text(text.to_owned())));
+    };
+    match reference.columns {
+        [namespace, name] => {
+            if aim.kind.scope == Scope::Namespaced {
+                equal(namespace, aim.namespace);
+            }
+            equal(name, aim.name);
+        }
+        [name] => {
+            if aim.kind.scope == Scope::Namespaced {
+                equal("namespace", aim.namespace);
+            }
+            equal(name, aim.name);
+        }
+        _ => {}
+    }
+    if let Some(column) = reference.kind_column {
+        equal(column, aim.kind.name);
+    }
+    select
+}
+
+/// Whether an object names another one by a reference. Its kind has been checked where a column has it.
+pub(in super::super) fn names(reference: &Reference, holder: &Object, aim: Aim<'_>) -> bool {
+    let Ok(object) = serde_json::from_str::<Value>(holder.text()) else {
+        return false;
+    };
+    let field = reference.path.iter().fold(&object, |value, part| &value[*part]);
+    let own = holder.metadata.namespace.as_str();
+    let (namespace, name) = match reference.named {
+        Named::Name => (own, field.as_str()),
+        Named::Identifier => {
+            let namespace = field["namespace"].as_str().filter(|namespace| !namespace.is_empty());
+            (namespace.unwrap_or(own), field["name"].as_str())
+        }
+    };
+    let is_there = aim.kind.scope == Scope::Cluster || namespace == aim.namespace;
+    name == Some(aim.name) && is_there
+}
+
+/// A reference as it is shown.
+pub(in super::super) fn field(reference: &Reference) -> Field {
+    Field {
+        reference: reference.name.to_owned(),
+        path: reference.path.join("."),
+        on_delete: reference.on_delete.as_str().to_owned(),
+        owned: reference.owned,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kindex_model::reference::OnDelete;
+    use serde_json::json;
+
+    use super::super::super::token::tests::KIND;
+    use super::*;
+
+    const PIPELINE: Reference = Reference {
+        name: "pipeline",
+        targets: &[],
+        kind_column: None,
+        path: &["spec", "pipeline"],
+        named: Named::Identifier,
+        columns: &[],
+        owned: false,
+        on_delete: OnDelete::Cascade,
+    };
+    static ZONE: Kind = Kind {
+        name: "Zone",
+        scope: Scope::Cluster,
+        ..KIND
+    };
+
+    fn holder(pipeline: &Value) -> Object {
+        let object = json!({"metadata": {"name": "h", "namespace": "n", "uid": "u", "resourceVersion": "1"},
+            "spec": {"pipeline": pipeline}});
+        Object::parse_str(&object.to_string()).expect("an object")
+    }
+
+    #[test]
+    fn a_field_names_an_object_of_its_namespace_unless_it_says_another() {
+        let aim = |kind, namespace| Aim {
+            kind,
+            namespace,
+            name: "a",
+        };
+        let by_name = Reference {
+            named: Named::Name,
+            ..PIPELINE
+        };
+        for (reference, field, kind, namespace, expected) in [
+            (&PIPELINE, json!({"name": "a"}), &KIND, "n", true),
+            (&PIPELINE, json!({"name": "a", "namespace": ""}), &KIND, "n", true),
+            (&PIPELINE, json!({"name": "a", "namespace": "m"}), &KIND, "n", false),
+            (&PIPELINE, json!({"name": "a", "namespace": "m"}), &KIND, "m", true),
+            (&PIPELINE, json!({"name": "b"}), &KIND, "n", false),
+            (&PIPELINE, json!("a"), &KIND, "n", false),
+            (&PIPELINE, Value::Null, &KIND, "n", false),
+            (&by_name, json!("a"), &KIND, "n", true),
+            (&by_name, json!("a"), &KIND, "m", false),
+            (&by_name, json!("a"), &ZONE, "", true),
+            (&by_name, json!({"name": "a"}), &KIND, "n", false),
+        ] {
+            let found = names(reference, &holder(&field), aim(kind, namespace));
+            assert_eq!(found, expected, "{field} {namespace}");
+        }
+    }
+
+    #[test]
+    fn sql_is_asked_by_the_columns_that_there_are() {
+        let aim = Aim {
+            kind: &KIND,
+            namespace: "m",
+            name: "a",
+        };
+        let asked = |reference: &Reference, aim| {
+            let select = select(&KIND, reference, aim);
+            let texts = select.equal_texts();
+            texts
+                .iter()
+                .map(|(column, text)| format!("{column}={text}"))
+                .collect::<Vec<_>>()
+        };
+        let both = Reference {
+            columns: &["pipeline_namespace", "pipeline_name"],
+            ..PIPELINE
+        };
+        assert_eq!(asked(&both, aim), ["pipeline_namespace=m", "pipeline_name=a"]);
+        let of_a_kind = Reference {
+            kind_column: Some("base_type"),
+            ..both
+        };
+        assert_eq!(
+            asked(&of_a_kind, aim),
+            ["pipeline_namespace=m", "pipeline_name=a", "base_type=Run"]
+        );
+        let one = Reference {
+            columns: &["pipeline"],
+            ..PIPELINE
+        };
+        assert_eq!(asked(&one, aim), ["namespace=m", "pipeline=a"]);
+        assert_eq!(
+            asked(
+                &one,
+                Aim {
+                    kind: &ZONE,
+                    namespace: "",
+                    name: "a"
+                }
+            ),
+            ["pipeline=a"]
+        );
+        assert!(asked(&PIPELINE, aim).is_empty());
+    }
+}

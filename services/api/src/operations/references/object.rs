@@ -1,0 +1,148 @@
+//! An object as references see it: its finalizers, its version, and how far it is.
+
+use bytes::Bytes;
+use kindex_model::head::Head;
+use kindex_model::kind::{Kind, Platform};
+use kindex_model::object::Object;
+use kindex_model::reference_name::ReferenceName;
+use serde_json::{Value, json};
+
+use super::super::Refusal;
+use super::answer::State;
+use super::decide::{Seen, Standing, is_of};
+
+/// A live object.
+pub(in super::super) struct LiveObject {
+    object: Object,
+    head: Head,
+}
+
+impl LiveObject {
+    pub(in super::super) fn read(text: &[u8], kind: &Kind, platform: &Platform) -> Result<Self, Refusal> {
+        let unreadable =
+            |error: &dyn std::fmt::Display| Refusal::unreachable(&format_args!("what it sends is {error}"));
+        let text = std::str::from_utf8(text).map_err(|error| unreadable(&error))?;
+        let object = Object::parse_str(text).map_err(|error| unreadable(&error))?;
+        let head = Head::of(&object, kind, platform);
+        Ok(Self { object, head })
+    }
+
+    pub(in super::super) fn uid(&self) -> &str {
+        &self.object.metadata.uid.0
+    }
+
+    pub(in super::super) fn state(&self) -> State {
+        if self.head.is_leaving() {
+            State::Deleting
+        } else {
+            State::Live
+        }
+    }
+
+    /// Whether the cluster deletes it: by a user's deletion, or on its way to the archive.
+    pub(in super::super) fn is_tombstone(&self) -> bool {
+        self.head.deletion_timestamp.is_some()
+    }
+
+    /// Those of its finalizers that name holders, in its order.
+    pub(in super::super) fn references(&self) -> Vec<ReferenceName> {
+        references_among(&self.object.metadata.finalizers)
+    }
+
+    /// What a decision on one reference depends on.
+    pub(in super::super) fn seen(&self, kind: &Kind, reference: &ReferenceName) -> Seen {
+        Seen {
+            standing: match self.state() {
+                State::Deleting => Standing::Leaving,
+                State::Live | State::Archived | State::Deleted | State::Unknown => Standing::Staying,
+            },
+            held: self.object.metadata.finalizers.contains(&reference.to_string()),
+            itself: is_of(reference, kind, self.uid()),
+        }
+    }
+
+    /// The merge patch that adds a finalizer, where the object is still in this version.
+    pub(in super::super) fn with(&self, finalizer: &str) -> Bytes {
+        let before = self.object.metadata.finalizers.iter().map(String::as_str);
+        self.patch(before.chain([finalizer]).collect())
+    }
+
+    /// The one that removes it.
+    pub(in super::super) fn without(&self, finalizer: &str) -> Bytes {
+        let finalizers = self.object.metadata.finalizers.iter().map(String::as_str);
+        self.patch(finalizers.filter(|known| *known != finalizer).collect())
+    }
+
+    fn patch(&self, finalizers: Vec<&str>) -> Bytes {
+        let version = self.object.metadata.resource_version.to_string();
+        let patch: Value = json!({
+            "metadata": {"uid": self.uid(), "resourceVersion": version, "finalizers": finalizers},
+        });
+        Bytes::from(patch.to_string())
+    }
+}
+
+/// Those of these finalizers that name holders.
+pub(in super::super) fn references_among(finalizers: &[String]) -> Vec<ReferenceName> {
+    let references = finalizers.iter().map(String::as_str);
+    references.filter_map(ReferenceName::of_finalizer).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::objects::tests::PLATFORM;
+    use super::super::super::token::tests::KIND;
+    use super::*;
+
+    fn object(finalizers: &Value, more: &Value) -> LiveObject {
+        let mut object = json!({"apiVersion": "g/v1", "kind": "Run", "metadata": {"name": "a", "namespace": "n",
+            "uid": "u", "resourceVersion": "7", "finalizers": finalizers}});
+        for (field, value) in more.as_object().expect("fields") {
+            object["metadata"][field.as_str()] = value.clone();
+        }
+        LiveObject::read(object.to_string().as_bytes(), &KIND, &PLATFORM).expect("an object")
+    }
+
+    #[test]
+    fn the_patch_holds_for_the_version_that_was_read_alone() {
+        let object = object(&json!(["g/Ingester", "run.g/one"]), &json!({}));
+        let patch = |body: Bytes| serde_json::from_slice::<Value>(&body).expect("a patch")["metadata"].clone();
+        assert_eq!(
+            patch(object.with("run.g/two")),
+            json!({"uid": "u", "resourceVersion": "7", "finalizers": ["g/Ingester", "run.g/one", "run.g/two"]})
+        );
+        assert_eq!(
+            patch(object.without("run.g/one")),
+            json!({"uid": "u", "resourceVersion": "7", "finalizers": ["g/Ingester"]})
+        );
+    }
+
+    #[test]
+    fn finalizers_of_controllers_are_no_references() {
+        let one = "run.g/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+        let names = json!(["g/Ingester", "foregroundDeletion", one, "example.com/backup"]);
+        let found = object(&names, &json!({})).references();
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [one]);
+    }
+
+    #[test]
+    fn a_deletion_is_seen_by_its_time_or_by_our_annotation() {
+        let one: ReferenceName = "job.g/one".parse().expect("a name");
+        let standing = |more: Value| object(&json!([]), &more).seen(&KIND, &one).standing;
+        assert_eq!(standing(json!({})), Standing::Staying);
+        assert_eq!(
+            standing(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"})),
+            Standing::Leaving
+        );
+        assert_eq!(
+            standing(json!({"annotations": {"g/Deleting": "true"}})),
+            Standing::Leaving
+        );
+        assert_eq!(
+            standing(json!({"annotations": {"g/Deleting": "false"}})),
+            Standing::Staying
+        );
+        let itself: ReferenceName = "run.g/u".parse().expect("a name");
+        assert!(object(&json!([]), &json!({})).seen(&KIND, &itself).itself);
+    }
+}

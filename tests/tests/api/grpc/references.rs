@@ -1,0 +1,57 @@
+//! References over gRPC: the same answers as over HTTP.
+
+use prost_reflect::DescriptorPool;
+use serde_json::{Value, json};
+use tonic::{Code, Status};
+
+use super::super::stage::Stage;
+use super::client::{Body, Client};
+
+const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+
+/// A call of the service of references.
+async fn call(client: &Client, name: &str, request: Value) -> Result<Value, Status> {
+    let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../services/api/proto");
+    let files = protox::compile(["kindex/references/v1/references.proto"], [proto]).unwrap();
+    let pool = DescriptorPool::from_file_descriptor_set(files).unwrap();
+    let service = pool.get_service_by_name("kindex.references.v1.References").unwrap();
+    let method = service.methods().find(|method| method.name() == name).unwrap();
+    client
+        .answered_by(&method, Body::Json(&request))
+        .await
+        .map(|(answer, _)| answer)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn references_are_set_listed_and_released() {
+    let stage = Stage::on_sqlite().await;
+    let client = Client::plain(stage.address).await;
+    let created = stage.create("a", json!({}), json!({})).await;
+    let target = json!({"resource": "models", "namespace": "default", "name": "a"});
+    let put = json!({"target": target, "reference": HOLDER});
+    for _ in 0..2 {
+        let answer = call(&client, "PutReference", put.clone()).await.unwrap();
+        assert_eq!(answer["references"][0]["name"], HOLDER, "{answer}");
+    }
+    let qualified = json!({"resource": "models.michelangelo.api", "namespace": "default", "name": "a"});
+    let answer = call(&client, "ListReferences", json!({"target": qualified}))
+        .await
+        .unwrap();
+    assert_eq!(answer["target"]["uid"], created["metadata"]["uid"], "{answer}");
+    assert_eq!(answer["references"].as_array().map(Vec::len), Some(1), "{answer}");
+    let answer = call(&client, "DeleteReference", put.clone()).await.unwrap();
+    assert_eq!(answer["target"]["state"], "Live", "{answer}");
+
+    let of = |target: Value, reference: &str| json!({"target": target, "reference": reference});
+    let absent = json!({"resource": "models", "namespace": "default", "name": "b"});
+    for (request, code) in [
+        (of(target.clone(), "nonsense"), Code::InvalidArgument),
+        (of(absent, HOLDER), Code::NotFound),
+        (of(json!({"resource": "nodes", "name": "a"}), HOLDER), Code::NotFound),
+        (of(Value::Null, HOLDER), Code::InvalidArgument),
+    ] {
+        let refused = call(&client, "PutReference", request.clone()).await.unwrap_err();
+        assert_eq!(refused.code(), code, "{request}: {refused}");
+    }
+    stage.end().await;
+}

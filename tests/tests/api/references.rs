@@ -1,0 +1,394 @@
+//! References on objects: set, read and released over HTTP, against deletions and for whoever may speak for a holder.
+
+use std::sync::{Arc, Mutex};
+
+use kindex_generated::kinds::{model, pipeline_run};
+use kindex_query::Life;
+use serde_json::{Value, json};
+
+use super::stage::{FINAL, MODELS, Stage, ask, ask_in, eventually, manifest, model as model_at};
+
+const HOLDER: &str = "cluster.compute.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+const OTHER: &str = "cluster.compute.example.com/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
+
+const NOBODY: &str = "model.michelangelo.api/00000000-f1cc-4f3b-b1c0-232ae8d852ce";
+
+const OBJECTS: &str = "/apis/michelangelo.api/v2/namespaces/default";
+
+fn of(name: &str) -> String {
+    format!("/api/v1/models/default/{name}/references")
+}
+
+fn one(name: &str, reference: &str) -> String {
+    format!("{}/{}", of(name), reference.replace('/', "%2F"))
+}
+
+async fn get(stage: &Stage, path: &str) -> (u16, Value) {
+    ask(&stage.api, "GET", path, &Value::Null).await
+}
+
+async fn put(stage: &Stage, path: &str) -> (u16, Value) {
+    ask(&stage.api, "PUT", path, &Value::Null).await
+}
+
+async fn delete(stage: &Stage, path: &str) -> (u16, Value) {
+    ask(&stage.api, "DELETE", path, &Value::Null).await
+}
+
+fn names(answer: &Value) -> Vec<&str> {
+    let references = answer["references"].as_array().unwrap();
+    references.iter().map(|held| held["name"].as_str().unwrap()).collect()
+}
+
+/// Waits until the ingester has come to a model.
+async fn stored(stage: &Stage, name: &str) {
+    eventually("stored", async || stage.life(name).await == Some(Life::Live)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_stays_as_long_as_somebody_holds_it() {
+    let stage = Stage::on_sqlite().await;
+    let created = stage.create("a", json!({}), json!({})).await;
+    stored(&stage, "a").await;
+    let (code, answer) = put(&stage, &one("a", HOLDER)).await;
+    assert_eq!(code, 200, "{answer}");
+    let target = json!({"apiVersion": "michelangelo.api/v2", "kind": "Model", "namespace": "default", "name": "a",
+        "uid": created["metadata"]["uid"], "state": "Live"});
+    let held = json!({"name": HOLDER, "kind": "cluster", "group": "compute.example.com",
+        "uid": "7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce"});
+    assert_eq!(answer, json!({"target": target, "references": [held]}));
+    let (_, before) = get(&stage, &model_at("a")).await;
+    assert!(
+        before["metadata"]["finalizers"]
+            .as_array()
+            .unwrap()
+            .contains(&json!(HOLDER))
+    );
+    let (code, _) = put(&stage, &format!("{}/references/{HOLDER}", model_at("a"))).await;
+    let (_, again) = get(&stage, &model_at("a")).await;
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    assert_eq!(
+        (code, version(&again)),
+        (200, version(&before)),
+        "what is so already is not written"
+    );
+
+    let (code, leaving) = delete(&stage, &model_at("a")).await;
+    assert_eq!(code, 200, "{leaving}");
+    assert!(
+        leaving["metadata"]["deletionTimestamp"].is_string(),
+        "a tombstone at once: {leaving}"
+    );
+    let (code, refused) = put(&stage, &one("a", OTHER)).await;
+    assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
+    assert!(
+        refused["message"].as_str().unwrap().contains("is being deleted"),
+        "{refused}"
+    );
+    let (code, answer) = put(&stage, &one("a", HOLDER)).await;
+    assert_eq!(
+        (code, &answer["target"]["state"]),
+        (200, &json!("Deleting")),
+        "who has it keeps it"
+    );
+    let (_, answer) = get(&stage, &of("a")).await;
+    assert_eq!(names(&answer), [HOLDER]);
+    assert_eq!(
+        stage.life("a").await,
+        Some(Life::Live),
+        "a blocked object is no deleted one"
+    );
+
+    for _ in 0..2 {
+        let (code, answer) = delete(&stage, &one("a", HOLDER)).await;
+        assert_eq!((code, names(&answer).len()), (200, 0), "{answer}");
+    }
+    stage.wait_until_deleted("a").await;
+    let (code, answer) = delete(&stage, &one("a", HOLDER)).await;
+    assert_eq!(code, 200, "also where the object is gone: {answer}");
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_object_stays_as_long_as_somebody_holds_it() {
+    let stage = Stage::on_sqlite().await;
+    stage.create_evicted("a", json!({}), json!({})).await;
+    for _ in 0..2 {
+        let (code, answer) = put(&stage, &one("a", HOLDER)).await;
+        assert_eq!((code, &answer["target"]["state"]), (200, &json!("Archived")), "{answer}");
+    }
+    let (code, leaving) = delete(&stage, &model_at("a")).await;
+    assert_eq!(code, 202, "it is held: {leaving}");
+    let (code, refused) = put(&stage, &one("a", OTHER)).await;
+    assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
+    let (code, answer) = put(&stage, &one("a", HOLDER)).await;
+    assert_eq!((code, &answer["target"]["state"]), (200, &json!("Deleting")), "{answer}");
+    let (_, answer) = get(&stage, &of("a")).await;
+    assert_eq!(names(&answer), [HOLDER]);
+    let (_, tree) = get(&stage, &(of("a") + "?resolve=true&depth=1")).await;
+    assert_eq!((&tree["state"], &tree["holders"][0]["holds"]), (&json!("Deleting"), &json!(true)), "{tree}");
+    assert_eq!(stage.life("a").await, Some(Life::Archived));
+    for _ in 0..2 {
+        let (code, answer) = delete(&stage, &one("a", HOLDER)).await;
+        assert_eq!((code, names(&answer).len()), (200, 0), "{answer}");
+    }
+    assert_eq!(stage.life("a").await, Some(Life::Deleted), "with its last reference");
+    let (code, refused) = put(&stage, &one("a", HOLDER)).await;
+    assert_eq!(code, 404, "{refused}");
+    stage.end().await;
+}
+
+/// The cluster is deleting it already, and nobody has.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_on_its_way_to_the_archive_takes_references() {
+    let stage = Stage::on_sqlite().await;
+    stage.create_held("a", json!({})).await;
+    let (code, answer) = put(&stage, &one("a", HOLDER)).await;
+    assert_eq!((code, &answer["target"]["state"]), (200, &json!("Archived")), "{answer}");
+    stage.release("a").await;
+    let (_, answer) = get(&stage, &of("a")).await;
+    assert_eq!(names(&answer), [HOLDER]);
+    let (code, answer) = delete(&stage, &one("a", HOLDER)).await;
+    assert_eq!(code, 200, "{answer}");
+    let (_, answer) = get(&stage, &of("a")).await;
+    assert_eq!(names(&answer).len(), 0);
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_reference_is_said() {
+    let stage = Stage::on_sqlite().await;
+    let created = stage.create("a", json!({}), json!({})).await;
+    let itself = format!(
+        "model.michelangelo.api/{}",
+        created["metadata"]["uid"].as_str().unwrap()
+    );
+    for (method, path, code, said) in [
+        ("PUT", of("a") + "/nonsense", 400, "it has to be KIND.GROUP/UID"),
+        ("PUT", of("a") + "/cluster/uid", 400, "names no kind and group"),
+        ("PUT", of("a") + "/a.b/c/d", 400, "it has to be KIND.GROUP/UID"),
+        ("DELETE", of("a") + "/nonsense", 400, "it has to be KIND.GROUP/UID"),
+        ("PUT", of("a") + "/michelangelo.api/deletion", 400, "is no UUID"),
+        ("DELETE", of("a") + "/example.com/backup", 400, "is no UUID"),
+        ("PUT", one("b", HOLDER), 404, "not found"),
+        ("GET", of("b"), 404, "not found"),
+        ("GET", one("a", HOLDER), 404, "has no reference"),
+        ("PUT", one("a", &itself), 422, "the object itself"),
+        ("POST", of("a"), 405, "does not allow this method"),
+        ("DELETE", of("a"), 405, "does not allow this method"),
+        ("GET", of("a") + "?resolve=true&depth=0", 400, "no number of steps"),
+        (
+            "GET",
+            format!("/api/v1/references/{}", NOBODY),
+            404,
+            "no object has references",
+        ),
+    ] {
+        let (answered, refused) = ask(&stage.api, method, &path, &Value::Null).await;
+        assert_eq!(
+            (answered, &refused["kind"]),
+            (code, &json!("Status")),
+            "{method} {path}: {refused}"
+        );
+        assert!(
+            refused["message"].as_str().unwrap().contains(said),
+            "{method} {path}: {refused}"
+        );
+    }
+    let (code, _) = get(&stage, "/api/v1/namespaces/default").await;
+    assert_eq!(code, 200, "the core group's paths are the cluster's");
+    stage.end().await;
+}
+
+/// Between what a request has read and what it writes, the other one happens.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_reference_and_a_deletion_at_the_same_time_one_wins() {
+    let stage = Stage::behind_a_guard().await;
+    for name in ["a", "b", "c"] {
+        // So that it is there until the test is at its end.
+        let metadata = json!({"name": name, "finalizers": ["example.com/hold"]});
+        let (code, created) = ask(&stage.api, "POST", MODELS, &manifest(metadata, json!({}))).await;
+        assert_eq!(code, 201, "{created}");
+        stored(&stage, name).await;
+    }
+    let aside = |method: &'static str, path: String| {
+        let (client, said) = (stage.cluster.clone(), Arc::new(Mutex::new(0)));
+        let code = said.clone();
+        let work = async move { *code.lock().unwrap() = ask(&client, method, &path, &Value::Null).await.0 };
+        (work, said)
+    };
+    // The deletion comes between the reading and the writing of the reference.
+    let (work, deleted) = aside("DELETE", model_at("a"));
+    stage.ground.guard.overtake("PATCH", &model_at("a"), work);
+    let (code, refused) = put(&stage, &one("a", HOLDER)).await;
+    assert_eq!((code, *deleted.lock().unwrap()), (409, 200), "{refused}");
+    // It comes before the reading.
+    let (work, deleted) = aside("DELETE", model_at("c"));
+    stage.ground.guard.overtake("GET", &model_at("c"), work);
+    let (code, refused) = put(&stage, &one("c", HOLDER)).await;
+    assert_eq!((code, *deleted.lock().unwrap()), (409, 200), "{refused}");
+    // The reference comes between the reading and the deletion.
+    let holding = json!({"metadata": {"finalizers": ["michelangelo/Ingester", "example.com/hold", HOLDER]}});
+    let client = stage.cluster.clone();
+    let path = model_at("b");
+    let work = async move {
+        let (code, answer) = ask(&client, "PATCH", &path, &holding).await;
+        assert_eq!(code, 200, "{answer}");
+    };
+    stage.ground.guard.overtake("DELETE", &model_at("b"), work);
+    let (code, leaving) = delete(&stage, &model_at("b")).await;
+    assert_eq!(code, 200, "{leaving}");
+    assert!(stage.ground.guard.has_overtaken());
+    let (_, answer) = get(&stage, &of("b")).await;
+    assert_eq!(
+        (names(&answer), &answer["target"]["state"]),
+        (vec![HOLDER], &json!("Deleting"))
+    );
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reference_is_its_holders() {
+    let stage = Stage::with_rights().await;
+    let ask_as = async |user: &str, method: &str, path: &str| {
+        let token = format!("Bearer {user}-token");
+        ask_in(&stage.api, method, path, &[("authorization", &token)], String::new()).await
+    };
+    let create = async |name: &str| {
+        let headers = [
+            ("authorization", "Bearer root-token"),
+            ("content-type", "application/json"),
+        ];
+        let body = manifest(json!({"name": name}), json!({})).to_string();
+        let (code, created) = ask_in(&stage.api, "POST", MODELS, &headers, body).await;
+        assert_eq!(code, 201, "{created}");
+        stored(&stage, name).await;
+        format!(
+            "model.michelangelo.api/{}",
+            created["metadata"]["uid"].as_str().unwrap()
+        )
+    };
+    create("target").await;
+    let holder = create("holder").await;
+    let mine = one("target", &holder);
+    // Jane reads and deletes, and may not update references of the holder.
+    for (method, user) in [
+        ("PUT", "jane"),
+        ("DELETE", "jane"),
+        ("PUT", "only-update/references"),
+        ("GET", "nobody"),
+    ] {
+        let (code, refused) = ask_as(user, method, &mine).await;
+        assert_eq!(
+            (code, &refused["reason"]),
+            (403, &json!("Forbidden")),
+            "{user} {method}: {refused}"
+        );
+    }
+    let (_, refused) = ask_as("jane", "PUT", &mine).await;
+    let said = refused["message"].as_str().unwrap();
+    assert!(said.contains("cannot update resource \"models/references\""), "{said}");
+    let (code, answer) = ask_as("only-get+update/references", "PUT", &mine).await;
+    assert_eq!(code, 200, "{answer}");
+    let held = json!({"namespace": "default", "name": "holder", "state": "Live"});
+    assert_eq!(answer["references"][0]["holder"], held);
+    let reviewed = stage.ground.guard.reviewed.lock().unwrap().clone();
+    let asked = reviewed.iter().map(|spec| &spec["resourceAttributes"]);
+    let expected = json!({"verb": "update", "group": "michelangelo.api", "version": "*", "resource": "models",
+        "subresource": "references", "namespace": "default", "name": "holder"});
+    assert!(
+        asked.clone().any(|asked| *asked == expected),
+        "{:?}",
+        asked.collect::<Vec<_>>()
+    );
+    // Who speaks for models speaks for no cluster.
+    let (code, refused) = ask_as("only-get+update/references", "PUT", &one("target", HOLDER)).await;
+    assert_eq!(code, 403, "{refused}");
+    let (code, answer) = ask_as("jane", "GET", &of("target")).await;
+    assert_eq!((code, names(&answer)), (200, vec![holder.as_str()]));
+    stage.end().await;
+}
+
+/// A pipeline with a run in the cluster, one in SQL alone, and a model that holds it. The uid of the model.
+async fn pipeline_with_holders(stage: &Stage) -> String {
+    let create = async |plural: &str, kind: &str, metadata: Value, spec: Value| {
+        let body = json!({"apiVersion": "michelangelo.api/v2", "kind": kind, "metadata": metadata, "spec": spec});
+        let (code, created) = ask(&stage.api, "POST", &format!("{OBJECTS}/{plural}"), &body).await;
+        assert_eq!(code, 201, "{created}");
+        created
+    };
+    create("pipelines", "Pipeline", json!({"name": "p"}), json!({})).await;
+    let names_it = json!({"pipeline": {"name": "p", "namespace": "default"}});
+    create("pipelineruns", "PipelineRun", json!({"name": "live"}), names_it.clone()).await;
+    let archived = json!({"name": "archived", "annotations": {FINAL: "true"}});
+    create("pipelineruns", "PipelineRun", archived, names_it).await;
+    let holder = create("models", "Model", json!({"name": "m"}), json!({})).await;
+    stored(stage, "m").await;
+    let uid = holder["metadata"]["uid"].as_str().unwrap();
+    let path = format!("/api/v1/pipelines/default/p/references/model.michelangelo.api/{uid}");
+    let (code, answer) = put(stage, &path).await;
+    assert_eq!(code, 200, "{answer}");
+    let life = async |name: &str| {
+        let rows = stage.store.rows_of_name(&pipeline_run::KIND, "default", name).await.unwrap();
+        rows.first().map(|row| row.life)
+    };
+    eventually("both are stored", async || {
+        (life("archived").await, life("live").await) == (Some(Life::Archived), Some(Life::Live))
+    })
+    .await;
+    uid.to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tree_has_holders_by_reference_and_by_field_live_and_archived() {
+    let stage = Stage::of_all_kinds().await;
+    let uid = pipeline_with_holders(&stage).await;
+    let (code, tree) = get(&stage, "/api/v1/pipelines/default/p/references?resolve=true").await;
+    assert_eq!(code, 200, "{tree}");
+    let shown = |holder: &Value| {
+        let text = |field: &str| holder[field].as_str().unwrap_or_default().to_owned();
+        let field = holder["fields"][0]["onDelete"].as_str().unwrap_or_default().to_owned();
+        (text("name"), text("state"), holder["holds"] == true, field)
+    };
+    let holders: Vec<_> = tree["holders"].as_array().unwrap().iter().map(shown).collect();
+    let expected = [
+        ("m", "Live", true, ""),
+        ("archived", "Archived", false, "cascade"),
+        ("live", "Live", false, "cascade"),
+    ];
+    let expected =
+        expected.map(|(name, state, holds, field)| (name.to_owned(), state.to_owned(), holds, field.to_owned()));
+    assert_eq!(holders, expected, "{tree}");
+    // The same by the name that its own references have.
+    let by_name = format!("/api/v1/references/model.michelangelo.api/{uid}");
+    let (code, alone) = get(&stage, &by_name).await;
+    assert_eq!((code, &alone["name"]), (200, &json!("m")), "{alone}");
+    // What a deletion comes to is told by a dry run.
+    let request = http::Request::delete(format!("{OBJECTS}/pipelines/p?dryRun=All"));
+    let request = request.body(kube::client::Body::empty()).unwrap();
+    let response = stage.api.send(request).await.unwrap();
+    let warnings: Vec<&str> = response
+        .headers()
+        .get_all("warning")
+        .iter()
+        .map(|warning| warning.to_str().unwrap())
+        .collect();
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    assert!(warnings[0].contains("waits for model/default/m"), "{warnings:?}");
+    assert!(
+        warnings[1].contains("pipelinerun/default/archived would be deleted first"),
+        "{warnings:?}"
+    );
+    let (_, there) = get(&stage, &format!("{OBJECTS}/pipelines/p")).await;
+    assert!(there["metadata"]["deletionTimestamp"].is_null());
+    assert_eq!(
+        stage
+            .store
+            .get_by_name(&model::KIND, "default", "m")
+            .await
+            .unwrap()
+            .map(|row| row.life),
+        Some(Life::Live)
+    );
+    stage.end().await;
+}
