@@ -22,3 +22,5 @@ pub mod grpc;
 pub mod stale;
 
 pub mod upstream;
+
+pub mod runs;

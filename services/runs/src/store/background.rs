@@ -5,20 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::SqlitePool;
 use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{SqliteConnection, SqlitePool};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::commands::{ForgetBatches, GiveUpCrashed, Probe, PurgeDeleted, Tick};
+use super::commands::{ForgetBatches, GiveUpCrashed, Probe, PurgeDeleted, Shrink, Tick};
 use super::compaction;
 use super::connect;
 use super::error::StoreError;
 use super::files::{self, Files};
 use super::health::Health;
+use super::queue::Handle;
 use super::settings::Settings;
 use super::shared::Shared;
-use super::writer::Handle;
 
 /// Between two looks at the clock.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -26,12 +26,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const HEAL_EVERY: Duration = Duration::from_secs(1);
 /// Between two looks at the size of the log.
 const CHECKPOINT_EVERY: Duration = Duration::from_millis(500);
-/// From this size on, the log is written back to the file.
+/// So much of the log is written back to the file at a time: not more, or the disk is busy for long.
+const LOG_BYTES_STEP: u64 = 8 * 1024 * 1024;
+/// From this size on, the log begins anew when the writer is idle.
 const LOG_BYTES_MIN: u64 = 32 * 1024 * 1024;
+/// From this size on, the log begins anew, though batches wait for it.
+const LOG_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// What a page has in front of it in the log.
+const FRAME_HEAD_BYTES: u64 = 24;
 /// Between two looks for rows that are no longer needed.
 const CLEAN_EVERY: Duration = Duration::from_secs(5);
-/// Rows that are deleted in one transaction, so that it stays short.
+/// Rows of the ledger that are deleted in one transaction, so that it stays short.
 pub(super) const CLEAN_ROWS: i64 = 500;
+/// Rows with bodies that are deleted in one transaction.
+pub(super) const PURGED_ROWS: i64 = 100;
+/// Pages that are given back in one transaction.
+pub(super) const SHRUNK_PAGES: u32 = 128;
 /// Before a step of compaction that failed is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -70,7 +80,7 @@ async fn look(parts: Parts, tick: Tick) {
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         times.tick().await;
-        match parts.writer.send(tick.clone()).await {
+        match parts.writer.send_later(tick.clone()).await {
             Ok(ticked) => {
                 parts.shared.meter.looked(parts.shared.now(), ticked.crashed.len());
                 for run in ticked.crashed {
@@ -138,30 +148,63 @@ async fn compact(parts: Parts) {
     }
 }
 
-/// The log is written back by a connection of its own; only its last, small part between two transactions, so that the
-/// log can begin anew.
+/// What is known of the log.
+#[derive(Default)]
+struct Log {
+    connection: Option<SqliteConnection>,
+    /// Bytes of it that are in the file.
+    written_back: u64,
+}
+
+/// The log is written back by a connection of its own, while batches are written. Only for the log to begin anew does
+/// the writer wait for the disk: for a last, small part.
 async fn write_back(parts: Parts) {
+    let mut log = Log::default();
     let mut times = interval(CHECKPOINT_EVERY);
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         times.tick().await;
-        if log_bytes(&parts.folder) < LOG_BYTES_MIN {
-            continue;
-        }
-        if let Err(error) = checkpoint(&parts).await {
+        if let Err(error) = log.look(&parts).await {
+            log.connection = None;
             tracing::warn!("Checkpoint failed and is tried again: {error}");
         }
     }
 }
 
-async fn checkpoint(parts: &Parts) -> Result<(), StoreError> {
-    let mut connection = connect::writer(&parts.options).await?;
-    for _ in 0..2 {
-        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
-            .execute(&mut connection)
-            .await?;
+impl Log {
+    async fn look(&mut self, parts: &Parts) -> Result<(), StoreError> {
+        let bytes = log_bytes(&parts.folder);
+        if bytes < self.written_back {
+            // It has begun anew.
+            self.written_back = 0;
+        }
+        if bytes >= self.written_back + LOG_BYTES_STEP {
+            self.written_back = self.checkpoint(&parts.options).await?;
+        }
+        if begins_anew(bytes, parts.writer.is_idle()) {
+            self.written_back = self.checkpoint(&parts.options).await?;
+            parts.writer.checkpoint().await?;
+        }
+        Ok(())
     }
-    parts.writer.checkpoint().await
+
+    /// Writes back what nobody needs any more in the log; how many of its bytes are in the file then.
+    async fn checkpoint(&mut self, options: &SqliteConnectOptions) -> Result<u64, StoreError> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => connect::writer(options).await?,
+        };
+        let (_, _, frames): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)")
+            .fetch_one(&mut connection)
+            .await?;
+        self.connection = Some(connection);
+        Ok(frames.max(0) as u64 * (u64::from(connect::PAGE_BYTES) + FRAME_HEAD_BYTES))
+    }
+}
+
+/// Whether the log is to begin anew.
+fn begins_anew(bytes: u64, is_idle: bool) -> bool {
+    bytes >= LOG_BYTES_MAX || (is_idle && bytes >= LOG_BYTES_MIN)
 }
 
 fn log_bytes(folder: &std::path::Path) -> u64 {
@@ -173,9 +216,23 @@ async fn clean(parts: Parts) {
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         times.tick().await;
-        while let Ok(true) = parts.writer.send(PurgeDeleted { limit: CLEAN_ROWS }).await {}
-        while let Ok(1..) = parts.writer.send(ForgetBatches { limit: CLEAN_ROWS }).await {}
+        while let Ok(true) = parts.writer.send_later(PurgeDeleted { limit: PURGED_ROWS }).await {}
+        while let Ok(1..) = parts.writer.send_later(ForgetBatches { limit: CLEAN_ROWS }).await {}
         // Tried again the next time.
-        let _tried = parts.writer.send(GiveUpCrashed { limit: CLEAN_ROWS }).await;
+        let _tried = parts.writer.send_later(GiveUpCrashed { limit: CLEAN_ROWS }).await;
+        while let Ok(true) = parts.writer.send_later(Shrink { pages: SHRUNK_PAGES }).await {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_begins_anew_when_nobody_waits_and_before_it_is_too_large() {
+        assert!(!begins_anew(LOG_BYTES_MIN - 1, true));
+        assert!(begins_anew(LOG_BYTES_MIN, true));
+        assert!(!begins_anew(LOG_BYTES_MAX - 1, false));
+        assert!(begins_anew(LOG_BYTES_MAX, false));
     }
 }

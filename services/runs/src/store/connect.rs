@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, SqliteConnection, SqlitePool};
 
 use super::error::StoreError;
@@ -17,7 +17,7 @@ const FILE: &str = "runs.db";
 /// Parallel readers.
 const READERS_MAX: u32 = 4;
 /// Bodies of batches and chunks are read whole: larger pages mean fewer of them.
-const PAGE_BYTES: u32 = 8192;
+pub(super) const PAGE_BYTES: u32 = 8192;
 /// How long a connection waits for a lock of another process, such as one that looks at the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -63,6 +63,8 @@ pub(super) fn writer_options(folder: &Path, durability: Durability) -> SqliteCon
     SqliteConnectOptions::new()
         .filename(file(folder))
         .page_size(PAGE_BYTES)
+        // Of a new file; one of before keeps its free pages for what comes.
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(synchronous)
         .foreign_keys(false)

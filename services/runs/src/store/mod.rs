@@ -26,6 +26,8 @@ mod statements;
 
 mod transaction;
 
+mod queue;
+
 mod writer;
 
 mod commands;
@@ -70,12 +72,14 @@ pub use transaction::{Command, Failure, Tx};
 
 use background::Parts;
 use commands::{
-    DeleteRun, Finish, ForgetBatches, GiveUpCrashed, Heartbeat, LogBatch, LogParams, LogTags, Open, PurgeDeleted, Tick,
+    DeleteRun, Finish, ForgetBatches, GiveUpCrashed, Heartbeat, LogBatch, LogParams, LogTags, Open, PurgeDeleted,
+    Shrink, Tick,
 };
 use files::Files;
 use health::Health;
+use queue::Handle;
 use shared::Shared;
-use writer::{Handle, Writer};
+use writer::Writer;
 
 /// What is measured of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -410,16 +414,22 @@ impl Store {
         })
     }
 
-    /// Deletes what is no longer needed: rows of deleted runs, and ids of batches that are old enough. Crashed runs that
-    /// nobody can resume count as ended from then on.
+    /// Deletes what is no longer needed: rows of deleted runs, and ids of batches that are old enough; and gives space
+    /// back to the system. Crashed runs that nobody can resume count as ended from then on.
     ///
     /// # Errors
     ///
     /// Where the file cannot be written.
     pub async fn clean(&self) -> Result<(), Refusal> {
-        let limit = background::CLEAN_ROWS;
-        while self.write(PurgeDeleted { limit }).await? {}
+        let (purged, limit, pages) = (
+            background::PURGED_ROWS,
+            background::CLEAN_ROWS,
+            background::SHRUNK_PAGES,
+        );
+        while self.write(PurgeDeleted { limit: purged }).await? {}
         while self.write(ForgetBatches { limit }).await? > 0 {}
-        self.write(GiveUpCrashed { limit }).await
+        self.write(GiveUpCrashed { limit }).await?;
+        while self.write(Shrink { pages }).await? {}
+        Ok(())
     }
 }

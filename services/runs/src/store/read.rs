@@ -15,6 +15,9 @@ use super::row::row;
 use super::statements::{chunks, names};
 use super::tail::Tail;
 
+/// No limit of rows.
+const ALL: i64 = -1;
+
 /// Which points of a run are read.
 #[derive(Clone, Debug)]
 pub struct SeriesRequest {
@@ -64,13 +67,12 @@ pub(super) async fn series(
         return Ok(None);
     };
     let known = names::all(&mut snapshot, number).await?;
-    let bounds = (*request.steps.start(), *request.steps.end());
     let mut parts = Vec::new();
     for (name, metric) in wanted(&known, &request.names) {
         parts.push(Parts {
             name,
             number: metric,
-            chunks: chunks::bodies(&mut snapshot, number, metric, bounds).await?,
+            chunks: chunks::bodies(&mut snapshot, number, metric, &request.steps, &request.times).await?,
         });
     }
     let bodies = bodies(&mut snapshot, tail, number).await?;
@@ -110,7 +112,7 @@ async fn bodies(
     run: i64,
 ) -> Result<Vec<(i64, Arc<[u8]>)>, StoreError> {
     let mut bodies = Vec::new();
-    for (arrival, _, _) in chunks::backlog(snapshot, run).await? {
+    for (arrival, _, _) in chunks::backlog(snapshot, run, ALL).await? {
         let body = match tail.get(arrival) {
             Some(body) => body,
             None => chunks::body(snapshot, arrival).await?.unwrap_or_default().into(),

@@ -52,6 +52,8 @@ pub struct Settings {
     pub tail_bytes_max: usize,
     /// Points of a run that are compacted together, and at which it is done.
     pub compact_points: u64,
+    /// Chunks that one transaction of compaction writes, so that batches do not wait long for it.
+    pub compact_chunks: usize,
     /// Points that wait for compaction at most, over all runs.
     pub backlog_points_max: u64,
     /// Metrics of a run.
@@ -85,6 +87,7 @@ impl Default for Settings {
             held_bytes_max: 1024 * MIB as u64,
             tail_bytes_max: 64 * MIB,
             compact_points: 50_000,
+            compact_chunks: 64,
             backlog_points_max: 200_000_000,
             metric_names_max: limits::METRIC_NAMES_OF_RUN.max as u64,
             params_max: limits::PARAMS_OF_RUN.max as u64,

@@ -1,17 +1,14 @@
 //! The one writer: takes commands from a queue, does as many as wait in one transaction, and answers after the commit.
-//! Knows no command.
+//! What can wait, such as compaction, comes by another queue and has a transaction of its own: when nothing waits, and
+//! otherwise one after each group, so that a batch waits for one of them at most. Knows no command.
 
 use std::fs::File;
-use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use futures::FutureExt as _;
 use sqlx::sqlite::SqliteConnectOptions;
-use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span, debug_span};
@@ -20,116 +17,13 @@ use crate::domain::{Clock, nanos};
 use crate::refusal::Refusal;
 
 use super::connect;
-use super::error::{StoreError, queue_full};
+use super::error::StoreError;
 use super::files::Files;
 use super::health::{Ends, Health};
 use super::meter::Meter;
+use super::queue::{Handle, Message, Taken, Waiting, queues};
 use super::settings::Settings;
-use super::transaction::{Command, Effect, Failure, Tx};
-
-type BoxFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
-
-/// A command that waits, with where its answer goes.
-trait Waiting: Send {
-    /// Does it and keeps the answer.
-    fn run<'w>(&'w mut self, tx: &'w mut Tx) -> BoxFuture<'w, Result<(), Failure>>;
-
-    /// Sends the answer, or why there is none.
-    fn reply(self: Box<Self>, outcome: Result<(), Refusal>);
-
-    /// The span of whoever waits for the answer.
-    fn span(&self) -> &Span;
-}
-
-struct Job<C: Command> {
-    command: C,
-    answer: Option<C::Answer>,
-    reply: oneshot::Sender<Result<C::Answer, Refusal>>,
-    span: Span,
-}
-
-impl<C: Command> Waiting for Job<C> {
-    fn run<'w>(&'w mut self, tx: &'w mut Tx) -> BoxFuture<'w, Result<(), Failure>> {
-        Box::pin(async move {
-            self.answer = Some(self.command.apply(tx).await?);
-            Ok(())
-        })
-    }
-
-    fn reply(self: Box<Self>, outcome: Result<(), Refusal>) {
-        let Job { answer, reply, .. } = *self;
-        let answer = outcome.map(|()| answer.expect("a command that was done has an answer"));
-        // The caller may have gone: what it sent is durable all the same.
-        let _gone = reply.send(answer);
-    }
-
-    fn span(&self) -> &Span {
-        &self.span
-    }
-}
-
-/// What goes through the queue.
-enum Message {
-    Command { job: Box<dyn Waiting>, bytes: usize },
-    Checkpoint(oneshot::Sender<Result<(), StoreError>>),
-    Close,
-}
-
-/// Where commands are handed in.
-#[derive(Clone)]
-pub(super) struct Handle {
-    queue: mpsc::Sender<Message>,
-    /// Bytes that wait.
-    bytes: Arc<AtomicUsize>,
-    bytes_max: usize,
-}
-
-impl Handle {
-    /// Does a command: the answer comes after the commit. Dropping the future does not undo it.
-    pub(super) async fn send<C: Command>(&self, command: C) -> Result<C::Answer, Refusal> {
-        let bytes = command.bytes();
-        let (reply, answer) = oneshot::channel();
-        let job = Box::new(Job {
-            command,
-            answer: None,
-            reply,
-            span: Span::current(),
-        });
-        // A command that is larger than the bound is let in where nothing waits.
-        let waiting = self.bytes.fetch_add(bytes, Ordering::AcqRel);
-        if waiting > 0 && waiting + bytes > self.bytes_max {
-            self.bytes.fetch_sub(bytes, Ordering::AcqRel);
-            return Err(queue_full());
-        }
-        if let Err(error) = self.queue.try_send(Message::Command { job, bytes }) {
-            self.bytes.fetch_sub(bytes, Ordering::AcqRel);
-            return Err(match error {
-                mpsc::error::TrySendError::Full(_) => queue_full(),
-                mpsc::error::TrySendError::Closed(_) => StoreError::Closed.refusal(),
-            });
-        }
-        answer.await.unwrap_or_else(|_| Err(StoreError::Closed.refusal()))
-    }
-
-    /// Bytes that wait.
-    pub(super) fn waiting_bytes(&self) -> usize {
-        self.bytes.load(Ordering::Acquire)
-    }
-
-    /// Ends the writer after what waits.
-    pub(super) async fn close(&self) {
-        // It may have ended already.
-        let _ended = self.queue.send(Message::Close).await;
-    }
-
-    /// Has the writer finish a checkpoint between two transactions.
-    pub(super) async fn checkpoint(&self) -> Result<(), StoreError> {
-        let (reply, done) = oneshot::channel();
-        let message = Message::Checkpoint(reply);
-        self.queue.send(message).await.map_err(|_| StoreError::Closed)?;
-        done.await.map_err(|_| StoreError::Closed)?
-    }
-}
+use super::transaction::{Effect, Failure, Tx};
 
 /// What hears of commits.
 pub(super) trait Observer: Send + Sync + 'static {
@@ -154,7 +48,6 @@ pub(super) struct Parts<O> {
 /// The state of the writing task.
 pub(super) struct Writer<O> {
     parts: Parts<O>,
-    bytes: Arc<AtomicUsize>,
     /// The connection is of no use.
     is_broken: bool,
 }
@@ -163,62 +56,76 @@ impl<O: Observer> Writer<O> {
     pub(super) fn new(parts: Parts<O>) -> Self {
         Self {
             parts,
-            bytes: Arc::new(AtomicUsize::new(0)),
             is_broken: false,
         }
     }
 
     /// Starts the task. It ends when it is closed, or every handle is gone.
     pub(super) fn start(self) -> (Handle, JoinHandle<()>) {
-        let (queue, messages) = mpsc::channel(self.parts.settings.queue_max);
-        let handle = Handle {
-            queue,
-            bytes: Arc::clone(&self.bytes),
-            bytes_max: self.parts.settings.queue_bytes_max,
-        };
-        (handle, tokio::spawn(self.write(messages)))
+        let (handle, taken) = queues(&self.parts.settings);
+        (handle, tokio::spawn(self.write(taken)))
     }
 
-    async fn write(mut self, mut messages: mpsc::Receiver<Message>) {
+    async fn write(mut self, mut taken: Taken) {
         let _ends = Ends(self.parts.health.clone());
         let mut waiting = Vec::new();
         let mut is_open = true;
-        while is_open && messages.recv_many(&mut waiting, self.parts.settings.group_max).await > 0 {
-            let mut group = Vec::new();
-            let mut checkpoints = Vec::new();
-            for message in waiting.drain(..) {
-                match message {
-                    Message::Command { job, bytes } => {
-                        self.bytes.fetch_sub(bytes, Ordering::AcqRel);
-                        group.push(job);
+        while is_open {
+            tokio::select! {
+                biased;
+                count = taken.messages.recv_many(&mut waiting, self.parts.settings.group_max) => {
+                    is_open = count > 0 && self.take(&taken, &mut waiting).await;
+                    if let Ok(job) = taken.others.try_recv() {
+                        self.write_guarded(vec![job]).await;
                     }
-                    Message::Checkpoint(reply) => checkpoints.push(reply),
-                    Message::Close => is_open = false,
                 }
-            }
-            // Whoever waits for an answer of this group is told that there is none; all others get theirs.
-            if AssertUnwindSafe(self.write_group(group)).catch_unwind().await.is_err() {
-                tracing::error!(
-                    "A defect ended a transaction of runs, which is undone; please report what was said before"
-                );
-                self.undo().await;
-            }
-            for reply in checkpoints {
-                let _gone = reply.send(self.parts.tx.checkpoint().await);
+                Some(job) = taken.others.recv() => self.write_guarded(vec![job]).await,
             }
         }
         // Whoever waits still is told that the store is closed.
-        drop(messages);
+        drop(taken);
         if let Err(error) = self.parts.tx.close().await {
             tracing::warn!("The log of runs is not written back: {error}");
         }
     }
 
+    /// Does what was taken from the queue; whether the writer goes on.
+    async fn take(&mut self, taken: &Taken, waiting: &mut Vec<Message>) -> bool {
+        let mut is_open = true;
+        let mut group = Vec::new();
+        let mut checkpoints = Vec::new();
+        for message in waiting.drain(..) {
+            match message {
+                Message::Command { job, bytes } => {
+                    taken.released(bytes);
+                    group.push(job);
+                }
+                Message::Checkpoint(reply) => checkpoints.push(reply),
+                Message::Close => is_open = false,
+            }
+        }
+        if !group.is_empty() {
+            self.write_guarded(group).await;
+            taken.worked();
+        }
+        for reply in checkpoints {
+            let _gone = reply.send(self.parts.tx.checkpoint().await);
+        }
+        is_open
+    }
+
+    /// Where a defect ends it, whoever waits for an answer of this group is told that there is none; the others get theirs.
+    async fn write_guarded(&mut self, group: Vec<Box<dyn Waiting>>) {
+        if AssertUnwindSafe(self.write_group(group)).catch_unwind().await.is_err() {
+            tracing::error!(
+                "A defect ended a transaction of runs, which is undone; please report what was said before"
+            );
+            self.undo().await;
+        }
+    }
+
     /// All in one transaction; where a command cannot share one, each in its own.
     async fn write_group(&mut self, mut group: Vec<Box<dyn Waiting>>) {
-        if group.is_empty() {
-            return;
-        }
         match self.transact(&mut group).await {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
@@ -371,5 +278,93 @@ fn is_common(error: &StoreError) -> bool {
         | StoreError::Newer { .. }
         | StoreError::Gone { .. }
         | StoreError::Closed => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::sync::Notify;
+
+    use crate::domain::system_clock;
+    use crate::store::schema;
+    use crate::store::transaction::Command;
+
+    use super::*;
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn committed(&self, _effects: Vec<Effect>) {}
+    }
+
+    /// Says its name when it is done; holds the writer until it is let go, if it is to.
+    struct Named {
+        name: &'static str,
+        said: Arc<Mutex<Vec<&'static str>>>,
+        held: Option<Arc<(Notify, Notify)>>,
+    }
+
+    impl Command for Named {
+        type Answer = ();
+
+        async fn apply(&self, _tx: &mut Tx) -> Result<(), Failure> {
+            if let Some(held) = &self.held {
+                held.0.notify_one();
+                held.1.notified().await;
+            }
+            self.said.lock().expect("no panic").push(self.name);
+            Ok(())
+        }
+    }
+
+    async fn writer(folder: &std::path::Path) -> Handle {
+        let lock = connect::claim(folder).expect("it is free");
+        let settings = Arc::new(Settings::default());
+        let options = connect::writer_options(folder, settings.durability);
+        let mut connection = connect::writer(&options).await.expect("it opens");
+        schema::migrate(&mut connection).await.expect("the tables are made");
+        let tx = Tx::new(connection, Arc::clone(&settings));
+        let writer = Writer::new(Parts {
+            tx,
+            options,
+            settings,
+            clock: system_clock(),
+            observer: Arc::new(Nobody),
+            files: Arc::new(Files::opened(folder).expect("the files are there")),
+            health: Health::new(),
+            meter: Meter::default(),
+            _lock: lock,
+        });
+        writer.start().0
+    }
+
+    #[tokio::test]
+    async fn a_batch_waits_for_one_of_the_commands_that_can_wait_at_most() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let handle = writer(folder.path()).await;
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let named = |name, held| Named {
+            name,
+            said: Arc::clone(&said),
+            held,
+        };
+        let held = Arc::new((Notify::new(), Notify::new()));
+        let first = {
+            let (handle, command) = (handle.clone(), named("first", Some(Arc::clone(&held))));
+            tokio::spawn(async move { handle.send(command).await })
+        };
+        held.0.notified().await;
+        // All of them are handed in before the writer is let go.
+        let let_go = async { held.1.notify_one() };
+        let (one, two) = (
+            handle.send_later(named("one", None)),
+            handle.send_later(named("two", None)),
+        );
+        let (one, two, batch, ()) = tokio::join!(one, two, handle.send(named("batch", None)), let_go);
+        assert!(one.is_ok() && two.is_ok() && batch.is_ok());
+        assert!(first.await.expect("no panic").is_ok());
+        assert_eq!(*said.lock().expect("no panic"), ["first", "one", "batch", "two"]);
     }
 }

@@ -22,6 +22,7 @@ fn settings(durability: Durability) -> Settings {
     Settings {
         durability,
         compact_points: 200,
+        compact_chunks: 1,
         reorder: ReorderRules {
             batches_max: 3,
             ..ReorderRules::default()

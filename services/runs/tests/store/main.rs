@@ -15,6 +15,8 @@ mod order;
 
 mod chunks;
 
+mod slices;
+
 mod model;
 
 mod simulation;

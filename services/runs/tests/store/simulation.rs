@@ -48,6 +48,7 @@ impl Story {
             }))),
             reorder: rules,
             compact_points: 12,
+            compact_chunks: 1,
             cached_runs_max: 2,
             tail_bytes_max: 600,
             ..quiet()

@@ -18,6 +18,8 @@ mod delete;
 
 mod probe;
 
+mod shrink;
+
 pub(super) use attributes::{LogParams, LogTags};
 pub(super) use beat::Heartbeat;
 pub(super) use delete::{DeleteRun, PurgeDeleted};
@@ -25,5 +27,6 @@ pub(super) use finish::Finish;
 pub(super) use log::LogBatch;
 pub(super) use open::Open;
 pub(super) use probe::Probe;
+pub(super) use shrink::Shrink;
 pub use tick::Ticked;
 pub(super) use tick::{ForgetBatches, GiveUpCrashed, Tick};

@@ -5,15 +5,20 @@ mod plan;
 
 mod unit;
 
+mod slices;
+
+mod rewrite;
+
 use sqlx::SqlitePool;
 
 use super::backlog::Work;
 use super::error::StoreError;
+use super::queue::Handle;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::statements::chunks;
-use super::writer::Handle;
 use crate::refusal::Refusal;
+use slices::Most;
 
 /// Why a step was not done.
 #[derive(Debug, thiserror::Error)]
@@ -53,28 +58,33 @@ async fn compact_run(
     settings: &Settings,
     run: i64,
 ) -> Result<(), CompactionError> {
-    match unit::compact(readers, &shared.tail, run, settings.compact_points).await? {
-        Some(unit) => writer.send(unit).await?,
+    let most = Most::of(settings.compact_chunks);
+    let units = rewrite::compact(readers, &shared.tail, run, settings.compact_points, most).await?;
+    if units.is_empty() {
         // What was counted is gone, as with a deleted run.
-        None => shared.backlog.empty(run),
+        shared.backlog.empty(run);
+    }
+    for unit in units {
+        writer.send_later(unit).await?;
     }
     Ok(())
 }
 
 async fn seal_run(writer: &Handle, readers: &SqlitePool, shared: &Shared, run: i64) -> Result<(), CompactionError> {
     let mut connection = readers.acquire().await.map_err(StoreError::from)?;
-    let left = chunks::backlog(&mut connection, run).await.map_err(StoreError::from)?;
+    let points = chunks::backlog_points(&mut connection, run)
+        .await
+        .map_err(StoreError::from)?;
     drop(connection);
-    let points: i64 = left.iter().map(|(_, _, accepted)| accepted).sum();
     if points > 0 {
         // They were not counted, and come first.
         shared.backlog.add(run, points as u64, shared.now());
         return Ok(());
     }
-    let mut progress = Some(unit::START);
+    let mut progress = Some(rewrite::START);
     while let Some(at) = progress {
-        let (unit, next) = unit::seal(readers, run, at).await?;
-        writer.send(unit).await?;
+        let (unit, next) = rewrite::seal(readers, run, at).await?;
+        writer.send_later(unit).await?;
         progress = next;
     }
     shared.backlog.sealed(run);

@@ -1,227 +1,31 @@
-//! One step of compaction: batches of a run that become chunks together, or chunks that get their last encoding. What
-//! is read and encoded here never changes meanwhile, since only compaction changes chunks; so the transaction only
-//! writes.
+//! What one transaction of compaction writes: chunks in the place of others, and batches that are in chunks by then.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use kindex_series::{Effort, Series, Stats, batch, chunk, in_step_order, merge};
-use sqlx::SqlitePool;
-
-use crate::store::error::StoreError;
-use crate::store::statements::chunks::{self, Bounds, NewChunk, Stored};
-use crate::store::tail::Tail;
+use crate::store::statements::chunks::{self, NewChunk};
 use crate::store::transaction::{Command, Effect, Failure, Tx};
 
-use super::plan::{cut, plan};
-
-/// What a step writes.
+/// What a transaction writes.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Unit {
-    run: i64,
-    arrivals: Vec<i64>,
+    pub(super) run: i64,
+    /// Batches that are in chunks once it is committed.
+    pub(super) arrivals: Vec<i64>,
     /// Accepted points of those.
-    points: i64,
-    removed: Vec<i64>,
+    pub(super) points: i64,
+    /// Chunks that go.
+    pub(super) removed: Vec<i64>,
     /// Points of those.
-    removed_points: i64,
-    added: Vec<NewChunk>,
-    is_sealed: bool,
+    pub(super) removed_points: i64,
+    /// Chunks that come.
+    pub(super) added: Vec<NewChunk>,
+    /// Whether all chunks of the run have their last encoding by then.
+    pub(super) is_sealed: bool,
 }
 
-/// Chunks of a metric that new points are merged into.
-struct Layer {
-    metric: u32,
-    old: Option<Bounds>,
-    body: Option<Vec<u8>>,
-    new: Series,
-}
-
-/// Reads the first batches of a run, to a number of points, and makes chunks of them; none if there is no batch.
-pub(super) async fn compact(
-    readers: &SqlitePool,
-    tail: &Tail,
-    run: i64,
-    points_max: u64,
-) -> Result<Option<Unit>, StoreError> {
-    let mut snapshot = readers.begin().await?;
-    let mut batches = Vec::new();
-    let mut points = 0;
-    let mut ordinal_max = 0;
-    for (arrival, ordinal, accepted) in chunks::backlog(&mut snapshot, run).await? {
-        if points > 0 && points + accepted > points_max as i64 {
-            break;
-        }
-        points += accepted;
-        ordinal_max = ordinal_max.max(ordinal);
-        let body = match tail.get(arrival) {
-            Some(body) => body,
-            None => chunks::body(&mut snapshot, arrival).await?.unwrap_or_default().into(),
-        };
-        batches.push((arrival, body));
+impl Unit {
+    /// One of a run that writes nothing yet.
+    pub(super) fn of(run: i64) -> Self {
+        Self { run, ..Self::default() }
     }
-    if batches.is_empty() {
-        return Ok(None);
-    }
-    let arrivals: Vec<i64> = batches.iter().map(|(arrival, _)| *arrival).collect();
-    let by_metric = blocking(move || by_metric(&batches)).await?;
-    let mut layers = Vec::new();
-    for (metric, series) in by_metric {
-        let (Some(min), Some(max)) = (series.steps.first(), series.steps.last()) else {
-            continue;
-        };
-        let owners = chunks::owners(&mut snapshot, run, metric, (*min, *max)).await?;
-        for rewrite in plan(&owners, &series) {
-            let body = match rewrite.replaces {
-                Some(old) => Some(chunks::chunk(&mut snapshot, old.chunk_no).await?),
-                None => None,
-            };
-            layers.push(Layer {
-                metric,
-                old: rewrite.replaces,
-                body,
-                new: series.slice(rewrite.points),
-            });
-        }
-    }
-    snapshot.rollback().await?;
-    let removed = layers
-        .iter()
-        .filter_map(|layer| layer.old)
-        .map(|old| old.chunk_no)
-        .collect();
-    let removed_points = layers.iter().filter_map(|layer| layer.old).map(|old| old.n).sum();
-    let added = blocking(move || encode(layers, ordinal_max)).await?;
-    Ok(Some(Unit {
-        run,
-        arrivals,
-        points,
-        removed,
-        removed_points,
-        added,
-        is_sealed: false,
-    }))
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_| StoreError::Closed)?
-}
-
-/// The points of each metric, the last write of each step.
-fn by_metric(batches: &[(i64, Arc<[u8]>)]) -> Result<BTreeMap<u32, Series>, StoreError> {
-    let mut arrived: BTreeMap<u32, Series> = BTreeMap::new();
-    for (arrival, body) in batches {
-        let body = batch::decode(body).map_err(|source| damaged("batch", *arrival, source))?;
-        let split = body.columns.split(body.numbers.len());
-        for (number, series) in body.numbers.iter().zip(split) {
-            // 0 is a metric that was not admitted.
-            if *number != 0 {
-                arrived.entry(*number).or_default().extend(&series);
-            }
-        }
-    }
-    let ordered = arrived
-        .into_iter()
-        .map(|(number, series)| (number, in_step_order(series)));
-    Ok(ordered.collect())
-}
-
-fn damaged(what: &str, number: i64, source: kindex_series::DecodeError) -> StoreError {
-    StoreError::Damaged {
-        what: format!("the {what} {number}"),
-        source,
-    }
-}
-
-fn encode(layers: Vec<Layer>, ordinal_max: i64) -> Result<Vec<NewChunk>, StoreError> {
-    let mut encoder = chunk::Encoder::new(Effort::Live);
-    let mut decoder = chunk::Decoder::default();
-    let mut added = Vec::new();
-    for layer in layers {
-        let merged = match (&layer.body, layer.old) {
-            (Some(body), Some(old)) => {
-                let older = decoder
-                    .decode(body)
-                    .map_err(|source| damaged("chunk", old.chunk_no, source))?;
-                merge(&older, &layer.new)
-            }
-            _ => layer.new,
-        };
-        added.extend(encoded(&mut encoder, layer.metric, &merged, ordinal_max));
-    }
-    Ok(added)
-}
-
-fn encoded(encoder: &mut chunk::Encoder, metric: u32, series: &Series, ordinal_max: i64) -> Vec<NewChunk> {
-    let parts = cut(series.len()).map(|range| series.slice(range));
-    let chunks = parts.filter_map(|part| {
-        Some(NewChunk {
-            metric,
-            stats: Stats::of(&part)?,
-            ordinal_max,
-            body: encoder.encode(&part),
-        })
-    });
-    chunks.collect()
-}
-
-/// How far the last encoding of a run has come: the metric and the first step of the last chunk that was read.
-pub(super) type Progress = (u32, i64);
-
-/// Before the first chunk.
-pub(super) const START: Progress = (0, i64::MIN);
-
-/// Chunks that get their last encoding together.
-const SEALED_CHUNKS_MAX: i64 = 128;
-
-/// Reads some chunks of a run that has ended and encodes them for good. The second value is where to go on; none at the
-/// end of the run.
-pub(super) async fn seal(
-    readers: &SqlitePool,
-    run: i64,
-    progress: Progress,
-) -> Result<(Unit, Option<Progress>), StoreError> {
-    let mut connection = readers.acquire().await?;
-    let old = chunks::after(&mut connection, run, progress, SEALED_CHUNKS_MAX).await?;
-    drop(connection);
-    let is_full = old.len() as i64 == SEALED_CHUNKS_MAX;
-    let next = old
-        .last()
-        .filter(|_| is_full)
-        .map(|last| (last.metric_no, last.step_min));
-    let removed = old.iter().map(|chunk| chunk.chunk_no).collect();
-    let removed_points = old.iter().map(|chunk| chunk.n).sum();
-    let added = blocking(move || sealed(&old)).await?;
-    let unit = Unit {
-        run,
-        removed,
-        removed_points,
-        added,
-        is_sealed: next.is_none(),
-        ..Unit::default()
-    };
-    Ok((unit, next))
-}
-
-fn sealed(old: &[Stored]) -> Result<Vec<NewChunk>, StoreError> {
-    let mut decoder = chunk::Decoder::default();
-    let mut encoder = chunk::Encoder::new(Effort::Sealed);
-    let mut added = Vec::new();
-    for of_metric in old.chunk_by(|a, b| a.metric_no == b.metric_no) {
-        let mut series = Series::default();
-        let mut ordinal_max = 0;
-        for stored in of_metric {
-            let decoded = decoder.decode(&stored.body);
-            series.extend(&decoded.map_err(|source| damaged("chunk", stored.chunk_no, source))?);
-            ordinal_max = ordinal_max.max(stored.apply_ordinal_max);
-        }
-        added.extend(encoded(&mut encoder, of_metric[0].metric_no, &series, ordinal_max));
-    }
-    Ok(added)
 }
 
 impl Command for Unit {
@@ -229,6 +33,7 @@ impl Command for Unit {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Failure> {
         let added: u64 = self.added.iter().map(|chunk| chunk.stats.count).sum();
+        // Below zero where chunks have points of batches that are still there; the batches make up for it.
         let replaced = self.points + self.removed_points - added as i64;
         // A run that was deleted meanwhile has no row to count in, and gets no chunks.
         if chunks::count(tx.change()?, self.run, self.points, replaced).await? > 0 {
@@ -238,16 +43,20 @@ impl Command for Unit {
             for chunk in &self.added {
                 chunks::insert(tx.change()?, self.run, chunk).await?;
             }
-            chunks::set_compacted(tx.change()?, &self.arrivals).await?;
+            if !self.arrivals.is_empty() {
+                chunks::set_compacted(tx.change()?, &self.arrivals).await?;
+            }
             if self.is_sealed {
                 chunks::set_sealed(tx.change()?, self.run).await?;
             }
         }
-        tx.after_commit(Effect::Compacted {
-            run: self.run,
-            points: self.points as u64,
-            arrivals: self.arrivals.clone(),
-        });
+        if !self.arrivals.is_empty() {
+            tx.after_commit(Effect::Compacted {
+                run: self.run,
+                points: self.points as u64,
+                arrivals: self.arrivals.clone(),
+            });
+        }
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Rows of chunks, and of the batches that go into them.
 
+use std::ops::RangeInclusive;
+
 use kindex_series::Stats;
 use sqlx::SqliteConnection;
 
@@ -26,17 +28,28 @@ row! {
 }
 
 /// The numbers, places and points of the batches of a run that are not in chunks, in the order in which they were
-/// applied.
+/// applied, to a number; -1 is all of them.
 pub(in crate::store) async fn backlog(
     connection: &mut SqliteConnection,
     run: i64,
+    limit: i64,
 ) -> sqlx::Result<Vec<(i64, i64, i64)>> {
     sqlx::query_as(
-        "SELECT arrival_no, apply_ordinal, accepted FROM batch WHERE run_no = ?1 AND state = 2 ORDER BY apply_ordinal",
+        "SELECT arrival_no, apply_ordinal, accepted FROM batch WHERE run_no = ?1 AND state = 2 \
+         ORDER BY apply_ordinal LIMIT ?2",
     )
     .bind(run)
+    .bind(limit)
     .fetch_all(connection)
     .await
+}
+
+/// How many points of a run are not in chunks.
+pub(in crate::store) async fn backlog_points(connection: &mut SqliteConnection, run: i64) -> sqlx::Result<i64> {
+    sqlx::query_scalar("SELECT coalesce(sum(accepted), 0) FROM batch WHERE run_no = ?1 AND state = 2")
+        .bind(run)
+        .fetch_one(connection)
+        .await
 }
 
 /// The body of a batch; none if it is in chunks by now.
@@ -108,21 +121,25 @@ pub(in crate::store) async fn chunk(connection: &mut SqliteConnection, chunk: i6
         .await
 }
 
-/// The points of a metric in chunks that have steps between two, in their order.
+/// The points of a metric in chunks that can have some of these steps and times, in the order of their steps. The rest
+/// need not be read, let alone decoded.
 pub(in crate::store) async fn bodies(
     connection: &mut SqliteConnection,
     run: i64,
     metric: u32,
-    (min, max): (i64, i64),
+    steps: &RangeInclusive<i64>,
+    times: &RangeInclusive<i64>,
 ) -> sqlx::Result<Vec<Vec<u8>>> {
     sqlx::query_scalar(
         "SELECT body FROM chunk WHERE run_no = ?1 AND metric_no = ?2 AND step_min <= ?4 AND step_max >= ?3 \
-         ORDER BY step_min",
+         AND time_min <= ?6 AND time_max >= ?5 ORDER BY step_min",
     )
     .bind(run)
     .bind(metric)
-    .bind(min)
-    .bind(max)
+    .bind(steps.start())
+    .bind(steps.end())
+    .bind(times.start())
+    .bind(times.end())
     .fetch_all(connection)
     .await
 }

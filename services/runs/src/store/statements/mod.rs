@@ -1,4 +1,4 @@
-//! The statements of the writer, a file for each table. Knows rows, refuses to decide.
+//! The statements of the writer, a file for each table, and one for the file itself. Knows rows, refuses to decide.
 
 pub(super) mod counters;
 
@@ -11,3 +11,5 @@ pub(super) mod runs;
 pub(super) mod attributes;
 
 pub(super) mod chunks;
+
+pub(super) mod pages;
