@@ -2,6 +2,8 @@
 
 mod key;
 
+mod rules;
+
 mod questions;
 
 mod commands;
@@ -24,6 +26,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub(super) use commands::RunsCommand;
+
+use rules::RuleArgs;
 
 use super::service::{Announcement, Context, Running, Service};
 use crate::error::{CommandError, CommandResult, chain};
@@ -91,6 +95,9 @@ pub(super) struct ServeArgs {
     /// What an answer survives.
     #[arg(long, env = "KINDEX_RUNS_DURABILITY", value_enum, default_value = "normal")]
     durability: DurabilityArg,
+
+    #[command(flatten)]
+    rules: RuleArgs,
 
     /// What becomes of a batch with more than 10,000 points or 1 MiB.
     #[arg(long, env = "KINDEX_RUNS_OVERSIZED_BATCH", value_enum, default_value = "truncate")]
@@ -213,7 +220,7 @@ impl Service for Runs {
                     DurabilityArg::Normal => Durability::Normal,
                     DurabilityArg::Full => Durability::Full,
                 },
-                ..Settings::default()
+                ..args.rules.settings()
             },
             oversized: match args.oversized_batch {
                 OversizedArg::Truncate => Oversized::Cut,

@@ -2,25 +2,18 @@
 //! twice, compaction, ends and checkpoints under way. Every batch that was answered is there, once, and after each kill
 //! what is stored agrees with itself.
 
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use kindex_harness::ports;
-use kindex_harness::scrape;
-use kindex_harness::wait::{WAIT_MAX, wait_until};
+use kindex_harness::wait::wait_until;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::ingester::KINDEX;
-use super::times;
+use super::server::{Server, read, send};
+use crate::times;
 
 /// Jobs that write at the same time.
 const JOBS: u64 = 4;
@@ -29,114 +22,6 @@ const BATCHES: u64 = 60;
 /// Points of a batch.
 const POINTS: u64 = 400;
 const NAMES: [&str; 4] = ["loss", "acc", "lr", "grad"];
-
-/// `kindex runs serve` through all its lives, at the same addresses.
-struct Server {
-    folder: TempDir,
-    rest: SocketAddr,
-    flags: Vec<String>,
-    child: Option<Child>,
-}
-
-impl Server {
-    fn new(durability: &str) -> Self {
-        let address = || SocketAddr::from(([127, 0, 0, 1], ports::reserve()));
-        let rest = address();
-        let flags = [
-            ("--grpc-addr", address().to_string()),
-            ("--rest-addr", rest.to_string()),
-            ("--health-addr", address().to_string()),
-            ("--durability", durability.to_owned()),
-        ];
-        Self {
-            folder: tempfile::tempdir().expect("a folder"),
-            rest,
-            flags: flags
-                .into_iter()
-                .flat_map(|(flag, value)| [flag.to_owned(), value])
-                .collect(),
-            child: None,
-        }
-    }
-
-    fn data(&self) -> PathBuf {
-        self.folder.path().join("runs")
-    }
-
-    fn start(&mut self) {
-        let log = File::options()
-            .append(true)
-            .create(true)
-            .open(self.folder.path().join("log"));
-        let child = Command::new(KINDEX)
-            .args(["runs", "serve", "--data-dir"])
-            .arg(self.data())
-            .args(&self.flags)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log.expect("the log is writable"))
-            .spawn();
-        self.child = Some(child.expect("kindex starts"));
-    }
-
-    fn kill(&mut self) {
-        let mut child = self.child.take().expect("it was started");
-        child.kill().expect("it runs");
-        child.wait().expect("it was started");
-    }
-
-    /// `kindex runs verify`, as a person runs it.
-    fn verify(&self) {
-        let verified = Command::new(KINDEX)
-            .args(["runs", "verify", "-o", "json", "--data-dir"])
-            .arg(self.data())
-            .output()
-            .expect("kindex starts");
-        let shown = String::from_utf8_lossy(&verified.stdout);
-        assert!(
-            verified.status.success(),
-            "{shown}{}",
-            String::from_utf8_lossy(&verified.stderr)
-        );
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if self.child.is_some() {
-            self.kill();
-        }
-    }
-}
-
-fn post(address: SocketAddr, path: &str, body: &Value) -> io::Result<(u16, String)> {
-    let body = body.to_string();
-    let mut stream = TcpStream::connect_timeout(&address, WAIT_MAX)?;
-    stream.set_read_timeout(Some(WAIT_MAX))?;
-    write!(
-        stream,
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let odd = || io::Error::other(format!("no HTTP answer: {answer}"));
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(odd)?;
-    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
-    Ok((status.ok_or_else(odd)?, body.to_owned()))
-}
-
-/// Sends a request until it is answered. A server that is away or busy is asked again; any other refusal is a failure.
-fn send(address: SocketAddr, path: &str, body: &Value) -> Value {
-    let text = wait_until(path, || match post(address, path, body) {
-        Ok((200, text)) => Ok(text),
-        Ok((429 | 503, text)) => Err(text),
-        Ok((status, text)) => panic!("{path} is answered {status}: {text}"),
-        Err(error) => Err(error.to_string()),
-    });
-    serde_json::from_str(&text).expect("an answer is JSON")
-}
 
 /// Name, step and value of the points of a batch; no two batches of a run have a step of a name in common.
 fn points(batch: u64) -> impl Iterator<Item = (&'static str, u64, f64)> {
@@ -185,16 +70,14 @@ fn work(address: SocketAddr, job: u64, answered: &AtomicU64, stop: &AtomicBool) 
 
 /// Every point of a run, once, with its value.
 fn judge(address: SocketAddr, run: &str) {
-    let read = |path: String| -> Value {
-        let (status, text) = scrape::get(address, &path).expect("the service answers");
-        assert_eq!(status, 200, "{text}");
-        serde_json::from_str(&text).expect("an answer is JSON")
-    };
-    let shown = read(format!("/api/v1/runs/{run}"));
+    let shown = read(address, &format!("/api/v1/runs/{run}"));
     assert_eq!(shown["metrics_count"], json!(BATCHES * POINTS), "{run}: {shown}");
     assert_eq!(shown["status"], json!("finished"), "{run}");
     for name in NAMES {
-        let series = read(format!("/api/v1/runs/{run}/metrics?names={name}&max_points=10000"));
+        let series = read(
+            address,
+            &format!("/api/v1/runs/{run}/metrics?names={name}&max_points=10000"),
+        );
         let stored: Vec<(u64, f64)> = series["series"][0]["points"]
             .as_array()
             .expect("points")
@@ -221,7 +104,7 @@ fn judge(address: SocketAddr, run: &str) {
 }
 
 fn kill_again_and_again(durability: &str, kills: usize) {
-    let mut server = Server::new(durability);
+    let server = Server::new(&["--durability", durability]);
     let answered = Arc::new(AtomicU64::new(0));
     let stop = Arc::new(AtomicBool::new(false));
     let jobs: Vec<JoinHandle<Vec<String>>> = (0..JOBS)
