@@ -70,7 +70,10 @@ fn runs_are_listed_in_every_form_of_one_project_and_of_all() {
         (&json!(3), &json!("speech"))
     );
     let yaml = server.shows(&["list", "-p", "vision", "--name", "first", "-o", "yaml"]);
-    assert!(yaml.contains("run_id: first") && !yaml.contains("run_id: second"), "{yaml}");
+    assert!(
+        yaml.contains("run_id: first") && !yaml.contains("run_id: second"),
+        "{yaml}"
+    );
     let page = server.runs(&["list", "--limit", "2", "-o", "json"]);
     let note = text_of(&page.stderr);
     let token = note.rsplit_once("--continue ").expect("how to go on").1.trim();
