@@ -148,6 +148,7 @@ mod tests {
     fn a_mean_stays_within_its_values() {
         assert_eq!(of(&[0.1; 1_000]).mean(), 0.1);
         assert_eq!(of(&[f64::MAX; 3]).mean(), f64::MAX);
+        assert_eq!(of(&[-0.0; 3]).mean().to_bits(), (-0.0_f64).to_bits());
     }
 
     #[test]

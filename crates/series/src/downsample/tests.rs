@@ -233,6 +233,17 @@ fn a_bucket_has_mean_extremes_and_count() {
 }
 
 #[test]
+fn a_bucket_of_one_point_has_its_value_whatever_it_is() {
+    for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.5] {
+        let mut series = Series::default();
+        series.push(7, 0, value.to_bits());
+        let bucket = buckets(&series, 10)[0];
+        let bits = [bucket.mean, bucket.min, bucket.max].map(f64::to_bits);
+        assert_eq!((bucket.step, bucket.count, bits), (7, 1, [value.to_bits(); 3]));
+    }
+}
+
+#[test]
 fn hostile_steps_and_values_never_panic() {
     let mut random = Random::new(5);
     let mut series = Series::default();

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use http::{Request, header};
 use kindex_runs::store::Faults;
@@ -206,21 +206,20 @@ async fn a_run_is_updated_when_data_arrives_and_at_its_end() {
 
 #[tokio::test]
 async fn a_run_is_opened_with_its_config_or_not_at_all() {
-    let failing = Arc::new(AtomicU64::new(u64::MAX));
-    let fails_at = failing.clone();
+    let left = Arc::new(AtomicI64::new(i64::MAX));
+    let counted = left.clone();
     let server = Server::with(|options| {
         options.store.in_background = false;
-        options.store.faults = Some(Faults(Arc::new(move |statement| {
-            statement == fails_at.load(Ordering::SeqCst)
-        })));
+        // Counted over all transactions of a request.
+        options.store.faults = Some(Faults(Arc::new(move |_| counted.fetch_sub(1, Ordering::SeqCst) == 1)));
     })
     .await;
     let body = r#"{"project":"demo","run_id":"r","tags":{"a":"1"},"config":{"lr":0.1,"seed":7}}"#;
     let mut failures = 0;
     for statement in 1.. {
-        failing.store(statement, Ordering::SeqCst);
+        left.store(statement, Ordering::SeqCst);
         let answer = server.post("/api/v1/runs", body).await;
-        failing.store(u64::MAX, Ordering::SeqCst);
+        left.store(i64::MAX, Ordering::SeqCst);
         let shown = server.get("/api/v1/runs/r").await;
         if answer.status == 200 {
             assert_eq!(shown.json()["params"], json!({"lr": "0.1", "seed": "7"}));
