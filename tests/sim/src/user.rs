@@ -86,17 +86,17 @@ impl UserAction {
             return Self { name, what };
         }
         let what = match rng.random_range(0..100) {
-            0..24 => ActionKind::Create {
+            0..28 => ActionKind::Create {
                 value,
                 guarded: rng.random_bool(0.8),
                 held: rng.random_bool(0.25),
             },
-            24..36 => ActionKind::SetValue(value),
-            36..42 => ActionKind::Relabel(value),
-            42..47 => ActionKind::Annotate(value),
-            47..50 => ActionKind::ToggleForeignFinalizer,
-            50..54 => ActionKind::PlaceReference(rng.random_range(0..REFERENCES.len())),
-            54..58 => ActionKind::ReleaseReference(rng.random_range(0..REFERENCES.len())),
+            28..32 => ActionKind::PlaceReference(usize::from(value.is_multiple_of(2))),
+            32..36 => ActionKind::ReleaseReference(usize::from(value.is_multiple_of(2))),
+            36..42 => ActionKind::SetValue(value),
+            42..49 => ActionKind::Relabel(value),
+            49..55 => ActionKind::Annotate(value),
+            55..58 => ActionKind::ToggleForeignFinalizer,
             58..66 => ActionKind::MarkImmutable(true),
             66..68 => ActionKind::MarkImmutable(false),
             68..75 => ActionKind::MarkDeleting,

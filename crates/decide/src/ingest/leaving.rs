@@ -244,7 +244,11 @@ fn a_deleted_object_that_is_in_use_is_live_until_nothing_uses_it() {
 #[test]
 fn the_row_of_an_object_that_is_in_use_comes_back_to_life() {
     let deleted = row(5, Life::Deleted);
-    for head in [in_use(terminating(6)), in_use(marked(6))] {
+    let unguarded = Head {
+        has_finalizer: false,
+        ..in_use(terminating(6))
+    };
+    for head in [in_use(terminating(6)), in_use(marked(6)), unguarded] {
         assert_eq!(decided(head, Some(deleted)), Action::CONFIRM);
         let confirmed = Context {
             confirmed: Some(deleted),

@@ -240,17 +240,20 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
 }
 
 /// Finalizers of others hold the object and ours is removed: only the text can still change. References that SQL holds
-/// are removed.
+/// are removed; others keep the row live.
 fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     let life = row.map_or(Life::Live, |row| row.life);
-    let archived = life == Life::Archived && is_own_delete(head, context);
-    let then = match head.in_use {
-        true if archived => Then::ReleaseArchived,
-        true | false => Then::Nothing,
-    };
+    let write = needed(head, row, life, context);
+    if head.in_use && life == Life::Archived && is_own_delete(head, context) {
+        let then = Then::ReleaseArchived;
+        return Action { write, then };
+    }
+    if head.in_use {
+        return decide_live(head, row, context, Then::Nothing);
+    }
     Action {
         write: needed(head, row, life, context),
-        then,
+        then: Then::Nothing,
     }
 }
 
