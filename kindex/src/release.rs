@@ -159,6 +159,7 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
             kind.stored,
             kind.unstored,
             kind.contended,
+            kind.in_use,
         ];
         std::iter::once(kind.kind.to_owned())
             .chain(numbers.map(|number| number.to_string()))
@@ -174,6 +175,7 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
         "stored",
         "unstored",
         "contended",
+        "in use",
     ];
     Ok(table(&heads, rows))
 }
@@ -181,14 +183,17 @@ fn render(released: &[Released], form: Form) -> CommandResult<String> {
 fn judge(released: &[Released]) -> CommandResult {
     let unstored: u64 = released.iter().map(|kind| kind.unstored).sum();
     let contended: u64 = released.iter().map(|kind| kind.contended).sum();
-    if unstored + contended == 0 {
+    let in_use: u64 = released.iter().map(|kind| kind.in_use).sum();
+    if unstored + contended + in_use == 0 {
         return Ok(());
     }
-    let message =
-        format!("the finalizer stays on {unstored} that the database refuses, and on {contended} that keep changing");
+    let message = format!(
+        "the finalizer stays on {unstored} that the database refuses, on {contended} that keep changing, and on \
+         {in_use} that others use or that are being deleted"
+    );
     Err(CommandError::failure(message).hint(
-        "`kindex quarantine list` says why they are refused; --force releases them all the same; run the command again \
-         for the others",
+        "`kindex quarantine list` says why they are refused; --force releases those all the same; release the \
+         references of those in use; run the command again for the others",
     ))
 }
 

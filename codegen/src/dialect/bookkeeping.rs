@@ -1,8 +1,6 @@
 //! Kindex's own tables, the same for every model.
 
-use super::table::{
-    NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, TableColumn, TableKey, UID, fixed_name,
-};
+use super::table::{NAME, RESOURCE_VERSION, Section, StorageType, TIME, Table, TableColumn, TableKey, UID, fixed_name};
 use crate::model::{KeyName, SqlType, TableName};
 
 /// A finalizer: a prefix of 253 characters, a slash, and a name of 63.

@@ -43,10 +43,15 @@ pub enum Release {
     AfterClosing,
     /// SQL lacks this version: it is stored as live, then it is released.
     AfterStoring,
+    /// Others use it, or its deletion is under way: it keeps our finalizer, which goes after theirs.
+    Never,
 }
 
 /// Decides what SQL must hold before one object is released.
 pub fn release(head: &Head, row: Option<&Row>) -> Release {
+    if head.in_use {
+        return Release::Never;
+    }
     let leaving = head.deletion_timestamp.is_some();
     let lacking = match leaving {
         true => Release::AfterClosing,
@@ -97,7 +102,7 @@ pub fn retry_gone(version: ResourceVersion, row: Option<&Row>) -> Retry {
 /// text.
 pub fn is_settled_life(head: &Head, life: Life) -> bool {
     // An object that is being deleted and held by others may stay, and its row follows it.
-    let followed = head.deletion_timestamp.is_some() && (head.held || !head.has_finalizer);
+    let followed = head.deletion_timestamp.is_some() && (head.held || !head.has_finalizer) && !head.in_use;
     life == Life::Live || followed
 }
 
@@ -123,6 +128,7 @@ mod tests {
             deletion_timestamp: None,
             has_finalizer: true,
             held: false,
+            in_use: false,
             deleting: false,
             immutable: false,
         }
@@ -182,6 +188,17 @@ mod tests {
         assert_eq!(live(5, RowText::Foreign), Release::AfterStoring);
         assert_eq!(live(5, RowText::Trusted), Release::Now);
         assert_eq!(live(6, RowText::Trusted), Release::Now, "the list is late");
+    }
+
+    #[test]
+    fn what_is_in_use_is_never_released() {
+        for head in [head(5), leaving(5)] {
+            let head = Head { in_use: true, ..head };
+            assert_eq!(release(&head, None), Release::Never);
+            for life in [Life::Live, Life::Archived, Life::Deleted] {
+                assert_eq!(release(&head, Some(&row(5, life, RowText::Trusted))), Release::Never);
+            }
+        }
     }
 
     #[test]

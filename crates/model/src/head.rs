@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::kind::{Kind, Platform};
 use crate::object::{Object, ResourceVersion};
+use crate::reference_name::ReferenceName;
 
 /// The parts of a present object that decisions are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,9 @@ pub struct Head {
     pub has_finalizer: bool,
     /// Whether it holds finalizers of others.
     pub held: bool,
+    /// Whether others use it, or its own deletion is under way: whether it holds references, or the finalizer of
+    /// Kindex's deletion.
+    pub in_use: bool,
     /// Whether the Deleting annotation is `"true"`.
     pub deleting: bool,
     /// Whether the Immutable annotation is `"true"`, or the kind is declared immutable.
@@ -31,7 +35,11 @@ impl Head {
             version: metadata.resource_version,
             deletion_timestamp: metadata.deletion_timestamp,
             has_finalizer: metadata.finalizers.iter().any(|f| f == platform.finalizer),
-            held: metadata.finalizers.iter().any(|f| f != platform.finalizer),
+            held: metadata
+                .finalizers
+                .iter()
+                .any(|f| f != platform.finalizer && !is_of_use(f, platform)),
+            in_use: metadata.finalizers.iter().any(|f| is_of_use(f, platform)),
             deleting: says(platform.deleting),
             immutable: kind.immutable || says(platform.immutable),
         }
@@ -46,4 +54,10 @@ impl Head {
     pub fn is_staying(&self) -> bool {
         !self.is_leaving() && !self.immutable
     }
+}
+
+/// Whether a finalizer is a reference, or that of Kindex's deletion. Both go before the object is released, however
+/// long that takes, or leave with it into SQL.
+pub fn is_of_use(finalizer: &str, platform: &Platform) -> bool {
+    finalizer.strip_suffix("/deletion") == Some(platform.group) || ReferenceName::of_finalizer(finalizer).is_some()
 }

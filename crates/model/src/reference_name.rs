@@ -110,7 +110,14 @@ fn is_label(text: &str) -> bool {
 fn is_uuid(text: &str) -> bool {
     let is_hyphen = |at: usize| matches!(at, 8 | 13 | 18 | 23);
     let mut bytes = text.bytes().enumerate();
-    text.len() == 36 && bytes.all(|(at, byte)| if is_hyphen(at) { byte == b'-' } else { byte.is_ascii_hexdigit() })
+    text.len() == 36
+        && bytes.all(|(at, byte)| {
+            if is_hyphen(at) {
+                byte == b'-'
+            } else {
+                byte.is_ascii_hexdigit()
+            }
+        })
 }
 
 fn is_uid(text: &str) -> bool {
@@ -139,7 +146,10 @@ mod tests {
     #[test]
     fn a_finalizer_is_a_reference_where_it_names_its_holder_by_a_uuid() {
         let name = format!("cluster.compute.example.com/{UID}");
-        assert_eq!(ReferenceName::of_finalizer(&name).map(|found| found.to_string()), Some(name));
+        assert_eq!(
+            ReferenceName::of_finalizer(&name).map(|found| found.to_string()),
+            Some(name)
+        );
         for other in [
             "example.com/backup",
             "foregroundDeletion",

@@ -216,11 +216,7 @@ impl<D: Driver> References for SqlStore<D> {
     ) -> Result<Placed, StoreError> {
         let texts = self.texts(kind);
         let work = self.reference_work(kind, &texts, now);
-        let change = Change {
-            work: &work,
-            uid,
-            name,
-        };
+        let change = Change { work: &work, uid, name };
         let placed = self.connections.transact(&Place { change, placed_by }).await;
         let placed = placed.map_err(|error| failure::<D>(kind.name, error))?;
         placed.map_err(|source| StoreError::Direct {
@@ -239,11 +235,7 @@ impl<D: Driver> References for SqlStore<D> {
     ) -> Result<Released, StoreError> {
         let texts = self.texts(kind);
         let work = self.reference_work(kind, &texts, now);
-        let change = Change {
-            work: &work,
-            uid,
-            name,
-        };
+        let change = Change { work: &work, uid, name };
         let released = self.connections.transact(&Release(change)).await;
         released.map_err(|error| failure::<D>(kind.name, error))
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kindex_decide::row::Row;
 use kindex_kube_client::{ClusterError, Target};
+use kindex_model::head::is_of_use;
 use kindex_model::object::{Object, ResourceVersion, Uid};
 
 use super::super::message::{Effect, EffectDone, Output, StoreFailure};
@@ -119,6 +120,14 @@ pub(super) fn set_finalizer(env: &Environment, object: &Object, wanted: bool) ->
     if wanted {
         finalizers.push(ours.to_owned());
     }
+    let target = Target::of(object);
+    Effect::SetFinalizers { target, finalizers }
+}
+
+/// The effect that removes our finalizer from an archived object, and with it the references that SQL holds.
+pub(super) fn release_archived(env: &Environment, object: &Object) -> Effect {
+    let mut finalizers = object.metadata.finalizers.clone();
+    finalizers.retain(|finalizer| finalizer != env.platform.finalizer && !is_of_use(finalizer, &env.platform));
     let target = Target::of(object);
     Effect::SetFinalizers { target, finalizers }
 }

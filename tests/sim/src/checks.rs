@@ -14,7 +14,7 @@ use super::cluster::{Departure, SimCluster};
 use super::database::{SimDatabase, SimRow, Transition};
 use super::object::Revision;
 use super::stored::{holds_lost_version, stored_revision};
-use super::thing::IMMUTABLE;
+use super::thing::{FINALIZER, IMMUTABLE, REFERENCES};
 use super::unsaved::{UnsavedEvents, has_the_row};
 
 /// The settings and the earlier turns that the rules depend on.
@@ -94,7 +94,9 @@ impl Checks {
         if transition.stored {
             self.row_text_is_from_cluster(row, cluster)?;
             has_the_row(row, database)?;
+            self.what_is_in_use_is_not_closed(row, cluster)?;
         }
+        an_archived_row_has_its_references(row, database)?;
         no_row_goes_back(transition, database)?;
         self.no_late_write_revives(transition, cluster)?;
         one_row_of_a_name_is_open(row, database)?;
@@ -127,6 +129,17 @@ impl Checks {
             return Err(format!(
                 "the row of {uid} takes a text that the cluster has lost: {text}"
             ));
+        }
+        Ok(())
+    }
+
+    /// A row whose text bears references is not marked deleted as long as the object is there and bears them.
+    fn what_is_in_use_is_not_closed(&self, row: &SimRow, cluster: &SimCluster) -> Result<(), String> {
+        let uid = &row.object().metadata.uid;
+        let found = cluster.find_uid(&uid.0).filter(|object| object.is_in_use());
+        let stored = stored_revision(row, cluster).filter(|stored| stored.is_in_use());
+        if row.life() == Life::Deleted && found.is_some() && stored.is_some() && self.alone && !self.unaware {
+            return Err(format!("the row of {uid} is marked deleted, but others use the object"));
         }
         Ok(())
     }
@@ -229,6 +242,7 @@ impl Checks {
             object,
             by_ingester,
             stays,
+            references: _,
         } = departure;
         let row = database.rows.get(&Uid::from(object.uid.as_str()));
         if !by_ingester {
@@ -238,6 +252,7 @@ impl Checks {
         if *stays {
             self.our_finalizer_goes_last(object, cluster)?;
         }
+        self.no_reference_is_lost(departure, database)?;
         match row {
             // Of two ingesters, one may take a deletion for an eviction, and the other not.
             Some(row) if row.life() == Life::Live && !stays => {
@@ -252,6 +267,20 @@ impl Checks {
                 row.object().text()
             )),
             None => Err(format!("an object left without a row: {}", object.object.text())),
+        }
+    }
+
+    /// An ingester releases no object that is in use, but for one that it evicts: its references are in SQL then.
+    fn no_reference_is_lost(&self, departure: &Departure, database: &SimDatabase) -> Result<(), String> {
+        let object = &departure.object;
+        if departure.stays && object.is_in_use() && !self.unaware {
+            return Err(format!("{} was released while others use it", object.uid));
+        }
+        let held = database.references.get(&Uid::from(object.uid.as_str()));
+        let is_held = |name: &String| held.is_some_and(|held| held.contains(name));
+        match departure.references.iter().find(|name| !is_held(name)) {
+            Some(name) if !self.unaware => Err(format!("{} lost its reference {name} when it left", object.uid)),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -333,6 +362,7 @@ impl Checks {
             return Some("it has no row");
         };
         match (object.deleted_at.is_some(), object.guarded()) {
+            (true, true) if object.is_in_use() && row.life() == Life::Live && current => None,
             (true, true) => Some("our finalizer holds it"),
             (true, false) => {
                 let enough = match row.life() {
@@ -355,6 +385,29 @@ impl Checks {
 
 fn holds(row: &SimRow, object: &Revision, cluster: &SimCluster) -> bool {
     stored_revision(row, cluster).is_some_and(|stored| stored.content() == object.content())
+}
+
+/// An archived row has the references that its text bears, unless our finalizer went with them; a live one has none.
+fn an_archived_row_has_its_references(row: &SimRow, database: &SimDatabase) -> Result<(), String> {
+    let metadata = &row.object().metadata;
+    let names = metadata
+        .finalizers
+        .iter()
+        .filter(|name| REFERENCES.contains(&name.as_str()));
+    let told = metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
+    let borne: BTreeSet<String> = match row.life() {
+        Life::Archived if told => names.cloned().collect(),
+        Life::Live => BTreeSet::new(),
+        Life::Archived | Life::Deleted => return Ok(()),
+    };
+    let held = database.references.get(&metadata.uid).cloned().unwrap_or_default();
+    if held != borne {
+        return Err(format!(
+            "the row of {} has the references {held:?}, not {borne:?}",
+            metadata.uid
+        ));
+    }
+    Ok(())
 }
 
 /// The version of a row only grows, except after the cluster was restored.

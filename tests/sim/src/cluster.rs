@@ -43,6 +43,8 @@ pub struct Departure {
     pub by_ingester: bool,
     /// Whether finalizers of others still hold it.
     pub stays: bool,
+    /// The references that the request took off.
+    pub references: Vec<String>,
 }
 
 /// The moment at which an object left.
@@ -216,6 +218,7 @@ impl SimCluster {
             object: revision.clone(),
             by_ingester,
             stays: false,
+            references: revision.references().map(str::to_owned).collect(),
         });
         self.record(revision, true);
     }
@@ -280,6 +283,11 @@ impl SimCluster {
                 object: after.clone(),
                 by_ingester: true,
                 stays: true,
+                references: before
+                    .references()
+                    .filter(|name| !after.finalizers.iter().any(|left| left == name))
+                    .map(str::to_owned)
+                    .collect(),
             });
         }
         after.object.clone()

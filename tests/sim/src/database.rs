@@ -13,7 +13,7 @@ use kindex_query::{Life, Stored};
 use kindex_store::{Arrival, RowState, RowWrite, Saving, Written};
 
 use super::past::SimHistory;
-use super::thing::is_poison;
+use super::thing::{FINALIZER, REFERENCES, is_poison};
 
 /// One row of the main table with its side rows.
 #[derive(Clone, Debug)]
@@ -117,6 +117,8 @@ pub struct SimDatabase {
     pub changes: u64,
     /// Every version, if the kind keeps a history.
     pub history: Option<SimHistory>,
+    /// The references of archived objects.
+    pub references: BTreeMap<Uid, BTreeSet<String>>,
 }
 
 impl SimDatabase {
@@ -177,6 +179,7 @@ impl SimDatabase {
         self.note(&after.rows);
         self.rows = after.rows;
         self.history = after.history;
+        self.references = after.references;
         Ok(written)
     }
 
@@ -193,6 +196,7 @@ impl SimDatabase {
         Self {
             rows: self.rows.clone(),
             history: self.history.clone(),
+            references: self.references.clone(),
             ..Self::default()
         }
     }
@@ -229,6 +233,9 @@ impl SimDatabase {
                     );
                 }
                 let changed = matches!(written, Written::Inserted | Written::Updated);
+                if written != Written::Superseded {
+                    self.carry_references(version, *life, before);
+                }
                 let was_open = before.is_some_and(|life| life != Life::Deleted);
                 if changed && !was_open && *life != Life::Deleted {
                     let metadata = &version.object.metadata;
@@ -236,6 +243,30 @@ impl SimDatabase {
                 }
                 Ok(written)
             }
+        }
+    }
+
+    /// An archived row has the references that the object bore while our finalizer held it; a live one has none.
+    fn carry_references(&mut self, version: &Version, life: Life, before: Option<Life>) {
+        let metadata = &version.object.metadata;
+        let names = metadata
+            .finalizers
+            .iter()
+            .filter(|name| REFERENCES.contains(&name.as_str()));
+        let names: BTreeSet<String> = names.cloned().collect();
+        match life {
+            Life::Archived => {
+                let told = metadata.deletion_timestamp.is_none() || metadata.finalizers.iter().any(|f| f == FINALIZER);
+                let known = self.references.entry(metadata.uid.clone()).or_default();
+                match told {
+                    true => *known = names,
+                    false => known.extend(names),
+                }
+            }
+            Life::Live if before != Some(Life::Live) => {
+                self.references.remove(&metadata.uid);
+            }
+            Life::Live | Life::Deleted => {}
         }
     }
 

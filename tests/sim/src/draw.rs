@@ -12,7 +12,7 @@ use super::coverage::aim;
 use super::fault::Fault;
 use super::process::Watch;
 use super::step::{Class, Step};
-use super::thing::FINALIZER;
+use super::thing::{FINALIZER, REFERENCES};
 use super::turn::Turn;
 use super::user::{ActionKind, NAMES, UserAction};
 use super::world::World;
@@ -163,7 +163,13 @@ impl Draw {
             let what = match &object.finalizers[..] {
                 [] => ActionKind::Delete,
                 held if held.iter().any(|finalizer| finalizer == FINALIZER) => ActionKind::StripFinalizer,
-                _ => ActionKind::ToggleForeignFinalizer,
+                held => match REFERENCES
+                    .iter()
+                    .position(|name| held.iter().any(|finalizer| finalizer == name))
+                {
+                    Some(index) => ActionKind::ReleaseReference(index),
+                    None => ActionKind::ToggleForeignFinalizer,
+                },
             };
             return Some(Turn::User(UserAction { name, what }));
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kindex_model::object::Object;
 
-use super::thing::{DELETING, FINALIZER, IMMUTABLE, NAMESPACE, POISON_LABEL, POISON_VALUE};
+use super::thing::{DELETING, FINALIZER, IMMUTABLE, NAMESPACE, POISON_LABEL, POISON_VALUE, REFERENCES};
 
 /// The fields of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,17 @@ impl SimObject {
     /// Whether it has our finalizer.
     pub fn guarded(&self) -> bool {
         self.finalizers.iter().any(|finalizer| finalizer == FINALIZER)
+    }
+
+    /// The references that it bears.
+    pub fn references(&self) -> impl Iterator<Item = &str> {
+        let finalizers = self.finalizers.iter().map(String::as_str);
+        finalizers.filter(|finalizer| REFERENCES.contains(finalizer))
+    }
+
+    /// Whether it bears references.
+    pub fn is_in_use(&self) -> bool {
+        self.references().next().is_some()
     }
 
     /// Whether it is deleted, or annotated for deletion.

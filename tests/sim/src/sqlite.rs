@@ -36,13 +36,15 @@ const EVERYTHING: &str = "
         (SELECT coalesce(max(res_version), '-') FROM kindex_checkpoint)
             || '|' || (SELECT coalesce(group_concat(record, ','), '') FROM (
                 SELECT uid || '@' || res_version || ':' || json AS record FROM kindex_quarantine ORDER BY uid))
+            || '|' || (SELECT coalesce(group_concat(line, ','), '') FROM (
+                SELECT uid || '=' || name AS line FROM kindex_reference ORDER BY uid, name))
             || '|' || (SELECT count(*) FROM thing_labels) || '|' || (SELECT count(*) FROM thing_annotations),
         (SELECT coalesce(group_concat(line, ';'), '') FROM (
             SELECT 'l' || obj_uid || '=' || group_concat(id, ',') AS line FROM thing_labels GROUP BY obj_uid
             UNION ALL
             SELECT 'a' || obj_uid || '=' || group_concat(id, ',') FROM thing_annotations GROUP BY obj_uid))";
 
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 11] = [
     "DELETE FROM thing",
     "DELETE FROM thing_labels",
     "DELETE FROM thing_annotations",
@@ -52,6 +54,8 @@ const TABLES: [&str; 9] = [
     "DELETE FROM kindex_state",
     "DELETE FROM kindex_feed",
     "DELETE FROM kindex_changes",
+    "DELETE FROM kindex_reference",
+    "DELETE FROM kindex_tombstone",
 ];
 
 /// Ids of side rows by table and uid, with how often the model had written them then.
@@ -196,9 +200,13 @@ fn rest_of(model: &SimDatabase) -> String {
         .map(|(uid, (object, _))| format!("{uid}@{}:{}", object.metadata.resource_version, object.text()))
         .collect();
     let sides = |count: fn(&SimRow) -> usize| model.rows.values().map(count).sum::<usize>();
+    let references = model.references.iter();
+    let references = references.flat_map(|(uid, names)| names.iter().map(move |name| format!("{uid}={name}")));
+    let references: Vec<String> = references.collect();
     format!(
-        "{checkpoint}|{}|{}|{}",
+        "{checkpoint}|{}|{}|{}|{}",
         records.join(","),
+        references.join(","),
         sides(|row| row.object().metadata.labels.len()),
         sides(|row| row.object().metadata.annotations.len()),
     )

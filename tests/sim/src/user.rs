@@ -9,7 +9,7 @@ use rand::{RngExt, seq::IndexedRandom};
 
 use super::cluster::SimCluster;
 use super::object::SimObject;
-use super::thing::{DELETING, FINALIZER, FOREIGN_FINALIZER, IMMUTABLE, POISON_LABEL, POISON_VALUE};
+use super::thing::{DELETING, FINALIZER, FOREIGN_FINALIZER, IMMUTABLE, POISON_LABEL, POISON_VALUE, REFERENCES};
 
 /// The names of objects. Few, so that they are reused.
 pub const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -40,6 +40,10 @@ pub enum ActionKind {
     Delete,
     /// The finalizer of another controller comes, or goes.
     ToggleForeignFinalizer,
+    /// One of [`REFERENCES`] is placed, unless it is terminating.
+    PlaceReference(usize),
+    /// One of [`REFERENCES`] is released.
+    ReleaseReference(usize),
     /// Our finalizer is removed by a user.
     StripFinalizer,
     /// Its value becomes one that the database rejects.
@@ -87,7 +91,9 @@ impl UserAction {
                 guarded: rng.random_bool(0.8),
                 held: rng.random_bool(0.25),
             },
-            28..42 => ActionKind::SetValue(value),
+            28..32 => ActionKind::PlaceReference(usize::from(value.is_multiple_of(2))),
+            32..36 => ActionKind::ReleaseReference(usize::from(value.is_multiple_of(2))),
+            36..42 => ActionKind::SetValue(value),
             42..49 => ActionKind::Relabel(value),
             49..55 => ActionKind::Annotate(value),
             55..58 => ActionKind::ToggleForeignFinalizer,
@@ -126,6 +132,8 @@ impl UserAction {
             | ActionKind::MarkImmutable(_)
             | ActionKind::MarkDeleting
             | ActionKind::ToggleForeignFinalizer
+            | ActionKind::PlaceReference(_)
+            | ActionKind::ReleaseReference(_)
             | ActionKind::StripFinalizer
             | ActionKind::PoisonRow
             | ActionKind::PoisonLabel
@@ -146,6 +154,10 @@ impl UserAction {
                 object.annotations.insert(DELETING.to_owned(), "true".to_owned());
             }
             ActionKind::ToggleForeignFinalizer => toggle_foreign_finalizer(object),
+            ActionKind::PlaceReference(index) => place_reference(object, REFERENCES[index]),
+            ActionKind::ReleaseReference(index) => {
+                object.finalizers.retain(|finalizer| finalizer != REFERENCES[index]);
+            }
             ActionKind::StripFinalizer => object.finalizers.retain(|finalizer| finalizer != FINALIZER),
             ActionKind::PoisonRow => object.value = POISON_VALUE,
             ActionKind::PoisonLabel => {
@@ -159,11 +171,12 @@ impl UserAction {
     }
 }
 
-/// Removes what prevents convergence: content that the database rejects, and finalizers of others.
+/// Removes what prevents convergence: content that the database rejects, finalizers of others, and references.
 pub fn tidy_up(cluster: &mut SimCluster) {
     for name in NAMES {
         cluster.update(name, false, |object| {
-            object.finalizers.retain(|finalizer| finalizer != FOREIGN_FINALIZER);
+            let stays = |finalizer: &str| finalizer != FOREIGN_FINALIZER && !REFERENCES.contains(&finalizer);
+            object.finalizers.retain(|finalizer| stays(finalizer));
             cure(object);
         });
     }
@@ -191,5 +204,13 @@ fn toggle_foreign_finalizer(object: &mut SimObject) {
     object.finalizers.retain(|finalizer| finalizer != FOREIGN_FINALIZER);
     if object.finalizers.len() == before && object.deleted_at.is_none() {
         object.finalizers.push(FOREIGN_FINALIZER.to_owned());
+    }
+}
+
+/// A terminating object takes no new references either.
+fn place_reference(object: &mut SimObject, name: &str) {
+    let is_there = object.finalizers.iter().any(|finalizer| finalizer == name);
+    if !is_there && object.deleted_at.is_none() {
+        object.finalizers.push(name.to_owned());
     }
 }

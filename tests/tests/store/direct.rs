@@ -8,7 +8,7 @@ use kindex_model::object::{Object, ResourceVersion, Uid};
 use kindex_model::projection::Version;
 use kindex_model::row_version::RowVersion;
 use kindex_query::Life;
-use kindex_store::{AsOf, DirectError, RowWrite, StoreError};
+use kindex_store::{AsOf, Deletion, DirectError, RowWrite, StoreError};
 use serde_json::json;
 
 use super::backend::Backend;
@@ -282,7 +282,7 @@ async fn a_deletion_has_the_same_lock(backend: Backend) {
     evict(&backend, &evicted("u1")).await;
     let stale = delete("u1", Some(9), 1).await;
     assert!(matches!(stale, Err(DirectError::Conflict { .. })), "{stale:?}");
-    assert_eq!(delete("u1", Some(10), 2).await, Ok(()));
+    assert_eq!(delete("u1", Some(10), 2).await, Ok(Deletion::Done));
     assert_eq!(delete("u1", Some(10), 3).await, Err(DirectError::Deleted(at(2))));
     let row = stored(&backend, &WIDGET, "u1").await;
     assert_eq!(

@@ -5,9 +5,7 @@ use futures::future::join;
 use kindex_model::object::Uid;
 use kindex_model::reference_name::ReferenceName;
 use kindex_query::{Life, Select};
-use kindex_store::{
-    DeleteCollection, Deletion, DirectError, Gone, Placed, Position, Reference, Released, StoreError,
-};
+use kindex_store::{DeleteCollection, Deletion, DirectError, Gone, Placed, Position, Reference, Released, StoreError};
 
 use super::backend::Backend;
 use super::direct::{evict, evicted};
@@ -33,7 +31,10 @@ fn holder(number: u32) -> ReferenceName {
 
 async fn place(backend: &Backend, uid: &str, number: u32, second: i64) -> Result<Placed, DirectError> {
     let (uid, name) = (Uid::from(uid), holder(number));
-    let placed = backend.store.place_reference(&WIDGET, &uid, &name, "jane", at(second)).await;
+    let placed = backend
+        .store
+        .place_reference(&WIDGET, &uid, &name, "jane", at(second))
+        .await;
     placed.map_err(|error| match error {
         StoreError::Direct { source, .. } => source,
         other => panic!("{other:?}"),
@@ -47,7 +48,10 @@ async fn release(backend: &Backend, uid: &str, number: u32, second: i64) -> Rele
 }
 
 async fn delete(backend: &Backend, uid: &str, second: i64) -> Deletion {
-    let deleted = backend.store.delete_direct(&WIDGET, &Uid::from(uid), None, at(second)).await;
+    let deleted = backend
+        .store
+        .delete_direct(&WIDGET, &Uid::from(uid), None, at(second))
+        .await;
     deleted.expect("deleted")
 }
 
@@ -110,9 +114,16 @@ async fn an_object_goes_with_its_last_reference(backend: Backend) {
     }
     assert_eq!(backend.life("u1").await, Some(Life::Archived));
     let left = references(&backend, "u1").await;
-    assert_eq!(left.iter().map(|one| &*one.name).collect::<Vec<_>>(), [holder(3).to_string()]);
+    assert_eq!(
+        left.iter().map(|one| &*one.name).collect::<Vec<_>>(),
+        [holder(3).to_string()]
+    );
     let before = backend.store.changes(&WIDGET, Position(0), 10).await.expect("readable");
-    assert_eq!(before, Some(Vec::new()), "no watch hears of a deletion before it happened");
+    assert_eq!(
+        before,
+        Some(Vec::new()),
+        "no watch hears of a deletion before it happened"
+    );
 
     assert_eq!(release(&backend, "u1", 3, 5).await, Released::Deleted);
     assert_eq!(backend.life("u1").await, Some(Life::Deleted));
@@ -143,9 +154,16 @@ async fn a_collection_goes_but_for_what_is_held(backend: Backend) {
         everything: true,
         rows: 100,
     };
-    let done = backend.store.delete_collection(&request, None, at(9)).await.expect("deleted");
+    let done = backend
+        .store
+        .delete_collection(&request, None, at(9))
+        .await
+        .expect("deleted");
     let uids = |found: &[kindex_store::Found]| found.iter().map(|one| one.uid.to_string()).collect::<Vec<_>>();
-    assert_eq!((uids(&done.deleted), uids(&done.held)), (vec!["u1".into(), "u3".into()], vec!["u2".into()]));
+    assert_eq!(
+        (uids(&done.deleted), uids(&done.held)),
+        (vec!["u1".into(), "u3".into()], vec!["u2".into()])
+    );
     assert_eq!(backend.life("u2").await, Some(Life::Archived));
     assert_eq!(tombstone(&backend, "u2").await, Some(9));
     assert_eq!(release(&backend, "u2", 1, 10).await, Released::Deleted);
@@ -186,7 +204,10 @@ async fn of_two_releases_of_the_last_references_one_takes_the_object_along(backe
         assert_eq!(delete(&backend, &uid, 2).await, Deletion::Held);
         let (first, second) = join(release(&backend, &uid, 1, 3), release(&backend, &uid, 2, 3)).await;
         let both = [first, second];
-        assert!(both.contains(&Released::Released) && both.contains(&Released::Deleted), "{both:?}");
+        assert!(
+            both.contains(&Released::Released) && both.contains(&Released::Deleted),
+            "{both:?}"
+        );
         assert_eq!(backend.life(&uid).await, Some(Life::Deleted));
     }
 }
@@ -198,7 +219,10 @@ async fn a_holder_finds_what_it_uses_in_all_kinds(backend: Backend) {
     written.expect("written");
     place(&backend, "u1", 1, 1).await.expect("placed");
     place(&backend, "u1", 2, 1).await.expect("placed");
-    let placed = backend.store.place_reference(&KEEPSAKE, &Uid::from("k1"), &holder(1), "", at(2)).await;
+    let placed = backend
+        .store
+        .place_reference(&KEEPSAKE, &Uid::from("k1"), &holder(1), "", at(2))
+        .await;
     placed.expect("placed");
     let used = backend.store.references_of_holder(&Uid::from(holder(1).uid())).await;
     let used: Vec<(String, String)> = used
@@ -228,27 +252,43 @@ async fn an_eviction_takes_the_references_of_the_cluster_along(backend: Backend)
     };
     let archived = |object: super::widget::Widget| object.store(Life::Archived, false);
     backend.write(version(9, true, &[1]).live(), at(0)).await;
-    assert_eq!(holders(&backend, "u1").await, [0_u32; 0], "the cluster has those of a live object");
+    assert_eq!(
+        holders(&backend, "u1").await,
+        [0_u32; 0],
+        "the cluster has those of a live object"
+    );
     backend.write(archived(version(9, true, &[1])), at(1)).await;
     assert_eq!(holders(&backend, "u1").await, [1]);
     assert_eq!(references(&backend, "u1").await[0].placed_by, None);
     assert_eq!(place(&backend, "u1", 3, 2).await, Ok(Placed::New));
 
     backend.write(archived(version(10, true, &[2])), at(3)).await;
-    assert_eq!(holders(&backend, "u1").await, [2, 3], "released there before the delete, and placed in SQL");
+    assert_eq!(
+        holders(&backend, "u1").await,
+        [2, 3],
+        "released there before the delete, and placed in SQL"
+    );
     let leaving = |number, ours, holders: &[u32]| {
         let mut object = version(number, ours, holders);
         object.deletion = Some("2026-11-01T12:00:00Z".to_owned());
         object
     };
     backend.write(archived(leaving(11, true, &[1, 2])), at(4)).await;
-    assert_eq!(holders(&backend, "u1").await, [1, 2, 3], "placed just before the delete");
+    assert_eq!(
+        holders(&backend, "u1").await,
+        [1, 2, 3],
+        "placed just before the delete"
+    );
     backend.write(archived(leaving(12, false, &[])), at(5)).await;
     assert_eq!(holders(&backend, "u1").await, [1, 2, 3], "taken off with our finalizer");
 
     assert_eq!(delete(&backend, "u1", 6).await, Deletion::Held);
     backend.write(version(13, true, &[1]).live(), at(7)).await;
-    assert_eq!(holders(&backend, "u1").await, [3], "a restored cluster has its own again");
+    assert_eq!(
+        holders(&backend, "u1").await,
+        [3],
+        "a restored cluster has its own again"
+    );
     assert_eq!(tombstone(&backend, "u1").await, None);
 }
 
@@ -262,9 +302,17 @@ async fn what_references_hold_is_not_purged(backend: Backend) {
         evicted: true,
         ..Gone::default()
     };
-    let page = backend.store.gone_rows(&WIDGET, &gone, None, 10).await.expect("readable");
+    let page = backend
+        .store
+        .gone_rows(&WIDGET, &gone, None, 10)
+        .await
+        .expect("readable");
     assert_eq!(page.iter().map(|row| &*row.name).collect::<Vec<_>>(), ["u1"]);
-    let newest = backend.store.nth_newest_gone(&WIDGET, &gone, 1).await.expect("readable");
+    let newest = backend
+        .store
+        .nth_newest_gone(&WIDGET, &gone, 1)
+        .await
+        .expect("readable");
     assert_eq!(newest.iter().map(|row| &*row.name).collect::<Vec<_>>(), ["u1"]);
     let both = ["u1", "u2"].map(Uid::from);
     let removed = backend.store.remove(&WIDGET, &gone, &both).await.expect("removed");

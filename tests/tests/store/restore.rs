@@ -17,6 +17,7 @@ use super::widget::{REGISTRY, WIDGET, Widget, at, widget};
 
 scenarios!(
     a_restored_object_is_live_and_its_old_row_is_closed_though_its_version_is_lower,
+    references_go_over_to_the_restored_object,
     an_ingester_that_was_faster_and_closed_the_new_row_is_put_right,
     a_second_call_creates_nothing_and_gives_the_status_that_was_refused,
     a_name_that_is_taken_stays_as_it_is,
@@ -103,6 +104,21 @@ async fn a_restored_object_is_live_and_its_old_row_is_closed_though_its_version_
         .expect("read");
     let annotations = row.expect("a row").object.metadata.annotations.clone();
     assert_eq!(annotations.get("test/RestoredFrom").map(String::as_str), Some("u1"));
+}
+
+async fn references_go_over_to_the_restored_object(backend: Backend) {
+    let shelf = Arc::new(Shelf::default());
+    backend.write(old().store(Life::Archived, false), at(1)).await;
+    let holder = "cluster.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce";
+    let name = holder.parse().expect("a name");
+    let uid = Uid::from("u1");
+    let placed = backend.store.place_reference(&WIDGET, &uid, &name, "jane", at(2)).await;
+    placed.expect("placed");
+    restored(&backend, &shelf, &old(), Mode::Create).await;
+    let shown = shelf.shown("a").expect("it is there");
+    assert_eq!(shown["metadata"]["finalizers"], json!([holder]));
+    let left = backend.store.references(&WIDGET, &[uid]).await.expect("readable");
+    assert_eq!(left, [], "the old row has none");
 }
 
 async fn an_ingester_that_was_faster_and_closed_the_new_row_is_put_right(backend: Backend) {

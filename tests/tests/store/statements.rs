@@ -225,6 +225,36 @@ async fn a_history_costs_one_statement_more_and_a_question_where_rows_change() {
     }
 }
 
+/// Of objects that bear references, an eviction stores them in one statement; all other writes cost what they did.
+#[tokio::test]
+async fn references_cost_one_statement_of_an_eviction() {
+    let Some(server) = Logged::start().await else {
+        return;
+    };
+    let archived = |objects: Vec<Widget>| -> Vec<RowWrite> {
+        let archived = objects.iter().map(|object| object.store(Life::Archived, false));
+        archived.collect()
+    };
+    let used = |version| {
+        let held = objects(64, version).into_iter().map(|mut object| {
+            let name = "cluster.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce".to_owned();
+            object.uid = format!("used-{}", object.uid);
+            object.name = object.uid.clone();
+            object.finalizers = vec![name];
+            object
+        });
+        held.collect::<Vec<_>>()
+    };
+    for (what, batch, expected) in [
+        ("without references", live(objects(64, 1)), one_transaction(2, 3, 0, 0)),
+        ("with references", live(used(1)), one_transaction(2, 3, 0, 0)),
+        ("evicted without", archived(objects(64, 1)), one_transaction(1, 0, 1, 0)),
+        ("evicted with", archived(used(1)), one_transaction(1, 1, 1, 0)),
+    ] {
+        server.assert_costs(&WIDGET, &batch, expected, what).await;
+    }
+}
+
 /// The key that each statement of a batch walks, on tables so small that a scan would be cheaper: a scan would wait for
 /// every row that another writer holds, and on a large table for the disk.
 #[tokio::test]

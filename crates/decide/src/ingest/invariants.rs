@@ -48,7 +48,7 @@ fn all_contexts(row: Option<Row>) -> Vec<Context> {
 
 fn all_heads() -> Vec<Head> {
     let mut heads = Vec::new();
-    for bits in 0..32_u8 {
+    for bits in 0..64_u8 {
         let bit = |n: u8| bits & (1 << n) != 0;
         heads.push(Head {
             version: at(6),
@@ -57,6 +57,7 @@ fn all_heads() -> Vec<Head> {
             deleting: bit(2),
             immutable: bit(3),
             held: bit(4),
+            in_use: bit(5),
         });
     }
     heads
@@ -92,7 +93,7 @@ fn after(head: &Head, row: Option<Row>, action: Action) -> Option<Row> {
 #[test]
 fn nothing_leaves_before_sql_holds_its_final_version() {
     for_all(|head, row, context, action| {
-        if !matches!(action.then, Then::Release | Then::Delete { .. }) {
+        if !matches!(action.then, Then::Release | Then::ReleaseArchived | Then::Delete { .. }) {
             return;
         }
         let held = after(head, row, action).expect("a row before the object leaves");
@@ -101,8 +102,12 @@ fn nothing_leaves_before_sql_holds_its_final_version() {
             held.cluster_version() >= head.version || own_delete,
             "{head:?} {row:?} {context:?} {action:?}"
         );
-        // An object that we release after `finalizer_wait` stays, and its row follows it.
-        let stays = action.then == Then::Release && head.held;
+        // An object that we release after `finalizer_wait` stays, and so does one that is in use: its row follows it.
+        let stays = match action.then {
+            Then::Release => head.held,
+            Then::Delete { .. } => head.in_use && head.deleting,
+            _ => false,
+        };
         assert!(stays || held.life != Life::Live, "{head:?} {row:?} {action:?}");
     });
 }
@@ -117,6 +122,52 @@ fn our_finalizer_goes_last_while_we_wait() {
         );
         if let Then::WaitForOthers(_) = action.then {
             assert!(head.has_finalizer && head.held && head.deletion_timestamp.is_some());
+        }
+    });
+}
+
+#[test]
+fn what_is_in_use_is_released_only_into_the_archive() {
+    for_all(|head, row, context, action| {
+        let life = after(head, row, action).map(|row| row.life);
+        match action.then {
+            Then::Release => assert!(!head.in_use, "{head:?} {row:?} {context:?} {action:?}"),
+            Then::ReleaseArchived => {
+                assert!(
+                    head.in_use && life == Some(Life::Archived),
+                    "{head:?} {row:?} {action:?}"
+                );
+            }
+            _ => {}
+        }
+        let closed = matches!(
+            action.write,
+            Some(
+                Write::Store {
+                    life: Life::Deleted,
+                    ..
+                } | Write::SoftDelete
+            )
+        );
+        assert!(!(head.in_use && closed), "{head:?} {row:?} {action:?}");
+    });
+}
+
+#[test]
+fn what_is_archived_was_final_before_it_was_deleted() {
+    for_all(|head, row, _, action| {
+        let archives = matches!(
+            action.write,
+            Some(Write::Store {
+                life: Life::Archived,
+                ..
+            })
+        );
+        if archives && row.is_none_or(|row| row.life != Life::Archived) {
+            assert!(
+                head.deletion_timestamp.is_none(),
+                "its references could be taken off already: {head:?}"
+            );
         }
     });
 }
@@ -165,10 +216,12 @@ fn only_a_confirmed_observation_revives_or_rewinds() {
 fn only_our_own_finalizer_is_released_and_only_from_a_leaving_object() {
     for_all(|head, _, _, action| match action.then {
         Then::Release => assert!(head.has_finalizer && head.deletion_timestamp.is_some()),
+        Then::ReleaseArchived => assert!(head.in_use && head.deletion_timestamp.is_some()),
         Then::Delete { release } => {
             assert!(head.deletion_timestamp.is_none());
             assert!(head.deleting || head.immutable);
-            assert_eq!(release, head.has_finalizer);
+            let own = head.has_finalizer || (head.in_use && !head.deleting);
+            assert_eq!(release, own && !(head.in_use && head.deleting));
         }
         Then::AddFinalizer => assert!(!head.has_finalizer && !head.is_leaving() && !head.immutable),
         Then::Nothing | Then::Wait(_) | Then::WaitForOthers(_) | Then::Confirm | Then::Rewind => {}

@@ -216,6 +216,93 @@ fn the_deletion_delay_comes_before_the_wait_for_others() {
     assert_eq!(then(terminating(6), Life::Live), Then::Wait(DELAY));
 }
 
+// in use: references, or the finalizer of Kindex's deletion
+
+fn in_use(head: Head) -> Head {
+    Head { in_use: true, ..head }
+}
+
+#[test]
+fn a_deleted_object_that_is_in_use_is_live_until_nothing_uses_it() {
+    let live = action(stored(Life::Live), Then::Nothing);
+    for head in [in_use(terminating(6)), in_use(held(6))] {
+        for row in [None, Some(row(5, Life::Live)), Some(row(5, Life::Archived))] {
+            assert_eq!(held_for(0, head, row, OwnDelete::Unknown), live);
+            assert_eq!(
+                held_for(86_400, head, row, OwnDelete::Unknown),
+                live,
+                "no wait cuts that short"
+            );
+        }
+        let current = held_for(0, head, Some(row(6, Life::Live)), OwnDelete::Unknown);
+        assert_eq!(current, Action::NOTHING);
+    }
+    let freed = decided(terminating(7), Some(row(6, Life::Live)));
+    assert_eq!(freed, action(stored(Life::Deleted), Then::Release));
+}
+
+#[test]
+fn the_row_of_an_object_that_is_in_use_comes_back_to_life() {
+    let deleted = row(5, Life::Deleted);
+    let unguarded = Head {
+        has_finalizer: false,
+        ..in_use(terminating(6))
+    };
+    for head in [in_use(terminating(6)), in_use(marked(6)), unguarded] {
+        assert_eq!(decided(head, Some(deleted)), Action::CONFIRM);
+        let confirmed = Context {
+            confirmed: Some(deleted),
+            ..context()
+        };
+        let decision = decide(&Observed::Present(head), Some(&deleted), &confirmed);
+        assert_eq!(decision.write, revived(Life::Live));
+    }
+}
+
+#[test]
+fn deleting_annotation_of_an_object_that_is_in_use_makes_it_a_tombstone() {
+    let delete = Then::Delete { release: false };
+    for row in [None, Some(row(5, Life::Live))] {
+        assert_eq!(decided(in_use(marked(6)), row), action(stored(Life::Live), delete));
+    }
+}
+
+#[test]
+fn an_evicted_object_takes_its_references_along() {
+    let archived = Some(row(5, Life::Archived));
+    let head = in_use(terminating(6));
+    let release = |then| action(None, then);
+    assert_eq!(
+        held_for(0, head, archived, OwnDelete::Accepted(at(6))),
+        release(Then::ReleaseArchived)
+    );
+    let unguarded = Head {
+        has_finalizer: false,
+        ..head
+    };
+    assert_eq!(
+        held_for(0, unguarded, archived, OwnDelete::Accepted(at(6))),
+        release(Then::ReleaseArchived)
+    );
+    let others = held_for(
+        0,
+        in_use(held(6)),
+        Some(row(6, Life::Archived)),
+        OwnDelete::Accepted(at(6)),
+    );
+    assert_eq!(
+        others,
+        action(None, Then::WaitForOthers(WAIT)),
+        "ours and the references go last"
+    );
+    let bare = Head {
+        has_finalizer: false,
+        ..in_use(immutable(6))
+    };
+    let first = decided(bare, None);
+    assert_eq!(first, action(stored(Life::Archived), Then::Delete { release: true }));
+}
+
 // Deleting annotation
 
 pub(super) fn marked(version: u64) -> Head {

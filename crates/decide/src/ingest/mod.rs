@@ -89,9 +89,11 @@ pub enum Then {
     AddFinalizer,
     /// Our finalizer is removed.
     Release,
+    /// Our finalizer is removed, and with it the references, which SQL holds with the archived row.
+    ReleaseArchived,
     /// The object is deleted if it still has this version, and released if it has our finalizer.
     Delete {
-        /// Whether there is a finalizer of ours to remove.
+        /// Whether there is a finalizer to remove: ours, or references that SQL holds.
         release: bool,
     },
     /// Decide again after this long.
@@ -135,7 +137,8 @@ impl Action {
 /// Total: every observation with every row has a decision. A decision that removes the object from the cluster
 /// (`Release`, `Delete`) writes the observed version first, unless SQL holds it or a version that differs only by our
 /// own delete. Our finalizer is removed last, unless finalizers of others hold the object for longer than
-/// [`Context::finalizer_wait`].
+/// [`Context::finalizer_wait`]. An object that is in use is never released, but for one that is archived with its
+/// references, and its row is live for as long.
 pub fn decide(observed: &Observed, row: Option<&Row>, context: &Context) -> Action {
     let head = match observed {
         Observed::Gone { last, seen } => return decide_gone(last.as_ref(), *seen, row, context),
@@ -211,6 +214,9 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
         Some(Life::Archived) => (is_own_delete(head, context).then_some(Life::Archived), Life::Archived),
         Some(Life::Live) | None => (None, Life::Live),
     };
+    if head.in_use && settled != Some(Life::Archived) {
+        return decide_live(head, row, context, Then::Nothing);
+    }
     let delay = settled.is_none().then(|| {
         let since = context.now.duration_since(deletion_timestamp);
         let waited = context.leaving_for.max(since.try_into().unwrap_or_default());
@@ -224,6 +230,7 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
         (None, Some(Some(wait))) => (meanwhile, Then::WaitForOthers(wait)),
         // Others hold the object without our finalizer: a live row stays live.
         (None, Some(None)) if meanwhile == Life::Live => (Life::Live, Then::Release),
+        (None, Some(None) | None) if head.in_use => (Life::Archived, Then::ReleaseArchived),
         (None, Some(None) | None) => (settled.unwrap_or(Life::Deleted), Then::Release),
     };
     Action {
@@ -232,9 +239,18 @@ fn decide_deletion(head: &Head, deletion_timestamp: Timestamp, row: Option<&Row>
     }
 }
 
-/// Finalizers of others hold the object and ours is removed: only the text can still change.
+/// Finalizers of others hold the object and ours is removed: only the text can still change. References that SQL holds
+/// are removed; others keep the row live.
 fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, context: &Context) -> Action {
     let life = row.map_or(Life::Live, |row| row.life);
+    let write = needed(head, row, life, context);
+    if head.in_use && life == Life::Archived && is_own_delete(head, context) {
+        let then = Then::ReleaseArchived;
+        return Action { write, then };
+    }
+    if head.in_use {
+        return decide_live(head, row, context, Then::Nothing);
+    }
     Action {
         write: needed(head, row, life, context),
         then: Then::Nothing,
@@ -242,6 +258,10 @@ fn decide_deletion_without_finalizer(head: &Head, row: Option<&Row>, context: &C
 }
 
 fn decide_deleting_annotation(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    if head.in_use {
+        // It gets its deletion timestamp, after which no references are added, and stays until they are gone.
+        return decide_live(head, row, context, Then::Delete { release: false });
+    }
     let deleted = row.is_some_and(|row| row.life == Life::Deleted);
     match remaining(context.leaving_for, context.deletion_delay) {
         Some(wait) if !deleted => Action {
@@ -269,12 +289,22 @@ fn decide_immutable(head: &Head, row: Option<&Row>, context: &Context) -> Action
     Action {
         write,
         then: Then::Delete {
-            release: head.has_finalizer,
+            release: head.has_finalizer || head.in_use,
         },
     }
 }
 
 fn decide_sync(head: &Head, row: Option<&Row>, context: &Context) -> Action {
+    let then = if context.adopt_finalizers && !head.has_finalizer {
+        Then::AddFinalizer
+    } else {
+        Then::Nothing
+    };
+    decide_live(head, row, context, then)
+}
+
+/// The object is there and its row is live, whatever it was before.
+fn decide_live(head: &Head, row: Option<&Row>, context: &Context, then: Then) -> Action {
     let revive = row.is_some_and(|row| row.life == Life::Deleted);
     if revive && context.confirmed.as_ref() != row {
         return Action::CONFIRM;
@@ -283,11 +313,6 @@ fn decide_sync(head: &Head, row: Option<&Row>, context: &Context) -> Action {
         life: Life::Live,
         revive,
     });
-    let then = if context.adopt_finalizers && !head.has_finalizer {
-        Then::AddFinalizer
-    } else {
-        Then::Nothing
-    };
     Action { write, then }
 }
 

@@ -31,6 +31,7 @@ pub(super) fn head(version: u64) -> Head {
         deletion_timestamp: None,
         has_finalizer: true,
         held: false,
+        in_use: false,
         deleting: false,
         immutable: false,
     }

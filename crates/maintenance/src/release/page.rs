@@ -51,6 +51,8 @@ pub struct Released {
     pub unstored: u64,
     /// Those that keep the finalizer because they kept changing.
     pub contended: u64,
+    /// Those that keep the finalizer because others use them, or because Kindex is deleting them.
+    pub in_use: u64,
 }
 
 /// What all pages of a kind have in common.
@@ -77,7 +79,9 @@ impl Releaser<'_> {
             .filter(|object| self.head(object).has_finalizer)
             .collect();
         released.guarded += guarded.len() as u64;
-        let stored = self.store(guarded, released).await?;
+        let (in_use, free): (Vec<Object>, Vec<Object>) = guarded.into_iter().partition(|object| self.is_in_use(object));
+        released.in_use += in_use.len() as u64;
+        let stored = self.store(free, released).await?;
         if self.options.dry_run {
             released.released += stored.len() as u64;
             return Ok(());
@@ -104,15 +108,21 @@ impl Releaser<'_> {
             Outcome::Elsewhere => released.elsewhere += 1,
             Outcome::Unstored => released.unstored += 1,
             Outcome::Contended => released.contended += 1,
+            Outcome::InUse => released.in_use += 1,
         }
         match outcome {
             Outcome::Released(object) => Some(object),
-            Outcome::Gone | Outcome::Elsewhere | Outcome::Unstored | Outcome::Contended => None,
+            Outcome::Gone | Outcome::Elsewhere | Outcome::Unstored | Outcome::Contended | Outcome::InUse => None,
         }
     }
 
     pub(super) fn head(&self, object: &Object) -> Head {
         Head::of(object, self.kind, &self.platform)
+    }
+
+    /// Whether it keeps our finalizer, whatever SQL holds.
+    fn is_in_use(&self, object: &Object) -> bool {
+        repair::release(&self.head(object), None) == Release::Never
     }
 
     /// Stores these objects, and returns those that SQL holds.
@@ -217,6 +227,7 @@ impl Releaser<'_> {
             match now.filter(|now| now.metadata.uid == object.metadata.uid) {
                 None => return Ok(Outcome::without(None, maybe_ours)),
                 Some(now) if !self.head(&now).has_finalizer => return Ok(Outcome::without(Some(now), maybe_ours)),
+                Some(now) if self.is_in_use(&now) => return Ok(Outcome::InUse),
                 Some(now) => {
                     let mut again = Released::default();
                     let Some(stored) = self.store(vec![now], &mut again).await?.pop() else {
@@ -261,6 +272,8 @@ pub(super) enum Outcome {
     Unstored,
     /// It kept changing.
     Contended,
+    /// A reference was placed on it.
+    InUse,
 }
 
 impl Outcome {

@@ -132,7 +132,7 @@ impl Releaser<'_> {
     fn first_with_finalizer(&self, page: &Page) -> Option<usize> {
         page.objects.iter().position(|object| {
             let head = self.head(object);
-            head.has_finalizer && head.is_staying()
+            head.has_finalizer && head.is_staying() && !head.in_use
         })
     }
 

@@ -52,8 +52,8 @@ pub enum ManifestError {
     Version(#[from] kindex_convert::ConvertError),
 }
 
-/// Makes the manifest of a stored object, with these as its `ownerReferences`, under its own name or a new one. It is
-/// in the kind's own version, whichever the stored text has.
+/// Makes the manifest of a stored object, with these as its `ownerReferences` and with the references that SQL has on it,
+/// under its own name or a new one. It is in the kind's own version, whichever the stored text has.
 ///
 /// # Guarantees
 /// The new object has the uid of the old one in the annotation `restored_from`, and neither of the annotations that
@@ -63,6 +63,7 @@ pub(super) fn manifest(
     platform: &Platform,
     object: &Object,
     owners: &[Value],
+    references: &[String],
     new_name: Option<&str>,
 ) -> Result<Manifest, ManifestError> {
     if kind.immutable {
@@ -90,8 +91,14 @@ pub(super) fn manifest(
     annotations.remove(platform.deleting);
     annotations.insert(platform.restored_from.to_owned(), old_uid.to_string());
     metadata.insert("annotations".to_owned(), serde_json::to_value(annotations)?);
-    if object.metadata.finalizers.iter().any(|mark| mark == platform.finalizer) {
-        metadata.insert("finalizers".to_owned(), vec![platform.finalizer].into());
+    let ours = object
+        .metadata
+        .finalizers
+        .iter()
+        .filter(|mark| *mark == platform.finalizer);
+    let finalizers: Vec<String> = ours.take(1).chain(references).cloned().collect();
+    if !finalizers.is_empty() {
+        metadata.insert("finalizers".to_owned(), finalizers.into());
     }
     if !owners.is_empty() {
         metadata.insert("ownerReferences".to_owned(), owners.into());
@@ -162,7 +169,7 @@ pub(super) mod tests {
     fn made(text: &str) -> (Value, Manifest) {
         let object = Object::parse_str(text).expect("an object");
         let owners = [serde_json::json!({"uid": "o2"})];
-        let manifest = manifest(&KIND, &PLATFORM, &object, &owners, None).expect("a manifest");
+        let manifest = manifest(&KIND, &PLATFORM, &object, &owners, &[], None).expect("a manifest");
         (serde_json::from_str(&manifest.text).expect("JSON"), manifest)
     }
 
@@ -189,6 +196,18 @@ pub(super) mod tests {
         assert_eq!(
             (manifest.old_uid, manifest.name.to_string()),
             (Uid::from("u1"), "n/a".to_owned())
+        );
+    }
+
+    #[test]
+    fn who_used_the_old_object_uses_the_new_one() {
+        let object = Object::parse_str(STORED).expect("an object");
+        let holder = "cluster.example.com/7f7a15ab-f1cc-4f3b-b1c0-232ae8d852ce".to_owned();
+        let manifest = manifest(&KIND, &PLATFORM, &object, &[], &[holder.clone()], None).expect("a manifest");
+        let sent: Value = serde_json::from_str(&manifest.text).expect("JSON");
+        assert_eq!(
+            sent["metadata"]["finalizers"],
+            serde_json::json!(["test/Ingester", holder])
         );
     }
 
@@ -234,6 +253,7 @@ pub(super) mod tests {
                 &PLATFORM,
                 &Object::parse_str(&text).expect("an object"),
                 &[],
+                &[],
                 None,
             )
         };
@@ -251,7 +271,7 @@ pub(super) mod tests {
             ..KIND
         };
         let object = Object::parse_str(STORED).expect("an object");
-        let refused = manifest(&kind, &PLATFORM, &object, &[], None).expect_err("refused");
+        let refused = manifest(&kind, &PLATFORM, &object, &[], &[], None).expect_err("refused");
         assert!(refused.to_string().contains("evicted again at once"));
     }
 }

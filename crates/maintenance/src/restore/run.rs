@@ -7,6 +7,7 @@ use kindex_model::head::Head;
 use kindex_model::kind::{Kind, Registry};
 use kindex_model::object::{Object, Uid};
 use kindex_model::projection::Version;
+use kindex_model::reference_name::ReferenceName;
 use kindex_query::Life;
 use kindex_store::{RowWrite, StoreError};
 use serde::Serialize;
@@ -141,7 +142,8 @@ impl Restorer<'_> {
     /// # Guarantees
     /// Never touches an object that it did not create. A second call completes the first, and
     /// creates nothing. Afterwards SQL holds the new object as live and the row of the old uid as
-    /// deleted, even if the old one has the higher version: in a rebuilt cluster, versions start again.
+    /// deleted, even if the old one has the higher version: in a rebuilt cluster, versions start again. The references
+    /// on the old object are on the new one.
     /// An ingester may run at the same time.
     ///
     /// # Assumptions
@@ -158,7 +160,15 @@ impl Restorer<'_> {
         };
         let owners = owners(&*self.sides.cluster, self.registry, object, self.retry_budget).await;
         let owners = owners.map_err(failed)?;
-        let outcome = match manifest(kind, &self.sides.platform, object, &owners.kept, self.new_name) {
+        let references = self.references(kind, object).await?;
+        let outcome = match manifest(
+            kind,
+            &self.sides.platform,
+            object,
+            &owners.kept,
+            &references,
+            self.new_name,
+        ) {
             Err(error) => {
                 let reason = error.to_string();
                 Outcome::Refused { reason }
@@ -167,6 +177,7 @@ impl Restorer<'_> {
                 let sent = self.send(kind, &manifest).await.map_err(failed)?;
                 if let Sent::There(object, _) = &sent {
                     self.update_rows(kind, &manifest, object).await?;
+                    self.hand_over(kind, &manifest, &references, object).await?;
                 }
                 sent.outcome()
             }
@@ -175,6 +186,44 @@ impl Restorer<'_> {
             outcome,
             owners_left_out: owners.left_out,
         })
+    }
+
+    /// The names of the references that SQL has on an object.
+    async fn references(&self, kind: &'static Kind, object: &Object) -> Result<Vec<String>, RestoreError> {
+        let uid = [object.metadata.uid.clone()];
+        let found = with_retries(self.retry_budget, || self.sides.storage.references(kind, &uid)).await;
+        let found = found.map_err(|source| RestoreError::Store {
+            kind: kind.name,
+            name: ObjectName::of(object),
+            source,
+        })?;
+        Ok(found.into_iter().map(|reference| reference.name).collect())
+    }
+
+    /// The new object bears these references: the old row has no part in them any more.
+    async fn hand_over(
+        &self,
+        kind: &'static Kind,
+        manifest: &Manifest,
+        references: &[String],
+        object: &Object,
+    ) -> Result<(), RestoreError> {
+        let borne = |name: &&String| object.metadata.finalizers.contains(name);
+        let names = references
+            .iter()
+            .filter(borne)
+            .filter_map(|name| name.parse::<ReferenceName>().ok());
+        for name in names {
+            let (storage, uid) = (&self.sides.storage, &manifest.old_uid);
+            let release = || storage.release_reference(kind, uid, &name, Timestamp::now());
+            let released = with_retries(self.retry_budget, release).await;
+            released.map_err(|source| RestoreError::Store {
+                kind: kind.name,
+                name: manifest.name.clone(),
+                source,
+            })?;
+        }
+        Ok(())
     }
 
     async fn send(&self, kind: &'static Kind, manifest: &Manifest) -> Result<Sent, ClusterError> {

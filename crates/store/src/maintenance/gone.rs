@@ -164,7 +164,12 @@ async fn remove_on<D: Driver>(
         conversion::forget::<D>(&mut transaction, kind, &names).await?;
         let mut params = vec![Param::Text(kind.name)];
         params.extend(list);
-        D::execute(&mut transaction, references::forget_tombstones(params.len() - 1), &params).await?;
+        D::execute(
+            &mut transaction,
+            references::forget_tombstones(params.len() - 1),
+            &params,
+        )
+        .await?;
     }
     transaction.commit().await?;
     Ok(found.iter().map(|uid| Uid::from(uid.as_str())).collect())

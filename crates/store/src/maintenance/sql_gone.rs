@@ -73,7 +73,8 @@ impl GoneSql {
         ))
     }
 
-    /// The same of one place in each namespace. Parameters after those: the kind, the place, counted from 1 for the row that went last.
+    /// The same of one place in each namespace. Parameters after those: the kind, the place, counted from 1 for the row
+    /// that went last.
     pub(super) fn nth_newest(&self) -> Statement {
         kept(format!(
             "SELECT {} FROM (SELECT [{SEQ}], [uid], [namespace], [name], [res_version], [delete_time], [evicted_time], \

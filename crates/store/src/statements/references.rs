@@ -66,9 +66,10 @@ pub(crate) fn release() -> Statement {
 }
 
 /// Those that came with their objects from the cluster. Parameters: kind, padded uids.
-pub(crate) fn forget_carried(uids: usize) -> Statement {
+pub(crate) fn forget_carried(spelling: &'static dyn Spelling, uids: usize) -> Statement {
     kept(format!(
-        "DELETE FROM [kindex_reference] WHERE [kind] = ? AND [uid] IN ({}) AND [placed_by] IS NULL",
+        "{} WHERE [kind] = ? AND [uid] IN ({}) AND [placed_by] IS NULL",
+        spelling.delete_from("kindex_reference", "PRIMARY"),
         marks("?", uids),
     ))
 }

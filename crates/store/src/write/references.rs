@@ -162,7 +162,8 @@ impl<D: Driver> Batch<'_, D> {
     pub(crate) async fn carry(&mut self, carried: &Carried<'_>) -> Result<(), sqlx::Error> {
         for chunk in carried.again.chunks(LIST_MAX) {
             let params = self.of_kind(chunk);
-            D::execute(self.connection, sql::forget_carried(params.len() - 1), &params).await?;
+            let statement = sql::forget_carried(self.work.sql.spelling(), params.len() - 1);
+            D::execute(self.connection, statement, &params).await?;
         }
         self.place_references(&carried.references).await?;
         self.forget_tombstones(&carried.back).await

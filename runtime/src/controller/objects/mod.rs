@@ -11,7 +11,7 @@ use kindex_query::Life;
 
 use super::super::message::{Effect, EffectDone};
 use super::commit::Commit;
-use super::effects::{EffectQueue, Ended, InFlight, set_finalizer};
+use super::effects::{EffectQueue, Ended, InFlight, release_archived, set_finalizer};
 use super::entry::{Entry, Observation, ObservedObject, Resume, State};
 use super::environment::Environment;
 use super::intake::Backlog;
@@ -201,6 +201,7 @@ impl Objects {
             }
             Then::AddFinalizer => set_finalizer(env, present(), true),
             Then::Release => set_finalizer(env, present(), false),
+            Then::ReleaseArchived => release_archived(env, present()),
             Then::Delete { release: _ } => Effect::Delete(Target::of(present())),
         };
         self.queue_effect(uid, effect, None);
