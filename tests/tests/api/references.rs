@@ -115,18 +115,30 @@ async fn an_archived_object_stays_as_long_as_somebody_holds_it() {
     stage.create_evicted("a", json!({}), json!({})).await;
     for _ in 0..2 {
         let (code, answer) = put(&stage, &one("a", HOLDER)).await;
-        assert_eq!((code, &answer["target"]["state"]), (200, &json!("Archived")), "{answer}");
+        assert_eq!(
+            (code, &answer["target"]["state"]),
+            (200, &json!("Archived")),
+            "{answer}"
+        );
     }
     let (code, leaving) = delete(&stage, &model_at("a")).await;
     assert_eq!(code, 202, "it is held: {leaving}");
     let (code, refused) = put(&stage, &one("a", OTHER)).await;
     assert_eq!((code, &refused["reason"]), (409, &json!("Conflict")), "{refused}");
     let (code, answer) = put(&stage, &one("a", HOLDER)).await;
-    assert_eq!((code, &answer["target"]["state"]), (200, &json!("Deleting")), "{answer}");
+    assert_eq!(
+        (code, &answer["target"]["state"]),
+        (200, &json!("Deleting")),
+        "{answer}"
+    );
     let (_, answer) = get(&stage, &of("a")).await;
     assert_eq!(names(&answer), [HOLDER]);
     let (_, tree) = get(&stage, &(of("a") + "?resolve=true&depth=1")).await;
-    assert_eq!((&tree["state"], &tree["holders"][0]["holds"]), (&json!("Deleting"), &json!(true)), "{tree}");
+    assert_eq!(
+        (&tree["state"], &tree["holders"][0]["holds"]),
+        (&json!("Deleting"), &json!(true)),
+        "{tree}"
+    );
     assert_eq!(stage.life("a").await, Some(Life::Archived));
     for _ in 0..2 {
         let (code, answer) = delete(&stage, &one("a", HOLDER)).await;
@@ -144,7 +156,11 @@ async fn an_object_on_its_way_to_the_archive_takes_references() {
     let stage = Stage::on_sqlite().await;
     stage.create_held("a", json!({})).await;
     let (code, answer) = put(&stage, &one("a", HOLDER)).await;
-    assert_eq!((code, &answer["target"]["state"]), (200, &json!("Archived")), "{answer}");
+    assert_eq!(
+        (code, &answer["target"]["state"]),
+        (200, &json!("Archived")),
+        "{answer}"
+    );
     stage.release("a").await;
     let (_, answer) = get(&stage, &of("a")).await;
     assert_eq!(names(&answer), [HOLDER]);
@@ -329,7 +345,11 @@ async fn pipeline_with_holders(stage: &Stage) -> String {
     let (code, answer) = put(stage, &path).await;
     assert_eq!(code, 200, "{answer}");
     let life = async |name: &str| {
-        let rows = stage.store.rows_of_name(&pipeline_run::KIND, "default", name).await.unwrap();
+        let rows = stage
+            .store
+            .rows_of_name(&pipeline_run::KIND, "default", name)
+            .await
+            .unwrap();
         rows.first().map(|row| row.life)
     };
     eventually("both are stored", async || {

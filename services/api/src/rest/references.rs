@@ -67,6 +67,9 @@ impl About {
 
 /// What a path asks about, if it is about references of objects of our kinds.
 pub(super) fn about(kinds: &[&'static Kind], path: &str) -> Option<Result<About, Refusal>> {
+    if !path.contains(REFERENCES) {
+        return None;
+    }
     // A slash at the end is allowed, as everywhere.
     let path = path.trim_end_matches('/');
     let parts: Vec<String> = path.split('/').skip(1).map(unescaped).collect();

@@ -57,9 +57,19 @@ impl Operations {
         let tombstones = tombstones.map_err(|error| refusal::of_query(&error))?;
         Ok(ArchivedObject {
             uid,
-            references: references.iter().filter_map(|reference| reference.name.parse().ok()).collect(),
-            state: if tombstones.is_empty() { State::Archived } else { State::Deleting },
-            since: tombstones.first().map(|tombstone| tombstone.requested).or(stored.evicted_time),
+            references: references
+                .iter()
+                .filter_map(|reference| reference.name.parse().ok())
+                .collect(),
+            state: if tombstones.is_empty() {
+                State::Archived
+            } else {
+                State::Deleting
+            },
+            since: tombstones
+                .first()
+                .map(|tombstone| tombstone.requested)
+                .or(stored.evicted_time),
         })
     }
 
@@ -92,9 +102,15 @@ impl Operations {
             Decision::Done | Decision::Refuse(_) => return Ok(true),
             Decision::Add => {
                 let by = self.known(caller);
-                store.place_reference(kind, &found.uid, reference, &by, now).await.map(drop)
+                store
+                    .place_reference(kind, &found.uid, reference, &by, now)
+                    .await
+                    .map(drop)
             }
-            Decision::Remove => store.release_reference(kind, &found.uid, reference, now).await.map(drop),
+            Decision::Remove => store
+                .release_reference(kind, &found.uid, reference, now)
+                .await
+                .map(drop),
         };
         match changed {
             Ok(()) => {

@@ -103,7 +103,8 @@ impl Operations {
 }
 
 /// On which object the right is wanted. That of a holder that SQL does not have, of another service above all, is
-/// wanted on all objects of its kind; its plural is then the kind and an `s`, as it is for every kind that names no other.
+/// wanted on all objects of its kind. If that is of another service, its plural is taken to be the kind and an `s`, as
+/// of every kind that names no other.
 fn spoken_for(reference: &ReferenceName, kind: Option<&Kind>, holder: Option<&Stored>) -> Spoken {
     let metadata = holder.map(|stored| &stored.object.metadata);
     Spoken {

@@ -118,7 +118,11 @@ impl<'a> Looker<'a> {
 
     fn live(&self, kind: &'static Kind, object: &Object) -> Node {
         let head = Head::of(object, kind, &self.operations.registry.platform);
-        let state = if head.is_leaving() { State::Deleting } else { State::Live };
+        let state = if head.is_leaving() {
+            State::Deleting
+        } else {
+            State::Live
+        };
         let since = head.deletion_timestamp.or(object.metadata.creation_timestamp);
         self.note(&object.metadata.uid.0, references_among(&object.metadata.finalizers));
         let platform = &self.operations.registry.platform;

@@ -151,7 +151,9 @@ impl Operations {
         if !is_done {
             return Ok(None);
         }
-        self.changed(caller, key, found.as_ref(), reference, verb).await.map(Some)
+        self.changed(caller, key, found.as_ref(), reference, verb)
+            .await
+            .map(Some)
     }
 
     /// Carries out a decision in the cluster. Whether it is done; if not, the object changed in between.
