@@ -130,9 +130,9 @@ fn the_encryption_of_the_database_is_what_the_values_say() {
     assert_eq!(tls.mode, TlsMode::VerifyIdentity);
     let files = ["ca.crt", "tls.crt", "tls.key"].map(|file| Some(format!("/etc/kindex/mysql/{file}").into()));
     assert_eq!([tls.ca, tls.cert, tls.key], files);
-    let said = refused(&["--set=database.tls.caSecret=a", "--set=config.mysql.tlsMode=required"]);
-    assert!(said.contains("Set mode verify-ca or verify-identity"), "{said}");
-    assert!(said.contains("Use database.tls instead"), "{said}");
+    let message = refused(&["--set=database.tls.caSecret=a", "--set=config.mysql.tlsMode=required"]);
+    assert!(message.contains("Set mode verify-ca or verify-identity"), "{message}");
+    assert!(message.contains("Use database.tls instead"), "{message}");
 }
 
 /// Disabling as operators know it: the stanza goes, and rows stay.
@@ -405,13 +405,13 @@ fn values_that_cannot_work_are_refused_with_what_to_do() {
             "there are no stored objects to serve",
         ),
     ] {
-        let said = refused(values);
-        assert!(said.contains(reported), "{values:?}: {said}");
+        let message = refused(values);
+        assert!(message.contains(reported), "{values:?}: {message}");
     }
-    let said = refused(&["--set=api.enabled=true,ingester.mode=alone"]);
+    let message = refused(&["--set=api.enabled=true,ingester.mode=alone"]);
     assert!(
-        said.contains("tls.secretName") && said.contains("mode alone"),
-        "all at once: {said}"
+        message.contains("tls.secretName") && message.contains("mode alone"),
+        "all at once: {message}"
     );
 }
 
