@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
-use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::TryStreamExt as _;
-use futures::future::try_join;
-use futures::stream::try_unfold;
+use futures::future::{BoxFuture, try_join};
+use futures::stream::{BoxStream, try_unfold};
 use jiff::Timestamp;
 use kindex_model::kind::{Kind, Platform};
 use kindex_store::pace::Pace;
@@ -117,12 +117,12 @@ pub async fn convert(
         platform: *platform,
         kind,
         options,
+        began: Instant::now(),
+        pace: &Mutex::new(Pace::new(options.rows_per_second)),
     };
     let mut walk = Walk {
         table,
         progress,
-        began: Instant::now(),
-        pace: Pace::new(options.rows_per_second),
         converted: Converted {
             kind: kind.name,
             rows: 0,
@@ -155,8 +155,6 @@ pub async fn convert(
 struct Walk<'a> {
     table: Table<'a>,
     progress: &'a dyn Progress,
-    began: Instant,
-    pace: Pace,
     converted: Converted,
 }
 
@@ -181,20 +179,9 @@ struct Outcome {
 impl Walk<'_> {
     /// All rows after one place and up to another. Pages are written at the same time, and end in their order.
     async fn over(&mut self, after: Option<Arrival>, until: Option<Arrival>) -> Result<(), StoreError> {
-        let (table, began, pace) = (self.table, self.began, &mut self.pace);
-        let pages = try_unfold((after, Duration::ZERO, pace), async |(after, pause, pace)| {
-            if !pause.is_zero() {
-                sleep(pause).await;
-            }
-            let Some(page) = table.read(after, until).await? else {
-                return Ok(None);
-            };
-            let rows = usize::try_from(page.walked).unwrap_or(usize::MAX);
-            let pause = pace.pass(rows, began.elapsed());
-            let next = (Some(page.last), pause, pace);
-            Ok(Some((page, next)))
-        });
-        let mut outcomes = pin!(pages.map_ok(|page| table.convert(page)).try_buffered(PAGES_AT_ONCE));
+        let table = self.table;
+        let converting = table.pages(after, until).map_ok(move |page| table.converting(page));
+        let mut outcomes = converting.try_buffered(PAGES_AT_ONCE);
         let mut next = outcomes.try_next().await?;
         while let Some(outcome) = next {
             let walked = outcome.walked;
@@ -226,9 +213,36 @@ struct Table<'a> {
     platform: Platform,
     kind: &'static Kind,
     options: &'a Options,
+    began: Instant,
+    pace: &'a Mutex<Pace>,
 }
 
-impl Table<'_> {
+impl<'a> Table<'a> {
+    /// The pages of all rows after one place and up to another, no faster than the options allow.
+    fn pages(self, after: Option<Arrival>, until: Option<Arrival>) -> BoxStream<'a, Result<Page, StoreError>> {
+        let pages = try_unfold((after, Duration::ZERO), move |(after, pause)| async move {
+            if !pause.is_zero() {
+                sleep(pause).await;
+            }
+            let page = self.read(after, until).await?;
+            Ok(page.map(|page| {
+                let next = (Some(page.last), self.pause_after(&page));
+                (page, next)
+            }))
+        });
+        Box::pin(pages)
+    }
+
+    fn pause_after(self, page: &Page) -> Duration {
+        let rows = usize::try_from(page.walked).unwrap_or(usize::MAX);
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        pace.pass(rows, self.began.elapsed())
+    }
+
+    fn converting(self, page: Page) -> BoxFuture<'a, Result<Outcome, StoreError>> {
+        Box::pin(self.convert(page))
+    }
+
     async fn read(self, after: Option<Arrival>, until: Option<Arrival>) -> Result<Option<Page>, StoreError> {
         let (storage, kind, page_rows) = (self.storage, self.kind, self.options.page_rows.max(1));
         let read = || storage.rows_of_other_versions(kind, after, until, page_rows);
